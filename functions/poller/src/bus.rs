@@ -30,14 +30,6 @@ pub(crate) struct Bus {
     pub(crate) bus: String,
 }
 
-/// An event that EventBridge refused, although the request succeeded.
-#[derive(Debug, thiserror::Error)]
-#[error("EventBridge refused the event: {code}: {message}")]
-struct RefusedEntry {
-    code: String,
-    message: String,
-}
-
 #[async_trait]
 impl Receiver for Bus {
     // The cursor is stored under this name, so another name would be a new receiver.
@@ -88,16 +80,10 @@ fn check_entries(output: &PutEventsOutput) -> Result<(), SendError> {
         return Ok(());
     }
     let entry = output.entries().iter().find(|entry| entry.error_code().is_some());
-    let code = entry
-        .and_then(|entry| entry.error_code())
-        .unwrap_or("unknown")
-        .to_owned();
-    let message = entry
-        .and_then(|entry| entry.error_message())
-        .unwrap_or_default()
-        .to_owned();
-    let is_temporary = TEMPORARY_CODES.contains(&code.as_str());
-    Err(send_error(RefusedEntry { code, message }, is_temporary))
+    let code = entry.and_then(|entry| entry.error_code()).unwrap_or("unknown");
+    let message = entry.and_then(|entry| entry.error_message()).unwrap_or_default();
+    let refused = format!("EventBridge refused the event: {code}: {message}");
+    Err(send_error(refused, TEMPORARY_CODES.contains(&code)))
 }
 
 fn request_error(error: SdkError<PutEventsError>) -> SendError {
@@ -111,7 +97,7 @@ fn request_error(error: SdkError<PutEventsError>) -> SendError {
     send_error(error, is_temporary)
 }
 
-fn send_error(error: impl std::error::Error + Send + Sync + 'static, is_temporary: bool) -> SendError {
+fn send_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>, is_temporary: bool) -> SendError {
     if is_temporary {
         SendError::temporary(error)
     } else {

@@ -85,15 +85,17 @@ impl Environment {
         let signing_keys = list(&variables.text("SIGNING_KEYS").unwrap_or_default());
         let queue = variables.optional("QUEUE_URL", url);
         let event_bus = variables.text("EVENT_BUS");
-        let identity = variables.optional("IDENTITY", truth);
+        let identity = variables.optional("IDENTITY", bool::from_str);
         let side_by_side = variables.optional("SIDE_BY_SIDE", count);
         let resolves = variables.optional("RESOLVES", count);
         let metrics = variables.optional("METRICS", level);
         let memory_mb = variables.optional("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", u64::from_str);
         let small = memory_mb.is_some_and(|memory| memory < SIDE_BY_SIDE_MEMORY_MB);
-        let environment = |store, catalogs| Self {
-            store,
-            catalogs,
+        // Returns if anything is missing or wrong.
+        variables.loader.finish()?;
+        Ok(Self {
+            store: store.expect("a missing store was reported as a problem"),
+            catalogs: catalogs.expect("missing catalogs were reported as a problem"),
             pull_secrets,
             signing_keys,
             queue,
@@ -103,13 +105,7 @@ impl Environment {
             resolves: resolves.unwrap_or(RESOLVES),
             metrics: metrics.unwrap_or(MetricsLevel::Catalog),
             memory_mb,
-        };
-        // Returns if anything is missing or wrong, so the two values below are there.
-        variables.loader.finish()?;
-        Ok(environment(
-            store.expect("a missing store was reported as a problem"),
-            catalogs.expect("missing catalogs were reported as a problem"),
-        ))
+        })
     }
 
     /// Reads the text of `catalogs.yaml`. `place` names its location in the problems.
@@ -187,10 +183,6 @@ fn count(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("{text:?} is not a number from 1 to 1000"))
 }
 
-fn truth(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("{text:?} is not true or false"))
-}
-
 fn url(text: &str) -> Result<String, String> {
     let is_url = text.starts_with("https://") || text.starts_with("http://");
     is_url
@@ -262,7 +254,7 @@ mod tests {
         .unwrap_err();
         let parts = [
             "STORE: ",
-            "catalog A: ",
+            "catalog A, name: ",
             "catalog b: the source dir:/x",
             "QUEUE_URL",
             "IDENTITY",

@@ -1,18 +1,13 @@
 //! Connects Lambda's runtime with the poller.
 
-use std::{
-    env, fmt,
-    io::{self, Write},
-    net::TcpStream,
-    process::ExitCode,
-    sync::Arc,
-};
+use std::{env, sync::Arc};
 
 use anyhow::Context;
+use config::ConfigProblems;
 use futures_util::FutureExt;
 use lambda_runtime::{Diagnostic, LambdaEvent, Runtime, service_fn};
 use model::text::chain;
-use serde_json::{Value, json};
+use serde_json::Value;
 use store::s3::{S3Settings, S3Store};
 use tokio::sync::OnceCell;
 use tracing::Instrument;
@@ -24,18 +19,20 @@ const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
 /// State of the function between its events.
 struct Function {
-    environment: Arc<Environment>,
+    /// Settings, or the problems with which each event fails.
+    environment: Result<Arc<Environment>, ConfigProblems>,
     /// Set by the first event that can reach the store.
     poller: OnceCell<Poller>,
 }
 
-/// Answers events until Lambda ends the process.
+/// Answers events until Lambda ends the process. Without an environment each event fails with its problems, since Lambda shows
+/// them to the caller.
 ///
 /// # Errors
 /// If Lambda's runtime API fails.
-pub async fn serve(environment: Environment) -> Result<(), lambda_runtime::Error> {
+pub async fn serve(environment: Result<Environment, ConfigProblems>) -> Result<(), lambda_runtime::Error> {
     let function = Arc::new(Function {
-        environment: Arc::new(environment),
+        environment: environment.map(Arc::new),
         // Connected by the first event: every millisecond before it is part of the cold start.
         poller: OnceCell::new(),
     });
@@ -47,33 +44,6 @@ pub async fn serve(environment: Environment) -> Result<(), lambda_runtime::Error
         async move { function.answer(event).await }.instrument(span).boxed()
     });
     Runtime::new(handler).run().await
-}
-
-/// Reports to Lambda and to the log that the function cannot start. Returns the exit code of the process.
-pub fn report_init_error(problems: &dyn fmt::Display) -> ExitCode {
-    tracing::error!(%problems, "the function cannot start");
-    // Without the variable the process was not started by Lambda.
-    if let Ok(api) = env::var("AWS_LAMBDA_RUNTIME_API")
-        && let Err(error) = post_init_error(&api, &problems.to_string())
-    {
-        tracing::warn!(%error, "cannot report the failed start to Lambda");
-    }
-    ExitCode::FAILURE
-}
-
-/// Sends the initialization error, which Lambda returns to the caller (AWS Lambda Developer Guide, "Using the Lambda runtime
-/// API", "Initialization error"). Written by hand, because the runtime's own client reports only its own errors.
-fn post_init_error(api: &str, problems: &str) -> io::Result<()> {
-    let body = json!({"errorType": "Poller.Configuration", "errorMessage": problems}).to_string();
-    let mut stream = TcpStream::connect(api)?;
-    write!(
-        stream,
-        "POST /2018-06-01/runtime/init/error HTTP/1.1\r\nHost: {api}\r\nContent-Type: application/json\r\n\
-         Lambda-Runtime-Function-Error-Type: Poller.Configuration\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )?;
-    // The answer is empty, but a connection that is closed before it may cancel the request.
-    io::copy(&mut stream, &mut io::sink()).map(drop)
 }
 
 impl Function {
@@ -90,8 +60,12 @@ impl Function {
     }
 
     async fn handle(&self, event: Value, deadline: Deadline) -> anyhow::Result<Value> {
+        let environment = self
+            .environment
+            .as_ref()
+            .map_err(|problems| anyhow::anyhow!("{problems}"))?;
         // A connection that fails is tried again by the next event, since the cell stays empty.
-        let poller = self.poller.get_or_try_init(|| connect(self.environment.clone()));
+        let poller = self.poller.get_or_try_init(|| connect(environment.clone()));
         poller.await?.handle(event, deadline).await
     }
 }

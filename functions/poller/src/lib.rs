@@ -18,7 +18,7 @@ pub use aws::Aws;
 pub use deadline::Deadline;
 pub use environment::{ConfigLocation, Environment, MetricsLevel};
 pub use event::{CatalogCheck, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, UnknownEvent};
-pub use handler::{report_init_error, serve};
+pub use handler::serve;
 pub use poller::Poller;
 pub use queue::CatalogMessage;
 pub use services::{ConfigDocument, Services};

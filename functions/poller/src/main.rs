@@ -10,13 +10,7 @@ const BLOCKING_THREADS: usize = 24;
 
 fn main() -> ExitCode {
     config::logs::init(config::logs::LogFormat::Json, "info");
-    match Environment::read(|name| env::var(name).ok()) {
-        Ok(environment) => run(environment),
-        Err(problems) => poller::report_init_error(&problems),
-    }
-}
-
-fn run(environment: Environment) -> ExitCode {
+    let environment = Environment::read(|name| env::var(name).ok());
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let served = runtime
         .enable_all()

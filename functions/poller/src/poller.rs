@@ -7,7 +7,7 @@ use std::{
 };
 
 use aws_lambda_events::sqs::SqsBatchResponse;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::FutureExt;
 use model::{CatalogName, Outcome};
 use publish::{Catalog, PollOrder, Report};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use crate::{
     deadline::collect,
     metrics::{self, CatalogMetrics},
     queue,
-    round::{Candidate, take_followers},
+    round::{Candidate, side_by_side, take_followers},
     secrets::PullSecrets,
     site::{Site, SiteCache},
 };
@@ -93,9 +93,7 @@ impl<'a> Invocation<'a> {
         let all = self.read(self.site.catalogs.clone()).await;
         let now = SystemTime::now();
         let (due, not_due) = all.iter().partition(|candidate| candidate.is_due(now));
-        let answer = self
-            .poll(due, Some(&not_due), self.poller.environment.queue.is_some())
-            .await;
+        let answer = self.poll(due, not_due, self.poller.environment.queue.is_some()).await;
         self.measure(&all, &answer.reports);
         let failed = answer
             .reports
@@ -129,7 +127,7 @@ impl<'a> Invocation<'a> {
             self.force(chosen.iter().collect()).await
         } else {
             // Not through the queue: an operator waits for the result.
-            self.poll(chosen.iter().collect(), None, false).await
+            self.poll(chosen.iter().collect(), Vec::new(), false).await
         };
         self.measure(&chosen, &answer.reports);
         Ok(answer)
@@ -183,9 +181,8 @@ impl<'a> Invocation<'a> {
 
     /// Checks the catalogs, and then either pulls the changed ones or sends them to the queue. Compositions come after their
     /// inputs; those that are not due are polled too if an input was published.
-    async fn poll(self, due: Vec<&Candidate>, not_due: Option<&Vec<&Candidate>>, to_queue: bool) -> PollerAnswer {
+    async fn poll(self, due: Vec<&Candidate>, mut not_due: Vec<&Candidate>, to_queue: bool) -> PollerAnswer {
         let order = PollOrder::new(&self.site.catalogs);
-        let mut not_due = not_due.cloned();
         let mut levels: BTreeMap<usize, Vec<&Candidate>> = BTreeMap::new();
         for candidate in due {
             levels.entry(order.level(candidate.name())).or_default().push(candidate);
@@ -209,22 +206,20 @@ impl<'a> Invocation<'a> {
         }
         let sent = queue::send(&*self.poller.services, messages).await;
         left.extend(sent.left);
-        self.answer(reports, left, sent.queued, not_due.as_ref()).await
+        PollerAnswer {
+            queued: sent.queued,
+            not_due: names(&not_due),
+            ..self.answer(reports, left).await
+        }
     }
 
     async fn force(self, chosen: Vec<&Candidate>) -> PollerAnswer {
         let pulled = self.pull(chosen, true).await;
         let left = names(&pulled.left);
-        self.answer(pulled.reports, left, Vec::new(), None).await
+        self.answer(pulled.reports, left).await
     }
 
-    async fn answer(
-        self,
-        mut reports: Vec<Report>,
-        left: Vec<CatalogName>,
-        queued: Vec<CatalogName>,
-        not_due: Option<&Vec<&Candidate>>,
-    ) -> PollerAnswer {
+    async fn answer(self, mut reports: Vec<Report>, left: Vec<CatalogName>) -> PollerAnswer {
         self.finish(&reports).await;
         // Polls end in any order; a sorted answer can be compared with an earlier one.
         reports.sort_by(|a, b| a.catalog.cmp(&b.catalog));
@@ -233,8 +228,6 @@ impl<'a> Invocation<'a> {
         }
         PollerAnswer {
             left,
-            queued,
-            not_due: not_due.map(|candidates| names(candidates)).unwrap_or_default(),
             ..PollerAnswer::of(reports)
         }
     }
@@ -318,11 +311,8 @@ impl<'a> Invocation<'a> {
     /// Returns the configured catalogs with these names, or all of them if there are no names.
     fn chosen(self, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {
         let known: BTreeSet<&CatalogName> = self.site.catalogs.iter().map(|catalog| &catalog.name).collect();
-        let unknown: Vec<&str> = names
-            .iter()
-            .filter(|name| !known.contains(name))
-            .map(CatalogName::as_str)
-            .collect();
+        let unknown = names.iter().filter(|name| !known.contains(name));
+        let unknown: Vec<&str> = unknown.map(CatalogName::as_str).collect();
         anyhow::ensure!(unknown.is_empty(), "not configured: {}", unknown.join(", "));
         let wanted = |catalog: &&Catalog| names.is_empty() || names.contains(&catalog.name);
         Ok(self.site.catalogs.iter().filter(wanted).cloned().collect())
@@ -331,15 +321,11 @@ impl<'a> Invocation<'a> {
     /// Reads the status of each catalog. The result is in no order.
     async fn read(self, catalogs: Vec<Catalog>) -> Vec<Candidate> {
         let store = &*self.poller.store;
-        let reads: Vec<_> = catalogs
+        let reads = catalogs
             .into_iter()
-            .map(|catalog| Candidate::read(store, &self.site.mirror, catalog))
-            .collect();
-        // Unordered: a read that hangs must not hold back the others. Each round sorts them.
-        stream::iter(reads)
-            .buffer_unordered(self.poller.environment.resolves)
-            .collect()
-            .await
+            .map(|catalog| Candidate::read(store, &self.site.mirror, catalog));
+        // Each round sorts them.
+        side_by_side(reads.collect(), self.poller.environment.resolves).await
     }
 
     fn measure(self, candidates: &[Candidate], reports: &[Report]) {

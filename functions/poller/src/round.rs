@@ -33,16 +33,9 @@ impl<'a> Invocation<'a> {
     /// Checks each catalog for an update. Ends the poll of those that need no pull.
     pub(crate) async fn check_for_updates(self, mut candidates: Vec<&'a Candidate>) -> RoundResult<'a> {
         candidates.sort_by_key(|candidate| candidate.last_poll());
-        let checks: Vec<_> = candidates
-            .into_iter()
-            .map(|candidate| self.check_one(candidate))
-            .collect();
-        let checked: Vec<_> = stream::iter(checks)
-            .buffer_unordered(self.poller.environment.resolves)
-            .collect()
-            .await;
+        let checks = candidates.into_iter().map(|candidate| self.check_one(candidate));
         let mut result = RoundResult::default();
-        for (candidate, check) in checked {
+        for (candidate, check) in side_by_side(checks.collect(), self.poller.environment.resolves).await {
             match check {
                 Some(UpdateCheck::Done(report)) => result.reports.push(*report),
                 Some(UpdateCheck::Available { digest }) => result.changed.push((candidate, digest)),
@@ -70,16 +63,9 @@ impl<'a> Invocation<'a> {
         // Before the first commit: from here on the receivers miss no publication, even if the process ends right after one.
         let names: Vec<_> = candidates.iter().map(|candidate| candidate.name().clone()).collect();
         self.site.notifier.register_receivers(&names).await;
-        let polls: Vec<_> = candidates
-            .into_iter()
-            .map(|candidate| self.pull_one(candidate, force))
-            .collect();
-        let polled: Vec<_> = stream::iter(polls)
-            .buffer_unordered(self.poller.environment.side_by_side)
-            .collect()
-            .await;
+        let polls = candidates.into_iter().map(|candidate| self.pull_one(candidate, force));
         let mut result = RoundResult::default();
-        for (candidate, report) in polled {
+        for (candidate, report) in side_by_side(polls.collect(), self.poller.environment.side_by_side).await {
             match report {
                 Some(report) => result.reports.push(report),
                 None => result.left.push(candidate),
@@ -101,10 +87,8 @@ impl<'a> Invocation<'a> {
             before: candidate.status.as_ref(),
             ..PollOptions::default()
         };
-        (
-            candidate,
-            Some(self.site.mirror.poll(&candidate.catalog, options).await),
-        )
+        let report = self.site.mirror.poll(&candidate.catalog, options).await;
+        (candidate, Some(report))
     }
 
     /// Sends the publications to all receivers. Events that are not delivered in time are sent after the next poll.
@@ -114,6 +98,11 @@ impl<'a> Invocation<'a> {
             tracing::warn!("some notifications were not delivered in time");
         }
     }
+}
+
+/// Does work, at most `most` at a time. The results are in the order in which they end: one that hangs must not hold back the others.
+pub(crate) async fn side_by_side<T>(work: Vec<impl Future<Output = T>>, most: usize) -> Vec<T> {
+    stream::iter(work).buffer_unordered(most).collect().await
 }
 
 impl RoundResult<'_> {
@@ -205,19 +194,14 @@ impl Candidate {
 
 /// Takes out those that are compositions of what was published.
 pub(crate) fn take_followers<'a>(
-    not_due: &mut Option<Vec<&'a Candidate>>,
+    not_due: &mut Vec<&'a Candidate>,
     order: &PollOrder,
     reports: &[Report],
 ) -> Vec<&'a Candidate> {
     let published = reports.iter().filter(|report| report.outcome == Outcome::Published);
     let followers: BTreeSet<&CatalogName> = published.flat_map(|report| order.followers(&report.catalog)).collect();
-    let (follow, stay) = not_due
-        .take()
-        .unwrap_or_default()
-        .into_iter()
-        .partition(|candidate| followers.contains(candidate.name()));
-    *not_due = Some(stay);
-    follow
+    let follows = |candidate: &mut &Candidate| followers.contains(candidate.name());
+    not_due.extract_if(.., follows).collect()
 }
 
 #[cfg(test)]
