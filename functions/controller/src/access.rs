@@ -1,10 +1,6 @@
 //! Access to /metrics: the API server authenticates the token, and decides whether its user may `get` the path.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     extract::{Request, State},
@@ -17,23 +13,16 @@ use k8s_openapi::api::{
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
-use model::Sha256;
 use tokio::{sync::Semaphore, time::timeout};
 
-/// Time for which an answer of the API server is used. Prometheus asks twice a minute, and a token that was revoked is refused soon.
-const FRESH: Duration = Duration::from_secs(60);
-/// Maximum number of tokens whose answers are kept. A cluster has a few scrapers.
-const TOKENS_MAX: usize = 256;
 /// Maximum number of tokens that are reviewed at a time, so that a flood of wrong ones does not reach the API server.
 const REVIEWS_MAX: usize = 4;
 /// Maximum time for the review of one token.
 const REVIEW_TIME: Duration = Duration::from_secs(10);
 
-/// Answers of the API server.
+/// Reviews of tokens by the API server.
 pub(crate) struct TokenAccess {
     client: Client,
-    /// Status by the hash of a token: 200, 401 for one that is not valid, or 403 for a user without the right.
-    known: Mutex<HashMap<Sha256, (StatusCode, Instant)>>,
     reviews: Semaphore,
 }
 
@@ -42,41 +31,25 @@ impl TokenAccess {
     pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
-            known: Mutex::default(),
             reviews: Semaphore::new(REVIEWS_MAX),
         }
     }
 
-    /// Returns 200 for a token whose user may see the page, else the status of the refusal.
+    /// Returns 200 for a token whose user may see the page, else the status of the refusal: 401 for one that is not valid, 403 for
+    /// a user without the right.
     async fn status(&self, token: &str) -> StatusCode {
-        let hash = Sha256::of(token.as_bytes());
-        if let Some(status) = self.known(hash) {
-            return status;
-        }
         // Refused, not queued: requests that wait hold connections.
         let Ok(_permit) = self.reviews.try_acquire() else {
             return StatusCode::TOO_MANY_REQUESTS;
         };
-        let status = match timeout(REVIEW_TIME, self.review(token)).await {
+        match timeout(REVIEW_TIME, self.review(token)).await {
             Ok(Ok(status)) => status,
             Ok(Err(error)) => {
                 tracing::warn!(error = model::text::chain(&error), "cannot review access to /metrics");
-                return StatusCode::SERVICE_UNAVAILABLE;
+                StatusCode::SERVICE_UNAVAILABLE
             }
-            Err(_) => return StatusCode::SERVICE_UNAVAILABLE,
-        };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, (_, since)| since.elapsed() < FRESH);
-        if known.len() < TOKENS_MAX {
-            known.insert(hash, (status, Instant::now()));
+            Err(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
-        status
-    }
-
-    fn known(&self, hash: Sha256) -> Option<StatusCode> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (status, since) = known.get(&hash)?;
-        (since.elapsed() < FRESH).then_some(*status)
     }
 
     async fn review(&self, token: &str) -> Result<StatusCode, kube::Error> {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lease::{LEASE_TIME, LeaseDecision, RENEW_TIME, RETRY_TIME, SeenLease, released};
 
 /// Name of the Lease. It is catalogd's own, so that one of both works on the ClusterCatalogs of a cluster.
-pub(crate) const LEASE: &str = "catalogd-operator-lock";
+const LEASE: &str = "catalogd-operator-lock";
 
 /// Annotation of the Lease with its holder, by which a replica of this program is told from another program.
 const LEADER_ANNOTATION: &str = "catalog-mirror/leader";
@@ -111,6 +111,11 @@ impl Election {
         }
     }
 
+    /// Returns true if something else was logged last about who leads.
+    fn is_news(&mut self, leader: &str) -> bool {
+        self.logged.replace(leader.to_owned()).as_deref() != Some(leader)
+    }
+
     async fn try_release(&self) -> Result<(), kube::Error> {
         let mut lease = self.leases.get(LEASE).await?;
         let held = lease.spec.take().unwrap_or_default();
@@ -141,9 +146,8 @@ impl Election {
         let spec = match decision {
             LeaseDecision::Write(_) if annotations.get(YIELD_ANNOTATION).is_some_and(|value| value == "true") => {
                 self.role.send_replace(Role::Follower);
-                if self.logged.as_deref() != Some(YIELD_ANNOTATION) {
+                if self.is_news(YIELD_ANNOTATION) {
                     tracing::warn!("the Lease has the annotation {YIELD_ANNOTATION}, so this program does not lead");
-                    self.logged = Some(YIELD_ANNOTATION.to_owned());
                 }
                 // At once, and not when it ends.
                 self.try_release().await?;
@@ -153,13 +157,9 @@ impl Election {
             LeaseDecision::Wait(holder) => {
                 // catalogd keeps the annotation of an earlier holder.
                 let is_replica = annotations.get(LEADER_ANNOTATION) == Some(&holder);
-                if self.logged.as_ref() != Some(&holder) {
-                    tracing::info!(
-                        holder,
-                        is_replica,
-                        "another replica or program leads; this one serves and writes nothing"
-                    );
-                    self.logged = Some(holder.clone());
+                if self.is_news(&holder) {
+                    let text = "another replica or program leads; this one serves and writes nothing";
+                    tracing::info!(holder, is_replica, "{text}");
                 }
                 self.role.send_replace(if is_replica {
                     Role::Follower

@@ -10,7 +10,6 @@ use std::{
 };
 
 use axum::{Router, extract::RawQuery, http::StatusCode, routing::get};
-use tokio::sync::watch;
 
 use crate::{election::Role, served::Served};
 
@@ -22,8 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The state from which readiness follows.
 pub(crate) struct Health {
     pub(crate) served: Arc<Served>,
-    /// True once the ClusterCatalogs were listed.
-    pub(crate) listed: watch::Receiver<bool>,
     pub(crate) started: Instant,
     /// True once this replica had what it should serve. That does not disappear.
     pub(crate) was_ready: AtomicBool,
@@ -54,7 +51,7 @@ impl Health {
 
     async fn readiness(&self) -> (bool, String) {
         let missing = self.served.missing().await;
-        let is_listed = *self.listed.borrow();
+        let is_listed = *self.served.listed.borrow();
         if (is_listed && missing.is_empty()) || self.started.elapsed() >= PATIENCE {
             self.was_ready.store(true, Ordering::Relaxed);
         }
@@ -102,10 +99,11 @@ mod tests {
     use serde_json::json;
     use store::{Condition, Store};
     use storekit::MemoryStore;
+    use tokio::sync::watch;
 
     use super::*;
 
-    fn health(names: &[(&str, &str)], age: u64) -> (Health, MemoryStore) {
+    fn health(names: &[(&str, &str)], age: u64, listed: watch::Receiver<bool>) -> (Health, MemoryStore) {
         let (objects, mut writer) = reflector::store();
         for (name, serving) in names {
             let condition = json!({"type": "Serving", "status": serving, "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
@@ -115,6 +113,7 @@ mod tests {
         let store = MemoryStore::default();
         let served = Served {
             objects,
+            listed,
             store: Arc::new(store.clone()),
             has_own_store: false,
             role: watch::channel(Role::Leader).1,
@@ -122,7 +121,6 @@ mod tests {
         };
         let health = Health {
             served: Arc::new(served),
-            listed: watch::channel(true).1,
             started: Instant::now().checked_sub(Duration::from_secs(age)).unwrap(),
             was_ready: false.into(),
         };
@@ -136,7 +134,11 @@ mod tests {
 
     #[tokio::test]
     async fn ready_when_each_serving_catalog_is_in_the_store() {
-        let (health, store) = health(&[("a", "True"), ("b", "True"), ("c", "False")], 0);
+        let (health, store) = health(
+            &[("a", "True"), ("b", "True"), ("c", "False")],
+            0,
+            watch::channel(true).1,
+        );
         publish(&store, "a").await;
         let (is_ready, text) = health.readiness().await;
         assert!(!is_ready && text.contains("the catalog b should be served"), "{text}");
@@ -150,9 +152,8 @@ mod tests {
 
     #[tokio::test]
     async fn ready_only_after_the_objects_are_known() {
-        let (mut health, _) = health(&[], 0);
         let (is_listed, listed) = watch::channel(false);
-        health.listed = listed;
+        let (health, _) = health(&[], 0, listed);
         assert!(!health.readiness().await.0);
         is_listed.send_replace(true);
         assert!(health.readiness().await.0);
@@ -160,7 +161,19 @@ mod tests {
 
     #[tokio::test]
     async fn missing_catalog_keeps_the_others_from_being_served_for_a_minute_only() {
-        assert!(!health(&[("a", "True")], 59).0.readiness().await.0);
-        assert!(health(&[("a", "True")], 60).0.readiness().await.0);
+        assert!(
+            !health(&[("a", "True")], 59, watch::channel(true).1)
+                .0
+                .readiness()
+                .await
+                .0
+        );
+        assert!(
+            health(&[("a", "True")], 60, watch::channel(true).1)
+                .0
+                .readiness()
+                .await
+                .0
+        );
     }
 }

@@ -7,20 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::Recorder;
 use serde_json::json;
 use store::{ReadError, Store};
-use tokio::{sync::watch, task::JoinSet, time::sleep};
+use tokio::{task::JoinSet, time::sleep};
 
-use crate::{
-    catalog::ClusterCatalog,
-    election::{LEASE, Role},
-    poll::Puller,
-    served::Served,
-    spec,
-    write::warn,
-};
+use crate::{catalog::ClusterCatalog, poll::Puller, served::Served, spec};
 
 /// Time between two looks at the statuses.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -38,7 +29,7 @@ enum Named {
 }
 
 /// Pulls what the statuses name while another replica with another store leads, or another program, until it is dropped.
-pub(crate) async fn hold_named(served: Arc<Served>, puller: Arc<Puller>, listed: watch::Receiver<bool>) {
+pub(crate) async fn hold_named(served: Arc<Served>, puller: Arc<Puller>) {
     // A registry that hangs holds up its own catalog only.
     let mut pulls = JoinSet::new();
     let mut named: HashMap<String, Named> = HashMap::new();
@@ -76,7 +67,7 @@ pub(crate) async fn hold_named(served: Arc<Served>, puller: Arc<Puller>, listed:
                 });
             }
         }
-        if served.has_own_store && *listed.borrow() {
+        if served.has_own_store && *served.listed.borrow() {
             let kept = |object: &Arc<ClusterCatalog>| !object.is_unavailable() && !object.is_deleted();
             let kept = served.objects.state().into_iter().filter(kept);
             remove_others(&*served.store, &kept.map(|object| object.name().to_owned()).collect()).await;
@@ -116,30 +107,5 @@ pub(crate) async fn remove_others(store: &dyn Store, names: &BTreeSet<String>) {
             error = model::text::chain(&error),
             "cannot remove catalogs without a ClusterCatalog"
         );
-    }
-}
-
-/// Sends an event whenever another program gets the Lease, until the role is dropped.
-pub(crate) async fn tell_other(mut role: watch::Receiver<Role>, events: Recorder, namespace: String) {
-    let lease = ObjectReference {
-        api_version: Some("coordination.k8s.io/v1".to_owned()),
-        kind: Some("Lease".to_owned()),
-        name: Some(LEASE.to_owned()),
-        namespace: Some(namespace),
-        ..ObjectReference::default()
-    };
-    let mut known = Role::Follower;
-    while role.changed().await.is_ok() {
-        let now = role.borrow_and_update().clone();
-        if let Role::BesideOther(other) = &now
-            && now != known
-        {
-            tracing::warn!(holder = other, "another program has the Lease");
-            let note = format!(
-                "{other} has the Lease; catalog-mirror-controller serves what the statuses name, and writes nothing"
-            );
-            warn(&events, &lease, "Wait", "OtherProgramLeads", &note).await;
-        }
-        known = now;
     }
 }

@@ -61,14 +61,17 @@ impl Puller {
 
 /// Polls the catalog of an object. Returns the result, and the time between two polls.
 pub(crate) async fn poll(object: &ClusterCatalog, puller: &Puller) -> (Fact, Option<Duration>) {
-    let failed = |message, is_terminal| (Fact::Failed { message, is_terminal }, None);
     let catalog = match spec::catalog(object) {
         Ok(catalog) => catalog,
-        Err(error) => return failed(error.message, error.is_terminal),
+        Err(failed) => return (failed, None),
     };
     match puller.poll(&catalog).await {
         Ok(report) => (fact(object, &catalog, &report), catalog.poll_interval()),
-        Err(error) => failed(model::text::chain(&error), false),
+        Err(error) => {
+            let message = model::text::chain(&error);
+            let is_terminal = false;
+            (Fact::Failed { message, is_terminal }, None)
+        }
     }
 }
 

@@ -7,11 +7,10 @@ use std::{
 
 use kube::{
     Api, Resource,
-    runtime::{controller::Action, events::Recorder, reflector},
+    runtime::{controller::Action, events::Recorder},
 };
 use model::CatalogName;
 use serde_json::json;
-use store::Store;
 use tracing::Instrument;
 
 use crate::{
@@ -19,8 +18,8 @@ use crate::{
     conditions::{Fact, failure_reason, next_status},
     metrics::ControllerMetrics,
     poll::{Puller, next_poll, poll, until_changed, whole_seconds},
-    schedule::{self, LastPolls},
-    served::has_content,
+    schedule,
+    served::{Served, has_content},
     write::{Target, WRITE_TIME, warn, write},
 };
 
@@ -30,15 +29,12 @@ const API_RETRY: Duration = Duration::from_secs(10);
 /// All that the work on ClusterCatalogs needs.
 pub(crate) struct Context {
     pub(crate) catalogs: Api<ClusterCatalog>,
-    /// ClusterCatalogs as they are now.
-    pub(crate) objects: reflector::Store<ClusterCatalog>,
+    pub(crate) served: Arc<Served>,
     pub(crate) puller: Arc<Puller>,
-    pub(crate) store: Arc<dyn Store>,
     pub(crate) events: Recorder,
     pub(crate) metrics: ControllerMetrics,
     /// URL below which catalogs are served, without a slash at its end.
     pub(crate) base: String,
-    pub(crate) polls: Arc<LastPolls>,
 }
 
 /// Failure to work on an object. It is tried again.
@@ -100,15 +96,16 @@ async fn work_on(object: &ClusterCatalog, context: &Context) -> Result<Action, R
 
 /// Polls the catalog if it is due, and writes its status.
 async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, ReconcileError> {
-    let has_content = has_content(&*context.store, object.name()).await;
-    let mut last = context.polls.get(object.name());
+    let served = &context.served;
+    let has_content = has_content(&*served.store, object.name()).await;
+    let mut last = served.polls.get(object.name());
     if schedule::is_due(last.as_ref(), &object.version(), has_content, Instant::now()) {
         let polled = tokio::select! {
             (fact, interval) = poll(object, &context.puller) => next_poll(object, last.as_ref(), fact, interval),
             // Its content is then decided anew.
-            () = until_changed(object, &context.objects) => return Ok(Action::requeue(Duration::ZERO)),
+            () = until_changed(object, &served.objects) => return Ok(Action::requeue(Duration::ZERO)),
         };
-        context.polls.set(object.name(), polled.clone());
+        served.polls.set(object.name(), polled.clone());
         last = Some(polled);
     }
     let Some(last) = last else {
@@ -120,7 +117,7 @@ async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, Rec
     {
         // The status has the same text, so a lost event does not matter.
         let reason = failure_reason(*is_terminal);
-        warn(&context.events, &object.object_ref(&()), "Poll", reason, message).await;
+        warn(&context.events, &object.object_ref(&()), reason, message).await;
     }
     Ok(match last.next {
         Some(next) => Action::requeue(next.saturating_duration_since(Instant::now())),
@@ -131,7 +128,7 @@ async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, Rec
 /// Removes the content, and the finalizer after that.
 async fn withdraw(object: &ClusterCatalog, fact: &Fact, context: &Context) -> Result<Action, ReconcileError> {
     if let Ok(name) = object.name().parse::<CatalogName>()
-        && let Err(error) = publish::remove(&*context.store, &name).await
+        && let Err(error) = publish::remove(&*context.served.store, &name).await
     {
         let failed = Fact::Failed {
             message: model::text::chain(&error),
@@ -140,7 +137,7 @@ async fn withdraw(object: &ClusterCatalog, fact: &Fact, context: &Context) -> Re
         write_status(object, &failed, context).await?;
         return Err(error.into());
     }
-    context.polls.forget(object.name());
+    context.served.polls.forget(object.name());
     write_status(object, fact, context).await?;
     if object.has_finalizer() {
         write(&context.catalogs, object, Target::Object, |found| {

@@ -81,10 +81,10 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let api = wiring::server(&flags, connections, true)?;
     let stop = server::stop_on_signals()?;
     let (objects, watching) = watch_objects(&client, stop.clone());
-    let listed = watch_list(objects.clone());
     let role = Arc::new(watch::Sender::new(Role::Follower));
     let served = Arc::new(Served {
         objects: objects.clone(),
+        listed: watch_list(objects.clone()),
         store: store.clone(),
         has_own_store: flags.leader_elect && flags.store.is_none(),
         role: role.subscribe(),
@@ -92,17 +92,14 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     });
     let context = Arc::new(Context {
         catalogs: Api::all(client.clone()),
-        objects: objects.clone(),
+        served: served.clone(),
         puller: Arc::new(puller),
-        store: store.clone(),
         events: Recorder::new(client.clone(), NAME.into()),
         metrics: metrics.clone(),
         base: flags.base(),
-        polls: served.polls.clone(),
     });
     let health = Arc::new(Health {
         served: served.clone(),
-        listed: listed.clone(),
         started,
         was_ready: false.into(),
     });
@@ -147,7 +144,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     tracing::info!(%address, store = %place, base = flags.base(), "serving");
 
     let authorities = flags.pull_cas_dir.clone().map(|folder| {
-        let watching = authorities::watch(folder, context.puller.mirror.clone(), context.polls.clone());
+        let watching = authorities::watch(folder, context.puller.mirror.clone(), served.polls.clone());
         AbortOnDropHandle::new(tokio::spawn(watching))
     });
     let election = flags
@@ -155,11 +152,8 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         .then(|| Election::new(client, &namespace, role.clone()));
     let worker = Worker {
         context,
-        served,
-        listed,
         role,
         collections,
-        namespace,
         removal_interval: flags.store.is_none().then_some(flags.gc_interval),
         stop,
     };

@@ -110,9 +110,10 @@ impl ClusterSecrets {
         for ObjectName { namespace, name } in names {
             let what = format!("the secret {namespace}/{name}");
             let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
-            let found = get(&secrets, &name, &what).await?;
-            let secret = found.and_then(|secret| secret.ok_or_else(|| "does not exist".to_owned()));
-            match secret.and_then(auths_of) {
+            let Some(secret) = get(&secrets, &name, &what, problems).await? else {
+                continue;
+            };
+            match auths_of(secret) {
                 // A later secret wins, as in catalogd.
                 Ok(found) => auths.extend(found),
                 Err(problem) => drop(problems.insert(format!("{what} {problem}"))),
@@ -150,13 +151,7 @@ impl ClusterSecrets {
     ) -> Result<Vec<ObjectName>, SecretsError> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &account.namespace);
         let what = format!("the service account {}/{}", account.namespace, account.name);
-        let found = match get(&accounts, &account.name, &what).await? {
-            Ok(found) => found,
-            Err(problem) => {
-                problems.insert(format!("{what} {problem}"));
-                None
-            }
-        };
+        let found = get(&accounts, &account.name, &what, problems).await?;
         let references = found.and_then(|account| account.image_pull_secrets).unwrap_or_default();
         let names = references
             .iter()
@@ -165,18 +160,24 @@ impl ClusterSecrets {
     }
 }
 
-/// Reads an object, or returns a problem of it that concerns no other one.
-async fn get<K>(objects: &Api<K>, name: &str, what: &str) -> Result<Result<Option<K>, String>, SecretsError>
+/// Reads an object. What concerns no other one is a problem: it does not exist, or may not be read.
+async fn get<K>(
+    objects: &Api<K>,
+    name: &str,
+    what: &str,
+    problems: &mut BTreeSet<String>,
+) -> Result<Option<K>, SecretsError>
 where
     K: Clone + DeserializeOwned + Debug,
 {
-    match objects.get_opt(name).await {
-        Ok(found) => Ok(Ok(found)),
-        Err(kube::Error::Api(status)) if status.code == 403 => {
-            Ok(Err("may not be read by this program's role".to_owned()))
-        }
-        Err(error) => Err(SecretsError::Read(what.to_owned(), error)),
-    }
+    let problem = match objects.get_opt(name).await {
+        Ok(Some(found)) => return Ok(Some(found)),
+        Ok(None) => "does not exist",
+        Err(kube::Error::Api(status)) if status.code == 403 => "may not be read by this program's role",
+        Err(error) => return Err(SecretsError::Read(what.to_owned(), error)),
+    };
+    problems.insert(format!("{what} {problem}"));
+    Ok(None)
 }
 
 /// Returns the logins of a secret by registry. Never quotes it.

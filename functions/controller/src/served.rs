@@ -19,6 +19,8 @@ use crate::{catalog::ClusterCatalog, election::Role, schedule::LastPolls};
 pub(crate) struct Served {
     /// ClusterCatalogs as they are now.
     pub(crate) objects: reflector::Store<ClusterCatalog>,
+    /// True once they were listed.
+    pub(crate) listed: watch::Receiver<bool>,
     pub(crate) store: Arc<dyn Store>,
     /// True if other replicas have stores of their own too. In one store that all share, a state is published before a status
     /// names it.

@@ -10,29 +10,21 @@ use publish::Catalog;
 use serde_json::{Value, json};
 use source::Source;
 
-use crate::catalog::ClusterCatalog;
+use crate::{catalog::ClusterCatalog, conditions::Fact};
 
 /// Policy files for signatures, in the order in which containers/image looks for them (containers-policy.json(5)).
 const POLICY_FILES: [&str; 2] = [".config/containers/policy.json", "/etc/containers/policy.json"];
 
-/// Reason for which an object cannot be polled.
-#[derive(Debug, PartialEq)]
-pub(crate) struct SpecError {
-    /// All problems in words.
-    pub(crate) message: String,
-    /// True if only another object helps. A policy of the node may be corrected too.
-    pub(crate) is_terminal: bool,
-}
-
 /// Returns the catalog of an object, with the signature policy of the node or pod, if there is one.
 ///
 /// # Errors
-/// [`SpecError`], before anything is asked of a registry.
-pub(crate) fn catalog(object: &ClusterCatalog) -> Result<Catalog, SpecError> {
-    let failed = |is_terminal| move |message| SpecError { message, is_terminal };
+/// [`Fact::Failed`] with all problems, before anything is asked of a registry.
+pub(crate) fn catalog(object: &ClusterCatalog) -> Result<Catalog, Fact> {
+    let failed = |is_terminal| move |message| Fact::Failed { message, is_terminal };
     let own = load(object, None).map_err(failed(true))?;
     match policy_file() {
         None => Ok(own),
+        // A policy of the node may be corrected, and another object does not help.
         Some(policy) => load(object, Some(&policy)).map_err(failed(false)),
     }
 }
@@ -154,7 +146,10 @@ mod tests {
             assert!(problem.contains(hint), "{problem}");
         }
         let problem = load(&object(&json!({"source": {"type": "Image"}}), &Value::Null), None).unwrap_err();
-        assert!(problem.contains("spec.source.image is missing"), "{problem}");
+        assert!(
+            problem.contains("spec, source: the field image is missing"),
+            "{problem}"
+        );
         let problem = load(&object(&Value::Null, &Value::Null), None).unwrap_err();
         assert!(problem.contains("a"), "{problem}");
     }

@@ -10,9 +10,8 @@ use upkeep::{GcMetrics, Retention};
 
 use crate::{
     election::{Election, Role},
-    named::{hold_named, remove_others, tell_other},
+    named::{hold_named, remove_others},
     reconcile::{Context, after_error, reconcile},
-    served::Served,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -21,13 +20,8 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// The part that publishes.
 pub(crate) struct Worker {
     pub(crate) context: Arc<Context>,
-    pub(crate) served: Arc<Served>,
-    /// True once the ClusterCatalogs were listed.
-    pub(crate) listed: watch::Receiver<bool>,
     pub(crate) role: Arc<watch::Sender<Role>>,
     pub(crate) collections: GcMetrics,
-    /// Namespace of the Lease.
-    pub(crate) namespace: String,
     /// Time between two removals of catalogs without a ClusterCatalog; `None` for a store that was named, which may have catalogs
     /// of others.
     pub(crate) removal_interval: Option<Duration>,
@@ -53,20 +47,14 @@ impl Worker {
 
     /// Waits until this replica leads. Returns false if the program stops before.
     async fn follow(&self, election: &mut Election) -> bool {
-        let (served, puller) = (Arc::clone(&self.served), Arc::clone(&self.context.puller));
-        let telling = tell_other(
-            self.role.subscribe(),
-            self.context.events.clone(),
-            self.namespace.clone(),
-        );
+        let (served, puller) = (Arc::clone(&self.context.served), Arc::clone(&self.context.puller));
         let waiting = async {
             tokio::select! {
                 is_acquired = election.acquire(&self.stop) => is_acquired,
-                () = hold_named(served, puller, self.listed.clone()) => false,
-                () = telling => false,
+                () = hold_named(served, puller) => false,
             }
         };
-        let is_acquired = if self.served.has_own_store {
+        let is_acquired = if self.context.served.has_own_store {
             self.collecting(waiting).await
         } else {
             waiting.await
@@ -92,7 +80,7 @@ impl Worker {
         tracing::info!("this replica does not lead any more");
         self.context.puller.mirror.withdraw_pulls().await;
         // The next leader polls all catalogs anew, and so does this one if it leads again.
-        self.context.polls.forget_all();
+        self.context.served.polls.forget_all();
     }
 
     /// Collects garbage during some work.
@@ -108,7 +96,7 @@ impl Worker {
                 grace: HOUR,
             },
         };
-        let store = Arc::clone(&self.context.store);
+        let store = Arc::clone(&self.context.served.store);
         let collection = upkeep::collect_regularly(store, retention, self.collections.clone(), end.clone());
         let done = work.await;
         end.cancel();
@@ -120,7 +108,7 @@ impl Worker {
 
     async fn reconcile_all(&self) {
         let controller = Controller::new(self.context.catalogs.clone(), watcher::Config::default());
-        let all_due = stream::unfold(Arc::clone(&self.context.polls), |polls| async {
+        let all_due = stream::unfold(Arc::clone(&self.context.served.polls), |polls| async {
             polls.all_due.notified().await;
             Some(((), polls))
         });
@@ -142,14 +130,15 @@ impl Worker {
 
     /// Removes catalogs without a ClusterCatalog, such as one whose finalizer was removed by hand.
     async fn remove_orphans(&self) {
-        let mut listed = self.listed.clone();
+        let served = &self.context.served;
+        let mut listed = served.listed.clone();
         let (Some(interval), Ok(_)) = (self.removal_interval, listed.wait_for(|is_listed| *is_listed).await) else {
             return pending().await;
         };
         loop {
-            let objects = self.served.objects.state();
+            let objects = served.objects.state();
             let names: BTreeSet<String> = objects.iter().map(|object| object.name().to_owned()).collect();
-            remove_others(&*self.context.store, &names).await;
+            remove_others(&*served.store, &names).await;
             tokio::time::sleep(interval).await;
         }
     }

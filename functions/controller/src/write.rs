@@ -74,13 +74,13 @@ async fn try_write(
     Err(ReconcileError::Contended)
 }
 
-/// Sends a warning as an event. A failure is logged only.
-pub(crate) async fn warn(events: &Recorder, regarding: &ObjectReference, action: &str, reason: &str, note: &str) {
+/// Sends a warning of a poll as an event. A failure is logged only.
+pub(crate) async fn warn(events: &Recorder, regarding: &ObjectReference, reason: &str, note: &str) {
     let event = Event {
         type_: EventType::Warning,
         reason: reason.to_owned(),
         note: Some(note[..note.floor_char_boundary(NOTE_MAX)].to_owned()),
-        action: action.to_owned(),
+        action: "Poll".to_owned(),
         secondary: None,
     };
     if let Ok(Err(error)) = timeout(WRITE_TIME, events.publish(&event, regarding)).await {

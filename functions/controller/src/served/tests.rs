@@ -23,6 +23,7 @@ fn replica(has_own_store: bool) -> Replica {
     let role = watch::Sender::new(Role::Follower);
     let served = Served {
         objects,
+        listed: watch::channel(true).1,
         store: Arc::new(store.clone()),
         has_own_store,
         role: role.subscribe(),

@@ -19,14 +19,17 @@ use source::{Logins, PlainHttp, SourceSettings, Sources};
 use store::StoreExt;
 use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry};
+use tokio::sync::watch;
 
 use crate::{
     catalog::ClusterCatalog,
+    election::Role,
     metrics::ControllerMetrics,
     poll::Puller,
     reconcile::{Action, Context, ReconcileError, reconcile},
     schedule::LastPolls,
     secrets::{ClusterSecrets, ObjectName},
+    served::Served,
 };
 
 const CATALOGS: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs/a";
@@ -73,7 +76,7 @@ impl Cluster {
             registry,
             store,
             known: Mutex::new(known),
-            polls: context.polls.clone(),
+            polls: context.served.polls.clone(),
             context,
         }
     }
@@ -89,7 +92,7 @@ impl Cluster {
     /// Replaces the controller by another one on the same store, as after a restart.
     pub(super) fn restart(&mut self) {
         let (known, context) = controller(&self.objects, &self.registry, &self.store);
-        (self.known, self.polls, self.context) = (Mutex::new(known), context.polls.clone(), context);
+        (self.known, self.polls, self.context) = (Mutex::new(known), context.served.polls.clone(), context);
     }
 
     /// Pushes a catalog with these packages.
@@ -225,15 +228,21 @@ fn controller(
         secrets: ClusterSecrets::new(client.clone(), Some(global), logins),
         rules: Default::default(),
     };
+    let served = Served {
+        objects: known,
+        listed: watch::channel(true).1,
+        store,
+        has_own_store: false,
+        role: watch::channel(Role::Leader).1,
+        polls: Arc::default(),
+    };
     let context = Context {
         catalogs: Api::all(client.clone()),
-        objects: known,
+        served: Arc::new(served),
         puller: Arc::new(puller),
-        store,
         events: Recorder::new(client, "test".into()),
         metrics: ControllerMetrics::default(),
         base: "https://catalogs.example/catalogs".to_owned(),
-        polls: Arc::default(),
     };
     (writer, Arc::new(context))
 }
