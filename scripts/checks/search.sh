@@ -15,8 +15,6 @@ over_http() {
     expected=$("$CATALOG_MIRROR" search --json --store "$STORE" --catalog demo "$query" | jq -cS '.[0] | [.total, .results, .facets]')
     is "search for $query over HTTP" \
       "$(curl -sSfG "$URL/catalogs/demo/search" --data-urlencode "q=$query" | jq -cS '[.total, .results, .facets]')" "$expected"
-    is "search for $query at a mirror" \
-      "$("$CATALOG_MIRROR" search --json --url "$URL" --catalog demo "$query" | jq -cS '.[0] | [.total, .results, .facets]')" "$expected"
   done
   matches "the table has the package" "$("$CATALOG_MIRROR" search --store "$STORE" queue)" 'demo-queue'
 }

@@ -169,7 +169,7 @@ async fn images_imageset_pins_digest_of_polled_catalog() {
         .run("images --store store --channel stable --format imageset")
         .exits(0);
     let expected = format!(
-        "  operators:\n  - catalog: {host}/ns/cat@{}\n    targetTag: v4.20\n    full: true\n    packages:\n    - name: small\n      defaultChannel: stable\n      channels:\n      - name: stable\n",
+        "  operators:\n  - catalog: {host}/ns/cat@{}\n    full: true\n    packages:\n    - channels:\n      - name: stable\n      defaultChannel: stable\n      name: small\n    targetTag: v4.20\n",
         image.digest
     );
     assert!(imageset.stdout.ends_with(&expected), "{}", imageset.stdout);

@@ -20,6 +20,15 @@ fn file_in_place_of_a_folder_fails_every_command() {
     assert_eq!(work.json("store/catalogs/demo/current.json")["serial"], 1);
 }
 
+#[test]
+fn search_with_too_many_words_prints_only_the_error() {
+    let failed = Work::published()
+        .run("search --store store a b c d e f g h i j k")
+        .exits(1);
+    failed.complains("at most 10 words");
+    assert_eq!(failed.stdout, "");
+}
+
 /// Names, versions and images of a catalog may hold anything. On a terminal, control characters move the cursor or more.
 #[test]
 fn control_characters_of_a_catalog_reach_no_table_and_no_list() {

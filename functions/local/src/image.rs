@@ -15,13 +15,20 @@ use tempfile::NamedTempFile;
 
 /// Writes or pushes the image, and returns its digest. It has the bytes that the mirror serves for the same content.
 pub(crate) async fn write(images: &Sources, target: &Source, rendering: Rendering) -> anyhow::Result<Digest> {
-    let place = target.clone();
-    let layer = work::run(rendering.budget().clone(), move || ImageLayer::new(&place, &rendering)).await??;
-    match target {
-        Source::OciLayout { dir, tag } => layer.into_layout(dir, tag.as_deref()),
+    let budget = rendering.budget().clone();
+    match target.clone() {
+        Source::OciLayout { dir, tag } => {
+            let write = move || {
+                // Beside its place, so that it can be renamed.
+                let layer = ImageLayer::new(&dir.join("blobs/sha256"), &rendering)?;
+                layer.into_layout(&dir, tag.as_deref())
+            };
+            work::run(budget, write).await?
+        }
         Source::Registry { reference, .. } => {
+            let layer = work::run(budget, move || ImageLayer::new(&std::env::temp_dir(), &rendering)).await??;
             let bytes = fs::read(layer.file.path()).context("cannot read the layer")?;
-            let pushed = images.push(reference, layer.documents, bytes.into()).await?;
+            let pushed = images.push(&reference, layer.documents, bytes.into()).await?;
             if pushed.was_there {
                 eprintln!("{target} is this image already; nothing was pushed");
             }
@@ -39,17 +46,10 @@ struct ImageLayer {
 }
 
 impl ImageLayer {
-    fn new(target: &Source, rendering: &Rendering) -> anyhow::Result<Self> {
-        let folder = match target {
-            // Beside its place, so that it can be renamed.
-            Source::OciLayout { dir, .. } => dir.join("blobs/sha256"),
-            _ => std::env::temp_dir(),
-        };
-        let create = || {
-            fs::create_dir_all(&folder)?;
-            temporary_file(&folder)
-        };
-        let file = create().with_context(|| format!("cannot write to {}", folder.display()))?;
+    /// Writes the layer to a temporary file in `folder`.
+    fn new(folder: &Path, rendering: &Rendering) -> anyhow::Result<Self> {
+        let file = fs::create_dir_all(folder).and_then(|()| temporary_file(folder));
+        let file = file.with_context(|| format!("cannot write to {}", folder.display()))?;
         let sinks = Sinks {
             layer: Some(Box::new(BufWriter::new(file.reopen()?))),
             ..Sinks::default()

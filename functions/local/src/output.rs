@@ -8,15 +8,13 @@ use serde::Serialize;
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any length.
 const TEXT_CHARS: usize = 2000;
 
-/// Value that is one row of a table for people.
-pub(crate) trait Table {
-    /// Heads of the columns, with bars between them.
-    const HEADERS: &'static str;
-    /// True for a last column that is left out if it is empty.
-    const LAST_IS_OPTIONAL: bool = false;
+/// Head of a column, and the cell of a value in it.
+pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
 
-    /// Returns the cells.
-    fn row(&self) -> Vec<String>;
+/// Value that is one row of a table for people.
+pub(crate) trait Table: Sized + 'static {
+    /// Columns. The last one is left out if it is empty in all rows.
+    const COLUMNS: &'static [Column<Self>];
 }
 
 /// Prints values as a JSON array for programs, or as a table for people.
@@ -29,20 +27,20 @@ pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::R
 
 /// Prints values as a table for people.
 pub(crate) fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
-    let mut rows: Vec<Vec<String>> = values.iter().map(T::row).collect();
-    let has_last = rows.iter().any(|row| row.last().is_some_and(|cell| !cell.is_empty()));
-    let mut headers = T::HEADERS;
-    if T::LAST_IS_OPTIONAL && !has_last {
-        headers = headers.rsplit_once(" | ").map_or("", |(others, _)| others);
-        rows.iter_mut().for_each(|row| drop(row.pop()));
-    }
-    print_rows(headers, &rows)
+    let is_empty = |(_, cell): &Column<T>| values.iter().all(|value| cell(value).is_empty());
+    let columns = match T::COLUMNS {
+        [others @ .., last] if is_empty(last) => others,
+        all => all,
+    };
+    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+    let row = |value: &T| columns.iter().map(|(_, cell)| cell(value)).collect();
+    print_rows(&heads, &values.iter().map(row).collect::<Vec<_>>())
 }
 
-/// Prints rows as a table for people. The heads of its columns have bars between them. Escapes what a catalog could use to change the terminal.
-pub(crate) fn print_rows(headers: &str, rows: &[Vec<String>]) -> anyhow::Result<()> {
+/// Prints rows as a table for people. Escapes what a catalog could use to change the terminal.
+pub(crate) fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     let mut table = comfy_table::Table::new();
-    table.load_style(presets::NOTHING).set_header(headers.split(" | "));
+    table.load_style(presets::NOTHING).set_header(heads);
     for row in rows {
         table.add_row(row.iter().map(|cell| printable(cell)));
     }

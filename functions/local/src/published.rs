@@ -1,14 +1,9 @@
 //! Reading the published state of a store.
 
-use std::collections::BTreeSet;
-
 use anyhow::Context;
 use model::{CatalogName, Current, Key, ObjectRef, ShardRef, Snapshot};
 use olm::{Package, PackageParser};
 use store::{Store, StoreExt, read_lines, read_stored};
-use work::Budget;
-
-use crate::wiring;
 
 /// Returns the pointer of a catalog, or `None` if nothing is published.
 pub(crate) async fn current(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Option<Current>> {
@@ -41,23 +36,30 @@ pub(crate) async fn state(store: &dyn Store, name: &CatalogName) -> anyhow::Resu
 }
 
 /// Returns the named catalogs in order, or all of the store if none is named.
-pub(crate) async fn names_or_all(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<BTreeSet<CatalogName>> {
-    if names.is_empty() {
-        return wiring::names(store).await;
-    }
-    Ok(names.iter().cloned().collect())
+pub(crate) async fn names_or_all(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<CatalogName>> {
+    let names = match names {
+        // Also if `catalogs.json` is lost.
+        [] => publish::catalog_names(store).await?,
+        names => names.iter().cloned().collect(),
+    };
+    Ok(names.into_iter().collect())
 }
 
 /// Returns the same as [`names_or_all`], and an error for a store without catalogs.
-pub(crate) async fn some_names(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<BTreeSet<CatalogName>> {
+pub(crate) async fn some_names(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<CatalogName>> {
     let names = names_or_all(store, names).await?;
     anyhow::ensure!(!names.is_empty(), "the store has no catalogs");
     Ok(names)
 }
 
+/// Returns the lines of a shard.
+pub(crate) async fn lines(store: &dyn Store, shard: &ShardRef) -> anyhow::Result<Vec<u8>> {
+    let lines = read_lines(store, shard, Vec::new()).await;
+    lines.with_context(|| format!("cannot read package {:?}", shard.name))
+}
+
 /// Returns the package in a shard as OLM reads it.
 pub(crate) async fn package(store: &dyn Store, shard: &ShardRef) -> anyhow::Result<Package> {
-    let lines = read_lines(store, shard, Vec::new()).await;
-    let lines = lines.with_context(|| format!("cannot read package {:?}", shard.name))?;
-    Ok(work::run(Budget::default(), move || PackageParser::parse(&lines)).await?)
+    // Here and not on a blocking thread: a command does nothing else meanwhile.
+    Ok(PackageParser::parse(&lines(store, shard).await?))
 }

@@ -1,10 +1,9 @@
 //! From arguments and configuration to the parts that do the work.
 
-use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use config::{Config, ConfigLoader, ConfigProblems, ServerConfig};
-use model::CatalogName;
 use notify::{Notifier, NotifierSettings, Receiver};
 use publish::Mirror;
 use source::Sources;
@@ -137,9 +136,4 @@ pub(crate) fn mirror(
 pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
     listener.with_context(|| format!("cannot listen on {address} (choose another address with --listen)"))
-}
-
-/// Returns the names of all catalogs of a store, also if `catalogs.json` is lost.
-pub(crate) async fn names(store: &dyn Store) -> anyhow::Result<BTreeSet<CatalogName>> {
-    Ok(publish::catalog_names(store).await?)
 }

@@ -19,7 +19,7 @@ use crate::{
     args::{Access, RegistryArgs, StoreArgs, is_source},
     exit::Exit,
     image,
-    output::{self, Table, cell},
+    output::{self, Column, Table, cell},
     published, wiring,
 };
 
@@ -173,7 +173,7 @@ async fn open_store(args: &ComposeArgs, composition: &Composition, none: &TempDi
 /// Takes inputs from the store that name the source of a published catalog, by its reference or by the digest that was pulled.
 async fn follow_published(store: &dyn Store, composed: &mut ComposedSource) -> anyhow::Result<()> {
     let mut published = Vec::new();
-    for name in wiring::names(store).await? {
+    for name in publish::catalog_names(store).await? {
         if let Some(current) = published::current(store, &name).await? {
             published.push((name, current.source));
         }
@@ -190,15 +190,11 @@ async fn follow_published(store: &dyn Store, composed: &mut ComposedSource) -> a
 }
 
 impl Table for Decision {
-    const HEADERS: &'static str = " | PACKAGE | BUNDLE | VERSION | REASON";
-
-    fn row(&self) -> Vec<String> {
-        vec![
-            if self.kept { "+" } else { "-" }.to_owned(),
-            self.package.clone(),
-            self.bundle.clone(),
-            cell(self.version.as_ref()),
-            self.reason.clone(),
-        ]
-    }
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("", |decision| if decision.kept { "+" } else { "-" }.to_owned()),
+        ("PACKAGE", |decision| decision.package.clone()),
+        ("BUNDLE", |decision| decision.bundle.clone()),
+        ("VERSION", |decision| cell(decision.version.as_ref())),
+        ("REASON", |decision| decision.reason.clone()),
+    ];
 }

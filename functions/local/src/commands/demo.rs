@@ -50,7 +50,13 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let ages = polls.clone();
     let serving = serve(listener, &store, registry, move || ages.refresh([NAME]), &stop);
 
-    let (mirror, catalog) = mirror(&layout, store, polls)?;
+    let source = Source::OciLayout {
+        dir: layout.clone(),
+        tag: Some(TAG.to_owned()),
+    };
+    let catalog = Catalog::new(NAME.parse()?, source);
+    let images = Sources::new(source::SourceSettings::default())?;
+    let mirror = Mirror::new(images, store, publish::MirrorSettings::default(), polls);
     println!("An example catalog image is polled, published and served. Nothing leaves this machine.\n");
     let first = mirror.poll(&catalog, PollOptions::default()).await;
     show("The first poll publishes everything:", first)?;
@@ -96,17 +102,6 @@ fn serve(
     let catalogs = PublishedCatalogs::new(store.clone(), settings);
     let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page.route());
     tokio::spawn(server.run(listener, router, stop.clone()))
-}
-
-fn mirror(layout: &Path, store: Arc<dyn Store>, metrics: publish::PollMetrics) -> anyhow::Result<(Mirror, Catalog)> {
-    let images = Sources::new(source::SourceSettings::default())?;
-    let source = Source::OciLayout {
-        dir: layout.to_owned(),
-        tag: Some(TAG.to_owned()),
-    };
-    let catalog = Catalog::new(NAME.parse()?, source);
-    let mirror = Mirror::new(images, store, publish::MirrorSettings::default(), metrics);
-    Ok((mirror, catalog))
 }
 
 fn show(title: &str, report: Report) -> anyhow::Result<()> {
@@ -159,7 +154,5 @@ fn tag(folder: &Path, version: &str) -> anyhow::Result<()> {
 
 fn packed(name: &str) -> io::Result<&'static [u8]> {
     let found = FILES.iter().find(|(path, _)| *path == name);
-    found
-        .map(|(_, bytes)| *bytes)
-        .ok_or_else(|| io::ErrorKind::NotFound.into())
+    found.map_or_else(|| Err(io::ErrorKind::NotFound.into()), |(_, bytes)| Ok(*bytes))
 }

@@ -162,7 +162,7 @@ fn print_changes(changes: &Changes) -> anyhow::Result<()> {
     packages.removed.iter().for_each(|package| rows.summary('-', package));
     packages.changed.iter().for_each(|package| rows.change(package));
     if !changes.is_empty() {
-        print_rows(" | PACKAGE | WHAT | NAME | FROM | TO", &rows.0)?;
+        print_rows(&["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"], &rows.0)?;
     }
     print_text(&format!(
         "{} -> {}: {} packages added, {} removed, {} changed\n",
@@ -201,35 +201,38 @@ impl ChangeRows {
         self.add('~', package, [what, name, &from, &to]);
     }
 
-    /// Adds what is new and what is gone, each with its sign.
-    fn parts<T>(&mut self, package: &str, added: &[T], removed: &[T], add: fn(&mut Self, char, &str, &T)) {
-        added.iter().for_each(|part| add(self, '+', package, part));
-        removed.iter().for_each(|part| add(self, '-', package, part));
-    }
-
-    fn channel(&mut self, sign: char, package: &str, channel: &ChannelSummary) {
-        self.one_sided(sign, package, ["channel", &channel.name, &channel.heads.join(" ")]);
-    }
-
-    fn bundle(&mut self, sign: char, package: &str, bundle: &BundleSummary) {
-        let version = bundle.version.as_deref().unwrap_or_default();
-        self.one_sided(sign, package, ["bundle", &bundle.name, version]);
-    }
-
-    fn deprecation(&mut self, sign: char, package: &str, deprecation: &DeprecationSummary) {
-        let name = deprecated(&deprecation.schema, &deprecation.name);
-        self.one_sided(sign, package, ["deprecation", &name, &one_line(&deprecation.message)]);
+    /// Adds parts of a package that are all new or all gone.
+    fn parts(
+        &mut self,
+        sign: char,
+        package: &str,
+        channels: &[ChannelSummary],
+        bundles: &[BundleSummary],
+        deprecations: &[DeprecationSummary],
+    ) {
+        for channel in channels {
+            self.one_sided(sign, package, ["channel", &channel.name, &channel.heads.join(" ")]);
+        }
+        for bundle in bundles {
+            let version = bundle.version.as_deref().unwrap_or_default();
+            self.one_sided(sign, package, ["bundle", &bundle.name, version]);
+        }
+        for deprecation in deprecations {
+            let name = deprecated(&deprecation.schema, &deprecation.name);
+            self.one_sided(sign, package, ["deprecation", &name, &one_line(&deprecation.message)]);
+        }
     }
 
     fn summary(&mut self, sign: char, package: &PackageSummary) {
-        let (name, default_channel) = (&package.name, package.default_channel.as_deref());
-        self.one_sided(sign, name, ["package", "", default_channel.unwrap_or_default()]);
-        let (channels, bundles) = (&package.channels, &package.bundles);
-        channels.iter().for_each(|channel| self.channel(sign, name, channel));
-        bundles.iter().for_each(|bundle| self.bundle(sign, name, bundle));
-        for deprecation in &package.deprecations {
-            self.deprecation(sign, name, deprecation);
-        }
+        let default_channel = package.default_channel.as_deref().unwrap_or_default();
+        self.one_sided(sign, &package.name, ["package", "", default_channel]);
+        self.parts(
+            sign,
+            &package.name,
+            &package.channels,
+            &package.bundles,
+            &package.deprecations,
+        );
     }
 
     fn change(&mut self, package: &PackageChange) {
@@ -241,14 +244,14 @@ impl ChangeRows {
         if package.package {
             self.text(name, ["package", ""], package.default_channel.as_ref());
         }
-        self.parts(name, &channels.added, &channels.removed, Self::channel);
+        self.parts('+', name, &channels.added, &bundles.added, &deprecations.added);
+        self.parts('-', name, &channels.removed, &bundles.removed, &deprecations.removed);
         for channel in &channels.changed {
             let heads = channel.heads.as_ref();
             let heads = heads.map(|heads| [heads.from.join(" "), heads.to.join(" ")]);
             let [from, to] = heads.unwrap_or_default();
             self.add('~', name, ["channel", &channel.name, &from, &to]);
         }
-        self.parts(name, &bundles.added, &bundles.removed, Self::bundle);
         for bundle in &bundles.changed {
             self.text(name, ["bundle", &bundle.name], bundle.version.as_ref());
             if bundle.image.is_some() {
@@ -260,7 +263,6 @@ impl ChangeRows {
                 }
             }
         }
-        self.parts(name, &deprecations.added, &deprecations.removed, Self::deprecation);
         for change in &deprecations.changed {
             let target = deprecated(&change.schema, &change.name);
             self.text(name, ["deprecation", &target], Some(&change.message));

@@ -16,7 +16,7 @@ use store::Store;
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
-    output::{Table, bytes, print, print_json},
+    output::{Column, Table, bytes, print, print_json},
     published,
 };
 
@@ -63,7 +63,6 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Read).await?;
     let names = published::some_names(&*store, &args.names).await?;
-    let names: Vec<_> = names.into_iter().collect();
     let options = PackOptions {
         since: since(&args)?,
         whole: args.whole,
@@ -157,7 +156,7 @@ pub(crate) async fn run_receipt(args: ReceiptArgs) -> anyhow::Result<Exit> {
 
 /// Returns the receipt of the named catalogs, or of all.
 pub(super) async fn receipt(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<u8>> {
-    let names: Vec<_> = published::names_or_all(store, names).await?.into_iter().collect();
+    let names = published::names_or_all(store, names).await?;
     Ok(::sync::receipt(store, &names).await?.to_bytes())
 }
 
@@ -170,15 +169,11 @@ pub(crate) struct WrittenVolume {
 }
 
 impl Table for WrittenVolume {
-    const HEADERS: &'static str = "VOLUME | SIZE | SHA256";
-
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.file.clone(),
-            bytes(self.stored.size),
-            self.stored.sha256.to_string(),
-        ]
-    }
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("VOLUME", |volume| volume.file.clone()),
+        ("SIZE", |volume| bytes(volume.stored.size)),
+        ("SHA256", |volume| volume.stored.sha256.to_string()),
+    ];
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ fn print_collection(report: &GcReport) -> anyhow::Result<()> {
         let (count, size) = (objects.objects.to_string(), bytes(objects.bytes));
         vec![state.to_owned(), cell(snapshots), count, size]
     });
-    print_rows(" | SNAPSHOTS | OBJECTS | SIZE", &rows)?;
+    print_rows(&["", "SNAPSHOTS", "OBJECTS", "SIZE"], &rows)?;
     for state in &report.unreadable {
         println!(
             "{}: an earlier snapshot is damaged and keeps nothing: {}",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use source::{Source, SourceError, Sources};
 use store::Store;
 
-use super::imageset::{ImageSet, PackageEntry};
+use super::imageset::{ImageSet, package_entry};
 use crate::{
     args::{Access, RegistryArgs, StoreArgs},
     exit::Exit,
@@ -123,14 +123,14 @@ impl FoundImages {
         name: &str,
         package: &Package,
         choice: &BundleSelection,
-    ) -> anyhow::Result<Option<PackageEntry>> {
+    ) -> anyhow::Result<Option<Value>> {
         self.packages.insert(name.to_owned());
         let channels = choice.channels(name, package)?;
         let channels: Vec<&str> = channels.into_iter().map(|(channel, _)| channel).collect();
         self.channels.extend(channels.iter().map(|&channel| channel.to_owned()));
         let by_channel = choice.heads_only || !choice.channels.is_empty();
         let is_chosen = !by_channel || !channels.is_empty();
-        Ok(is_chosen.then(|| PackageEntry::new(name, package.default_channel.as_ref(), &channels)))
+        Ok(is_chosen.then(|| package_entry(name, package.default_channel.as_ref(), &channels)))
     }
 
     /// Refuses names that occur nowhere. Most of them are misspelt.
@@ -186,7 +186,7 @@ fn print_images(
         }
         ImagesFormat::Json => print_json(&document(needs, checks)),
         ImagesFormat::SkopeoSync => print_yaml(&[skopeo(needs)]),
-        ImagesFormat::Imageset => print_yaml(&[image_set]),
+        ImagesFormat::Imageset => print_yaml(&[image_set.document()]),
     }
 }
 

@@ -7,7 +7,6 @@ use std::{
 use ::sync::{Archive, Importer, SyncOptions, VolumeFile};
 use anyhow::Context;
 use clap::Args;
-use work::Budget;
 
 use super::{
     export::receipt,
@@ -39,12 +38,9 @@ pub(crate) struct ImportArgs {
 
 pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let trust = wiring::trust(&args.trust)?;
-    let files = args.files.clone();
+    let volumes: anyhow::Result<_> = args.files.iter().map(|path| open_volume(path)).collect();
     // The archive is read before the store is opened: a damaged one must not create a store.
-    let opening = work::run(Budget::default(), move || {
-        Ok::<_, anyhow::Error>(Archive::open(open(&files)?)?)
-    });
-    let archive = opening.await??;
+    let archive = Archive::open(volumes?)?;
     // A new site begins with its first import, so the store may be missing.
     let store = args.store.open_alone(Access::Create).await?;
     let options = SyncOptions {
@@ -64,10 +60,6 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
         fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(exit)
-}
-
-fn open(paths: &[PathBuf]) -> anyhow::Result<Vec<VolumeFile>> {
-    paths.iter().map(|path| open_volume(path)).collect()
 }
 
 /// Opens a volume. Standard input is copied to a temporary file first: an archive is read several times.

@@ -1,4 +1,5 @@
 use clap::Args;
+use humantime::format_rfc3339_seconds as time;
 use model::{CatalogName, Current, Key, ShardRef, SignedBy, Status, Verified};
 use serde::Serialize;
 use store::{Store, StoreExt};
@@ -6,8 +7,8 @@ use store::{Store, StoreExt};
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
-    output::{Table, bytes, cell, print, printable, short},
-    published, wiring,
+    output::{Column, Table, bytes, cell, print, printable, short},
+    published,
 };
 
 #[derive(Debug, Args)]
@@ -33,7 +34,7 @@ pub(crate) async fn run(args: LsArgs) -> anyhow::Result<Exit> {
 
 async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
     let mut rows = Vec::new();
-    for name in wiring::names(store).await? {
+    for name in publish::catalog_names(store).await? {
         let current = published::current(store, &name).await?;
         let snapshot = match &current {
             Some(current) => published::snapshot(store, &current.snapshot).await?,
@@ -84,28 +85,36 @@ pub(crate) struct ListedCatalog {
     pub(crate) status: Option<Status>,
 }
 
-impl Table for ListedCatalog {
-    const HEADERS: &'static str =
-        "NAME | SERIAL | CONTENT | PACKAGES | SIZE | PUBLISHED | LAST POLL | OUTCOME | SOURCE | SIGNED BY";
-    // Most stores have no policies, and the table is wide enough.
-    const LAST_IS_OPTIONAL: bool = true;
-
-    fn row(&self) -> Vec<String> {
-        let (current, status) = (self.current.as_ref(), self.status.as_ref());
-        let time = humantime::format_rfc3339_seconds;
-        vec![
-            self.name.to_string(),
-            cell(current.map(|current| current.serial)),
-            cell(current.map(|current| short(&current.content_hash))),
-            cell(self.packages),
-            cell(self.size.map(bytes)),
-            cell(current.map(|current| time(current.published_at))),
-            cell(status.map(|status| time(status.last_poll))),
-            cell(status.map(|status| status.outcome.as_str())),
-            cell(current.map(|current| &current.source.reference)),
-            cell(current.and_then(Current::verified).map(signers)),
-        ]
+impl ListedCatalog {
+    /// Returns a value of the pointer, or an empty cell.
+    fn of_current<T: ToString>(&self, value: fn(&Current) -> T) -> String {
+        cell(self.current.as_ref().map(value))
     }
+
+    /// Returns a value of the status, or an empty cell.
+    fn of_status<T: ToString>(&self, value: fn(&Status) -> T) -> String {
+        cell(self.status.as_ref().map(value))
+    }
+}
+
+impl Table for ListedCatalog {
+    // Most stores have no policies, so the last column is often left out.
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("NAME", |row| row.name.to_string()),
+        ("SERIAL", |row| row.of_current(|current| current.serial)),
+        ("CONTENT", |row| row.of_current(|current| short(&current.content_hash))),
+        ("PACKAGES", |row| cell(row.packages)),
+        ("SIZE", |row| cell(row.size.map(bytes))),
+        ("PUBLISHED", |row| row.of_current(|current| time(current.published_at))),
+        ("LAST POLL", |row| row.of_status(|status| time(status.last_poll))),
+        ("OUTCOME", |row| row.of_status(|status| status.outcome.as_str())),
+        ("SOURCE", |row| {
+            row.of_current(|current| current.source.reference.clone())
+        }),
+        ("SIGNED BY", |row| {
+            cell(row.current.as_ref().and_then(Current::verified).map(signers))
+        }),
+    ];
 }
 
 /// Returns the method of each signature and the first 12 characters of its key.
@@ -115,15 +124,11 @@ fn signers(verified: &Verified) -> String {
 }
 
 impl Table for ShardRef {
-    const HEADERS: &'static str = "PACKAGE | METAS | SIZE | STORED | SHARD";
-
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            self.metas.to_string(),
-            bytes(self.lines.size),
-            bytes(self.stored.size),
-            short(&self.lines.sha256),
-        ]
-    }
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("PACKAGE", |shard| shard.name.clone()),
+        ("METAS", |shard| shard.metas.to_string()),
+        ("SIZE", |shard| bytes(shard.lines.size)),
+        ("STORED", |shard| bytes(shard.stored.size)),
+        ("SHARD", |shard| short(&shard.lines.sha256)),
+    ];
 }

@@ -10,7 +10,7 @@ use publish::{Catalog, ChangedPackages, Report};
 use crate::{
     args::{Access, CatalogArgs, ReportArgs, StoreArgs},
     exit::Exit,
-    output::{Table, bytes, cell, millis, print, print_error, short},
+    output::{Column, Table, bytes, cell, millis, print, print_error, short},
     progress, wiring,
 };
 
@@ -71,20 +71,16 @@ fn chosen(config: &Config, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>
 }
 
 impl Table for Report {
-    const HEADERS: &'static str = "NAME | OUTCOME | SERIAL | CONTENT | PACKAGES | PULLED | PUBLISHED | TIME";
-
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.catalog.to_string(),
-            self.outcome.as_str().to_owned(),
-            cell(self.serial),
-            cell(self.content_hash.as_ref().map(short)),
-            changes(&self.changes),
-            bytes(self.bytes_pulled),
-            bytes(self.bytes_published),
-            millis(self.duration),
-        ]
-    }
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("NAME", |report| report.catalog.to_string()),
+        ("OUTCOME", |report| report.outcome.as_str().to_owned()),
+        ("SERIAL", |report| cell(report.serial)),
+        ("CONTENT", |report| cell(report.content_hash.as_ref().map(short))),
+        ("PACKAGES", |report| changes(&report.changes)),
+        ("PULLED", |report| bytes(report.bytes_pulled)),
+        ("PUBLISHED", |report| bytes(report.bytes_published)),
+        ("TIME", |report| millis(report.duration)),
+    ];
 }
 
 /// Prints the reports of polls and rollbacks, then their errors.

@@ -1,20 +1,15 @@
-use std::{path::PathBuf, sync::Arc};
-
-use ::sync::{Address, Origin, StoreOrigin, collect};
 use anyhow::Context;
 use clap::Args;
-use model::{
-    CatalogName, Current, Document, Facts, Key, ObjectDigest, ObjectRef, SearchPackage, Sha256, Snapshot,
-    StoredDocument,
-};
+use model::{CatalogName, Facts, SearchPackage, Sha256};
 use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchFilter, SearchHit, SearchIndex, SearchQuery, SearchResults};
 use serde::Serialize;
+use store::{Store, read_stored};
 
-use super::sync::{SyncOrigin, origin};
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
     output::{print_json, print_rows},
+    published,
 };
 
 /// Longest sentence about a package in the table, in characters.
@@ -30,15 +25,6 @@ Exit codes: 0 done, even if nothing was found, 1 a catalog cannot be searched.")
 pub(crate) struct SearchArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Search another mirror, its CDN or its bucket instead of the store.
-    #[arg(long, value_name = "URL", conflicts_with = "store")]
-    pub(crate) url: Option<Address>,
-    /// PEM bundle of certificates to trust in addition to the system's, for --url. May be repeated.
-    #[arg(long, value_name = "FILE", requires = "url")]
-    pub(crate) ca_file: Vec<PathBuf>,
-    /// File of header fields to send to --url, one a line, such as `Authorization: Bearer ...`.
-    #[arg(long, value_name = "FILE", requires = "url")]
-    pub(crate) header_file: Option<PathBuf>,
     /// Catalog to search. May be repeated. Default: all.
     #[arg(long, value_name = "NAME")]
     pub(crate) catalog: Vec<CatalogName>,
@@ -75,19 +61,7 @@ fn search_limit(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
-    let origin = match &args.url {
-        Some(url) => {
-            let from = SyncOrigin::Http(url.clone());
-            origin(&from, &args.store.s3, &args.ca_file, args.header_file.as_deref()).await?
-        }
-        None => Arc::new(StoreOrigin(args.store.open_alone(Access::Read).await?)),
-    };
-    let names = if args.catalog.is_empty() {
-        origin.names().await.context("cannot list the catalogs")?
-    } else {
-        args.catalog.iter().cloned().collect()
-    };
-    anyhow::ensure!(!names.is_empty(), "there are no catalogs");
+    let store = args.store.open_alone(Access::Read).await?;
     let query = SearchQuery {
         text: args.query.join(" "),
         filter: SearchFilter {
@@ -101,8 +75,8 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
         limit: args.limit,
     };
     let (mut answers, mut exit) = (Vec::new(), Exit::Success);
-    for name in names {
-        match search(&*origin, &name, &query).await {
+    for name in published::some_names(&*store, &args.catalog).await? {
+        match search(&*store, &name, &query).await {
             Ok(answer) => answers.push(answer),
             Err(error) => {
                 eprintln!("error: {name}: {error:#}");
@@ -110,19 +84,21 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
             }
         }
     }
-    print_found(&answers, query.limit, args.json)?;
+    if args.json {
+        print_json(&answers)?;
+    } else if !answers.is_empty() {
+        print_found(&answers, query.limit)?;
+    }
     Ok(exit)
 }
 
-async fn search(origin: &dyn Origin, name: &CatalogName, query: &SearchQuery) -> anyhow::Result<SearchAnswer> {
-    let bytes = origin.document(&Key::Current(name.clone()), None).await?;
-    let current = Current::from_bytes(&bytes).context("cannot read its current.json")?;
-    let snapshot: Snapshot = object(origin, &current.snapshot.digest).await?;
+async fn search(store: &dyn Store, name: &CatalogName, query: &SearchQuery) -> anyhow::Result<SearchAnswer> {
+    let (current, snapshot) = published::state(store, name).await?;
     let texts = snapshot
         .facts
         .get(SEARCH.name)
         .context("it was published without an index for search: publish it again (`catalog-mirror poll --force`)")?;
-    let document: Facts<SearchPackage> = object(origin, texts).await?;
+    let document: Facts<SearchPackage> = read_stored(store, texts).await?;
     Ok(SearchAnswer {
         catalog: name.clone(),
         content_hash: current.content_hash,
@@ -131,34 +107,19 @@ async fn search(origin: &dyn Origin, name: &CatalogName, query: &SearchQuery) ->
     })
 }
 
-/// Reads a stored document, and checks its bytes against their hash.
-async fn object<D: StoredDocument>(origin: &dyn Origin, digest: &ObjectDigest) -> anyhow::Result<D> {
-    let object: ObjectRef = digest.with_kind(D::KIND);
-    let key = object.key();
-    let bytes = collect(origin.object(&key, digest.size).await?).await?;
-    anyhow::ensure!(
-        ObjectDigest::of(&bytes) == *digest,
-        "{key} does not have the bytes of its name"
-    );
-    D::from_stored(&bytes).with_context(|| format!("cannot read {key}"))
-}
-
 /// Packages of one catalog that were found, as `GET /catalogs/{catalog}/search` has them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SearchAnswer {
-    pub(crate) catalog: CatalogName,
-    pub(crate) content_hash: Sha256,
-    pub(crate) query: String,
+struct SearchAnswer {
+    catalog: CatalogName,
+    content_hash: Sha256,
+    query: String,
     #[serde(flatten)]
-    pub(crate) found: SearchResults,
+    found: SearchResults,
 }
 
-/// Prints all answers as JSON, or the best packages of all catalogs and the number of the others.
-pub(crate) fn print_found(answers: &[SearchAnswer], limit: usize, json: bool) -> anyhow::Result<()> {
-    if json {
-        return print_json(&answers);
-    }
+/// Prints the best packages of all catalogs and the number of the others.
+fn print_found(answers: &[SearchAnswer], limit: usize) -> anyhow::Result<()> {
     let hits = answers.iter().flat_map(|answer| {
         let results = answer.found.results.iter();
         results.map(|hit| (&answer.catalog, hit))
@@ -168,21 +129,15 @@ pub(crate) fn print_found(answers: &[SearchAnswer], limit: usize, json: bool) ->
     hits.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
     hits.truncate(limit);
     let rows = hits.iter().map(|(catalog, hit)| {
-        let summary = cut(&hit.summary);
         let (package, name, version) = (&hit.package, &hit.display_name, &hit.version);
-        let cells = [
-            catalog.as_str(),
-            package,
-            name,
-            version,
-            &hit.channel,
-            &hit.provider,
-            &summary,
-        ];
+        let (channel, provider, summary) = (&hit.channel, &hit.provider, &cut(&hit.summary));
+        let cells = [catalog.as_str(), package, name, version, channel, provider, summary];
         cells.map(str::to_owned).to_vec()
     });
-    let headers = "CATALOG | PACKAGE | NAME | VERSION | CHANNEL | PROVIDER | SUMMARY";
-    print_rows(headers, &rows.collect::<Vec<_>>())?;
+    let heads = [
+        "CATALOG", "PACKAGE", "NAME", "VERSION", "CHANNEL", "PROVIDER", "SUMMARY",
+    ];
+    print_rows(&heads, &rows.collect::<Vec<_>>())?;
     let total: u64 = answers.iter().map(|answer| answer.found.total).sum();
     match total.saturating_sub(hits.len() as u64) {
         0 if total == 0 => println!("no package has all of these words"),

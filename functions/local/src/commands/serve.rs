@@ -14,15 +14,14 @@ use futures_util::{FutureExt, future::ready};
 use model::CatalogName;
 use notify::Notifier;
 use prometheus_client::registry::Registry;
-use publish::Schedule;
+use publish::{Catalog, Mirror, Schedule};
 use reader::{PublishedCatalogs, ReaderSettings};
-use store::{Store, StorePlace};
-use tokio::task::JoinHandle;
+use store::Store;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 #[cfg(feature = "grpc")]
-use crate::grpc_listener::GrpcListener;
+use crate::grpc_listener;
 use crate::{
     args::{Access, CatalogArgs, StoreArgs},
     exit::Exit,
@@ -99,39 +98,59 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let connections = server::ServerMetrics::register(&mut registry);
     let server = wiring::server(&config.server, connections)?;
     let polled = CancellationToken::new();
-    let poller = if args.no_poll {
+    // Signals are handled before the log says that the server listens: a supervisor may stop it from then on.
+    let stop = server::stop_on_signals()?;
+    let polling = if args.no_poll {
         polled.cancel();
         None
     } else {
         let first_polls = FirstPolls::new(&config, &*store, polled.clone()).await?;
-        let poller = Poller::new(&args, &place, &config, &store, polls.clone(), events, first_polls);
-        Some(poller?)
+        let mirror = wiring::mirror(&args.catalogs, &place, &config, store.clone(), polls.clone())?;
+        let settings = notify::NotifierSettings::patient();
+        let notifier = wiring::notifier(&config, store.clone(), settings).with_metrics(events);
+        Some(poll(
+            mirror,
+            notifier,
+            config.catalogs.clone(),
+            first_polls,
+            stop.clone(),
+        ))
     };
 
-    #[cfg(feature = "grpc")]
-    let grpc = {
-        let calls = registry.sub_registry_with_prefix("grpc");
-        let metrics = grpc::GrpcMetrics::register(calls);
-        let connections = server::ServerMetrics::register(calls);
-        GrpcListener::bind(&args, &config, metrics, connections).await?
+    let listener = wiring::bind(args.server.listen).await?;
+    let reading = ReaderSettings {
+        cache_bytes: args.server.cache_size << 20,
+        freshness: place.freshness(),
+        trust: config.keys.trust(),
+        offload: http_api::offload,
+        ..ReaderSettings::default()
     };
+    let catalogs = PublishedCatalogs::new(store.clone(), reading);
+    #[cfg(feature = "grpc")]
+    let registry_api = grpc_listener::start(&args, &config, catalogs.clone(), &mut registry, &stop).await?;
     #[cfg(not(feature = "grpc"))]
     anyhow::ensure!(
         args.grpc.is_none(),
         "this program was built without the registry API: build it with --features grpc"
     );
-    // Signals are handled before the log says that the server listens: a supervisor may stop it from then on.
-    let stop = server::stop_on_signals()?;
-    let listener = wiring::bind(args.server.listen).await?;
     tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
-    warn_without_tls(&args, &config);
     let mut tasks = Vec::new();
-    if let Some(poller) = poller {
-        tasks.push(poller.start(&stop));
+    #[cfg(feature = "grpc")]
+    let prepared = match registry_api {
+        Some((address, served, serving)) => {
+            tracing::info!(%address, "answering the registry API");
+            tasks.push(serving);
+            async move { served.prepare().await }.boxed()
+        }
+        None => ready(()).boxed(),
+    };
+    #[cfg(not(feature = "grpc"))]
+    let prepared = ready(());
+    warn_without_tls(&args, &config);
+    if let Some(polling) = polling {
+        tasks.push(tokio::spawn(polling.instrument(tracing::info_span!("schedule"))));
         let retention = config.retention.clone();
-        tasks.extend(
-            retention.map(|settings| upkeep::collect_regularly(store.clone(), settings, collections, stop.clone())),
-        );
+        tasks.extend(retention.map(|settings| upkeep::collect_regularly(store, settings, collections, stop.clone())));
     }
 
     let is_ready = Arc::new(AtomicBool::new(polled.is_cancelled() && args.grpc.is_none()));
@@ -141,25 +160,6 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let names: Vec<String> = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
     let page = server::MetricsPage::new(registry, move || polls.refresh(names.iter().map(String::as_str)));
-    let reading = ReaderSettings {
-        cache_bytes: args.server.cache_size << 20,
-        freshness: place.freshness(),
-        trust: config.keys.trust(),
-        offload: http_api::offload,
-        ..ReaderSettings::default()
-    };
-    let catalogs = PublishedCatalogs::new(store, reading);
-    #[cfg(feature = "grpc")]
-    let prepared = match grpc {
-        Some(listener) => {
-            let (served, serving) = listener.start(catalogs.clone(), &stop)?;
-            tasks.push(serving);
-            async move { served.prepare().await }.boxed()
-        }
-        None => ready(()).boxed(),
-    };
-    #[cfg(not(feature = "grpc"))]
-    let prepared = ready(());
     let waiting = async move {
         polled.cancelled().await;
         prepared.await;
@@ -197,7 +197,7 @@ impl FirstPolls {
     /// Looks into the store for what is published.
     async fn new(config: &Config, store: &dyn Store, polled: CancellationToken) -> anyhow::Result<Self> {
         let mut pending: BTreeSet<_> = config.catalogs.iter().map(|catalog| catalog.name.clone()).collect();
-        for name in wiring::names(store).await? {
+        for name in publish::catalog_names(store).await? {
             pending.remove(&name);
         }
         if pending.is_empty() {
@@ -217,49 +217,22 @@ impl FirstPolls {
     }
 }
 
-/// The scheduled polls of `serve`, and the events that follow them.
-struct Poller {
-    schedule: Schedule,
-    notifier: Arc<Notifier>,
-    names: Vec<CatalogName>,
-}
-
-impl Poller {
-    fn new(
-        args: &ServeArgs,
-        place: &StorePlace,
-        config: &Config,
-        store: &Arc<dyn Store>,
-        polls: publish::PollMetrics,
-        events: notify::NotifyMetrics,
-        first_polls: FirstPolls,
-    ) -> anyhow::Result<Self> {
-        let mirror = Arc::new(wiring::mirror(&args.catalogs, place, config, store.clone(), polls)?);
-        let settings = notify::NotifierSettings::patient();
-        let notifier = wiring::notifier(config, store.clone(), settings).with_metrics(events);
-        let notifier = Arc::new(notifier);
-        let after = notifier.clone();
-        Ok(Self {
-            schedule: Schedule::new(mirror, config.catalogs.clone(), move |report| {
-                first_polls.end(&report.catalog);
-                after.spawn_after(report);
-            }),
-            notifier,
-            names: config.catalogs.iter().map(|catalog| catalog.name.clone()).collect(),
-        })
-    }
-
-    /// Starts a task that polls until `stop` is cancelled.
-    fn start(self, stop: &CancellationToken) -> JoinHandle<()> {
-        let stop = stop.clone();
-        let polling = async move {
-            let registered = stop
-                .run_until_cancelled(self.notifier.register_receivers(&self.names))
-                .await;
-            if registered.is_some() {
-                self.schedule.run(stop).await;
-            }
-        };
-        tokio::spawn(polling.instrument(tracing::info_span!("schedule")))
+/// Polls at the intervals of the catalogs, and sends the events that follow, until `stop` is cancelled.
+async fn poll(
+    mirror: Mirror,
+    notifier: Notifier,
+    catalogs: Vec<Catalog>,
+    first_polls: FirstPolls,
+    stop: CancellationToken,
+) {
+    let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
+    let registered = stop.run_until_cancelled(notifier.register_receivers(&names)).await;
+    let notifier = Arc::new(notifier);
+    let schedule = Schedule::new(Arc::new(mirror), catalogs, move |report| {
+        first_polls.end(&report.catalog);
+        notifier.spawn_after(report);
+    });
+    if registered.is_some() {
+        schedule.run(stop).await;
     }
 }

@@ -16,7 +16,7 @@ use store::StorePlace;
 use crate::{
     args::{Access, ReportArgs, S3Args, TrustArgs},
     exit::Exit,
-    output::{self, Table, bytes, cell, millis, print_error, short},
+    output::{self, Column, Table, bytes, cell, millis, print_error, short},
     progress, wiring,
 };
 
@@ -203,21 +203,17 @@ pub(super) async fn origin(
 }
 
 impl Table for SyncReport {
-    const HEADERS: &'static str = "NAME | OUTCOME | SERIAL | CONTENT | MOVED | REBUILT | KEPT | ALL.JSON.GZ | TIME";
-
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.catalog.to_string(),
-            self.outcome.as_str().to_owned(),
-            cell(self.serial),
-            cell(self.content_hash.as_ref().map(short)),
-            bytes(self.moved.bytes),
-            bytes(self.rebuilt.bytes),
-            bytes(self.kept.bytes),
-            bytes(self.full_bytes),
-            millis(self.duration),
-        ]
-    }
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("NAME", |report| report.catalog.to_string()),
+        ("OUTCOME", |report| report.outcome.as_str().to_owned()),
+        ("SERIAL", |report| cell(report.serial)),
+        ("CONTENT", |report| cell(report.content_hash.as_ref().map(short))),
+        ("MOVED", |report| bytes(report.moved.bytes)),
+        ("REBUILT", |report| bytes(report.rebuilt.bytes)),
+        ("KEPT", |report| bytes(report.kept.bytes)),
+        ("ALL.JSON.GZ", |report| bytes(report.full_bytes)),
+        ("TIME", |report| millis(report.duration)),
+    ];
 }
 
 #[cfg(test)]

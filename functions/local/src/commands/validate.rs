@@ -1,21 +1,19 @@
 use std::collections::BTreeMap;
 
 use ::render::{FileProblem, MetaPlace, RenderError};
-use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
 use olm::{FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
 use publish::RenderSink;
 use serde::Serialize;
 use source::Source;
-use store::{Store, read_lines};
-use work::Budget;
+use store::Store;
 
 use super::render::SourceReader;
 use crate::{
     args::{self, Access, RegistryArgs, StoreArgs},
     exit::Exit,
-    output::{Table, print_json, print_table, print_text, printable},
+    output::{Column, Table, print_json, print_table, print_text, printable},
     published,
 };
 
@@ -100,8 +98,7 @@ fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
         rendering.read_lines(shard, |lines| {
             validator.push(lines, &mut |violation| validation.add(violation, &shard.places));
         })?;
-        let counts = validator.finish(&mut |violation| validation.add(violation, &shard.places));
-        validation.count(counts);
+        validation.finish(validator, &shard.places);
     }
     Ok(validation)
 }
@@ -110,17 +107,10 @@ async fn validate_published(store: &dyn Store, name: &CatalogName) -> anyhow::Re
     let (_, snapshot) = published::state(store, name).await?;
     let mut validation = Validation::default();
     for shard in snapshot.shards() {
-        let lines = read_lines(store, shard, Vec::new()).await;
-        let lines = lines.with_context(|| format!("cannot read package {:?}", shard.name))?;
+        let lines = published::lines(store, shard).await?;
         let mut validator = ShardValidator::new(&shard.name, fbc::is_yaml);
-        // On a blocking thread: a package may have many megabytes.
-        let validated = work::run(Budget::default(), move || {
-            validator.push(&lines, &mut |violation| validation.add(violation, &[]));
-            let counts = validator.finish(&mut |violation| validation.add(violation, &[]));
-            validation.count(counts);
-            validation
-        });
-        validation = validated.await?;
+        validator.push(&lines, &mut |violation| validation.add(violation, &[]));
+        validation.finish(validator, &[]);
     }
     Ok(validation)
 }
@@ -201,8 +191,10 @@ impl Validation {
         }
     }
 
-    fn count(&mut self, documents: SchemaCounts) {
-        self.documents.merge(documents);
+    /// Ends the validation of a shard, and counts its documents.
+    fn finish(&mut self, validator: ShardValidator, places: &[MetaPlace]) {
+        let counts = validator.finish(&mut |violation| self.add(violation, places));
+        self.documents.merge(counts);
     }
 
     /// Returns true if no finding is an error.
@@ -238,32 +230,40 @@ impl Validation {
 }
 
 impl Table for PlacedFinding {
-    const HEADERS: &'static str = "SEVERITY | RULE | PACKAGE | CHANNEL | BUNDLE | PLACE | FINDING";
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("SEVERITY", Self::severity),
+        ("RULE", |finding| finding.violation.rule.code().to_owned()),
+        ("PACKAGE", |finding| finding.violation.package.clone()),
+        ("CHANNEL", |finding| finding.violation.channel.clone()),
+        ("BUNDLE", |finding| finding.violation.bundle.clone()),
+        ("PLACE", Self::place),
+        ("FINDING", Self::text),
+    ];
+}
 
-    fn row(&self) -> Vec<String> {
-        let violation = &self.violation;
-        let severity = match self.severity {
+impl PlacedFinding {
+    fn severity(&self) -> String {
+        let text = match self.severity {
             Severity::Error => "error",
             Severity::ServeError => "serve-error",
             Severity::Warning => "warning",
         };
-        let place = match (&self.file, self.document) {
-            (Some(file), Some(document)) => format!("{file}:{} (document {document})", violation.line),
+        text.to_owned()
+    }
+
+    fn place(&self) -> String {
+        let line = self.violation.line;
+        match (&self.file, self.document) {
+            (Some(file), Some(document)) => format!("{file}:{line} (document {document})"),
             (Some(file), None) => file.clone(),
-            (None, _) => format!("line {}", violation.line),
-        };
-        let text = match violation.detail.as_str() {
+            (None, _) => format!("line {line}"),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self.violation.detail.as_str() {
             "" => self.message.to_owned(),
             detail => format!("{}: {detail}", self.message),
-        };
-        vec![
-            severity.to_owned(),
-            violation.rule.code().to_owned(),
-            violation.package.clone(),
-            violation.channel.clone(),
-            violation.bundle.clone(),
-            place,
-            text,
-        ]
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::sync::{SyncOrigin, origin};
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
-    output::{Table, bytes, print},
+    output::{Column, Table, bytes, print},
     published,
 };
 
@@ -88,15 +88,11 @@ pub(crate) struct VerifiedCatalog {
 }
 
 impl Table for VerifiedCatalog {
-    const HEADERS: &'static str = "NAME | SNAPSHOTS | OBJECTS | SIZE | FINDINGS";
-
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.catalog.to_string(),
-            self.found.snapshots.to_string(),
-            self.found.objects.to_string(),
-            bytes(self.found.bytes),
-            self.found.findings.len().to_string(),
-        ]
-    }
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("NAME", |verified| verified.catalog.to_string()),
+        ("SNAPSHOTS", |verified| verified.found.snapshots.to_string()),
+        ("OBJECTS", |verified| verified.found.objects.to_string()),
+        ("SIZE", |verified| bytes(verified.found.bytes)),
+        ("FINDINGS", |verified| verified.found.findings.len().to_string()),
+    ];
 }
