@@ -8,7 +8,7 @@ use super::error::{LayerError, UnpackError};
 use super::limits::{LimitExceeded, NamedLimit, UnpackBudget};
 use super::overlay::{Depth, NodeKind, Root, Touch};
 use super::sink::FileSink;
-use super::state::{EntryKind, LayerEntry, OverlayState};
+use super::state::{LayerEntry, OverlayState};
 use super::tar::{TarEntry, TarError, TarReader, kind};
 use crate::digest::BlobRef;
 use crate::path::{clean_path, shown};
@@ -178,20 +178,20 @@ impl LayerScan {
         }
     }
 
-    fn kind(&self, entry: &TarEntry) -> Result<EntryKind, UnpackError> {
+    fn kind(&self, entry: &TarEntry) -> Result<Option<NodeKind>, UnpackError> {
         let link = || -> Result<String, UnpackError> {
             self.budget.check_path(&entry.target, || self.place())?;
             let target = String::from_utf8(entry.target.clone());
             target.map_err(|_| self.error(LayerError::NotUtf8(shown(&entry.target))))
         };
-        Ok(match entry.kind {
-            kind::DIR => EntryKind::Dir,
+        Ok(Some(match entry.kind {
+            kind::DIR => return Ok(None),
             // Not type 7, which POSIX lets readers take for a file: containerd refuses an image with it.
-            kind::OLD_FILE | kind::FILE => EntryKind::Content(NodeKind::File),
-            kind::SYMLINK => EntryKind::Content(NodeKind::Symlink(link()?)),
-            kind::HARD_LINK => EntryKind::Content(NodeKind::HardLink(link()?)),
-            other => EntryKind::Special(special(other)),
-        })
+            kind::OLD_FILE | kind::FILE => NodeKind::File,
+            kind::SYMLINK => NodeKind::Symlink(link()?),
+            kind::HARD_LINK => NodeKind::HardLink(link()?),
+            other => NodeKind::Special(special(other)),
+        }))
     }
 }
 

@@ -17,17 +17,10 @@ pub struct OverlayState<S> {
 
 /// The parts of a tar entry that matter to the overlay.
 pub(crate) struct LayerEntry<'a> {
-    pub(crate) kind: EntryKind,
+    /// Kind of the entry; `None` for a directory.
+    pub(crate) kind: Option<NodeKind>,
     pub(crate) size: u64,
     pub(crate) content: &'a mut dyn Read,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum EntryKind {
-    Dir,
-    Content(NodeKind),
-    /// A special file, with its type in words.
-    Special(String),
 }
 
 impl<S: FileSink> OverlayState<S> {
@@ -62,7 +55,7 @@ impl<S: FileSink> OverlayState<S> {
         match touch {
             Touch::Nothing => {}
             Touch::Closes => self.overlay.close(depth),
-            Touch::Root if entry.kind == EntryKind::Dir => self.overlay.claim_root(depth).map_err(twice)?,
+            Touch::Root if entry.kind.is_none() => self.overlay.claim_root(depth).map_err(twice)?,
             Touch::Root => self.overlay.block(depth, true).map_err(twice)?,
             Touch::Blocks => self.overlay.block(depth, false).map_err(twice)?,
             Touch::Whiteout(path) => self.overlay.whiteout(depth, path),
@@ -75,10 +68,12 @@ impl<S: FileSink> OverlayState<S> {
 
     fn add(&mut self, scan: &LayerScan, path: &str, entry: LayerEntry<'_>) -> Result<(), UnpackError> {
         let twice = |_| scan.error(LayerError::Duplicate(shown(path.as_bytes())));
-        let (kind, special) = match entry.kind {
-            EntryKind::Dir => return self.overlay.claim_dir(scan.depth, path).map_err(twice),
-            EntryKind::Content(kind) => (kind, None),
-            EntryKind::Special(kind) => (NodeKind::Special, Some(kind)),
+        let Some(kind) = entry.kind else {
+            return self.overlay.claim_dir(scan.depth, path).map_err(twice);
+        };
+        let special = match &kind {
+            NodeKind::Special(kind) => Some(kind.clone()),
+            _ => None,
         };
         let is_file = kind == NodeKind::File;
         let visible = self.overlay.claim(scan.depth, path, kind).map_err(twice)?;

@@ -53,8 +53,8 @@ pub(crate) enum NodeKind {
     Symlink(String),
     /// A hard link with its target as written: a path from the image's root.
     HardLink(String),
-    /// A device, FIFO or socket, which a catalog cannot hold.
-    Special,
+    /// A device, FIFO or socket, which a catalog cannot hold, with its type in words.
+    Special(String),
 }
 
 /// State of the FBC root after the layers read so far.
@@ -215,7 +215,7 @@ impl NodeKind {
     fn bytes(&self) -> u64 {
         match self {
             Self::Symlink(target) | Self::HardLink(target) => target.len() as u64,
-            Self::File | Self::Special => 0,
+            Self::File | Self::Special(_) => 0,
         }
     }
 }
