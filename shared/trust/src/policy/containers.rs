@@ -118,8 +118,11 @@ impl Policy {
             return Err(PolicyError::Empty(scope));
         }
         let requirements = entries.iter().map(|JsonObject(entry)| entry.requirement(files));
-        let requirements = requirements.collect::<Result<_, _>>()?;
-        Ok(Self::containers_of(image, requirements))
+        Ok(Self {
+            image,
+            requirements: requirements.collect::<Result<_, _>>()?,
+            accepts_manifests: true,
+        })
     }
 }
 

@@ -64,15 +64,6 @@ impl Policy {
         }
     }
 
-    /// Creates a policy of which all requirements must be met.
-    pub(crate) const fn containers_of(image: ImageName, requirements: Vec<Requirement>) -> Self {
-        Self {
-            image,
-            requirements,
-            accepts_manifests: true,
-        }
-    }
-
     /// Returns true if a signature of the pulled manifest is enough when the image is an index. `policy.json` means that
     /// manifest, `cosign verify` means the index.
     pub const fn accepts_manifests(&self) -> bool {

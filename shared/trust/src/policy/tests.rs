@@ -226,7 +226,11 @@ fn hash_differs_between_policies() {
     assert_eq!(first, hash("a.io/b:v1", &[&b, &a]));
     let keys = vec![a.clone(), b.clone()];
     let requirement = Requirement::Sigstore { keys, identity: None };
-    let also_of_manifests = Policy::containers_of(ImageName::parse("a.io/b:v1"), vec![requirement]);
+    let also_of_manifests = Policy {
+        image: ImageName::parse("a.io/b:v1"),
+        requirements: vec![requirement],
+        accepts_manifests: true,
+    };
     for other in [
         also_of_manifests.hash(),
         hash("a.io/b:v1", &[&a]),
