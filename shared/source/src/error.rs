@@ -155,11 +155,11 @@ impl Error {
 
     /// Returns the failure of the exchange itself, which the next attempt may not meet.
     pub(crate) fn exchange_mut(&mut self) -> Option<&mut FetchError> {
-        match self {
-            Self::Server(failure) => match &mut failure.fault {
-                ServerFault::Fetch(error) => Some(error),
-                _ => None,
-            },
+        let Self::Server(failure) = self else {
+            return None;
+        };
+        match &mut failure.fault {
+            ServerFault::Fetch(error) => Some(error),
             _ => None,
         }
     }

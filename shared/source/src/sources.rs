@@ -87,7 +87,7 @@ impl Sources {
     /// # Errors
     /// CA files that cannot be used. Then nothing has changed.
     pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), Error> {
-        Ok(self.client.fetcher().trust_ca_files(ca_files)?)
+        Ok(self.client.fetcher.trust_ca_files(ca_files)?)
     }
 
     /// Changes the settings. Clones keep theirs, and share connections and tokens with this one.
@@ -289,7 +289,7 @@ impl Sources {
     }
 
     pub(crate) fn fetcher(&self) -> &Fetcher {
-        self.client.fetcher()
+        &self.client.fetcher
     }
 
     pub(crate) fn limits(&self) -> &ImageLimits {

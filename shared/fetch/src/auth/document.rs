@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
+use std::path::PathBuf;
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
-use crate::auth::paths::CredentialFile;
 use crate::auth::{CredentialsError, Login, Secret, helper};
 
 /// Names of Docker Hub that share one login in docker.
@@ -38,11 +38,10 @@ struct AuthEntry {
 }
 
 impl AuthDocument {
-    pub(crate) fn open(file: &CredentialFile) -> Result<Option<Self>, CredentialsError> {
-        let path = file.path.clone();
+    pub(crate) fn open(path: PathBuf, is_required: bool) -> Result<Option<Self>, CredentialsError> {
         match fs::read(&path) {
             Ok(bytes) => Self::parse(path.display().to_string(), &bytes).map(Some),
-            Err(error) if error.kind() == ErrorKind::NotFound && !file.is_required => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound && !is_required => Ok(None),
             Err(source) => Err(CredentialsError::Read { path, source }),
         }
     }
@@ -236,14 +235,8 @@ mod tests {
 
     #[test]
     fn open_missing_file_fails_only_if_required() {
-        let file = |is_required| CredentialFile {
-            path: std::path::PathBuf::from("/nonexistent/auth.json"),
-            is_required,
-        };
-        assert!(AuthDocument::open(&file(false)).unwrap().is_none());
-        assert!(matches!(
-            AuthDocument::open(&file(true)),
-            Err(CredentialsError::Read { .. })
-        ));
+        let open = |is_required| AuthDocument::open("/nonexistent/auth.json".into(), is_required);
+        assert!(open(false).unwrap().is_none());
+        assert!(matches!(open(true), Err(CredentialsError::Read { .. })));
     }
 }

@@ -124,8 +124,9 @@ pub async fn find_login(
     if files.is_empty() && !held.is_empty() {
         return Ok(None);
     }
-    for file in paths::credential_files(files, |name| std::env::var_os(name)) {
-        let Some(document) = AuthDocument::open(&file)? else {
+    let files = paths::credential_files(files, |name| std::env::var_os(name));
+    for path in files.paths {
+        let Some(document) = AuthDocument::open(path, files.are_required)? else {
             continue;
         };
         if let Some(login) = document.find(registry, repository).await? {

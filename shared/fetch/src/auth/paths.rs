@@ -3,63 +3,54 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A file that may hold credentials.
+/// Files that may hold credentials, in the order of use.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct CredentialFile {
-    pub(crate) path: PathBuf,
-    /// True if the user named the file, so that its absence is an error.
-    pub(crate) is_required: bool,
+pub(crate) struct CredentialFiles {
+    pub(crate) paths: Vec<PathBuf>,
+    /// True if the user named the files, so that the absence of one is an error.
+    pub(crate) are_required: bool,
 }
 
-/// Returns the files in the order of use: the named ones, else those of the environment.
-pub(crate) fn credential_files(named: &[PathBuf], env: impl Fn(&str) -> Option<OsString>) -> Vec<CredentialFile> {
-    let required = |path: PathBuf| CredentialFile {
-        path,
-        is_required: true,
-    };
-    if !named.is_empty() {
-        return named.iter().cloned().map(required).collect();
-    }
+/// Returns the named files, else those of the environment.
+pub(crate) fn credential_files(named: &[PathBuf], env: impl Fn(&str) -> Option<OsString>) -> CredentialFiles {
     let env = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(path) = env("REGISTRY_AUTH_FILE") {
-        return vec![required(path)];
+    let mut paths = named.to_vec();
+    if named.is_empty() {
+        paths.extend(env("REGISTRY_AUTH_FILE"));
     }
-    let home = env("HOME");
-    let in_home = |rest: &str| home.as_deref().map(|home: &Path| home.join(rest));
-    let config = env("XDG_CONFIG_HOME").or_else(|| in_home(".config"));
-    let docker = env("DOCKER_CONFIG").or_else(|| in_home(".docker"));
-    let usual = [
-        env("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")),
-        config.map(|dir| dir.join("containers/auth.json")),
-        docker.map(|dir| dir.join("config.json")),
-    ];
-    usual
-        .into_iter()
-        .flatten()
-        .map(|path| CredentialFile {
-            path,
-            is_required: false,
-        })
-        .collect()
+    let are_required = !paths.is_empty();
+    if !are_required {
+        let home = env("HOME");
+        let in_home = |rest: &str| home.as_deref().map(|home: &Path| home.join(rest));
+        let config = env("XDG_CONFIG_HOME").or_else(|| in_home(".config"));
+        let docker = env("DOCKER_CONFIG").or_else(|| in_home(".docker"));
+        let usual = [
+            env("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")),
+            config.map(|dir| dir.join("containers/auth.json")),
+            docker.map(|dir| dir.join("config.json")),
+        ];
+        paths.extend(usual.into_iter().flatten());
+    }
+    CredentialFiles { paths, are_required }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn paths(named: &[&str], env: &[(&str, &str)]) -> Vec<(String, bool)> {
+    fn paths(named: &[&str], env: &[(&str, &str)]) -> CredentialFiles {
         let named: Vec<_> = named.iter().map(PathBuf::from).collect();
         let get = |name: &str| {
             env.iter()
                 .find(|(key, _)| *key == name)
                 .map(|(_, value)| OsString::from(value))
         };
-        let show = |file: CredentialFile| (file.path.display().to_string(), file.is_required);
-        credential_files(&named, get).into_iter().map(show).collect()
+        credential_files(&named, get)
     }
 
-    fn all(paths: &[&str], required: bool) -> Vec<(String, bool)> {
-        paths.iter().map(|path| ((*path).to_owned(), required)).collect()
+    fn all(paths: &[&str], are_required: bool) -> CredentialFiles {
+        let paths = paths.iter().map(PathBuf::from).collect();
+        CredentialFiles { paths, are_required }
     }
 
     #[test]
@@ -74,6 +65,6 @@ mod tests {
         assert_eq!(paths(&[], &[("DOCKER_CONFIG", "/d")]), all(&["/d/config.json"], false));
         assert_eq!(paths(&[], &[("REGISTRY_AUTH_FILE", "/a"), home[0]]), all(&["/a"], true));
         assert_eq!(paths(&["/x", "/y"], &home), all(&["/x", "/y"], true));
-        assert_eq!(paths(&[], &[("REGISTRY_AUTH_FILE", "")]), []);
+        assert_eq!(paths(&[], &[("REGISTRY_AUTH_FILE", "")]), all(&[], false));
     }
 }

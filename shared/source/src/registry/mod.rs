@@ -45,15 +45,13 @@ pub use rules::{RegistryMirror, RegistryRule, RegistryRules};
 
 /// Connections, tokens and facts about registries, shared by all pulls of a process.
 #[derive(Clone)]
-pub(crate) struct RegistryClient(Arc<SharedState>);
+pub(crate) struct RegistryClient {
+    pub(crate) fetcher: Fetcher,
+    auth_states: Arc<Mutex<BTreeMap<AuthKey, SharedAuthState>>>,
+}
 
 /// Locked while a token is fetched, so that concurrent requests share one token.
 type SharedAuthState = Arc<tokio::sync::Mutex<AuthState>>;
-
-struct SharedState {
-    fetcher: Fetcher,
-    auth_states: Mutex<BTreeMap<AuthKey, SharedAuthState>>,
-}
 
 /// Host, repository and the actions that a token is for.
 type AuthKey = (String, String, &'static str);
@@ -71,15 +69,10 @@ pub(crate) struct Session {
 
 impl RegistryClient {
     pub(crate) fn new(settings: &SourceSettings) -> Result<Self, Error> {
-        Ok(Self(Arc::new(SharedState {
+        Ok(Self {
             fetcher: Fetcher::new(settings.http.clone())?,
-            auth_states: Mutex::default(),
-        })))
-    }
-
-    /// Returns the connections, for requests to other servers.
-    pub(crate) fn fetcher(&self) -> &Fetcher {
-        &self.0.fetcher
+            auth_states: Arc::default(),
+        })
     }
 
     pub(crate) fn session(
@@ -98,10 +91,10 @@ impl RegistryClient {
             is_registry: true,
             failed_mirrors: Vec::new(),
         };
-        let mut states = self.0.auth_states.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.auth_states.lock().unwrap_or_else(PoisonError::into_inner);
         Session {
             settings: Arc::clone(settings),
-            server: AskedServer::new(self.0.fetcher.with_own_traffic(settings.registry_wait), place),
+            server: AskedServer::new(self.fetcher.with_own_traffic(settings.registry_wait), place),
             repository,
             actions,
             auth: Arc::clone(states.entry(key).or_default()),
