@@ -2,21 +2,23 @@
 
 use reqwest::header::{HeaderMap, LINK};
 
-/// Returns the target of the first field that links to a next page, as written. A field has one link, as those of registries do.
+/// Returns the target of the first link to a next page, as written.
 pub fn next_link(headers: &HeaderMap) -> Option<String> {
-    let fields = headers.get_all(LINK).iter();
-    let mut fields = fields.filter_map(|field| field.to_str().ok());
-    fields.find_map(next_in).map(ToOwned::to_owned)
+    let fields = headers.get_all(LINK).iter().filter_map(|field| field.to_str().ok());
+    // No URL holds angle brackets, so that each link begins at one.
+    let mut links = fields.flat_map(|field| field.split('<').skip(1));
+    links.find_map(next_in).map(ToOwned::to_owned)
 }
 
-fn next_in(field: &str) -> Option<&str> {
-    let (target, parameters) = field.trim().strip_prefix('<')?.split_once('>')?;
+/// Returns the target of `TARGET>; PARAMETERS` if it is the next page.
+fn next_in(link: &str) -> Option<&str> {
+    let (target, parameters) = link.split_once('>')?;
     let is_next = |parameter: &str| {
         let (name, value) = parameter.split_once('=')?;
         let is_relation = name.trim().eq_ignore_ascii_case("rel");
         Some(is_relation && value.trim().trim_matches('"').eq_ignore_ascii_case("next"))
     };
-    let mut parameters = parameters.split(';');
+    let mut parameters = parameters.trim_end_matches([',', ' ', '\t']).split(';');
     parameters
         .any(|parameter| is_next(parameter) == Some(true))
         .then_some(target)
@@ -27,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn next_link_is_that_of_the_first_field_to_a_next_page() {
+    fn next_link_is_the_first_link_to_a_next_page() {
         for (fields, expected) in [
             (
                 &[r#"</v2/a/referrers/b?last=c,d>; rel="next""#][..],
@@ -36,6 +38,7 @@ mod tests {
             (&["<https://a/b>;rel=next"], Some("https://a/b")),
             (&["  <b>  ; x=y ;  REL  =  NEXT  "], Some("b")),
             (&["<a>; rel=prev", "<b>; rel=next", "<c>; rel=next"], Some("b")),
+            (&[r#"<a>; rel="prev", <b>; rel="next" , <c>; rel=last"#], Some("b")),
             (&["<>; rel=next"], Some("")),
             (
                 &[
