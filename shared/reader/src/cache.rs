@@ -60,7 +60,7 @@ impl Caches {
         Self {
             // Four parts, so that a body of an eighth of all memory still fits into one.
             bodies: WeightedCache::new(9 * sixteenth, 4, |body| body.len() as u64),
-            // One part each: an index of 100,000 Metas takes 8 MB in one piece.
+            // One part each: an index of 100,000 Metas takes 13 MB in one piece.
             indexes: WeightedCache::new(4 * sixteenth, 1, |index| index.weight()),
             snapshots: WeightedCache::new(eighth, 1, snapshot_weight),
             verified: Cache::new(VERIFIED_MAX),
