@@ -157,15 +157,17 @@ impl Notifier {
         };
         // Before the first send: a receiver that is down now, and a process that dies, must find the cursor later.
         outbox.add_receivers(&self.names_for(catalog), start).await?;
-        let due = self
-            .receivers_of(catalog)
-            .map(|limited| (limited, outbox.cursor(limited.receiver.name())));
-        let due: Vec<_> = due.filter(|(_, cursor)| *cursor != Some(published)).collect();
-        let from: Vec<_> = due.iter().map(|(_, cursor)| *cursor).collect();
-        let events = outbox.events(&self.settings.source, &from).await?;
+        let mut due = Vec::new();
+        for limited in self.receivers_of(catalog) {
+            let cursor = outbox.cursor(limited.receiver.name());
+            if cursor != Some(published) {
+                let event = outbox.event(&self.settings.source, cursor).await?;
+                due.extend(event.map(|event| (limited, event)));
+            }
+        }
         let sent: Vec<_> = due
             .iter()
-            .map(|(receiver, cursor)| self.bring_up_to_date(receiver, &events[cursor]))
+            .map(|(receiver, event)| self.bring_up_to_date(receiver, event))
             .collect();
         let all_delivered = join_all(sent).await.into_iter().all(|delivered| delivered);
         Ok(all_delivered.then_some(published))

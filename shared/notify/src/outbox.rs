@@ -1,7 +1,7 @@
 //! The events that are still to be sent: the difference between `current.json` and `notified.json`, which has the last publication that
 //! each receiver has acknowledged. Several processes may write it.
 
-use std::collections::{BTreeMap, HashMap, hash_map::Entry};
+use std::collections::BTreeMap;
 
 use model::text::chain;
 use model::{CatalogName, Current, Key, Notified, ObjectRef, PublicationId, Snapshot};
@@ -75,23 +75,13 @@ impl<'a> Outbox<'a> {
         self.cursors.get(receiver).copied().flatten()
     }
 
-    /// Returns the events that lead from these cursors to the present publication.
-    pub(crate) async fn events(
-        &self,
-        source: &str,
-        from: &[Option<PublicationId>],
-    ) -> Result<HashMap<Option<PublicationId>, Event>, ReadError> {
-        let mut events = HashMap::new();
+    /// Returns the event that leads from a cursor to the present publication; `None` if there is no catalog.
+    pub(crate) async fn event(&self, source: &str, from: Option<PublicationId>) -> Result<Option<Event>, ReadError> {
         let Some(current) = &self.current else {
-            return Ok(events);
+            return Ok(None);
         };
-        for &cursor in from {
-            if let Entry::Vacant(missing) = events.entry(cursor) {
-                let packages = self.changes(cursor, current).await?;
-                missing.insert(Event::new(source, self.catalog, cursor, current, packages));
-            }
-        }
-        Ok(events)
+        let packages = self.changes(from, current).await?;
+        Ok(Some(Event::new(source, self.catalog, from, current, packages)))
     }
 
     /// Returns the difference of two snapshots, or `None` if one of them was deleted.
