@@ -50,14 +50,10 @@ pub struct IntegrityCheck {
     hasher: Hasher,
     seen: u64,
     decoder: ContentDecoder,
-    /// Document that can only be read as a whole.
-    document: Option<HeldDocument>,
-}
-
-/// Stored bytes of a document, and what reads them.
-struct HeldDocument {
-    bytes: Vec<u8>,
-    check: DocumentCheck,
+    /// Reader of a document, which can only be read as a whole.
+    document: Option<DocumentCheck>,
+    /// Bytes of the document so far.
+    held: Vec<u8>,
 }
 
 enum ContentDecoder {
@@ -84,10 +80,8 @@ impl IntegrityCheck {
             hasher: Hasher::new(),
             seen: 0,
             decoder: ContentDecoder::new(entry.object.kind, entry.content),
-            document: entry.object.kind.document().map(|check| HeldDocument {
-                bytes: Vec::new(),
-                check,
-            }),
+            document: entry.object.kind.document(),
+            held: Vec::new(),
         }
     }
 
@@ -100,11 +94,13 @@ impl IntegrityCheck {
         if self.seen > self.recorded.size {
             return Err(ObjectProblem::TooLong(self.recorded.size));
         }
-        if let Some(document) = &mut self.document
-            // A larger one is refused at the end as unreadable, without a copy of it in memory.
-            && self.recorded.size <= document.check.max_bytes
+        // A larger document is refused at the end as unreadable, without a copy of it in memory.
+        if self
+            .document
+            .as_ref()
+            .is_some_and(|document| self.recorded.size <= document.max_bytes)
         {
-            document.bytes.extend_from_slice(bytes);
+            self.held.extend_from_slice(bytes);
         }
         self.hasher.update(bytes);
         self.decoder.write(bytes).map_err(|_| ObjectProblem::Content)
@@ -123,8 +119,7 @@ impl IntegrityCheck {
             return Err(ObjectProblem::Hash { found });
         }
         if let Some(document) = self.document {
-            let read = (document.check.read)(&document.bytes);
-            read.map_err(|error| ObjectProblem::Document(chain(&error)))?;
+            (document.read)(&self.held).map_err(|error| ObjectProblem::Document(chain(&error)))?;
         }
         let Some(content) = self.content else { return Ok(()) };
         match self.decoder.finish() {

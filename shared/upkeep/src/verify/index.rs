@@ -1,9 +1,6 @@
 //! Compares indexes, and the names and counts of Snapshots, with the lines that they describe.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    io::{self, Read},
-};
+use std::collections::{BTreeMap, HashMap};
 
 use model::text::chain;
 use model::{Content, Index, IndexedMeta, Key, Kind, ObjectRef, Sha256, Snapshot};
@@ -13,26 +10,22 @@ use work::{Budget, run};
 
 use super::{Finding, ObjectProblem};
 
-/// The entries of all indexes and Snapshots, by the lines that they describe. Of an index, only hashes are held: an index may have megabytes.
+/// Facts about Shards that Snapshots and their indexes record, by the lines that they describe.
 #[derive(Default)]
 pub(super) struct IndexedLines {
-    entries: HashMap<Sha256, Vec<IndexEntry>>,
     shards: HashMap<Sha256, Vec<RecordedShard>>,
     wrong: BTreeMap<Key, ObjectProblem>,
     /// Budget for reading all lines of the catalog.
     budget: Budget,
 }
 
-struct IndexEntry {
-    index: Key,
-    metas: Sha256,
-}
-
-/// Name and count of a Shard, as a Snapshot records them. Readers list and search them without the lines.
+/// Facts about one Shard. Readers list and search names and counts without the lines.
 struct RecordedShard {
     snapshot: Key,
     name: String,
     metas: u64,
+    /// Index, and the hash of its entry: an index may have megabytes. `None` if it cannot be read.
+    index: Option<(Key, Sha256)>,
 }
 
 impl IndexedLines {
@@ -43,44 +36,51 @@ impl IndexedLines {
         object: &ObjectRef,
         snapshot: &Snapshot,
     ) -> Result<(), StoreError> {
+        let key = snapshot.index.with_kind(Kind::Index).key();
+        let index = match read_stored::<Index>(store, &snapshot.index).await {
+            Ok(index) => Some(index),
+            Err(ObjectError::Read(ReadError::Store(error))) if !error.is_not_found() => return Err(error),
+            Err(_) => None,
+        };
+        let described = index.iter().flat_map(|index| &index.shards);
+        if index.is_some()
+            && !described
+                .clone()
+                .map(|shard| shard.lines)
+                .eq(snapshot.shards().map(|shard| shard.lines.sha256))
+        {
+            self.wrong.insert(key.clone(), ObjectProblem::Disagrees("its snapshot"));
+        }
+        let entries: HashMap<Sha256, Sha256> = described.map(|shard| (shard.lines, hash(&shard.metas))).collect();
         for shard in snapshot.shards() {
+            let entry = entries.get(&shard.lines.sha256);
             let recorded = RecordedShard {
                 snapshot: object.key(),
                 name: shard.name.clone(),
                 metas: shard.metas,
+                index: entry.map(|metas| (key.clone(), *metas)),
             };
             self.shards.entry(shard.lines.sha256).or_default().push(recorded);
-        }
-        let key = snapshot.index.with_kind(Kind::Index).key();
-        let index = match read_stored::<Index>(store, &snapshot.index).await {
-            Ok(index) => index,
-            Err(ObjectError::Read(ReadError::Store(error))) if !error.is_not_found() => return Err(error),
-            Err(_) => return Ok(()),
-        };
-        let described = index.shards.iter().map(|shard| shard.lines);
-        if !described.eq(snapshot.shards().map(|shard| shard.lines.sha256)) {
-            self.wrong.insert(key.clone(), ObjectProblem::Disagrees("its snapshot"));
-        }
-        for shard in index.shards {
-            let entry = IndexEntry {
-                index: key.clone(),
-                metas: hash(&shard.metas),
-            };
-            self.entries.entry(shard.lines).or_default().push(entry);
         }
         Ok(())
     }
 
-    /// Compares the entries with the lines of one Shard, whose bytes were checked before.
+    /// Compares the facts with the lines of one Shard, whose bytes were checked before.
     pub(super) async fn check(
         &mut self,
         store: &dyn Store,
         shard: &ObjectRef,
         lines: Content,
     ) -> Result<(), StoreError> {
-        let entries = self.entries.remove(&lines.sha256).unwrap_or_default();
-        let recorded = self.shards.remove(&lines.sha256).unwrap_or_default();
-        if entries.is_empty() && recorded.is_empty() {
+        let Some(recorded) = self.shards.remove(&lines.sha256) else {
+            return Ok(());
+        };
+        if let Err(over) = self
+            .budget
+            .charge_bytes(usize::try_from(lines.size).unwrap_or(usize::MAX))
+        {
+            // Unread lines say nothing about the entries.
+            self.wrong.insert(shard.key(), ObjectProblem::Document(chain(&over)));
             return Ok(());
         }
         let bytes = match read_object(store, shard).await {
@@ -88,25 +88,18 @@ impl IndexedLines {
             Err(ObjectError::Read(ReadError::Store(error))) => return Err(error),
             Err(_) => return Ok(()),
         };
-        let budget = self.budget.clone();
-        let metas = run(self.budget.clone(), move || read_metas(&bytes, lines, budget)).await;
-        if let Err(over) = self.budget.charge(0) {
-            // Unread lines say nothing about the entries.
-            self.wrong.insert(shard.key(), ObjectProblem::Document(chain(&over)));
-            return Ok(());
-        }
-        let found = metas.ok().flatten();
+        let read = move || index_lines(zstd::Decoder::with_buffer(&bytes[..]).ok()?, lines);
+        let found = run(self.budget.clone(), read).await.ok().flatten().unwrap_or_default();
+        let package = IndexedMeta::package_of_all(&found);
+        let entry = hash(&found);
         for shard in recorded {
-            let name = found.as_ref().map(|found| found.package.as_deref());
-            if name != Some(Some(&shard.name)) || found.as_ref().map(|found| found.count) != Some(shard.metas) {
+            if package != Some(&*shard.name) || found.len() as u64 != shard.metas {
                 let problem = ObjectProblem::Disagrees("the lines of its shards");
                 self.wrong.insert(shard.snapshot, problem);
             }
-        }
-        for entry in entries {
-            if found.as_ref().map(|found| found.metas) != Some(entry.metas) {
+            if let Some((index, _)) = shard.index.filter(|(_, metas)| *metas != entry) {
                 let problem = ObjectProblem::Disagrees("the lines that it describes");
-                self.wrong.insert(entry.index, problem);
+                self.wrong.insert(index, problem);
             }
         }
         Ok(())
@@ -114,38 +107,6 @@ impl IndexedLines {
 
     pub(super) fn findings(self) -> impl Iterator<Item = Finding> {
         self.wrong.into_iter().map(|(key, problem)| Finding { key, problem })
-    }
-}
-
-/// The facts about the lines of a Shard that documents record.
-struct LineFacts {
-    /// Hash of the entry that an index must have.
-    metas: Sha256,
-    count: u64,
-    package: Option<String>,
-}
-
-fn read_metas(stored: &[u8], lines: Content, budget: Budget) -> Option<LineFacts> {
-    let decoder = zstd::Decoder::with_buffer(stored).ok()?;
-    let metas = index_lines(ChargedReader { decoder, budget }, lines)?;
-    Some(LineFacts {
-        metas: hash(&metas),
-        count: metas.len() as u64,
-        package: IndexedMeta::package_of_all(&metas).map(str::to_owned),
-    })
-}
-
-/// Decompressed lines, whose reading ends with the budget.
-struct ChargedReader<R> {
-    decoder: R,
-    budget: Budget,
-}
-
-impl<R: Read> Read for ChargedReader<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.decoder.read(buffer)?;
-        self.budget.charge_bytes(read).map_err(io::Error::other)?;
-        Ok(read)
     }
 }
 
