@@ -43,9 +43,6 @@ pub(crate) struct S3Args {
     /// Put the bucket into the path instead of the host name. Most servers other than AWS need it.
     #[arg(long, help_heading = S3)]
     pub(crate) s3_path_style: bool,
-    /// Write to a server that ignores conditional writes. There must be no other writer.
-    #[arg(long, help_heading = S3)]
-    pub(crate) single_writer: bool,
 }
 
 #[derive(Debug, Args)]
@@ -233,23 +230,21 @@ impl S3Args {
 
     #[cfg(feature = "s3")]
     async fn open_bucket(&self, place: &S3Location, access: Access) -> anyhow::Result<Arc<dyn Store>> {
-        use store::s3::{S3Reader, S3Settings, S3Store, sdk_config};
+        use store::s3::{S3Settings, S3Store, sdk_config};
 
         let settings = S3Settings {
             endpoint: self.s3_endpoint.clone(),
             region: self.s3_region.clone(),
             path_style: self.s3_path_style,
-            single_writer: self.single_writer,
             proxy_of: Some(source::proxy_of_environment),
             ..S3Settings::default()
         };
         let config = sdk_config(&settings).await.context("cannot open the store")?;
         let store = S3Store::new(&config, place.clone(), &settings);
-        if access == Access::Read {
-            return Ok(Arc::new(S3Reader::new(store)));
+        if access != Access::Read {
+            // A server that ignores conditions would lose publications silently.
+            store.check_writes().await.context("cannot open the store")?;
         }
-        // A server that ignores conditions would lose publications silently.
-        store.check_writes().await.context("cannot open the store")?;
         Ok(Arc::new(store))
     }
 

@@ -1,9 +1,9 @@
 //! Reading the published state of a store.
 
 use anyhow::Context;
-use model::{CatalogName, Current, Key, ObjectRef, ShardRef, Snapshot};
+use model::{CatalogName, Current, Key, Kind, ObjectRef, ShardRef, Snapshot, decode_zstd};
 use olm::{Package, PackageParser};
-use store::{Store, StoreExt, read_lines, read_stored};
+use store::{Store, StoreExt, read_object, read_stored};
 
 /// Returns the pointer of a catalog, or `None` if nothing is published.
 pub(crate) async fn current(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Option<Current>> {
@@ -52,10 +52,11 @@ pub(crate) async fn some_names(store: &dyn Store, names: &[CatalogName]) -> anyh
     Ok(names)
 }
 
-/// Returns the lines of a shard.
+/// Returns the lines of a shard, whose stored bytes are verified.
 pub(crate) async fn lines(store: &dyn Store, shard: &ShardRef) -> anyhow::Result<Vec<u8>> {
-    let lines = read_lines(store, shard, Vec::new()).await;
-    lines.with_context(|| format!("cannot read package {:?}", shard.name))
+    let context = || format!("cannot read package {:?}", shard.name);
+    let stored = read_object(store, &shard.stored.with_kind(Kind::Package)).await;
+    decode_zstd(&stored.with_context(context)?, shard.lines.size).with_context(context)
 }
 
 /// Returns the package in a shard as OLM reads it.

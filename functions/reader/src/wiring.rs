@@ -5,7 +5,7 @@ use std::{env, sync::Arc, time::Duration};
 use anyhow::Context;
 use http_api::{BaseUrl, Large, Locate};
 use reader::{PublishedCatalogs, ReaderSettings};
-use store::s3::{S3Reader, S3Store};
+use store::s3::S3Store;
 use trust::Trust;
 
 use crate::{Presigned, ReaderEnvironment, function};
@@ -29,7 +29,7 @@ pub async fn serve(environment: ReaderEnvironment) -> anyhow::Result<()> {
         offload: http_api::offload,
         ..ReaderSettings::default()
     };
-    let catalogs = PublishedCatalogs::new(Arc::new(S3Reader::new(store)), reading);
+    let catalogs = PublishedCatalogs::new(Arc::new(store), reading);
     let served = lambda_http::lambda_runtime::run(function(catalogs, settings)).await;
     served.map_err(anyhow::Error::from_boxed)
 }

@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogName, Catalogs, Current, DocumentError, Key};
-use store::{Condition, Listed, ReadError, Stat, Store, StoreError, StoreExt};
+use store::{Condition, Listed, ReadError, Store, StoreError, StoreExt};
 
 /// Number of catalogs whose pointers are looked at at a time: each is one small request.
 const HEADS_IN_FLIGHT: usize = 32;
@@ -51,9 +51,7 @@ pub async fn drop_stale_names(store: &dyn Store, age_min: Duration) -> Result<()
     if stale.is_empty() {
         return Ok(());
     }
-    let Stat { date, object } = store.stat(&Key::Catalogs).await?;
-    let age = object.and_then(|object| date.duration_since(object.modified).ok());
-    if age.unwrap_or_default() < age_min {
+    if store.stat(&Key::Catalogs).await?.age().unwrap_or_default() < age_min {
         return Ok(());
     }
     // Looked at again: a commit may have landed before the time was read.

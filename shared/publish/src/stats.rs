@@ -1,6 +1,6 @@
 //! Looks for missing and truncated objects of a published state: a damaged one is otherwise only noticed when the source changes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::AddAssign};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Key, ObjectRef, Snapshot};
@@ -26,6 +26,13 @@ impl ObjectStats {
     pub const fn add(&mut self, bytes: u64) {
         self.objects += 1;
         self.bytes += bytes;
+    }
+}
+
+impl AddAssign for ObjectStats {
+    fn add_assign(&mut self, other: Self) {
+        self.objects += other.objects;
+        self.bytes += other.bytes;
     }
 }
 

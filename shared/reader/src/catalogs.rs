@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_channel::oneshot;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogName, Catalogs, Document, Key};
-use store::{Fetched, Get, Object, Operation, Store, StoreError};
+use store::{Object, Store, StoreExt};
 
 use crate::{
     cache::Caches,
@@ -109,7 +109,7 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Store`], and [`ReaderError::Corrupt`] for one that is too large or ends early.
     pub async fn document(&self, key: &Key) -> Result<Option<Bytes>, ReaderError> {
-        match self.get(key, Get::default()).await {
+        match self.0.store.open(key, None).await {
             Ok(object) => Ok(Some(self.collect(key, object).await?)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(ReaderError::Store(error)),
@@ -128,18 +128,6 @@ impl PublishedCatalogs {
         result.await.expect("the work ends and does not panic")
     }
 
-    /// Starts to read an object. [`StoreError::NotFound`] is left to the caller, who knows if it is a failure.
-    pub(crate) async fn get(&self, key: &Key, get: Get) -> Result<Object, StoreError> {
-        match self.0.store.get(key, get).await? {
-            Fetched::Object(object) => Ok(object),
-            Fetched::NotModified => Err(StoreError::Failed {
-                operation: Operation::Get,
-                key: key.to_string(),
-                source: "the store answered a condition that was not asked".into(),
-            }),
-        }
-    }
-
     /// Reads an opened object into memory and checks that it is complete.
     pub(crate) async fn collect(&self, key: &Key, object: Object) -> Result<Bytes, ReaderError> {
         let expected = object.info.size;
@@ -147,31 +135,12 @@ impl PublishedCatalogs {
         if expected > limit {
             return Err(ReaderError::corrupt(key, Corruption::TooLarge(limit)));
         }
-        let bytes = read_to_end(object.body, expected).await.map_err(ReaderError::Store)?;
+        let bytes = store::collect(object.body, expected)
+            .await
+            .map_err(ReaderError::Store)?;
         match bytes.len() as u64 {
             found if found == expected => Ok(bytes),
             found => Err(ReaderError::corrupt(key, Corruption::Size { expected, found })),
         }
     }
-}
-
-/// Reads a stream of about `expected` bytes. A single chunk, which small objects and memory stores have, is not copied.
-async fn read_to_end(mut body: store::Body, expected: u64) -> Result<Bytes, StoreError> {
-    let Some(first) = body.try_next().await? else {
-        return Ok(Bytes::new());
-    };
-    let Some(second) = body.try_next().await? else {
-        return Ok(first);
-    };
-    let mut bytes = BytesMut::with_capacity(usize::try_from(expected).unwrap_or_default());
-    bytes.extend_from_slice(&first);
-    bytes.extend_from_slice(&second);
-    while let Some(chunk) = body.try_next().await? {
-        bytes.extend_from_slice(&chunk);
-        // A store that sends more than it announced is not read on.
-        if bytes.len() as u64 > expected {
-            break;
-        }
-    }
-    Ok(bytes.freeze())
 }

@@ -5,7 +5,7 @@ use std::{ops::Range, time::Duration};
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
 use model::{Hasher, Key, Kind, ObjectKey, ObjectRef, Sha256};
-use store::{Get, Version};
+use store::{StoreExt, Version};
 
 use crate::{
     cache::BodyKey,
@@ -85,7 +85,7 @@ impl PublishedCatalogs {
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
     pub async fn object(&self, object: &ObjectRef) -> Result<Bytes, ReaderError> {
         let key = object.key();
-        let found = self.get(&key, Get::default()).await;
+        let found = self.0.store.open(&key, None).await;
         let found = found.map_err(|error| ReaderError::named(&key, error))?;
         check_size(&key, object.digest.size, found.info.size)?;
         let bytes = self.collect(&key, found).await?;
@@ -158,7 +158,7 @@ impl PublishedCatalogs {
         range: Option<Range<u64>>,
     ) -> Result<(Version, Chunks), ReaderError> {
         let key = object.key();
-        let found = self.get(&key, Get { range, unless: None }).await;
+        let found = self.0.store.open(&key, range).await;
         let found = found.map_err(|error| ReaderError::named(&key, error))?;
         check_size(&key, object.digest.size, found.info.size)?;
         Ok((found.info.version, chunks::stored(found.body)))

@@ -1,5 +1,5 @@
 //! Runs the suite that every store has to pass against a real bucket, each check under a prefix of its own:
-//! `cargo run -p catalog-mirror-store --features s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [single-writer] [waiting]`.
+//! `cargo run -p catalog-mirror-store --features s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [waiting]`.
 //! `waiting` leaves out readers that stand still, for which writers wait on some servers.
 //! Credentials, region and endpoint come from the environment, as for every AWS tool.
 
@@ -25,7 +25,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let has = |name| options.iter().any(|option| option == name);
     let settings = S3Settings {
         path_style: has("path-style"),
-        single_writer: has("single-writer"),
         ..S3Settings::default()
     };
     let config = sdk_config(&settings).await?;

@@ -1,11 +1,11 @@
-use std::time::{Duration, SystemTime};
+use std::{ops::Range, time::SystemTime};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt as _;
 use model::{Document, DocumentError, Key};
 
-use crate::{Condition, Fetched, Get, Object, ObjectInfo, Stat, Store, StoreError, Version};
+use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, Stat, Store, StoreError, Version};
 
 /// Maximum size of a document that is read into memory, in bytes. It is far above a snapshot of 100,000 packages and far
 /// below the memory of the smallest Lambda.
@@ -53,28 +53,32 @@ pub struct Dated<T> {
     pub document: Option<(T, ObjectInfo)>,
 }
 
-impl<T> Dated<T> {
-    /// Returns the document's age by the store's own clock, zero if it is from the future.
-    pub fn age(&self) -> Option<Duration> {
-        let (_, info) = self.document.as_ref()?;
-        Some(self.date.duration_since(info.modified).unwrap_or_default())
-    }
-}
-
 /// Number of times that a document is read anew because it changed between its reading and the look at the clock.
 const DATED_ATTEMPTS: u32 = 10;
 
 /// Operations that every store has in the same way.
 #[async_trait]
 pub trait StoreExt: Store {
+    /// Opens an object to read all of it, or a part of it.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    async fn open(&self, key: &Key, range: Option<Range<u64>>) -> Result<Object, StoreError> {
+        match self.get(key, Get { range, unless: None }).await? {
+            Fetched::Object(object) => Ok(object),
+            Fetched::NotModified => {
+                let reason = "the store answered a condition that was not asked";
+                Err(StoreError::failed(Operation::Get, key, reason))
+            }
+        }
+    }
+
     /// Reads a whole object of at most `max` bytes.
     ///
     /// # Errors
     /// As [`Store::get`], and [`ReadError::TooLarge`].
     async fn read_all(&self, key: &Key, max: u64) -> Result<(Bytes, ObjectInfo), ReadError> {
-        let Fetched::Object(Object { info, body }) = self.get(key, Get::default()).await? else {
-            unreachable!("a read without `unless` always finds the object or fails");
-        };
+        let Object { info, body } = self.open(key, None).await?;
         if info.size > max {
             return Err(ReadError::TooLarge {
                 key: key.to_string(),
@@ -82,7 +86,7 @@ pub trait StoreExt: Store {
                 max,
             });
         }
-        Ok((collect(body).await?, info))
+        Ok((collect(body, info.size).await?, info))
     }
 
     /// Reads a document, and the version that [`Condition::Replace`] needs. Returns `None` if there is none yet.
@@ -139,17 +143,24 @@ pub trait StoreExt: Store {
 
 impl<S: Store + ?Sized> StoreExt for S {}
 
-/// Joins the chunks of a body. A small object comes as one chunk, which is passed on without a copy.
-async fn collect(mut body: crate::Body) -> Result<Bytes, StoreError> {
+/// Joins the chunks of a body of about `expected` bytes. A small object comes as one chunk, which is passed on without a copy. A
+/// store that sends more than it announced is not read on.
+///
+/// # Errors
+/// Those of the body.
+pub async fn collect(mut body: crate::Body, expected: u64) -> Result<Bytes, StoreError> {
     let Some(first) = body.try_next().await? else {
         return Ok(Bytes::new());
     };
     let Some(second) = body.try_next().await? else {
         return Ok(first);
     };
-    let mut all = BytesMut::from(first);
+    let mut all = BytesMut::with_capacity(usize::try_from(expected).unwrap_or_default());
+    all.extend_from_slice(&first);
     all.extend_from_slice(&second);
-    while let Some(chunk) = body.try_next().await? {
+    while (all.len() as u64) <= expected
+        && let Some(chunk) = body.try_next().await?
+    {
         all.extend_from_slice(&chunk);
     }
     Ok(all.freeze())

@@ -4,21 +4,18 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use model::{Hasher, Key, Kind, ObjectDigest, ObjectRef, Sha256, StoredDocument};
 
-use crate::{Body, Fetched, Get, Object, ReadError, Store, StoreError, StoreExt};
+use crate::{Body, Condition, ReadError, Store, StoreError, StoreExt};
+
+/// Number of times that a put starts again because the object vanished between a conflict and the look at it.
+const PUT_ATTEMPTS: u32 = 3;
 
 /// State of an immutable object in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectState {
     /// The stored bytes hash to the key.
-    Intact {
-        /// Size of the object as it is stored, in bytes.
-        size: u64,
-    },
+    Intact,
     /// The stored bytes hash to something else.
-    Damaged {
-        /// Hash and size of the bytes that are there.
-        found: ObjectDigest,
-    },
+    Damaged,
     /// The store has no such object.
     Missing,
 }
@@ -59,17 +56,42 @@ impl ObjectError {
 /// # Errors
 /// As [`Store::get`]. An object that is missing or damaged is not an error.
 pub async fn check_object(store: &dyn Store, kind: Kind, sha256: Sha256) -> Result<ObjectState, StoreError> {
-    let body = match store.get(&Key::Object(kind, sha256), Get::default()).await {
-        Ok(Fetched::Object(Object { body, .. })) => body,
-        Ok(Fetched::NotModified) => unreachable!("a read without `unless` finds the object or fails"),
+    let body = match store.open(&Key::Object(kind, sha256), None).await {
+        Ok(object) => object.body,
         Err(error) if error.is_not_found() => return Ok(ObjectState::Missing),
         Err(error) => return Err(error),
     };
-    let found = digest(body).await?;
-    Ok(match found.sha256 == sha256 {
-        true => ObjectState::Intact { size: found.size },
-        false => ObjectState::Damaged { found },
+    Ok(match digest(body).await?.sha256 == sha256 {
+        true => ObjectState::Intact,
+        false => ObjectState::Damaged,
     })
+}
+
+/// Puts an immutable object, whose bytes must hash to its key. One that is there already is hashed, and overwritten if it is damaged:
+/// the right bytes may always be written again. Returns the state in which it was before, `Intact` if nothing was written.
+///
+/// # Errors
+/// As [`Store::put`] and [`check_object`].
+pub async fn put_object(store: &dyn Store, object: &ObjectRef, bytes: Bytes) -> Result<ObjectState, StoreError> {
+    let key = object.key();
+    for _ in 0..PUT_ATTEMPTS {
+        // Create-only first: for a new object, the usual case, it saves the request that would look for it.
+        match store.put(&key, bytes.clone(), Condition::CreateOnly).await {
+            Ok(_) => return Ok(ObjectState::Missing),
+            Err(error) if error.is_conflict() => {}
+            Err(error) => return Err(error),
+        }
+        match check_object(store, object.kind, object.digest.sha256).await? {
+            ObjectState::Intact => return Ok(ObjectState::Intact),
+            // Deleted between the conflict and the check: put it again.
+            ObjectState::Missing => {}
+            ObjectState::Damaged => {
+                store.put(&key, bytes, Condition::Always).await?;
+                return Ok(ObjectState::Damaged);
+            }
+        }
+    }
+    Err(StoreError::conflict(&key))
 }
 
 /// Reads a body to its end. Returns the hash and the number of its bytes.

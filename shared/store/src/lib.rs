@@ -5,7 +5,6 @@ mod error;
 mod ext;
 mod folder;
 mod integrity;
-mod lines;
 mod location;
 #[cfg(feature = "s3")]
 pub mod s3;
@@ -13,11 +12,8 @@ mod store;
 
 pub use bridge::{StagedWriter, Staging, bridge};
 pub use error::{Operation, StoreError};
-pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt};
+pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt, collect};
 pub use folder::FolderStore;
-pub use integrity::{ObjectError, ObjectState, check_object, read_object, read_stored, read_usable};
-pub use lines::{LinesError, read_lines};
+pub use integrity::{ObjectError, ObjectState, check_object, put_object, read_object, read_stored, read_usable};
 pub use location::{S3Location, S3LocationError, StorePlace, StorePlaceError};
-pub use store::{
-    Body, Condition, DELETE_BATCH_MAX, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version,
-};
+pub use store::{Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version};

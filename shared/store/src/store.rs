@@ -6,10 +6,10 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream, stream::BoxStream};
+use futures_util::stream::BoxStream;
 use model::Key;
 
-use crate::{Operation, StoreError};
+use crate::StoreError;
 
 /// Opaque name of one state of an object, for compare-and-swap and conditional reads. On S3 it is the ETag.
 /// Two states of one key with different bytes never share a version.
@@ -49,40 +49,16 @@ pub struct Stat {
 
 impl Stat {
     /// Returns the object's age by the store's own clock, zero if the object is from the future.
-    ///
-    /// ```
-    /// # use std::time::{Duration, SystemTime};
-    /// use catalog_mirror_store::{ObjectInfo, Stat, Version};
-    ///
-    /// let modified = SystemTime::UNIX_EPOCH;
-    /// let object = ObjectInfo { size: 3, version: Version("\"tag\"".into()), modified };
-    /// let two_hours = Duration::from_secs(7_200);
-    /// let stat = Stat { date: modified + two_hours, object: Some(object) };
-    /// assert_eq!(stat.age(), Some(two_hours));
-    /// ```
     pub fn age(&self) -> Option<Duration> {
         let modified = self.object.as_ref()?.modified;
         Some(self.date.duration_since(modified).unwrap_or_default())
     }
 }
 
-/// Maximum number of keys in one [`Store::delete_batch`]. All of a batch are sent within seconds, so its caller may
-/// look at the time once for all of them.
-pub const DELETE_BATCH_MAX: usize = 1_000;
-
-/// Number of deletes of one batch that are under way at a time. With 20 ms each, 1,000 of them take about a second. There is no
-/// DeleteObjects of S3 here: several S3-compatible servers lack it, and AWS charges nothing for single deletes.
-const DELETES_IN_FLIGHT: usize = 32;
-
-/// The reason why the rest of a batch is not deleted.
-#[derive(Debug, thiserror::Error)]
-#[error("a batch has at most {DELETE_BATCH_MAX} keys")]
-struct TooManyKeys;
-
 /// Options of [`Store::get`]. The default reads the whole object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Get {
-    /// Reads these bytes only. The end is cut to the size of the object; a start at or beyond the size is an error.
+    /// Reads these bytes only, at least one. The end is cut to the size of the object; a start at or beyond the size is an error.
     pub range: Option<Range<u64>>,
     /// Answers [`Fetched::NotModified`] if the object still has this version.
     pub unless: Option<Version>,
@@ -180,19 +156,6 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::Failed`].
     async fn delete(&self, key: &Key) -> Result<(), StoreError>;
-
-    /// Removes up to [`DELETE_BATCH_MAX`] objects, several at once, each as [`Store::delete`] does. Returns one result
-    /// for each key, in the order of `keys`. More keys than that are left alone and fail.
-    async fn delete_batch(&self, keys: &[Key]) -> Vec<Result<(), StoreError>> {
-        let (batch, rest) = keys.split_at(keys.len().min(DELETE_BATCH_MAX));
-        let deletes: Vec<_> = batch.iter().map(|key| self.delete(key)).collect();
-        let mut results: Vec<_> = stream::iter(deletes).buffered(DELETES_IN_FLIGHT).collect().await;
-        results.extend(
-            rest.iter()
-                .map(|key| Err(StoreError::failed(Operation::Delete, key, TooManyKeys))),
-        );
-        results
-    }
 
     /// Lists the objects whose path starts with `prefix`. The order is not defined.
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>>;

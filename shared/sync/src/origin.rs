@@ -5,7 +5,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use model::{CatalogName, Catalogs, Document, DocumentError, Key};
 use publish::catalog_names;
-use store::{DOCUMENT_MAX, Fetched, Get, Object, ReadError, Store, StoreError};
+use store::{DOCUMENT_MAX, Object, ReadError, Store, StoreError, StoreExt};
 
 use crate::http::HttpError;
 
@@ -114,9 +114,7 @@ pub struct StoreOrigin(pub Arc<dyn Store>);
 #[async_trait]
 impl Origin for StoreOrigin {
     async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
-        let Fetched::Object(Object { info, body }) = self.0.get(key, Get::default()).await? else {
-            unreachable!("a read without `unless` always finds the object or fails");
-        };
+        let Object { info, body } = self.0.open(key, None).await?;
         if info.size > size {
             return Err(OriginError::too_large(key, size));
         }

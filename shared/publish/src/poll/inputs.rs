@@ -2,16 +2,15 @@ use std::{
     collections::HashMap,
     env,
     io::{Read, Seek},
-    path::PathBuf,
     sync::Arc,
 };
 
 use compose::{
     ComposeError, ComposedContent, ComposedPackage, Composition, Explanation, PackageSource, ReadError, ReadSeek,
 };
-use model::{Index, IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd_to};
+use model::{Index, IndexedMeta, Kind, Sha256, ShardRef, Snapshot, decode_zstd_to};
 use render::{Renderer, Rendering};
-use store::{Store, read_lines, read_stored};
+use store::{Store, read_object, read_stored};
 use tempfile::spooled_tempfile_in;
 use tokio::runtime::Handle;
 use work::Budget;
@@ -24,90 +23,45 @@ const SPOOL_BYTES: usize = 8 << 20;
 /// Catalog whose packages are read one by one. It blocks while it reads.
 pub(crate) enum InputCatalog {
     /// State in a store.
-    Published(PublishedCatalog),
+    Published {
+        store: Arc<dyn Store>,
+        runtime: Handle,
+        snapshot: Arc<Snapshot>,
+    },
     /// Files that were rendered.
     Rendered(Rendering),
 }
 
-/// State of a catalog in a store.
-pub(crate) struct PublishedCatalog {
-    store: Arc<dyn Store>,
-    runtime: Handle,
-    snapshot: Arc<Snapshot>,
-    /// Folder for temporary files.
-    temp_dir: PathBuf,
-}
+/// Error for a package that was listed and is not there.
+const ABSENT: &str = "the catalog has no such package";
 
 impl InputCatalog {
     /// Returns a published state. Must be called inside a runtime; what reads it must run on a thread that may block.
     pub(crate) fn published(store: Arc<dyn Store>, snapshot: Arc<Snapshot>) -> Self {
-        Self::Published(PublishedCatalog {
+        Self::Published {
             store,
             runtime: Handle::current(),
             snapshot,
-            temp_dir: env::temp_dir(),
-        })
+        }
     }
 
-    /// Gives whole packages to the renderer.
+    /// Gives whole packages to the renderer, without reading their lines if they are published.
     fn render_whole(&mut self, packages: &[String], renderer: &mut Renderer) -> Result<(), ReadError> {
-        if let Self::Published(published) = self {
-            return published.render_whole(packages, renderer);
-        }
-        packages
-            .iter()
-            .try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer))
-    }
-}
-
-impl PackageSource for InputCatalog {
-    fn packages(&self) -> Vec<String> {
-        match self {
-            Self::Published(published) => published.snapshot.shards().map(|shard| shard.name.clone()).collect(),
-            Self::Rendered(rendering) => rendering.shards().iter().map(|shard| shard.name.clone()).collect(),
-        }
-    }
-
-    fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError> {
-        const ABSENT: &str = "the catalog has no such package";
-        match self {
-            Self::Published(published) => {
-                let shard = published.shard(package).ok_or(ABSENT)?;
-                let file = spooled_tempfile_in(SPOOL_BYTES, &published.temp_dir);
-                let lines = read_lines(&*published.store, shard, file);
-                let mut lines = published.runtime.block_on(lines)?;
-                lines.rewind()?;
-                Ok(Box::new(lines))
-            }
-            Self::Rendered(rendering) => {
-                let at = rendering
-                    .shards()
-                    .binary_search_by(|shard| shard.name.as_str().cmp(package));
-                let shard = &rendering.shards()[at.map_err(|_| ABSENT)?];
-                let mut lines = spooled_tempfile_in(SPOOL_BYTES, env::temp_dir());
-                decode_zstd_to(&rendering.compressed(shard)?, shard.lines.size, &mut lines)?;
-                lines.rewind()?;
-                Ok(Box::new(lines))
-            }
-        }
-    }
-}
-
-impl PublishedCatalog {
-    fn shard(&self, package: &str) -> Option<&ShardRef> {
-        let global = self.snapshot.global.as_ref().filter(|_| package.is_empty());
-        global.or_else(|| self.snapshot.package(package))
-    }
-
-    /// Gives whole packages to the renderer, without reading their lines.
-    fn render_whole(&self, packages: &[String], renderer: &mut Renderer) -> Result<(), ReadError> {
-        let index = self
-            .runtime
-            .block_on(read_stored::<Index>(&*self.store, &self.snapshot.index))?;
+        let Self::Published {
+            store,
+            runtime,
+            snapshot,
+        } = self
+        else {
+            return packages
+                .iter()
+                .try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer));
+        };
+        let index: Index = runtime.block_on(read_stored(&**store, &snapshot.index))?;
         let shards = index.shards.into_iter().map(|shard| (shard.lines, shard.metas));
         let mut metas: HashMap<Sha256, Vec<IndexedMeta>> = shards.collect();
         for package in packages {
-            let shard = self.shard(package).ok_or("the catalog has no such package")?;
+            let shard = shard_of(snapshot, package)?;
             let metas = metas
                 .remove(&shard.lines.sha256)
                 .ok_or("the index of the catalog has no such package")?;
@@ -115,6 +69,49 @@ impl PublishedCatalog {
         }
         Ok(())
     }
+}
+
+impl PackageSource for InputCatalog {
+    fn packages(&self) -> Vec<String> {
+        match self {
+            Self::Published { snapshot, .. } => snapshot.shards().map(|shard| shard.name.clone()).collect(),
+            Self::Rendered(rendering) => rendering.shards().iter().map(|shard| shard.name.clone()).collect(),
+        }
+    }
+
+    fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError> {
+        match self {
+            Self::Published {
+                store,
+                runtime,
+                snapshot,
+            } => {
+                let shard = shard_of(snapshot, package)?;
+                let object = shard.stored.with_kind(Kind::Package);
+                decoded(&runtime.block_on(read_object(&**store, &object))?, shard.lines.size)
+            }
+            Self::Rendered(rendering) => {
+                let at = rendering
+                    .shards()
+                    .binary_search_by(|shard| shard.name.as_str().cmp(package));
+                let shard = &rendering.shards()[at.map_err(|_| ABSENT)?];
+                decoded(&rendering.compressed(shard)?, shard.lines.size)
+            }
+        }
+    }
+}
+
+fn shard_of<'a>(snapshot: &'a Snapshot, package: &str) -> Result<&'a ShardRef, ReadError> {
+    let global = snapshot.global.as_ref().filter(|_| package.is_empty());
+    Ok(global.or_else(|| snapshot.package(package)).ok_or(ABSENT)?)
+}
+
+/// Decompresses the `size` bytes of the lines of a package.
+fn decoded(compressed: &[u8], size: u64) -> Result<Box<dyn ReadSeek>, ReadError> {
+    let mut lines = spooled_tempfile_in(SPOOL_BYTES, env::temp_dir());
+    decode_zstd_to(compressed, size, &mut lines)?;
+    lines.rewind()?;
+    Ok(Box::new(lines))
 }
 
 /// Composes a catalog of inputs and additions, and renders it. Blocks: call it where that is allowed. Packages that are taken whole

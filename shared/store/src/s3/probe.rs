@@ -14,54 +14,33 @@ const CONTENT: &[u8] =
 /// ETag that no object has: the object of the probe has another MD5, and other kinds of ETags are not all zeros.
 const NO_TAG: &str = "\"00000000000000000000000000000000\"";
 
-/// Treatment of conditional writes by an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Conditions {
-    /// The endpoint answers 412 if a condition does not hold.
-    Honoured,
-    /// The endpoint writes although the condition does not hold.
-    Ignored,
-}
-
-/// Error for an endpoint that ignores conditions, without [`S3Settings::single_writer`](crate::s3::S3Settings).
+/// Error for an endpoint that ignores conditions.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{0} does not honour conditional writes, so one writer would silently overwrite what another published; use an \
-     endpoint that does, or make sure that there is only one writer and say so (--single-writer)"
+     endpoint that does"
 )]
 pub(crate) struct Overwrites(String);
 
 impl S3Store {
-    /// Checks that the endpoint honours conditional writes, or that the settings do without. It costs two small requests, once
-    /// in a process. The first conditional put does it, too.
+    /// Checks that the endpoint honours conditional writes. It costs two small requests, once in a process. The first
+    /// conditional put does it, too.
     ///
     /// # Errors
     /// [`StoreError::Failed`] if the endpoint ignores conditions or cannot be reached.
     pub async fn check_writes(&self) -> Result<(), StoreError> {
-        self.conditions().await.map(drop)
+        self.bucket.probed.get_or_try_init(|| self.probe()).await.copied()
     }
 
-    pub(crate) async fn conditions(&self) -> Result<Conditions, StoreError> {
-        let found = *self.bucket.conditions.get_or_try_init(|| self.probe()).await?;
-        if found == Conditions::Ignored && !self.bucket.settings.single_writer {
-            let overwrites = Overwrites(self.place().to_string());
-            return Err(StoreError::failed(Operation::Put, &NAME, overwrites));
-        }
-        Ok(found)
-    }
-
-    async fn probe(&self) -> Result<Conditions, StoreError> {
+    async fn probe(&self) -> Result<(), StoreError> {
         // The first write ever creates the object, which tells nothing about conditions. The next has to be refused.
         let create = Some("*");
         let refused = self.is_refused(create, None).await? || self.is_refused(create, None).await?;
-        let honoured = refused && self.is_refused(None, Some(NO_TAG)).await?;
-        if honoured {
-            return Ok(Conditions::Honoured);
+        if refused && self.is_refused(None, Some(NO_TAG)).await? {
+            return Ok(());
         }
-        if self.bucket.settings.single_writer {
-            tracing::warn!(store = %self.place(), "endpoint ignores conditional writes; make sure that there is no other writer");
-        }
-        Ok(Conditions::Ignored)
+        let overwrites = Overwrites(self.place().to_string());
+        Err(StoreError::failed(Operation::Put, &NAME, overwrites))
     }
 
     /// True if a conditional write of the existing object is refused, as it should be.

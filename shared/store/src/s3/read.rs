@@ -31,9 +31,6 @@ pub(crate) struct Lacking(pub(crate) &'static str);
 
 impl S3Store {
     pub(crate) async fn read(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        if let Some(range) = get.range.as_ref().filter(|range| range.end <= range.start) {
-            return self.read_nothing(key, range.start, get.unless.as_ref()).await;
-        }
         let mut request = self.get_request(key);
         request = request.set_range(get.range.as_ref().map(header));
         request = request.set_if_none_match(get.unless.map(|version| version.0));
@@ -61,19 +58,6 @@ impl S3Store {
             }
             _ => Err(fault::failed(Operation::Get, key, error)),
         }
-    }
-
-    /// Answers a read of an empty range by the head of the object, because HTTP has no empty range.
-    async fn read_nothing(&self, key: &Key, start: u64, unless: Option<&Version>) -> Result<Fetched, StoreError> {
-        let info = self.info(key).await?;
-        if unless == Some(&info.version) {
-            return Ok(Fetched::NotModified);
-        }
-        if start >= info.size {
-            return Err(StoreError::range_not_satisfiable(key, info.size));
-        }
-        let body = stream::empty().boxed();
-        Ok(Fetched::Object(Object { info, body }))
     }
 
     pub(crate) async fn info(&self, key: &Key) -> Result<ObjectInfo, StoreError> {

@@ -14,8 +14,6 @@ pub struct S3Settings {
     pub path_style: bool,
     /// PEM files of CA certificates that are trusted beside those of the system.
     pub ca_files: Vec<PathBuf>,
-    /// Accepts an endpoint that ignores conditional writes. There must be no other writer, then. Default: false.
-    pub single_writer: bool,
     /// Chooser of the proxy of each request. Default: none, so that all servers are asked directly.
     pub proxy_of: Option<ProxyOfUrl>,
     /// Maximum number of attempts of one request. Default: 4. A delete has one attempt.
@@ -40,7 +38,6 @@ impl Default for S3Settings {
             region: None,
             path_style: false,
             ca_files: Vec::new(),
-            single_writer: false,
             proxy_of: None,
             // The waits double from at most one second, so about 7 s of trouble are survived.
             attempts: 4,

@@ -4,49 +4,80 @@
 use std::{
     fs::File,
     io::{self, Write as _},
-    mem,
     os::unix::fs::FileExt as _,
     sync::Arc,
 };
 
 use async_trait::async_trait;
 use aws_smithy_types::body::SdkBody;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt as _, stream};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use model::{Hasher, Key, Sha256};
+use tempfile::{SpooledData, SpooledTempFile};
 use tokio::task::spawn_blocking;
 
 use crate::{Condition, Operation, Staged, StoreError, Version, s3::S3Store};
 
-/// Object that is being written, in memory or in a file.
+/// Number of bytes of an object that are kept in memory before they go to the file. Small catalogs touch no disk.
+const MEMORY: usize = 1 << 20;
+
+/// Object that is being written, in memory or in a file without a name, which goes with its handle, also after a crash.
 pub(crate) struct StagedObject {
     store: S3Store,
-    spool: Spool,
+    size: u64,
+    /// `None` once a write failed or was dropped half way: the end of the file is not known then.
+    spool: Option<SpooledTempFile>,
 }
 
 impl StagedObject {
     pub(crate) fn new(store: S3Store) -> Self {
         Self {
             store,
-            spool: Spool::default(),
+            size: 0,
+            spool: Some(SpooledTempFile::new(MEMORY)),
         }
     }
+
+    fn take(&mut self) -> io::Result<SpooledTempFile> {
+        let spool = self.spool.take();
+        spool.ok_or_else(|| io::Error::other("an earlier write to it did not succeed"))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
+    async fn append(&mut self, bytes: Bytes) -> io::Result<()> {
+        let mut spool = self.take()?;
+        self.size += bytes.len() as u64;
+        let written = spawn_blocking(move || spool.write_all(&bytes).map(|()| spool)).await?;
+        self.spool = Some(written?);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<Source> {
+        Ok(match self.take()?.into_inner() {
+            SpooledData::InMemory(bytes) => Source::Memory(bytes.into_inner().into()),
+            SpooledData::OnDisk(file) => Source::File {
+                file: Arc::new(file),
+                size: self.size,
+            },
+        })
+    }
+}
+
+fn failed(error: io::Error) -> StoreError {
+    StoreError::failed(Operation::Put, &"a temporary file", error)
 }
 
 #[async_trait]
 impl Staged for StagedObject {
     async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError> {
-        let written = self.spool.write(&bytes).await;
-        written.map_err(|error| StoreError::failed(Operation::Put, &"a temporary file", error))
+        self.append(bytes).await.map_err(failed)
     }
 
-    async fn commit(self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
-        let Self { store, spool } = *self;
-        let source = spool.finish().await;
-        let source = source.map_err(|error| StoreError::failed(Operation::Put, &"a temporary file", error))?;
-        store.write(key, &source, &condition).await
+    async fn commit(mut self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
+        let source = self.finish().map_err(failed)?;
+        self.store.write(key, &source, &condition).await
     }
 }
 
@@ -126,64 +157,4 @@ fn read_at(file: &File, start: u64, length: usize) -> io::Result<Bytes> {
     let mut bytes = vec![0; length];
     file.read_exact_at(&mut bytes, start)?;
     Ok(bytes.into())
-}
-
-/// Number of bytes of an object that are kept in memory before they go to the file. Small catalogs touch no disk, and large
-/// ones write in pieces that keep a disk busy.
-const MEMORY: usize = 1 << 20;
-
-/// Bytes that were written so far, in memory and in a file.
-#[derive(Debug, Default)]
-pub(crate) struct Spool {
-    /// Bytes that are not in the file yet.
-    rest: BytesMut,
-    file: Option<File>,
-    filed: u64,
-}
-
-impl Spool {
-    pub(crate) async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            if self.rest.len() == MEMORY {
-                self.spill().await?;
-            }
-            let (fitting, more) = bytes.split_at(bytes.len().min(MEMORY - self.rest.len()));
-            self.rest.extend_from_slice(fitting);
-            bytes = more;
-        }
-        Ok(())
-    }
-
-    pub(crate) async fn finish(mut self) -> io::Result<Source> {
-        if self.file.is_some() && !self.rest.is_empty() {
-            self.spill().await?;
-        }
-        Ok(match self.file {
-            None => Source::Memory(self.rest.freeze()),
-            Some(file) => Source::File {
-                file: Arc::new(file),
-                size: self.filed,
-            },
-        })
-    }
-
-    /// Moves the bytes in memory to the file. The file has no name and goes with its handle, also after a crash.
-    #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
-    async fn spill(&mut self) -> io::Result<()> {
-        let (file, rest) = (self.file.take(), mem::take(&mut self.rest));
-        let (file, mut rest) = spawn_blocking(move || append(file, rest)).await??;
-        self.filed += rest.len() as u64;
-        rest.clear();
-        (self.file, self.rest) = (Some(file), rest);
-        Ok(())
-    }
-}
-
-fn append(file: Option<File>, bytes: BytesMut) -> io::Result<(File, BytesMut)> {
-    let mut file = match file {
-        Some(file) => file,
-        None => tempfile::tempfile()?,
-    };
-    file.write_all(&bytes)?;
-    Ok((file, bytes))
 }

@@ -9,11 +9,11 @@ use aws_sdk_s3::{
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use model::Key;
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::OnceCell;
 
 use crate::{
     Condition, Fetched, Get, Listed, ObjectInfo, Operation, S3Location, Staged, Stat, Store, StoreError, Version,
-    s3::{S3Settings, fault, list, probe::Conditions, staged::StagedObject},
+    s3::{S3Settings, fault, list, staged::StagedObject},
 };
 
 /// Store in a bucket. Clones share it.
@@ -26,9 +26,8 @@ pub(crate) struct Bucket {
     pub(crate) client: Client,
     place: S3Location,
     pub(crate) settings: S3Settings,
-    pub(crate) conditions: OnceCell<Conditions>,
-    /// Held from the look to the write for an endpoint that ignores conditions.
-    pub(crate) writing: Mutex<()>,
+    /// Set once the endpoint has shown that it honours conditions.
+    pub(crate) probed: OnceCell<()>,
 }
 
 impl S3Store {
@@ -46,8 +45,7 @@ impl S3Store {
             client: Client::from_conf(builder.build()),
             place,
             settings: settings.clone(),
-            conditions: OnceCell::new(),
-            writing: Mutex::new(()),
+            probed: OnceCell::new(),
         };
         Self {
             bucket: Arc::new(bucket),
@@ -107,61 +105,5 @@ impl Store for S3Store {
 
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
         list::list(self.clone(), prefix)
-    }
-}
-
-/// Store in a bucket for reading only. A write is an error without a request, also if the credentials allow it. A program
-/// that has no other store does not link the code of writes.
-#[derive(Debug, Clone)]
-pub struct S3Reader(S3Store);
-
-/// Cause of every refused write.
-#[derive(Debug, thiserror::Error)]
-#[error("the store was opened to read only")]
-struct ReadOnly;
-
-impl S3Reader {
-    /// Returns a reader of a store. Clones share it.
-    pub const fn new(store: S3Store) -> Self {
-        Self(store)
-    }
-}
-
-fn refused<T>(operation: Operation, what: &dyn std::fmt::Display) -> Result<T, StoreError> {
-    Err(StoreError::denied(operation, what, ReadOnly))
-}
-
-#[async_trait]
-impl Store for S3Reader {
-    async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        self.0.read(key, get).await
-    }
-
-    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
-        self.0.info(key).await
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
-        self.0.dated_info(key).await
-    }
-
-    async fn put(&self, key: &Key, _bytes: Bytes, _condition: Condition) -> Result<Version, StoreError> {
-        refused(Operation::Put, key)
-    }
-
-    async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
-        refused(Operation::Put, self.0.place())
-    }
-
-    async fn flush(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        refused(Operation::Delete, key)
-    }
-
-    fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-        list::list(self.0.clone(), prefix)
     }
 }

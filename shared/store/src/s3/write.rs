@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{Condition, Fetched, Get, Operation, StoreError, Version, integrity::digest};
+use crate::{Condition, Object, Operation, StoreError, StoreExt as _, Version, integrity::digest};
 use aws_sdk_s3::{
     config::{self, timeout::TimeoutConfig},
     error::{ProvideErrorMetadata, SdkError},
@@ -12,9 +12,8 @@ use model::{Key, Sha256};
 
 use crate::s3::{
     S3Settings, S3Store,
-    attempts::{AnswerDate, Attempts, SignedPayload},
+    attempts::{Attempts, SignedPayload},
     fault::{self, Meaning},
-    probe::Conditions,
     read::Lacking,
     staged::Source,
 };
@@ -103,23 +102,10 @@ impl<'a> NewObject<'a> {
 impl S3Store {
     pub(crate) async fn write(&self, key: &Key, source: &Source, condition: &Condition) -> Result<Version, StoreError> {
         let object = NewObject::new(key, source).await?;
-        if *condition == Condition::Always || self.conditions().await? == Conditions::Honoured {
-            return self.write_if(&object, condition).await;
+        if *condition != Condition::Always {
+            self.check_writes().await?;
         }
-        let _writing = self.bucket.writing.lock().await;
-        self.look(key, condition).await?;
-        self.write_if(&object, &Condition::Always).await
-    }
-
-    /// Checks a condition by a look, for an endpoint that ignores conditions.
-    async fn look(&self, key: &Key, condition: &Condition) -> Result<(), StoreError> {
-        let found = self.look_at(key, &AnswerDate::default()).await?;
-        let holds = match condition {
-            Condition::Always => true,
-            Condition::CreateOnly => found.is_none(),
-            Condition::Replace(version) => found.is_some_and(|found| found.version == *version),
-        };
-        if holds { Ok(()) } else { Err(StoreError::conflict(key)) }
+        self.write_if(&object, condition).await
     }
 
     async fn write_if(&self, object: &NewObject<'_>, condition: &Condition) -> Result<Version, StoreError> {
@@ -146,9 +132,8 @@ impl S3Store {
     /// counter that every write raises. So equal bytes mean that the swap which both wanted has happened, from the state that
     /// both had read. The last step of collection to `deleting`, done by two collectors, is one step.
     async fn find_own(&self, object: &NewObject<'_>) -> Result<Version, StoreError> {
-        let (info, body) = match self.read(object.key, Get::default()).await {
-            Ok(Fetched::Object(found)) => (found.info, found.body),
-            Ok(Fetched::NotModified) => return Err(StoreError::conflict(object.key)),
+        let Object { info, body } = match self.open(object.key, None).await {
+            Ok(found) => found,
             Err(error) if error.is_not_found() => return Err(StoreError::conflict(object.key)),
             Err(error) => return Err(error),
         };

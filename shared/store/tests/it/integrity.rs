@@ -21,11 +21,9 @@ async fn check(store: &MemoryStore, object: &ObjectRef) -> ObjectState {
 #[tokio::test]
 async fn check_object_tells_intact_damaged_and_missing() {
     let (store, object) = store().await;
-    let size = object.digest.size;
-    assert_eq!(check(&store, &object).await, ObjectState::Intact { size });
+    assert_eq!(check(&store, &object).await, ObjectState::Intact);
     store.corrupt(&object.key(), "other bytes!");
-    let found = ObjectDigest::of(b"other bytes!");
-    assert_eq!(check(&store, &object).await, ObjectState::Damaged { found });
+    assert_eq!(check(&store, &object).await, ObjectState::Damaged);
     store.lose(&object.key());
     assert_eq!(check(&store, &object).await, ObjectState::Missing);
 }

@@ -4,6 +4,5 @@ mod conformance;
 mod ext;
 mod folder;
 mod integrity;
-mod lines;
 mod processes;
 mod s3;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use model::{CatalogName, Current, Document, Hasher, Key, ObjectDigest, ObjectKey, Sha256, Snapshot, StoredDocument};
 use render::HashingWriter;
-use store::{DOCUMENT_MAX, Fetched, Get, Object, ReadError, Store, StoreExt, read_object};
+use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, read_object};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
@@ -110,8 +110,8 @@ impl Pack {
         let damaged = || ArchiveError::Damaged(object.key.clone());
         let key = Key::parse(&object.key).ok_or_else(damaged)?;
         let runtime = Handle::current();
-        let body = match runtime.block_on(self.store.get(&key, Get::default())) {
-            Ok(Fetched::Object(Object { info, body })) if info.size == object.size => body,
+        let body = match runtime.block_on(self.store.open(&key, None)) {
+            Ok(found) if found.info.size == object.size => found.body,
             Err(error) if !error.is_not_found() => return Err(ReadError::from(error).into()),
             _ => return Err(damaged()),
         };

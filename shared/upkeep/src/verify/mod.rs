@@ -10,7 +10,7 @@ use model::text::chain;
 use model::{CatalogName, Current, Document, Key, Kind, ManifestEntry, ObjectRef, ShardRef, Snapshot};
 use publish::is_listed;
 use serde::{Serialize, Serializer};
-use store::{Fetched, Get, Object, ObjectError, ReadError, Store, StoreError, StoreExt, read_stored};
+use store::{ObjectError, ReadError, Store, StoreError, StoreExt, read_stored};
 
 pub use self::content::{IntegrityCheck, ObjectProblem};
 use self::index::IndexedLines;
@@ -191,9 +191,8 @@ fn describes(current: &Current, snapshot: &Snapshot) -> bool {
 /// # Errors
 /// [`StoreError`] if the store fails. A missing or damaged object is a problem and no error.
 pub async fn check_entry(store: &dyn Store, entry: &ManifestEntry) -> Result<Result<(), ObjectProblem>, StoreError> {
-    let mut body = match store.get(&entry.key(), Get::default()).await {
-        Ok(Fetched::Object(Object { body, .. })) => body,
-        Ok(Fetched::NotModified) => unreachable!("a read without `unless` finds the object or fails"),
+    let mut body = match store.open(&entry.key(), None).await {
+        Ok(object) => object.body,
         Err(error) if error.is_not_found() => return Ok(Err(ObjectProblem::Missing)),
         Err(error) => return Err(error),
     };

@@ -2,8 +2,8 @@ use std::{sync::Arc, time::Duration};
 
 use model::{Catalogs, Key};
 
-use super::{both, current, is_missing, put, put_shard, shard};
-use store::{Condition, DELETE_BATCH_MAX, Store, StoreExt as _};
+use super::{both, current, put};
+use store::{Condition, Store, StoreExt as _};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
     stat_of_a_missing_object_has_a_date(&*make().await).await;
@@ -11,8 +11,6 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
     dates_do_not_go_back(&*make().await).await;
     age_starts_with_each_write(&*make().await).await;
     dated_document_is_the_stored_one(&*make().await).await;
-    batch_deletes_all_its_objects(&*make().await).await;
-    batch_over_the_limit_leaves_the_rest(&*make().await).await;
 }
 
 async fn stat_of_a_missing_object_has_a_date(store: &dyn Store) {
@@ -65,42 +63,12 @@ async fn dated_document_is_the_stored_one(store: &dyn Store) {
         .read_dated::<Catalogs>(&key)
         .await
         .expect("a missing document is no error");
-    assert!(dated.document.is_none() && dated.age().is_none());
+    assert!(dated.document.is_none());
     let written = Catalogs::default();
     let version = store.write_document(&key, &written, Condition::CreateOnly).await;
     let dated = store.read_dated::<Catalogs>(&key).await.expect("there is one");
     let (read, info) = dated.document.as_ref().expect("there is one");
     assert_eq!((read, &info.version), (&written, &version.expect("the key is free")));
-    assert!(
-        dated.age().is_some_and(|age| age < Duration::from_secs(60)),
-        "{dated:?}"
-    );
-}
-
-async fn batch_deletes_all_its_objects(store: &dyn Store) {
-    let mut keys: Vec<Key> = (0..100).map(shard).collect();
-    for number in 0..100 {
-        put_shard(store, number).await;
-    }
-    keys.insert(50, shard(1_000));
-    let results = store.delete_batch(&keys).await;
-    assert_eq!(
-        results.len(),
-        keys.len(),
-        "one result for each key, also for a missing one"
-    );
-    for (key, result) in keys.iter().zip(results) {
-        result.expect("an object can be deleted");
-        assert!(is_missing(store, key).await, "{key}");
-    }
-}
-
-async fn batch_over_the_limit_leaves_the_rest(store: &dyn Store) {
-    let last = DELETE_BATCH_MAX as u32;
-    put_shard(store, last).await;
-    let keys: Vec<Key> = (0..=last).map(shard).collect();
-    let results = store.delete_batch(&keys).await;
-    assert!(results[..DELETE_BATCH_MAX].iter().all(Result::is_ok));
-    assert!(results[DELETE_BATCH_MAX].is_err());
-    assert!(!is_missing(store, &shard(last)).await);
+    let age = dated.date.duration_since(info.modified).unwrap_or_default();
+    assert!(age < Duration::from_secs(60), "{dated:?}");
 }

@@ -40,7 +40,7 @@ async fn put_to_endpoint_that_ignores_conditions_fails() {
     let store = open(&server, &settings(&server)).await;
     let refused = store.check_writes().await.unwrap_err();
     let reason = std::error::Error::source(&refused).expect("a reason").to_string();
-    assert!(reason.contains("--single-writer"), "{reason}");
+    assert!(reason.contains("conditional writes"), "{reason}");
     for condition in [
         Condition::CreateOnly,
         Condition::Replace(catalog_mirror_store::Version("\"x\"".into())),

@@ -2,9 +2,8 @@
 
 use std::{sync::OnceLock, time::Duration};
 
-use catalog_mirror_store::s3::{S3Reader, S3Settings, S3Store};
-use catalog_mirror_store::{Condition, Fetched, Get, Operation, Store as _, StoreError, StoreExt as _};
-use futures_util::StreamExt as _;
+use catalog_mirror_store::s3::{S3Settings, S3Store};
+use catalog_mirror_store::{Condition, Fetched, Get, Store as _, StoreError, StoreExt as _};
 use testkit::{S3, S3Call, S3Fault};
 
 use super::support::{current, open, open_at, settings};
@@ -140,31 +139,6 @@ async fn debug_of_store_hides_credentials() {
     let server = S3::start().await;
     let store = open(&server, &settings(&server)).await;
     assert_eq!(format!("{store:?}"), "S3Store(\"s3://bucket/mirror\")");
-}
-
-#[tokio::test]
-async fn reader_refuses_writes_without_requests() {
-    let server = S3::start().await;
-    let reader = S3Reader::new(with_object(&server, &settings(&server)).await);
-    assert_eq!(reader.read_all(&current(), 100).await.unwrap().0, "0123456789");
-    assert_eq!(reader.head(&current()).await.unwrap().size, 10);
-    assert_eq!(reader.list("").count().await, 1);
-
-    let before = server.requests().len();
-    let put = reader.put(&current(), "x".into(), Condition::Always).await;
-    let staged = reader.stage().await.map(|_| ());
-    let deleted = reader.delete(&current()).await;
-    for (operation, refused) in [
-        (Operation::Put, put.map(|_| ())),
-        (Operation::Put, staged),
-        (Operation::Delete, deleted),
-    ] {
-        assert!(
-            matches!(&refused, Err(StoreError::Denied { operation: tried, .. }) if *tried == operation),
-            "{refused:?}"
-        );
-    }
-    assert_eq!(server.requests().len(), before);
 }
 
 #[tokio::test]
