@@ -6,8 +6,9 @@ use std::{
     path::Path,
 };
 
-use ::render::{Rendering, Sinks};
+use ::render::{Rendering, Sink};
 use anyhow::Context;
+use model::Kind;
 use oci::{Digest, Documents, media_type};
 use serde_json::{Value, json};
 use source::{REF_NAME, Source, Sources};
@@ -50,15 +51,14 @@ impl ImageLayer {
     fn new(folder: &Path, rendering: &Rendering) -> anyhow::Result<Self> {
         let file = fs::create_dir_all(folder).and_then(|()| temporary_file(folder));
         let file = file.with_context(|| format!("cannot write to {}", folder.display()))?;
-        let sinks = Sinks {
-            layer: Some(Box::new(BufWriter::new(file.reopen()?))),
-            ..Sinks::default()
-        };
-        let facts = rendering.write_all(sinks)?.layer.context("the layer was not written")?;
+        let sink: Sink = Box::new(BufWriter::new(file.reopen()?));
+        let facts = rendering.write_all([(Kind::Blob, sink)].into())?;
+        let layer = facts.made.get(&Kind::Blob).zip(facts.diff_id);
+        let (layer, diff_id) = layer.context("the layer was not written")?;
         Ok(Self {
             file,
-            digest: facts.stored.sha256.to_string(),
-            documents: Documents::new(facts.stored, facts.diff_id),
+            digest: layer.sha256.to_string(),
+            documents: Documents::new(*layer, diff_id),
         })
     }
 

@@ -14,13 +14,10 @@ pub struct NotifyMetrics {
 impl NotifyMetrics {
     /// Adds the counters to a registry.
     pub fn register(registry: &mut Registry) -> Self {
-        let this = Self::default();
-        registry.register(
-            "notifications",
-            "Events by receiver and outcome; a postponed event is sent again after the next poll",
-            this.events.clone(),
-        );
-        this
+        let help = "Events by receiver and outcome; a postponed event is sent again after the next poll";
+        Self {
+            events: publish::metric(registry, "notifications", help),
+        }
     }
 
     /// Counts an event by the result of all attempts to send it. Creates all outcomes of the receiver at once, so that rates need

@@ -13,8 +13,8 @@ pub use env::{Env, jittered};
 pub use poll::{
     Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, InvalidCatalog,
     KnownFacts, LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress,
-    PollTimes, ProgressCounts, RenderSink, RollbackError, Schedule, SourceLimits, Suspicion, UpdateCheck,
-    ValidationMode, ValidationModeError, due,
+    PollTimes, ProgressCounts, PublishedShards, RenderSink, RollbackError, Schedule, SourceLimits, Suspicion,
+    UpdateCheck, ValidationMode, ValidationModeError, due, metric,
 };
 pub use report::{ChangedPackages, Report};
 pub use stats::{ObjectStats, find_unservable};

@@ -11,19 +11,24 @@ use zstd::bulk::Compressor;
 use crate::{
     ExceededLimit, RenderError, RenderSettings, StoredShards,
     error::shown,
-    fragment::{Fragment, FragmentBody, Lines, LinesByPackage, Scratch, ScratchBuffer},
+    fragment::{CompressedLines, Fragment, Lines, LinesByPackage, Scratch},
     usage::Usage,
 };
 
 /// One chunk of one file, for any worker.
 pub(crate) struct ChunkJob {
+    pub(crate) place: ChunkPlace,
+    pub(crate) chunk: fbc::Chunk,
+    /// Memory for the chunk, its parser and its lines.
+    pub(crate) memory: MemoryShare,
+}
+
+/// The chunk that a fragment comes from.
+pub(crate) struct ChunkPlace {
     pub(crate) path: Arc<str>,
     pub(crate) part: usize,
     /// True if the chunk is its whole file.
     pub(crate) sole: bool,
-    pub(crate) chunk: fbc::Chunk,
-    /// Memory for the chunk, its parser and its lines.
-    pub(crate) memory: MemoryShare,
 }
 
 /// State that the workers share.
@@ -111,77 +116,63 @@ impl RenderContext {
             if self.usage.is_exceeded() || self.settings.budget.is_stopped() {
                 continue;
             }
-            let (path, part) = (job.path.clone(), job.part);
-            match self.render(job, &mut compressor) {
+            let ChunkJob { place, chunk, memory } = job;
+            let rendered = self.render(&place, chunk, &mut compressor);
+            drop(memory);
+            match rendered {
                 Ok(fragments) => self.results().fragments.extend(fragments),
-                Err(ChunkError::Fbc(error)) => self.fail(&path, part, &error),
+                Err(ChunkError::Fbc(error)) => self.fail(&place.path, place.part, &error),
                 Err(ChunkError::Scratch(error)) => self.results().scratch_error = Some(error),
             }
         }
         Ok(())
     }
 
-    fn render(&self, job: ChunkJob, compressor: &mut Compressor<'_>) -> Result<Vec<Fragment>, ChunkError> {
+    fn render(
+        &self,
+        place: &ChunkPlace,
+        chunk: fbc::Chunk,
+        compressor: &mut Compressor<'_>,
+    ) -> Result<Vec<Fragment>, ChunkError> {
         let mut packages = LinesByPackage::default();
-        job.chunk
+        chunk
             .metas(&self.settings.limits.document, &mut |meta| {
                 packages.push(&meta, self.settings.positions);
             })
             .map_err(ChunkError::Fbc)?;
         // The lines are compressed in the memory of the chunk.
-        drop(job.chunk);
-        let place = FragmentPlace {
-            path: job.path,
-            part: job.part,
-            sole: job.sole,
-        };
-        packages
-            .0
-            .values()
-            .for_each(|lines| self.usage.lines(&place.path, lines));
-        let fragments = packages
-            .0
-            .into_iter()
-            .map(|(group, lines)| self.fragment(&place, group, lines, compressor));
-        let fragments = fragments.collect::<io::Result<_>>().map_err(ChunkError::Scratch);
-        drop(job.memory);
-        fragments
+        drop(chunk);
+        for lines in packages.0.values() {
+            self.usage.lines(&place.path, lines);
+        }
+        let packages = packages.0.into_iter();
+        let fragments = packages.map(|(group, lines)| self.fragment(place, group, lines, compressor));
+        fragments.collect::<io::Result<_>>().map_err(ChunkError::Scratch)
     }
 
     fn fragment(
         &self,
-        job: &FragmentPlace,
+        place: &ChunkPlace,
         group: String,
         lines: Lines,
         compressor: &mut Compressor<'_>,
     ) -> io::Result<Fragment> {
         let content = Content::of(&lines.bytes);
         let body = match self.stored.stored(&content.sha256) {
-            Some(stored) if job.sole => FragmentBody::Stored(stored),
-            _ if job.sole => FragmentBody::Whole(self.keep(&lines.bytes, compressor)?),
-            _ => FragmentBody::Part(self.keep(&lines.bytes, compressor)?),
+            Some(stored) if place.sole => CompressedLines::Stored(stored),
+            _ => CompressedLines::New(self.scratch.keep(compressor.compress(&lines.bytes)?)?.into()),
         };
         Ok(Fragment {
-            path: job.path.clone(),
-            part: job.part,
+            path: place.path.clone(),
+            part: place.part,
             group: group.into(),
             metas: lines.metas.into(),
             positions: lines.positions.into(),
             lines: content,
+            is_whole: place.sole,
             body,
         })
     }
-
-    fn keep(&self, lines: &[u8], compressor: &mut Compressor<'_>) -> io::Result<Arc<ScratchBuffer>> {
-        self.scratch.keep(compressor.compress(lines)?).map(Arc::new)
-    }
-}
-
-/// The chunk that a fragment comes from.
-struct FragmentPlace {
-    path: Arc<str>,
-    part: usize,
-    sole: bool,
 }
 
 enum ChunkError {

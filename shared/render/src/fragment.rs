@@ -10,6 +10,8 @@ use std::{
 use fbc::{DocumentPosition, Meta};
 use model::{Content, IndexedMeta, ObjectDigest};
 
+use crate::{RenderError, context::RenderContext, shard::load};
+
 /// The lines of one Package that one chunk of one file holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
@@ -24,17 +26,27 @@ pub(crate) struct Fragment {
     pub(crate) positions: Arc<[DocumentPosition]>,
     /// Hash and size of the uncompressed lines.
     pub(crate) lines: Content,
-    pub(crate) body: FragmentBody,
+    /// True if it has all lines of its file about the Package: most likely the whole Shard.
+    pub(crate) is_whole: bool,
+    pub(crate) body: CompressedLines,
 }
 
+/// Lines of one Package, compressed as one zstd frame.
 #[derive(Debug, Clone)]
-pub(crate) enum FragmentBody {
-    /// Lines of a file that has several chunks.
-    Part(Arc<ScratchBuffer>),
-    /// All lines of its file about the Package: most likely the whole Shard.
-    Whole(Arc<ScratchBuffer>),
-    /// As `Whole`, and the store already has a Shard with these lines.
+pub(crate) enum CompressedLines {
+    /// The store already has a Shard with these lines.
     Stored(ObjectDigest),
+    New(Arc<ScratchBuffer>),
+}
+
+impl CompressedLines {
+    /// Returns the compressed bytes. Bytes of the store are not checked here.
+    pub(crate) fn read(&self, context: &RenderContext) -> Result<Cow<'_, [u8]>, RenderError> {
+        match self {
+            Self::New(buffer) => context.scratch.read(buffer).map_err(RenderError::Scratch),
+            Self::Stored(stored) => load(&*context.stored, stored).map(Cow::Owned),
+        }
+    }
 }
 
 impl Fragment {

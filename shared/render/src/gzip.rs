@@ -8,7 +8,7 @@ use model::{Hasher, ObjectDigest, Sha256};
 use crate::{
     RenderError,
     deflate::{Deflated, Segments},
-    write_all::HashingWriter,
+    write_all::{HashingWriter, Sink},
 };
 
 /// Magic, deflate, no flags, no time, no hints, unknown system: the same on every machine.
@@ -19,22 +19,13 @@ const LAST_BLOCK: [u8; 2] = [0x03, 0x00];
 pub(crate) const ALL: &str = "all.json.gz";
 const LAYER: &str = "the image's layer";
 
-type Sink = Box<dyn Write + Send>;
-
 /// Digests of the members that were written.
 #[derive(Default)]
 pub(crate) struct GzipDigests {
     pub(crate) all: Option<ObjectDigest>,
-    pub(crate) layer: Option<LayerFacts>,
-}
-
-/// Digests of the layer of a catalog's image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LayerFacts {
-    /// The layer, one gzip member.
-    pub stored: ObjectDigest,
+    pub(crate) layer: Option<ObjectDigest>,
     /// The sha256 of the uncompressed tar archive.
-    pub diff_id: Sha256,
+    pub(crate) diff_id: Option<Sha256>,
 }
 
 /// Writes the members that have a sink.
@@ -51,9 +42,11 @@ pub(crate) fn write(segments: &Segments, all: Option<Sink>, layer: Option<Sink>)
             layer.add(&segment.piece.block, &segment.lines)?;
         }
     }
+    let (layer, diff_id) = layer.map(|layer| (layer.member, layer.diff_id)).unzip();
     Ok(GzipDigests {
         all: all.map(Member::end).transpose()?,
-        layer: layer.map(LayerMember::end).transpose()?,
+        layer: layer.map(Member::end).transpose()?,
+        diff_id: diff_id.map(Hasher::finish),
     })
 }
 
@@ -74,13 +67,6 @@ impl LayerMember {
     fn add(&mut self, plain: &[u8], deflated: &Deflated) -> Result<(), RenderError> {
         self.diff_id.update(plain);
         self.member.add(deflated)
-    }
-
-    fn end(self) -> Result<LayerFacts, RenderError> {
-        Ok(LayerFacts {
-            stored: self.member.end()?,
-            diff_id: self.diff_id.finish(),
-        })
     }
 }
 
@@ -167,9 +153,8 @@ mod tests {
         });
         let (all, layer) = (all.0.lock().unwrap().clone(), layer.0.lock().unwrap().clone());
         assert_eq!(written.all.unwrap().sha256, Sha256::of(&all));
-        let facts = written.layer.unwrap();
-        assert_eq!(facts.stored.sha256, Sha256::of(&layer));
-        assert_eq!(facts.diff_id, Sha256::of(&unpacked(&layer)));
+        assert_eq!(written.layer.unwrap().sha256, Sha256::of(&layer));
+        assert_eq!(written.diff_id.unwrap(), Sha256::of(&unpacked(&layer)));
         (all, layer)
     }
 

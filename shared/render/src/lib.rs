@@ -17,10 +17,9 @@ mod write_all;
 pub use fbc::DocumentPosition;
 
 pub use error::{FileProblem, RenderError};
-pub use gzip::LayerFacts;
 pub use of_snapshot::index_lines;
 pub use renderer::Renderer;
 pub use rendering::{IndexFile, Rendering};
 pub use settings::{ExceededLimit, RenderLimits, RenderSettings};
 pub use shard::{MetaPlace, NoStoredShards, Shard, StoredShards};
-pub use write_all::{AllFacts, HashingWriter, Sinks};
+pub use write_all::{AllFacts, HashingWriter, Sink, Sinks};

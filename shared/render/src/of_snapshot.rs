@@ -6,9 +6,8 @@ use fbc::Chunks;
 use model::{Content, IndexedMeta, ShardRef, Snapshot};
 
 use crate::{
-    RenderError, RenderSettings, Rendering, Shard, StoredShards,
-    context::RenderContext,
-    shard::{ShardBody, load},
+    RenderError, RenderSettings, Rendering, Shard, StoredShards, context::RenderContext, fragment::CompressedLines,
+    shard::load,
 };
 
 impl Rendering {
@@ -79,7 +78,7 @@ impl Shard {
             stored: shard.stored,
             metas: Vec::new(),
             places: Vec::new(),
-            body: ShardBody::Stored,
+            body: CompressedLines::Stored(shard.stored),
         }
     }
 }

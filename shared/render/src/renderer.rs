@@ -15,7 +15,7 @@ use model::{IndexedMeta, ShardRef, text::chain};
 use crate::{
     RenderError, RenderSettings, Rendering, Shard, StoredShards,
     assemble::Assembly,
-    context::{ChunkJob, RenderContext, WorkerResults},
+    context::{ChunkJob, ChunkPlace, RenderContext, WorkerResults},
     error::shown,
 };
 
@@ -96,13 +96,12 @@ impl Renderer {
                     let bytes = settings.limits.document.memory_of(chunk.len());
                     let memory = settings.budget.take(bytes);
                     let memory = memory.ok_or_else(|| io::Error::other(RenderError::Stopped))?;
-                    self.send(ChunkJob {
+                    let place = ChunkPlace {
                         path: path.clone(),
                         part,
                         sole,
-                        chunk,
-                        memory,
-                    })?;
+                    };
+                    self.send(ChunkJob { place, chunk, memory })?;
                 }
                 Err(error) => self.context.fail(path, part, &error),
             }

@@ -1,7 +1,8 @@
 use std::{borrow::Cow, collections::BTreeMap, io, mem, sync::Arc};
 
 use model::{
-    AllFormats, CatalogImage, Document, Index, IndexedShard, ObjectDigest, RENDER_VERSION, ShardRef, Snapshot,
+    AllFormats, CatalogImage, Document, Encoding, Index, IndexedShard, Kind, ObjectDigest, RENDER_VERSION, ShardRef,
+    Snapshot,
 };
 use work::Budget;
 
@@ -51,7 +52,7 @@ impl Rendering {
     /// # Errors
     /// [`RenderError::Scratch`], or [`RenderError::Unreadable`] for a Shard that the store has.
     pub fn compressed<'a>(&'a self, shard: &'a Shard) -> Result<Cow<'a, [u8]>, RenderError> {
-        shard.compressed(&self.context)
+        shard.body.read(&self.context)
     }
 
     /// Passes the lines of a Shard to `sink`, block by block. Bytes of the store are not checked here.
@@ -75,15 +76,16 @@ impl Rendering {
             metas: *metas,
         });
         let (global, packages): (Vec<_>, Vec<_>) = refs.partition(|shard| shard.name.is_empty());
+        let made = |encoding| all.made.get(&Kind::All(encoding)).copied();
         Some(Snapshot {
             render_version: RENDER_VERSION,
             content_hash: all.content_hash,
             size: all.size,
             metas: all.metas.iter().sum(),
             all: AllFormats {
-                zstd: all.zstd?,
-                gzip: all.gzip?,
-                identity: all.identity,
+                zstd: made(Encoding::Zstd)?,
+                gzip: made(Encoding::Gzip)?,
+                identity: made(Encoding::Identity),
             },
             index,
             facts: BTreeMap::new(),

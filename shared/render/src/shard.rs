@@ -1,5 +1,4 @@
 use std::{
-    borrow::Cow,
     io::{self, Read, Write},
     sync::Arc,
 };
@@ -10,7 +9,7 @@ use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256};
 use crate::{
     RenderError,
     context::RenderContext,
-    fragment::{Fragment, FragmentBody, ScratchBuffer},
+    fragment::{CompressedLines, Fragment},
 };
 
 /// One Package as one run of canonical lines.
@@ -26,7 +25,7 @@ pub struct Shard {
     pub metas: Vec<IndexedMeta>,
     /// Origin of each Meta; empty unless [`crate::RenderSettings::positions`] is set.
     pub places: Vec<MetaPlace>,
-    pub(crate) body: ShardBody,
+    pub(crate) body: CompressedLines,
 }
 
 /// Origin of a Meta.
@@ -38,34 +37,23 @@ pub struct MetaPlace {
     pub position: DocumentPosition,
 }
 
-#[derive(Debug)]
-pub(crate) enum ShardBody {
-    /// The store has it.
-    Stored,
-    New(Arc<ScratchBuffer>),
-}
-
 impl Shard {
     /// True if the store already has a Shard with these lines.
     pub const fn is_stored(&self) -> bool {
-        matches!(self.body, ShardBody::Stored)
-    }
-
-    /// Returns the compressed bytes. Bytes of the store are not checked here.
-    pub(crate) fn compressed(&self, context: &RenderContext) -> Result<Cow<'_, [u8]>, RenderError> {
-        match &self.body {
-            ShardBody::New(buffer) => context.scratch.read(buffer).map_err(RenderError::Scratch),
-            ShardBody::Stored => load(&*context.stored, &self.stored).map(Cow::Owned),
-        }
+        matches!(self.body, CompressedLines::Stored(_))
     }
 
     /// Joins the fragments of one Package, which are in order.
     pub(crate) fn join(fragments: &[Fragment], context: &RenderContext) -> Result<Self, RenderError> {
         let name = fragments.first().map(|first| first.group.to_string());
-        let JoinedBody { lines, stored, body } = match fragments {
+        let (lines, body) = match fragments {
             // Nearly every Package is one fragment, whose bytes are the Shard already.
-            [only] if !matches!(only.body, FragmentBody::Part(_)) => JoinedBody::of(only, context)?,
+            [only] if only.is_whole => (only.lines, only.body.clone()),
             _ => join_bodies(fragments, context)?,
+        };
+        let stored = match &body {
+            CompressedLines::Stored(stored) => *stored,
+            CompressedLines::New(_) => ObjectDigest::of(&body.read(context)?),
         };
         Ok(Self {
             name: name.unwrap_or_default(),
@@ -104,70 +92,26 @@ fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
     fragments.iter().flat_map(of_fragment).collect()
 }
 
-struct JoinedBody {
-    lines: Content,
-    stored: ObjectDigest,
-    body: ShardBody,
-}
-
-impl JoinedBody {
-    fn of(fragment: &Fragment, context: &RenderContext) -> Result<Self, RenderError> {
-        let (stored, body) = match &fragment.body {
-            FragmentBody::Stored(stored) => (*stored, ShardBody::Stored),
-            FragmentBody::Part(buffer) | FragmentBody::Whole(buffer) => {
-                let bytes = context.scratch.read(buffer).map_err(RenderError::Scratch)?;
-                (ObjectDigest::of(&bytes), ShardBody::New(buffer.clone()))
-            }
-        };
-        Ok(Self {
-            lines: fragment.lines,
-            stored,
-            body,
-        })
-    }
-}
-
-fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<JoinedBody, RenderError> {
+fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Content, CompressedLines), RenderError> {
     let size = fragments.iter().map(|fragment| fragment.lines.size).sum();
     let mut hasher = Hasher::new();
     let mut encoder = encoder(Vec::new(), context.settings.shard_level, size).map_err(RenderError::Scratch)?;
     for fragment in fragments {
-        copy_lines(&fragment.compressed(context)?, |block| {
+        copy_lines(&fragment.body.read(context)?, |block| {
             hasher.update(block);
             encoder.write_all(block)
         })
         .map_err(RenderError::Scratch)?;
     }
     let sha256 = hasher.finish();
-    let lines = Content { sha256, size };
-    if let Some(stored) = context.stored.stored(&sha256) {
-        return Ok(JoinedBody {
-            lines,
-            stored,
-            body: ShardBody::Stored,
-        });
-    }
-    let bytes = encoder.finish().map_err(RenderError::Scratch)?;
-    let stored = ObjectDigest::of(&bytes);
-    let buffer = context.scratch.keep(bytes).map_err(RenderError::Scratch)?;
-    Ok(JoinedBody {
-        lines,
-        stored,
-        body: ShardBody::New(Arc::new(buffer)),
-    })
-}
-
-impl Fragment {
-    fn compressed(&self, context: &RenderContext) -> Result<Vec<u8>, RenderError> {
-        match &self.body {
-            FragmentBody::Part(buffer) | FragmentBody::Whole(buffer) => context
-                .scratch
-                .read(buffer)
-                .map(Cow::into_owned)
-                .map_err(RenderError::Scratch),
-            FragmentBody::Stored(stored) => load(&*context.stored, stored),
+    let body = match context.stored.stored(&sha256) {
+        Some(stored) => CompressedLines::Stored(stored),
+        None => {
+            let kept = encoder.finish().and_then(|bytes| context.scratch.keep(bytes));
+            CompressedLines::New(Arc::new(kept.map_err(RenderError::Scratch)?))
         }
-    }
+    };
+    Ok((Content { sha256, size }, body))
 }
 
 pub(crate) fn load(shards: &dyn StoredShards, stored: &ObjectDigest) -> Result<Vec<u8>, RenderError> {

@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeMap,
     io::{self, Write},
     mem,
     num::NonZero,
@@ -9,12 +10,12 @@ use std::{
     thread::{self, Scope, ScopedJoinHandle},
 };
 
-use model::{Hasher, ObjectDigest, Sha256};
+use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256};
 
 use crate::{
     RenderError, Rendering, Shard,
     deflate::{self, Lanes},
-    gzip::{self, LayerFacts},
+    gzip,
     shard::{copy_lines, encoder},
 };
 
@@ -35,18 +36,12 @@ pub(crate) struct Piece {
 /// costs little.
 const BLOCK_BYTES: usize = 512 << 10;
 
-/// Destinations of one pass over the catalog. An encoding without a sink is not made.
-#[derive(Default)]
-pub struct Sinks {
-    /// For `all.json.zst`.
-    pub zstd: Option<Box<dyn Write + Send>>,
-    /// For `all.json.gz`.
-    pub gzip: Option<Box<dyn Write + Send>>,
-    /// For `all.json`.
-    pub identity: Option<Box<dyn Write + Send>>,
-    /// For the layer of the catalog's image: a tar archive in one gzip member.
-    pub layer: Option<Box<dyn Write + Send>>,
-}
+/// Destination of the bytes of one object.
+pub type Sink = Box<dyn Write + Send>;
+
+/// Destinations of one pass over the catalog, by the kind of the object: an encoding of `all.json`, or [`Kind::Blob`] for the layer of
+/// the catalog's image, a tar archive in one gzip member. What has no sink is not made.
+pub type Sinks = BTreeMap<Kind, Sink>;
 
 /// Hashes and sizes that one pass over the whole catalog found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,15 +52,19 @@ pub struct AllFacts {
     pub size: u64,
     /// Number of Metas of each Shard, in their order.
     pub metas: Vec<u64>,
-    /// `all.json.zst` as it was written.
-    pub zstd: Option<ObjectDigest>,
-    /// `all.json.gz` as it was written.
-    pub gzip: Option<ObjectDigest>,
-    /// `all.json` as it was written.
-    pub identity: Option<ObjectDigest>,
-    /// The layer of the catalog's image as it was written.
-    pub layer: Option<LayerFacts>,
+    /// Objects as they were written, by their kind: those that had a sink.
+    pub made: BTreeMap<Kind, ObjectDigest>,
+    /// The sha256 of the uncompressed tar archive of the layer, if that had a sink.
+    pub diff_id: Option<Sha256>,
 }
+
+/// Kinds of the objects that one pass can make.
+const MADE: [Kind; 4] = [
+    Kind::All(Encoding::Zstd),
+    Kind::All(Encoding::Gzip),
+    Kind::All(Encoding::Identity),
+    Kind::Blob,
+];
 
 impl Rendering {
     /// Reads all Shards once, in order, and writes the whole catalog in each encoding that has a sink, on threads of its own.
@@ -73,15 +72,16 @@ impl Rendering {
     /// # Errors
     /// [`RenderError::Damaged`] and [`RenderError::Unreadable`] for stored Shards that cannot be used,
     /// [`RenderError::Sink`], [`RenderError::Scratch`].
-    pub fn write_all(&self, sinks: Sinks) -> Result<AllFacts, RenderError> {
+    pub fn write_all(&self, mut sinks: Sinks) -> Result<AllFacts, RenderError> {
         let size = self.shards.iter().map(|shard| shard.lines.size).sum();
         thread::scope(|scope| {
             let mut fan_out = FanOut::default();
-            let zstd = sinks.zstd.map(|sink| self.spawn_zstd(scope, &mut fan_out, size, sink));
-            let framed = sinks.layer.is_some();
-            let gzip = self.spawn_gzip(scope, &mut fan_out, sinks.gzip, sinks.layer);
-            let identity = sinks.identity.map(|sink| spawn_identity(scope, &mut fan_out, sink));
-            let read = match self.feed(fan_out, framed) {
+            let [zstd, gzip, identity, layer] = MADE.map(|kind| sinks.remove(&kind));
+            let zstd = zstd.map(|sink| self.spawn_zstd(scope, &mut fan_out, size, sink));
+            let is_framed = layer.is_some();
+            let gzip = self.spawn_gzip(scope, &mut fan_out, gzip, layer);
+            let identity = identity.map(|sink| spawn_identity(scope, &mut fan_out, sink));
+            let read = match self.feed(fan_out, is_framed) {
                 // The writers then ended too soon: their errors are a consequence.
                 Err(error @ (RenderError::Damaged { .. } | RenderError::Unreadable { .. })) => return Err(error),
                 read => read,
@@ -91,14 +91,13 @@ impl Rendering {
             let gzip = gzip.map_or_else(|| Ok(gzip::GzipDigests::default()), finish)?;
             let identity = join(identity, "all.json")?;
             let metas = self.shards.iter().map(|shard| shard.metas.len() as u64).collect();
+            let made = MADE.into_iter().zip([zstd, gzip.all, identity, gzip.layer]);
             Ok(AllFacts {
                 content_hash: read?,
                 size,
                 metas,
-                zstd,
-                gzip: gzip.all,
-                identity,
-                layer: gzip.layer,
+                made: made.filter_map(|(kind, digest)| Some((kind, digest?))).collect(),
+                diff_id: gzip.diff_id,
             })
         })
     }
@@ -123,7 +122,7 @@ impl Rendering {
 
     /// Decompresses a Shard. Bytes of the store are hashed as well, before and after decompression.
     fn feed_shard(&self, shard: &Shard, blocks: &mut BlockWriter) -> Result<(), RenderError> {
-        let compressed = shard.compressed(&self.context)?;
+        let compressed = shard.body.read(&self.context)?;
         if !shard.is_stored() {
             return copy_lines(&compressed, |lines| blocks.add(lines)).map_err(RenderError::Scratch);
         }
@@ -145,7 +144,7 @@ impl Rendering {
         scope: &'scope Scope<'scope, '_>,
         fan_out: &mut FanOut,
         size: u64,
-        sink: Box<dyn Write + Send>,
+        sink: Sink,
     ) -> Writer<'scope> {
         let blocks = fan_out.add_plain();
         let level = self.context.settings.zstd_level;
@@ -159,8 +158,8 @@ impl Rendering {
         &self,
         scope: &'scope Scope<'scope, '_>,
         fan_out: &mut FanOut,
-        all: Option<Box<dyn Write + Send>>,
-        layer: Option<Box<dyn Write + Send>>,
+        all: Option<Sink>,
+        layer: Option<Sink>,
     ) -> Option<ScopedJoinHandle<'scope, Result<gzip::GzipDigests, RenderError>>> {
         if all.is_none() && layer.is_none() {
             return None;
@@ -174,11 +173,7 @@ impl Rendering {
 
 type Writer<'scope> = ScopedJoinHandle<'scope, io::Result<ObjectDigest>>;
 
-fn spawn_identity<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    fan_out: &mut FanOut,
-    sink: Box<dyn Write + Send>,
-) -> Writer<'scope> {
+fn spawn_identity<'scope>(scope: &'scope Scope<'scope, '_>, fan_out: &mut FanOut, sink: Sink) -> Writer<'scope> {
     let blocks = fan_out.add_plain();
     scope.spawn(move || write_blocks(blocks, HashingWriter::new(sink))?.finish())
 }

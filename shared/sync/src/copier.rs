@@ -172,10 +172,13 @@ impl Copier {
         let mut retries = RaceRetries::new(&self.options.env, self.options.attempts, name);
         let copied = loop {
             match self.attempt(name, &mut state).await {
-                Err(error) if retries.retry(&error).await => {
+                Err(error) => {
                     // A damaged object was met that had been staged and cannot be written twice. The next attempt looks
                     // first.
                     state.recheck |= matches!(&error, SyncError::Publish(error) if error.is_damage());
+                    if let Err(error) = retries.again(error).await {
+                        break Err(error);
+                    }
                 }
                 done => break done,
             }

@@ -3,19 +3,17 @@
 
 use std::{
     collections::HashMap,
-    io::{self, Write},
     sync::{Arc, atomic::Ordering},
 };
 
 use model::{
-    CatalogName, Content, Encoding, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectDigest, Sha256, Snapshot,
-    StoredDocument, decode_zstd,
+    CatalogName, Content, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectDigest, Sha256, Snapshot, StoredDocument,
+    decode_zstd,
 };
 use olm::FACT_KINDS;
-use publish::{FactReader, KnownFacts, Transaction};
-use render::{AllFacts, IndexFile, RenderError, RenderSettings, Rendering, Sinks, StoredShards};
-use store::{Store, StoreExt, bridge};
-use tokio::runtime::Handle;
+use publish::{FactReader, KnownFacts, PublishedShards, Transaction};
+use render::{IndexFile, RenderError, RenderSettings, Rendering, Sinks};
+use store::bridge;
 use upkeep::ObjectProblem;
 use work::run;
 
@@ -57,7 +55,7 @@ impl Copier {
             report,
             left,
         };
-        let shards = Arc::new(ShardLoader::new(self.store.clone(), &plan.snapshot));
+        let shards = Arc::new(PublishedShards::new(self.store.clone(), [&*plan.snapshot]));
         let mut rendering = Rendering::of_snapshot(&plan.snapshot, shards, RenderSettings::default());
         if index.is_some() || !streamed.is_empty() {
             rendering = rebuild.streamed(&plan.name, rendering, streamed).await?;
@@ -105,7 +103,7 @@ impl Rebuild<'_> {
         let mut stagings = Vec::new();
         for entry in entries {
             let (writer, staging) = bridge(self.copier.store.stage().await?);
-            *sink(&mut sinks, entry.object.kind) = Some(Box::new(writer));
+            sinks.insert(entry.object.kind, Box::new(writer));
             stagings.push((entry, staging));
         }
         let (rendering, facts) = run(rendering.budget().clone(), move || {
@@ -124,9 +122,9 @@ impl Rebuild<'_> {
             return Err(SyncError::Disagrees(name.clone()));
         }
         // The layer is the recorded one but its tar archive is not, by which the configurations name it.
-        if let (Some(made), Some(image)) = (facts.layer, &self.snapshot.image)
-            && made.stored == image.layer
-            && made.diff_id != image.diff_id
+        if let Some(image) = &self.snapshot.image
+            && facts.made.get(&Kind::Blob) == Some(&image.layer)
+            && facts.diff_id != Some(image.diff_id)
         {
             return Err(SyncError::Damaged {
                 key: Key::Object(Kind::Blob, image.layer.sha256).to_string(),
@@ -134,7 +132,7 @@ impl Rebuild<'_> {
             });
         }
         for (entry, staged) in staged {
-            if made(&facts, entry.object.kind) == Some(entry.object.digest) {
+            if facts.made.get(&entry.object.kind) == Some(&entry.object.digest) {
                 self.transaction.put_staged(entry.object, staged).await?;
                 self.count(entry.object.digest);
             } else {
@@ -241,55 +239,5 @@ impl Rebuild<'_> {
         self.report.rebuilt.add(digest.size);
         self.copier.progress.done.fetch_add(1, Ordering::Relaxed);
         self.copier.progress.saved.fetch_add(digest.size, Ordering::Relaxed);
-    }
-}
-
-const fn sink(sinks: &mut Sinks, kind: Kind) -> &mut Option<Box<dyn Write + Send>> {
-    match kind {
-        Kind::All(Encoding::Zstd) => &mut sinks.zstd,
-        Kind::All(Encoding::Gzip) => &mut sinks.gzip,
-        Kind::Blob => &mut sinks.layer,
-        _ => &mut sinks.identity,
-    }
-}
-
-fn made(facts: &AllFacts, kind: Kind) -> Option<ObjectDigest> {
-    match kind {
-        Kind::All(Encoding::Zstd) => facts.zstd,
-        Kind::All(Encoding::Gzip) => facts.gzip,
-        Kind::Blob => facts.layer.map(|layer| layer.stored),
-        _ => facts.identity,
-    }
-}
-
-/// Loads the Shards of a Snapshot for the threads that render. The store has all of them by then.
-struct ShardLoader {
-    store: Arc<dyn Store>,
-    runtime: Handle,
-    /// Stored Shards by the hash of their lines.
-    shards: HashMap<Sha256, ObjectDigest>,
-}
-
-impl ShardLoader {
-    /// Creates a loader. Must be called inside a runtime.
-    fn new(store: Arc<dyn Store>, snapshot: &Snapshot) -> Self {
-        let shards = snapshot.shards().map(|shard| (shard.lines.sha256, shard.stored));
-        Self {
-            store,
-            runtime: Handle::current(),
-            shards: shards.collect(),
-        }
-    }
-}
-
-impl StoredShards for ShardLoader {
-    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
-        self.shards.get(lines).copied()
-    }
-
-    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {
-        let key = Key::Object(Kind::Package, stored.sha256);
-        let read = self.runtime.block_on(self.store.read_all(&key, stored.size));
-        read.map(|(bytes, _)| bytes.into()).map_err(io::Error::other)
     }
 }

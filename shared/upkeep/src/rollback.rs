@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Instant};
 
 use model::{CatalogName, Current, ObjectRef, Outcome, Publication, RolledBack, Sha256, Snapshot, Verified};
 use publish::{
-    ChangedPackages, Env, PollError, PublishError, RaceRetries, Report, RetryableError, RollbackError, Transaction,
-    TransactionOptions, find_unservable,
+    ChangedPackages, Env, PollError, PublishError, RaceRetries, Report, RollbackError, Transaction, TransactionOptions,
+    find_unservable,
 };
 use store::{Store, read_stored};
 use tracing::Instrument;
@@ -56,26 +56,19 @@ pub async fn rollback(store: &Arc<dyn Store>, catalog: &CatalogName, options: &R
     let started = Instant::now();
     let mut report = Report::new(catalog.clone());
     let span = tracing::info_span!("rollback", %catalog);
-    let ended = until_won(store, options, &mut report).instrument(span).await;
+    let mut retries = RaceRetries::new(&options.env, ATTEMPTS, catalog);
+    let work = async {
+        loop {
+            match attempt(store, options, &mut report).await {
+                Err(error) => retries.again(error).await?,
+                done => return done,
+            }
+        }
+    };
+    let ended = work.instrument(span).await;
     report.end(ended, started.elapsed());
     log(&report);
     report
-}
-
-async fn until_won(
-    store: &Arc<dyn Store>,
-    options: &RollbackOptions,
-    report: &mut Report,
-) -> Result<Outcome, PollError> {
-    let catalog = report.catalog.clone();
-    let mut retries = RaceRetries::new(&options.env, ATTEMPTS, &catalog);
-    loop {
-        match attempt(store, options, report).await {
-            Err(error) if retries.retry(&error).await => {}
-            Err(error) if error.is_race() => return Err(PollError::Contended { attempts: ATTEMPTS }),
-            done => return done,
-        }
-    }
 }
 
 async fn attempt(store: &Arc<dyn Store>, options: &RollbackOptions, report: &mut Report) -> Result<Outcome, PollError> {

@@ -1,11 +1,12 @@
 use std::{
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter},
     sync::Arc,
 };
 
-use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks};
+use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sink};
 use anyhow::Context;
 use clap::Args;
+use model::{Encoding, Kind};
 use publish::{RenderSink, SourceLimits};
 use source::{EmptyLayers, Source, Sources};
 use work::{Budget, MemoryPool};
@@ -68,11 +69,8 @@ impl SourceReader {
 
 /// Prints the canonical lines of a catalog.
 pub(super) fn print(rendering: &Rendering) -> anyhow::Result<Exit> {
-    let output: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 20, io::stdout()));
-    match rendering.write_all(Sinks {
-        identity: Some(output),
-        ..Sinks::default()
-    }) {
+    let output: Sink = Box::new(BufWriter::with_capacity(1 << 20, io::stdout()));
+    match rendering.write_all([(Kind::All(Encoding::Identity), output)].into()) {
         // `catalog-mirror render ... | head` is not a failure.
         Err(RenderError::Sink { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
         written => written.map(|_| Exit::Success).context("cannot print the catalog"),

@@ -77,12 +77,6 @@ pub enum PollError {
         /// Error of that poll with its causes.
         error: String,
     },
-    /// Other writers published first each time.
-    #[error("gave up after {attempts} attempts: other writers keep publishing this catalog")]
-    Contended {
-        /// Number of attempts, the first included.
-        attempts: u32,
-    },
     /// The poll did not end within [`PollOptions::time`](crate::PollOptions::time).
     #[error("the poll did not end within {} s, which was all the time there was", .0.as_secs())]
     OutOfTime(Duration),

@@ -6,7 +6,7 @@ use std::{
 use model::{CatalogName, Outcome, ValidationCounts};
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
-    registry::Registry,
+    registry::{Metric, Registry},
 };
 use source::DownloadSpace;
 use work::MemoryPool;
@@ -45,69 +45,58 @@ pub struct PollMetrics {
 impl PollMetrics {
     /// Adds the counters to a registry.
     pub fn register(registry: &mut Registry) -> Self {
-        let this = Self::default();
-        registry.register("polls", "Polls by outcome", this.polls.clone());
-        registry.register(
-            "last_successful_poll_timestamp_seconds",
-            "Time of the last poll that succeeded",
-            this.last_success.clone(),
-        );
-        registry.register(
-            "last_successful_poll_age_seconds",
-            "Time since the last poll that succeeded, when the metrics were read",
-            this.age.clone(),
-        );
-        registry.register(
-            "pulled_bytes",
-            "Bytes pulled from registries",
-            this.bytes_pulled.clone(),
-        );
-        registry.register(
-            "published_bytes",
-            "Bytes written to the store",
-            this.bytes_published.clone(),
-        );
-        registry.register(
-            "published_objects",
-            "Objects written to the store",
-            this.objects_published.clone(),
-        );
-        registry.register(
-            "limit_exceeded",
-            "Polls that failed because the catalog exceeds a limit",
-            this.limits.clone(),
-        );
-        registry.register(
-            "validation_findings",
-            "Findings of the validation of the published content",
-            this.findings.clone(),
-        );
-        registry.register(
-            "document_memory_taken_bytes",
-            "Memory that the documents being parsed have taken, when the metrics were read",
-            this.documents_taken.clone(),
-        );
-        registry.register(
-            "document_memory_limit_bytes",
-            "Memory that documents may take at a time: limits.memoryBytes",
-            this.documents_capacity.clone(),
-        );
-        registry.register(
-            "download_taken_bytes",
-            "Disk space that copies of slow images have taken, when the metrics were read",
-            this.downloads_taken.clone(),
-        );
-        registry.register(
-            "download_limit_bytes",
-            "Disk space that copies of slow images may take at a time: limits.downloadBytes",
-            this.downloads_capacity.clone(),
-        );
-        registry.register(
-            "failed_for_good",
-            "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0",
-            this.failed_for_good.clone(),
-        );
-        this
+        Self {
+            polls: metric(registry, "polls", "Polls by outcome"),
+            last_success: metric(
+                registry,
+                "last_successful_poll_timestamp_seconds",
+                "Time of the last poll that succeeded",
+            ),
+            age: metric(
+                registry,
+                "last_successful_poll_age_seconds",
+                "Time since the last poll that succeeded, when the metrics were read",
+            ),
+            bytes_pulled: metric(registry, "pulled_bytes", "Bytes pulled from registries"),
+            bytes_published: metric(registry, "published_bytes", "Bytes written to the store"),
+            objects_published: metric(registry, "published_objects", "Objects written to the store"),
+            limits: metric(
+                registry,
+                "limit_exceeded",
+                "Polls that failed because the catalog exceeds a limit",
+            ),
+            findings: metric(
+                registry,
+                "validation_findings",
+                "Findings of the validation of the published content",
+            ),
+            documents_taken: metric(
+                registry,
+                "document_memory_taken_bytes",
+                "Memory that the documents being parsed have taken, when the metrics were read",
+            ),
+            documents_capacity: metric(
+                registry,
+                "document_memory_limit_bytes",
+                "Memory that documents may take at a time: limits.memoryBytes",
+            ),
+            downloads_taken: metric(
+                registry,
+                "download_taken_bytes",
+                "Disk space that copies of slow images have taken, when the metrics were read",
+            ),
+            downloads_capacity: metric(
+                registry,
+                "download_limit_bytes",
+                "Disk space that copies of slow images may take at a time: limits.downloadBytes",
+            ),
+            failed_for_good: metric(
+                registry,
+                "failed_for_good",
+                "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0",
+            ),
+            budgets: Arc::default(),
+        }
     }
 
     pub(crate) fn set_budgets(&self, documents: &MemoryPool, downloads: &DownloadSpace) {
@@ -169,6 +158,13 @@ impl PollMetrics {
             }
         }
     }
+}
+
+/// Creates a metric and adds it to a registry.
+pub fn metric<M: Metric + Clone + Default>(registry: &mut Registry, name: &'static str, help: &'static str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
 }
 
 fn catalog(name: &str) -> [Label; 1] {

@@ -17,7 +17,6 @@ use work::Budget;
 use super::{
     once::{Poll, SourceCheck},
     open_pull::OpenPull,
-    process,
 };
 use crate::{
     Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, record_status,
@@ -104,7 +103,7 @@ impl Mirror {
             // One space for all copies, so that the limit holds for the process.
             images: images.with_settings(|images| images.download_space = settings.download_space.clone()),
             store,
-            process: process::process_id((settings.env.rng)()),
+            process: format!("{:x}", (settings.env.rng)().to_bits()),
             settings,
             rendering,
             resolving,

@@ -12,7 +12,6 @@ mod objects;
 mod once;
 mod open_pull;
 mod order;
-mod process;
 mod pull;
 mod schedule;
 mod settings;
@@ -24,10 +23,10 @@ pub use self::{
     catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
     error::{PollError, RollbackError},
     facts::{CatalogFacts, FactReader, KnownFacts},
-    metrics::{PollMetrics, PollProgress, ProgressCounts},
+    metrics::{PollMetrics, PollProgress, ProgressCounts, metric},
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
     order::PollOrder,
-    pull::RenderSink,
+    pull::{PublishedShards, RenderSink},
     schedule::{LastPoll, Schedule, due},
     settings::{MirrorSettings, SourceLimits},
     validation::{InvalidCatalog, Suspicion, ValidationMode, ValidationModeError},

@@ -10,7 +10,6 @@ use work::{Budget, StopOnDrop};
 use super::{
     composing::{ResolvedInputs, refused_input},
     facts::DescribedContent,
-    objects::ObjectWriter,
     open_pull::OpenPull,
     pull::{ImageCopies, copy_first, copy_image, read_content},
     signatures::verified_source,
@@ -18,7 +17,7 @@ use super::{
 };
 use crate::{
     Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, PublishError, RaceRetries, Report,
-    RetryableError, Transaction, TransactionOptions, stats::check_stored,
+    Transaction, TransactionOptions, stats::check_stored,
 };
 
 /// Result of the cheap part of a poll.
@@ -27,13 +26,6 @@ pub(crate) enum SourceCheck {
     Known(Outcome),
     /// The image has to be pulled.
     New(Box<Transaction>, Digest),
-}
-
-/// End of one attempt to pull and publish.
-enum PullEnd {
-    Ended(Outcome),
-    /// The registry is too slow to wait for while other catalogs wait for the permit.
-    TooSlow,
 }
 
 /// One poll, with what its caller knows and learns.
@@ -101,9 +93,7 @@ impl<'a> Poll<'a> {
         let mut retries = RaceRetries::new(&mirror.settings.env, mirror.settings.attempts, &self.catalog.name);
         loop {
             match self.attempt(recheck).await {
-                Err(error) if error.is_race() && (recheck || !error.is_damage()) => {
-                    self.retry(&mut retries, &error).await?;
-                }
+                Err(error) if recheck || !error.is_damage() => retries.again(error).await?,
                 ended => return ended,
             }
         }
@@ -121,19 +111,10 @@ impl<'a> Poll<'a> {
                     let digest = self.resolve(&transaction).await?;
                     return Ok(SourceCheck::New(Box::new(transaction), digest));
                 }
-                Err(error) if error.is_race() => self.retry(&mut retries, &error).await?,
+                Err(error) => retries.again(error).await?,
                 done => return done,
             }
         }
-    }
-
-    async fn retry(&self, retries: &mut RaceRetries<'_>, error: &PollError) -> Result<(), PollError> {
-        if retries.retry(error).await {
-            return Ok(());
-        }
-        Err(PollError::Contended {
-            attempts: self.mirror.settings.attempts,
-        })
     }
 
     async fn attempt(&mut self, recheck: bool) -> Result<Outcome, PollError> {
@@ -145,7 +126,7 @@ impl<'a> Poll<'a> {
             };
             let ended = self.pull_and_publish(&transaction, &digest, recheck).await;
             self.report.add_written(transaction.written());
-            if let PullEnd::Ended(outcome) = ended? {
+            if let Some(outcome) = ended? {
                 return Ok(outcome);
             }
             // Neither a transaction nor a permit is held while the image is copied, and no pull counts as begun.
@@ -242,12 +223,13 @@ impl<'a> Poll<'a> {
         }
     }
 
+    /// Pulls and publishes. `None` if the registry is too slow to wait for while other catalogs wait for the permit.
     async fn pull_and_publish(
         &mut self,
         transaction: &Transaction,
         digest: &Digest,
         recheck: bool,
-    ) -> Result<PullEnd, PollError> {
+    ) -> Result<Option<Outcome>, PollError> {
         // Before the pull: an image that the policy refuses costs no download.
         let source = verified_source(self, transaction, digest).await?;
         if self.mirror.settings.registry_wait.is_some() {
@@ -273,14 +255,14 @@ impl<'a> Poll<'a> {
         source: SourceRef,
         recheck: bool,
         budget: &Budget,
-    ) -> Result<PullEnd, PollError> {
+    ) -> Result<Option<Outcome>, PollError> {
         let previous = transaction.base_snapshot().await?;
         // After the wait for the permit: a catalog that only waited has not killed the process.
         self.begin_pull(transaction, digest).await?;
         // A recheck renders without the stored shards, since one of them may be the damaged object.
         let usable = previous.filter(|_| !recheck);
         let Some(content) = read_content(self, transaction, digest, usable, budget).await? else {
-            return Ok(PullEnd::TooSlow);
+            return Ok(None);
         };
         if let (Some(base), Some(previous)) = (transaction.base(), previous)
             && !recheck
@@ -288,7 +270,7 @@ impl<'a> Poll<'a> {
         {
             // If the catalog was rolled back, its content is now the source's again.
             let updated = self.update_source(transaction, base, source, None).await?;
-            return Ok(PullEnd::Ended(updated));
+            return Ok(Some(updated));
         }
         if !self.options.force && !self.options.accept_gone {
             // After the comparison above: content that is published already needs no permission.
@@ -296,7 +278,7 @@ impl<'a> Poll<'a> {
             check_packages(&content.rendering, before)?;
         }
         let described = self.describe(transaction, content, recheck).await?;
-        Ok(PullEnd::Ended(self.publish(transaction, described, source).await?))
+        self.publish(transaction, described, source).await.map(Some)
     }
 
     /// Counts the pull in `status.json` as begun, unless an earlier attempt of this poll did so.
@@ -342,13 +324,8 @@ impl<'a> Poll<'a> {
         described: DescribedContent,
         source: SourceRef,
     ) -> Result<Outcome, PollError> {
-        let writer = ObjectWriter {
-            store: &self.mirror.store,
-            transaction,
-            identity: self.mirror.settings.identity,
-        };
         let counts = described.validation;
-        let (snapshot, digest) = writer.write(described).await?;
+        let (snapshot, digest) = self.put_objects(transaction, described).await?;
         if let Some(base) = transaction.base()
             && base.snapshot.digest == digest
         {

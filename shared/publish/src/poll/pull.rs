@@ -226,7 +226,7 @@ pub(crate) async fn copy_image(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
 }
 
 /// Shards of published Snapshots, for the render workers.
-pub(crate) struct PublishedShards {
+pub struct PublishedShards {
     store: Arc<dyn Store>,
     runtime: Handle,
     /// Stored object by the hash of the lines.
@@ -234,8 +234,8 @@ pub(crate) struct PublishedShards {
 }
 
 impl PublishedShards {
-    /// Must be called inside a runtime.
-    pub(crate) fn new<'a>(store: Arc<dyn Store>, snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Self {
+    /// Creates a loader. Must be called inside a runtime.
+    pub fn new<'a>(store: Arc<dyn Store>, snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Self {
         let shards = snapshots.into_iter().flat_map(Snapshot::shards);
         let shards = shards.map(|shard| (shard.lines.sha256, shard.stored)).collect();
         Self {

@@ -97,20 +97,23 @@ impl<'a> RaceRetries<'a> {
         }
     }
 
-    /// Waits before the next attempt. False, without a wait, if the error is not a race or no attempt is left.
-    pub async fn retry<E: RetryableError>(&mut self, error: &E) -> bool {
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// The error itself, without a wait, if it is not a race or no attempt is left.
+    pub async fn again<E: RetryableError>(&mut self, error: E) -> Result<(), E> {
         // Errors that would come back at once, such as missing permissions, are not repeated.
         if !error.is_race() || self.attempt >= self.attempts {
-            return false;
+            return Err(error);
         }
         let (catalog, attempt) = (self.catalog, self.attempt);
-        tracing::info!(%catalog, attempt, error = model::text::chain(error), "starting again after a lost race");
+        tracing::info!(%catalog, attempt, error = model::text::chain(&error), "starting again after a lost race");
         let wait = FIRST_WAIT
             .saturating_mul(2_u32.saturating_pow(attempt - 1))
             .min(WAIT_MAX);
         self.attempt += 1;
         tokio::time::sleep(self.env.jittered(wait)).await;
-        true
+        Ok(())
     }
 }
 
@@ -122,14 +125,10 @@ mod tests {
     async fn race_retries_end_after_the_allowed_attempts() {
         let (env, catalog) = (Env::default(), "a".parse().unwrap());
         let mut retries = RaceRetries::new(&env, 3, &catalog);
-        let error = PublishError::Expired;
-        let waits = [
-            retries.retry(&error).await,
-            retries.retry(&error).await,
-            retries.retry(&error).await,
-        ];
-        assert_eq!(waits, [true, true, false]);
+        for has_another in [true, true, false] {
+            assert_eq!(retries.again(PublishError::Expired).await.is_ok(), has_another);
+        }
         let mut retries = RaceRetries::new(&env, 3, &catalog);
-        assert!(!retries.retry(&PublishError::NoKey).await, "it is no race");
+        assert!(retries.again(PublishError::NoKey).await.is_err(), "it is no race");
     }
 }

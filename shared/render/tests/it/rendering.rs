@@ -6,8 +6,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks, StoredShards};
-use model::{Content, Index, ObjectDigest, Sha256, ShardRef, StoredDocument};
+use catalog_mirror_render::{
+    NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sink, Sinks, StoredShards,
+};
+use model::{Content, Encoding, Index, Kind, ObjectDigest, Sha256, ShardRef, StoredDocument};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
@@ -48,12 +50,19 @@ impl Write for Buffer {
     }
 }
 
+const ZSTD: Kind = Kind::All(Encoding::Zstd);
+const GZIP: Kind = Kind::All(Encoding::Gzip);
+const IDENTITY: Kind = Kind::All(Encoding::Identity);
+
+/// Returns sinks for everything that can be made.
+fn ignored() -> Sinks {
+    let kinds = [ZSTD, GZIP, IDENTITY, Kind::Blob];
+    kinds.map(|kind| (kind, Box::new(io::sink()) as Sink)).into()
+}
+
 fn all(rendering: &Rendering) -> String {
     let buffer = Buffer::default();
-    let sinks = Sinks {
-        identity: Some(Box::new(buffer.clone())),
-        ..Sinks::default()
-    };
+    let sinks = Sinks::from([(IDENTITY, Box::new(buffer.clone()) as Sink)]);
     let facts = rendering.write_all(sinks).unwrap();
     let bytes = buffer.0.lock().unwrap().clone();
     assert_eq!(facts.content_hash, Sha256::of(&bytes));
@@ -141,16 +150,14 @@ fn shard_is_one_frame_with_its_lines_hash_and_index() {
 fn write_all_encodings_hold_the_same_lines_and_report_their_digests() {
     let rendering = render(CATALOG);
     let (zstd, gzip) = (Buffer::default(), Buffer::default());
-    let sinks = Sinks {
-        zstd: Some(Box::new(zstd.clone())),
-        gzip: Some(Box::new(gzip.clone())),
-        ..Sinks::default()
-    };
+    let sinks = Sinks::from([
+        (ZSTD, Box::new(zstd.clone()) as Sink),
+        (GZIP, Box::new(gzip.clone()) as Sink),
+    ]);
     let facts = rendering.write_all(sinks).unwrap();
     let (zstd, gzip) = (zstd.0.lock().unwrap(), gzip.0.lock().unwrap());
-    assert_eq!(facts.zstd, Some(ObjectDigest::of(&zstd)));
-    assert_eq!(facts.gzip, Some(ObjectDigest::of(&gzip)));
-    assert_eq!(facts.identity, None);
+    let made = [(ZSTD, ObjectDigest::of(&zstd)), (GZIP, ObjectDigest::of(&gzip))];
+    assert_eq!(facts.made, made.into());
     assert_eq!(zstd::bulk::decompress(&zstd, LINES.len()).unwrap(), LINES.as_bytes());
     let mut read = String::new();
     flate2::read::GzDecoder::new(&gzip[..])
@@ -160,28 +167,23 @@ fn write_all_encodings_hold_the_same_lines_and_report_their_digests() {
 }
 
 /// Writes the layer, alone or with all other encodings.
-fn layer(files: Files<'_>, settings: RenderSettings, alone: bool) -> (Vec<u8>, catalog_mirror_render::LayerFacts) {
+fn layer(files: Files<'_>, settings: RenderSettings, alone: bool) -> (Vec<u8>, ObjectDigest, Sha256) {
     let buffer = Buffer::default();
-    let sink = || -> Option<Box<dyn Write + Send>> { (!alone).then(|| Box::new(io::sink()) as _) };
-    let sinks = Sinks {
-        zstd: sink(),
-        gzip: sink(),
-        identity: sink(),
-        layer: Some(Box::new(buffer.clone())),
-    };
+    let mut sinks = if alone { Sinks::new() } else { ignored() };
+    sinks.insert(Kind::Blob, Box::new(buffer.clone()));
     let rendering = try_render(files, Arc::new(NoStoredShards), settings).unwrap();
-    let facts = rendering.write_all(sinks).unwrap().layer.unwrap();
+    let facts = rendering.write_all(sinks).unwrap();
     let bytes = buffer.0.lock().unwrap().clone();
-    (bytes, facts)
+    (bytes, facts.made[&Kind::Blob], facts.diff_id.unwrap())
 }
 
 #[test]
 fn layer_holds_one_file_per_package() {
-    let (bytes, facts) = layer(CATALOG, settings(), true);
-    assert_eq!(facts.stored, ObjectDigest::of(&bytes));
+    let (bytes, stored, diff_id) = layer(CATALOG, settings(), true);
+    assert_eq!(stored, ObjectDigest::of(&bytes));
     let mut tar = Vec::new();
     flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut tar).unwrap();
-    assert_eq!(facts.diff_id, Sha256::of(&tar));
+    assert_eq!(diff_id, Sha256::of(&tar));
     let mut archive = tar::Archive::new(&tar[..]);
     let mut lines = String::new();
     let mut paths = Vec::new();
@@ -205,17 +207,17 @@ fn layer_holds_one_file_per_package() {
 
 #[test]
 fn layer_bytes_depend_on_the_content_alone() {
-    let (bytes, facts) = layer(CATALOG, settings(), true);
+    let made = layer(CATALOG, settings(), true);
     let one_worker = RenderSettings {
         workers: 1,
         chunk_bytes: 1 << 20,
         memory_bytes: 0,
         ..RenderSettings::default()
     };
-    assert_eq!(layer(CATALOG, one_worker, false), (bytes.clone(), facts));
+    assert_eq!(layer(CATALOG, one_worker, false), made);
     // The same content in one file, as the layer would be read again.
     let one_file = [("all.json", LINES)];
-    assert_eq!(layer(&one_file, settings(), true), (bytes, facts));
+    assert_eq!(layer(&one_file, settings(), true), made);
 }
 
 #[test]
@@ -328,11 +330,9 @@ fn whole_stored_shards_and_files_make_the_same_catalog_as_files_alone() {
     let store = Arc::new(Store::of(&whole));
     let facts = {
         let buffer = Buffer::default();
-        let sinks = Sinks {
-            identity: Some(Box::new(buffer)),
-            ..Sinks::default()
-        };
-        whole.write_all(sinks).unwrap()
+        whole
+            .write_all(Sinks::from([(IDENTITY, Box::new(buffer) as Sink)]))
+            .unwrap()
     };
     for taken in 0..whole.shards().len() {
         let mut renderer = Renderer::start(settings(), store.clone());
@@ -370,14 +370,7 @@ fn write_all_detects_a_damaged_stored_shard() {
     let error = rendering.write_all(Sinks::default()).unwrap_err();
     assert!(matches!(error, RenderError::Damaged { .. }), "{error}");
     // The compressors are told how much will come, and get less.
-    let sink = || -> Option<Box<dyn io::Write + Send>> { Some(Box::new(io::sink())) };
-    let sinks = Sinks {
-        zstd: sink(),
-        gzip: sink(),
-        identity: sink(),
-        layer: sink(),
-    };
-    let error = rendering.write_all(sinks).unwrap_err();
+    let error = rendering.write_all(ignored()).unwrap_err();
     assert!(matches!(error, RenderError::Damaged { .. }), "{error}");
 }
 
@@ -391,12 +384,7 @@ fn equals_compares_names_and_lines_of_shards() {
         None,
         "it names both encodings"
     );
-    let sinks = Sinks {
-        zstd: Some(Box::new(io::sink())),
-        gzip: Some(Box::new(io::sink())),
-        ..Sinks::default()
-    };
-    let facts = rendering.write_all(sinks).unwrap();
+    let facts = rendering.write_all(ignored()).unwrap();
     let snapshot = rendering.snapshot(&facts, index, None).unwrap();
     assert_eq!(snapshot.metas, 6);
     assert_eq!(snapshot.package("a").unwrap().metas, 3);
@@ -415,10 +403,7 @@ fn write_all_names_the_sink_that_failed() {
             Ok(())
         }
     }
-    let sinks = Sinks {
-        gzip: Some(Box::new(Full)),
-        ..Sinks::default()
-    };
+    let sinks = Sinks::from([(GZIP, Box::new(Full) as Sink)]);
     let error = render(CATALOG).write_all(sinks).unwrap_err();
     assert!(
         matches!(

@@ -14,7 +14,7 @@ use model::{
 use oci::Documents;
 use olm::{FINDINGS, ValidationSummary};
 use publish::{FactReader, KnownFacts};
-use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sinks};
+use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sink, Sinks};
 use store::{Condition, Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::CurrentBuilder;
@@ -49,19 +49,16 @@ pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages
     }
     let encodings = Encoding::ALL.map(|_| Buffer::default());
     let layer = Buffer::default();
-    let sink = |buffer: &Buffer| Some(Box::new(buffer.clone()) as Box<dyn io::Write + Send>);
-    let [zstd, gzip, identity] = encodings.each_ref().map(sink);
-    let sinks = Sinks {
-        zstd,
-        gzip,
-        identity,
-        layer: sink(&layer),
-    };
+    let buffers = Encoding::ALL.map(Kind::All).into_iter().zip(&encodings);
+    let buffers = buffers.chain([(Kind::Blob, &layer)]);
+    let sinks: Sinks = buffers
+        .map(|(kind, buffer)| (kind, Box::new(buffer.clone()) as Sink))
+        .collect();
     let facts = rendering.write_all(sinks).unwrap();
     for (encoding, buffer) in Encoding::ALL.into_iter().zip(encodings) {
         put(store, Kind::All(encoding), buffer.bytes()).await;
     }
-    let image = put_image(store, layer.bytes(), facts.layer.unwrap().diff_id).await;
+    let image = put_image(store, layer.bytes(), facts.diff_id.unwrap()).await;
     let index = put(store, Kind::Index, rendering.take_index().unwrap().bytes).await;
     let snapshot = rendering.snapshot(&facts, index, Some(image)).unwrap();
     let before = current(store, name).await;

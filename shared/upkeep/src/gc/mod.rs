@@ -12,7 +12,7 @@ mod marks;
 mod regular;
 mod report;
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use model::PREVIOUS_MAX;
 use publish::Env;
@@ -92,7 +92,7 @@ pub enum GcError {
     #[error(
         "nothing is collected, because it is unknown which objects these need: {}. `verify --repair-from MIRROR NAME` fetches what is \
          damaged from a copy, `poll --force NAME` makes it again from the source, `rm NAME` removes a catalog that is not wanted",
-        UnreadableList(.0)
+        list(.0)
     )]
     Unreadable(Vec<UnreadableState>),
     /// A document of the store cannot be read.
@@ -106,16 +106,11 @@ pub enum GcError {
     Compress(#[source] std::io::Error),
 }
 
-struct UnreadableList<'a>(&'a [UnreadableState]);
-
-impl fmt::Display for UnreadableList<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, UnreadableState { catalog, error, .. }) in self.0.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "; " };
-            write!(f, "{comma}{catalog} ({error})")?;
-        }
-        Ok(())
-    }
+fn list(states: &[UnreadableState]) -> String {
+    let states = states
+        .iter()
+        .map(|state| format!("{} ({})", state.catalog, state.error));
+    states.collect::<Vec<_>>().join("; ")
 }
 
 impl GcError {

@@ -4,7 +4,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
-use publish::jittered;
+use publish::{jittered, metric};
 use store::Store;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -61,19 +61,15 @@ pub struct GcMetrics {
 impl GcMetrics {
     /// Adds the metrics to a registry.
     pub fn register(registry: &mut Registry) -> Self {
-        let this = Self::default();
-        registry.register("collections", "Runs of garbage collection", this.runs.clone());
-        registry.register(
-            "collections_failed",
-            "Runs of garbage collection that failed",
-            this.failures.clone(),
-        );
-        registry.register(
-            "collection_unreadable",
-            "Pointers and snapshots of a catalog that the last run of garbage collection could not read",
-            this.unreadable.clone(),
-        );
-        this
+        Self {
+            runs: metric(registry, "collections", "Runs of garbage collection"),
+            failures: metric(registry, "collections_failed", "Runs of garbage collection that failed"),
+            unreadable: metric(
+                registry,
+                "collection_unreadable",
+                "Pointers and snapshots of a catalog that the last run of garbage collection could not read",
+            ),
+        }
     }
 
     /// Counts one run.
