@@ -1,4 +1,4 @@
-use std::{fs::DirEntry, io, sync::Arc};
+use std::{fs::DirEntry, io};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use model::{Key, Kind};
@@ -9,83 +9,45 @@ use crate::{Listed, Operation, StoreError};
 /// Folder of the mutable documents of each catalog.
 const CATALOGS: &str = "catalogs";
 
-/// Lists one folder after the other, as the stream is read.
+/// Lists the whole tree when the stream is first read: an entry takes a hundred bytes.
 pub(super) fn list(store: &FolderStore, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-    let walk = Walk {
-        store: store.clone(),
-        prefix: prefix.to_owned(),
-        folders: vec![String::new()],
+    let (store, prefix) = (store.clone(), prefix.to_owned());
+    let listed = async move {
+        let own = prefix.clone();
+        let work = move |inner: &super::Shared| inner.list(&own);
+        let listed = store.blocking(Operation::List, prefix, work).await?;
+        Ok(stream::iter(listed).map(Ok))
     };
-    stream::try_unfold(walk, Walk::next)
-        .map_ok(|listed| stream::iter(listed.into_iter().map(Ok)))
-        .try_flatten()
-        .boxed()
-}
-
-struct Walk {
-    store: FolderStore,
-    prefix: String,
-    folders: Vec<String>,
-}
-
-/// Objects and folders in one folder.
-#[derive(Default)]
-struct Content {
-    objects: Vec<Listed>,
-    folders: Vec<String>,
-}
-
-impl Walk {
-    async fn next(mut self) -> Result<Option<(Vec<Listed>, Self)>, StoreError> {
-        let Some(folder) = self.folders.pop() else {
-            return Ok(None);
-        };
-        let prefix = self.prefix.clone();
-        let content = self
-            .store
-            .blocking(Operation::List, &self.prefix, move |inner| {
-                inner.read_folder(&folder, &prefix)
-            })
-            .await?;
-        self.folders.extend(content.folders);
-        Ok(Some((content.objects, self)))
-    }
+    stream::once(listed).try_flatten().boxed()
 }
 
 impl Inner {
-    fn read_folder(self: &Arc<Self>, folder: &str, prefix: &str) -> io::Result<Content> {
-        let mut content = Content::default();
-        let entries = match self.path.join(folder).read_dir() {
-            // A delete removes the folders that it empties; the root is never one of them.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.is_empty() => return Ok(content),
-            entries => entries?,
-        };
-        for entry in entries {
-            content.add(&entry?, folder, prefix)?;
+    fn list(&self, prefix: &str) -> io::Result<Vec<Listed>> {
+        let (mut found, mut folders) = (Vec::new(), vec![String::new()]);
+        while let Some(folder) = folders.pop() {
+            let entries = match self.path.join(&folder).read_dir() {
+                // A delete removes the folders that it empties; the root is never one of them.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.is_empty() => continue,
+                entries => entries?,
+            };
+            for entry in entries {
+                let entry = entry?;
+                let name = entry.file_name();
+                let path = match name.to_str() {
+                    Some(name) if folder.is_empty() => name.to_owned(),
+                    Some(name) => format!("{folder}/{name}"),
+                    None => continue,
+                };
+                // The type of the entry itself: a symbolic link is neither a folder nor a file.
+                let kind = entry.file_type()?;
+                if kind.is_dir() && may_hold(&path, prefix) {
+                    folders.push(path);
+                } else if kind.is_file() && path.starts_with(prefix) {
+                    found.extend(listed(&entry, &path)?);
+                }
+            }
         }
-        Ok(content)
-    }
-}
-
-impl Content {
-    fn add(&mut self, entry: &DirEntry, folder: &str, prefix: &str) -> io::Result<()> {
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else {
-            return Ok(());
-        };
-        let path = if folder.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{folder}/{name}")
-        };
-        // The type of the entry itself: a symbolic link is neither a folder nor a file.
-        let kind = entry.file_type()?;
-        if kind.is_dir() && may_hold(&path, prefix) {
-            self.folders.push(path);
-        } else if kind.is_file() && path.starts_with(prefix) {
-            self.objects.extend(listed(entry, &path)?);
-        }
-        Ok(())
+        Ok(found)
     }
 }
 

@@ -5,10 +5,7 @@ use std::{
 
 use aws_sdk_s3::{
     error::SdkError,
-    operation::{
-        get_object::{GetObjectError, GetObjectOutput, builders::GetObjectFluentBuilder},
-        head_object::HeadObjectOutput,
-    },
+    operation::get_object::{GetObjectError, GetObjectOutput, builders::GetObjectFluentBuilder},
     presigning::PresigningConfig,
     primitives::{ByteStream, DateTime},
 };
@@ -81,10 +78,12 @@ impl S3Store {
         let request = self.bucket.client.head_object().bucket(&self.place().bucket);
         let request = request.key(self.place().name(&key.to_string())).customize();
         match request.interceptor(date.clone()).send().await {
-            Ok(output) => match head_info(&output) {
-                Ok(info) => Ok(Some(info)),
-                Err(lacking) => Err(StoreError::failed(Operation::Get, key, lacking)),
-            },
+            Ok(output) => {
+                let size = number(output.content_length());
+                let info = info(size, output.e_tag, output.last_modified.as_ref());
+                let info = info.map_err(|lacking| StoreError::failed(Operation::Get, key, lacking))?;
+                Ok(Some(info))
+            }
             Err(error) if fault::meaning(&error) == Meaning::Missing => Ok(None),
             Err(error) => Err(fault::failed(Operation::Get, key, error)),
         }
@@ -116,32 +115,28 @@ fn header(range: &Range<u64>) -> String {
 }
 
 fn object(key: &Key, output: GetObjectOutput, ranged: bool) -> Result<Object, StoreError> {
-    let lacking = |what| StoreError::failed(Operation::Get, key, Lacking(what));
-    let length = output.content_length().and_then(|length| u64::try_from(length).ok());
-    let length = length.ok_or_else(|| lacking("Content-Length"))?;
     let size = if ranged {
-        let size = output.content_range().and_then(whole_size);
-        size.ok_or_else(|| lacking("Content-Range"))?
+        output.content_range().and_then(whole_size)
     } else {
-        length
+        number(output.content_length())
     };
-    let version = output.e_tag.ok_or_else(|| lacking("ETag"))?;
-    let info = ObjectInfo {
-        size,
-        version: Version(version),
-        modified: time(output.last_modified.as_ref()),
-    };
-    let body = body(key.clone(), output.body, length);
-    Ok(Object { info, body })
+    let info = info(size, output.e_tag, output.last_modified.as_ref());
+    Ok(Object {
+        info: info.map_err(|lacking| StoreError::failed(Operation::Get, key, lacking))?,
+        body: body(key.clone(), output.body),
+    })
 }
 
-fn head_info(output: &HeadObjectOutput) -> Result<ObjectInfo, Lacking> {
-    let size = output.content_length().and_then(|length| u64::try_from(length).ok());
+fn info(size: Option<u64>, tag: Option<String>, modified: Option<&DateTime>) -> Result<ObjectInfo, Lacking> {
     Ok(ObjectInfo {
-        size: size.ok_or(Lacking("Content-Length"))?,
-        version: Version(output.e_tag().ok_or(Lacking("ETag"))?.to_owned()),
-        modified: time(output.last_modified()),
+        size: size.ok_or(Lacking("size"))?,
+        version: Version(tag.ok_or(Lacking("ETag"))?),
+        modified: time(modified),
     })
+}
+
+fn number(length: Option<i64>) -> Option<u64> {
+    length?.try_into().ok()
 }
 
 /// Returns the size in `bytes 0-9/100` or `bytes */100` (RFC 9110, section 14.4).
@@ -159,43 +154,15 @@ pub(crate) fn time(modified: Option<&DateTime>) -> SystemTime {
     modified.unwrap_or_else(SystemTime::now)
 }
 
-/// Error for a body of another length than its head announced.
-#[derive(Debug, thiserror::Error)]
-#[error("the body has {found} bytes, {announced} were announced")]
-struct WrongLength {
-    announced: u64,
-    found: u64,
-}
-
-struct Reading {
-    key: Key,
-    stream: ByteStream,
-    announced: u64,
-    found: u64,
-}
-
-/// Returns the bytes of an answer. The SDK compares them with the checksum in the answer, if there is one.
-pub(crate) fn body(key: Key, stream: ByteStream, announced: u64) -> Body {
-    let reading = Reading {
-        key,
-        stream,
-        announced,
-        found: 0,
-    };
-    stream::try_unfold(reading, next).boxed()
-}
-
-async fn next(mut reading: Reading) -> Result<Option<(bytes::Bytes, Reading)>, StoreError> {
-    let chunk = reading.stream.next().await.transpose();
-    let chunk = chunk.map_err(|error| StoreError::failed(Operation::Get, &reading.key, error))?;
-    reading.found += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
-    let ended_early = chunk.is_none() && reading.found < reading.announced;
-    if ended_early || reading.found > reading.announced {
-        let (announced, found) = (reading.announced, reading.found);
-        let wrong = WrongLength { announced, found };
-        return Err(StoreError::failed(Operation::Get, &reading.key, wrong));
-    }
-    Ok(chunk.map(|chunk| (chunk, reading)))
+/// Returns the bytes of an answer. The SDK compares them with the checksum in the answer, if there is one, and the HTTP client
+/// their number with the announced one.
+fn body(key: Key, stream: ByteStream) -> Body {
+    stream::try_unfold((key, stream), async |(key, mut stream)| {
+        let chunk = stream.next().await.transpose();
+        let chunk = chunk.map_err(|error| StoreError::failed(Operation::Get, &key, error))?;
+        Ok(chunk.map(|chunk| (chunk, (key, stream))))
+    })
+    .boxed()
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@ use std::time::Duration;
 use crate::{Condition, Object, Operation, StoreError, StoreExt as _, Version, integrity::digest};
 use aws_sdk_s3::{
     config::{self, timeout::TimeoutConfig},
-    error::{ProvideErrorMetadata, SdkError},
     operation::put_object::PutObjectOutput,
     primitives::ByteStream,
 };
@@ -44,33 +43,12 @@ struct NewObject<'a> {
     sha256: Sha256,
 }
 
-/// Failure of one attempt to write.
-pub(crate) enum Unwritten {
-    /// The condition did not hold. If `repeated`, an earlier attempt of the same write may have succeeded and its answer
-    /// may be lost.
-    Refused {
-        repeated: bool,
-    },
-    /// Another write was under way at the same time.
-    Raced {
-        repeated: bool,
-    },
-    Failed(StoreError),
-}
-
-impl Unwritten {
-    fn new<E>(key: &Key, condition: &Condition, attempts: &Attempts, error: SdkError<E>) -> Self
-    where
-        E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
-    {
-        let repeated = attempts.repeated();
-        match (fault::meaning(&error), condition) {
-            (Meaning::Refused, Condition::CreateOnly)
-            | (Meaning::Refused | Meaning::Missing, Condition::Replace(_)) => Self::Refused { repeated },
-            (Meaning::Raced, _) => Self::Raced { repeated },
-            _ => Self::Failed(fault::failed(Operation::Put, key, error)),
-        }
-    }
+/// Failure of one put, which the SDK may have sent several times.
+struct Unwritten {
+    meaning: Meaning,
+    /// True if an earlier attempt of the same write may have succeeded and its answer may be lost.
+    is_repeated: bool,
+    error: StoreError,
 }
 
 impl<'a> NewObject<'a> {
@@ -111,14 +89,21 @@ impl S3Store {
     async fn write_if(&self, object: &NewObject<'_>, condition: &Condition) -> Result<Version, StoreError> {
         let mut lost_answer = false;
         for race in 0..RACES {
-            match self.put_object(object, condition).await {
+            let unwritten = match self.put_object(object, condition).await {
                 Ok(version) => return Ok(version),
-                Err(Unwritten::Failed(error)) => return Err(error),
-                Err(Unwritten::Refused { repeated }) if repeated || lost_answer => {
-                    return self.find_own(object).await;
-                }
-                Err(Unwritten::Refused { .. }) => break,
-                Err(Unwritten::Raced { repeated }) => lost_answer |= repeated,
+                Err(unwritten) => unwritten,
+            };
+            lost_answer |= unwritten.is_repeated;
+            match (unwritten.meaning, condition) {
+                // The condition did not hold.
+                (Meaning::Refused, Condition::CreateOnly)
+                | (Meaning::Refused | Meaning::Missing, Condition::Replace(_)) => match lost_answer {
+                    true => return self.find_own(object).await,
+                    false => break,
+                },
+                // Another write was under way at the same time.
+                (Meaning::Raced, _) => {}
+                _ => return Err(unwritten.error),
             }
             tokio::time::sleep((RACE_WAIT * (1 << race)).mul_f64(rand::random())).await;
         }
@@ -168,12 +153,16 @@ impl S3Store {
             .interceptor(SignedPayload(*sha256));
         match request.send().await {
             Ok(PutObjectOutput { e_tag: Some(tag), .. }) => Ok(Version(tag)),
-            Ok(_) => Err(Unwritten::Failed(StoreError::failed(
-                Operation::Put,
-                key,
-                Lacking("ETag"),
-            ))),
-            Err(error) => Err(Unwritten::new(key, condition, &attempts, error)),
+            Ok(_) => Err(Unwritten {
+                meaning: Meaning::Failed,
+                is_repeated: false,
+                error: StoreError::failed(Operation::Put, key, Lacking("ETag")),
+            }),
+            Err(error) => Err(Unwritten {
+                meaning: fault::meaning(&error),
+                is_repeated: attempts.repeated(),
+                error: fault::failed(Operation::Put, key, error),
+            }),
         }
     }
 }
