@@ -59,6 +59,17 @@ impl Fragment {
     }
 }
 
+/// Returns the entry of a Meta whose line starts at `offset`.
+pub(crate) fn indexed(meta: &Meta<'_>, offset: u64) -> IndexedMeta {
+    IndexedMeta {
+        schema: meta.schema.to_owned(),
+        package: meta.package.to_owned(),
+        name: meta.name.to_owned(),
+        offset,
+        length: meta.line.len() as u64,
+    }
+}
+
 /// The lines of each Package of one chunk, before compression.
 #[derive(Debug, Default)]
 pub(crate) struct LinesByPackage(pub(crate) BTreeMap<String, Lines>);
@@ -86,13 +97,7 @@ impl LinesByPackage {
 
 impl Lines {
     fn push(&mut self, meta: &Meta<'_>) {
-        self.metas.push(IndexedMeta {
-            schema: meta.schema.to_owned(),
-            package: meta.package.to_owned(),
-            name: meta.name.to_owned(),
-            offset: self.bytes.len() as u64,
-            length: meta.line.len() as u64,
-        });
+        self.metas.push(indexed(meta, self.bytes.len() as u64));
         // By a quarter at most: the memory of a chunk counts its lines that way.
         if self.bytes.capacity() - self.bytes.len() < meta.line.len() {
             self.bytes.reserve_exact(meta.line.len().max(self.bytes.capacity() / 4));

@@ -6,7 +6,9 @@ use fbc::Chunks;
 use model::{Content, IndexedMeta, ShardRef, Snapshot};
 
 use crate::{
-    RenderError, RenderSettings, Rendering, Shard, StoredShards, context::RenderContext, fragment::CompressedLines,
+    RenderError, RenderSettings, Rendering, Shard, StoredShards,
+    context::RenderContext,
+    fragment::{CompressedLines, indexed},
     shard::load,
 };
 
@@ -54,15 +56,8 @@ pub fn index_lines(mut lines: impl Read, expected: Content) -> Option<Vec<Indexe
     for chunk in Chunks::new(&mut lines, limits, RenderSettings::default().chunk_bytes) {
         let indexed = chunk.and_then(|chunk| {
             chunk.metas(&limits, &mut |meta| {
-                let length = meta.line.len() as u64;
-                metas.push(IndexedMeta {
-                    schema: meta.schema.to_owned(),
-                    package: meta.package.to_owned(),
-                    name: meta.name.to_owned(),
-                    offset,
-                    length,
-                });
-                offset += length;
+                metas.push(indexed(&meta, offset));
+                offset += meta.line.len() as u64;
             })
         });
         indexed.ok()?;

@@ -58,13 +58,19 @@ impl Rendering {
     /// Passes the lines of a Shard to `sink`, block by block. Bytes of the store are not checked here.
     ///
     /// # Errors
-    /// As [`Self::compressed`].
+    /// As [`Self::compressed`], and [`RenderError::Damaged`].
     pub fn read_lines(&self, shard: &Shard, mut sink: impl FnMut(&[u8])) -> Result<(), RenderError> {
         let read = copy_lines(&self.compressed(shard)?, |block| {
             sink(block);
             Ok(())
         });
-        read.map_err(RenderError::Scratch)
+        // A shard of the store that does not decompress can be repaired; what was just compressed cannot.
+        read.map_err(|error| match shard.is_stored() {
+            true => RenderError::Damaged {
+                sha256: shard.stored.sha256,
+            },
+            false => RenderError::Scratch(error),
+        })
     }
 
     /// Returns the Snapshot, without facts. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.

@@ -184,17 +184,10 @@ impl FactReader {
 
     fn read_lines(&self, shard: &Shard, mut each: impl FnMut(&[u8])) -> Result<(), RenderError> {
         let budget = self.rendering.budget();
-        let read = self.rendering.read_lines(shard, |lines| {
+        self.rendering.read_lines(shard, |lines| {
             if budget.charge_bytes(lines.len()).is_ok() {
                 each(lines);
             }
-        });
-        read.map_err(|error| match error {
-            // A shard of the store that does not decompress, which a recheck repairs.
-            RenderError::Scratch(_) if shard.is_stored() => RenderError::Damaged {
-                sha256: shard.stored.sha256,
-            },
-            error => error,
         })?;
         self.rendering.check_budget()
     }
