@@ -2,11 +2,11 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
-use model::{CatalogName, EmptyLayers, Outcome, PullInputs, Status};
+use model::{CatalogName, Outcome, PullInputs, Status};
 use render::{RenderLimits, RenderSettings};
 use source::{Digest, Source, Sources};
 use store::Store;
@@ -14,10 +14,7 @@ use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
 use work::Budget;
 
-use super::{
-    once::{Poll, SourceCheck},
-    open_pull::OpenPull,
-};
+use super::once::{Poll, SourceCheck};
 use crate::{
     Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, record_status,
     status::read_status,
@@ -216,15 +213,13 @@ impl Mirror {
     }
 
     async fn run_poll(&self, catalog: &Catalog, options: PollOptions<'_>) -> Report {
-        let started = Instant::now();
         self.progress.edit().catalogs += 1;
         let before = self.status(catalog, options.before).await;
-        let mut report = Report::new(catalog.name.clone());
         let options = PollOptions {
             before: before.as_ref(),
             ..options
         };
-        let mut poll = Poll::new(self, catalog, options, &mut report);
+        let mut poll = Poll::new(self, catalog, options);
         poll.empty_layers = before.as_ref().and_then(|before| before.empty_layers.clone());
         let ended = match options.time {
             None => poll.run().await,
@@ -234,23 +229,18 @@ impl Mirror {
                 // put.
                 .unwrap_or(Err(PollError::OutOfTime(time))),
         };
-        let (empty_layers, pull) = (poll.empty_layers, poll.pull);
         self.progress.edit().done += 1;
-        report.end(ended, started.elapsed());
         // Also after a failure: the poller function decides by the number of failures when the catalog is due again.
-        self.finish(catalog, before.as_ref(), &report, empty_layers, pull).await;
-        report
+        self.finish(poll, ended).await
     }
 
     async fn run_check(&self, catalog: &Catalog, before: Option<&Status>) -> UpdateCheck {
-        let started = Instant::now();
         let before = self.status(catalog, before).await;
         let options = PollOptions {
             before: before.as_ref(),
             ..PollOptions::default()
         };
-        let mut report = Report::new(catalog.name.clone());
-        let mut poll = Poll::new(self, catalog, options, &mut report);
+        let mut poll = Poll::new(self, catalog, options);
         let ended = match poll.check().await {
             Ok(SourceCheck::New(_, digest)) => {
                 return UpdateCheck::Available {
@@ -260,9 +250,7 @@ impl Mirror {
             Ok(SourceCheck::Known(outcome)) => Ok(outcome),
             Err(error) => Err(error),
         };
-        report.end(ended, started.elapsed());
-        self.finish(catalog, before.as_ref(), &report, None, None).await;
-        UpdateCheck::Done(Box::new(report))
+        UpdateCheck::Done(Box::new(self.finish(poll, ended).await))
     }
 
     async fn status(&self, catalog: &Catalog, known: Option<&Status>) -> Option<Status> {
@@ -272,24 +260,27 @@ impl Mirror {
         }
     }
 
-    /// Logs and counts a poll, and writes its status.
-    async fn finish(
-        &self,
-        catalog: &Catalog,
-        before: Option<&Status>,
-        report: &Report,
-        empty_layers: Option<EmptyLayers>,
-        pull: Option<OpenPull>,
-    ) {
-        log(catalog, report);
-        let times = self.note_poll(report);
+    /// Ends a poll: logs and counts it, and writes its status.
+    async fn finish(&self, poll: Poll<'_>, ended: Result<Outcome, PollError>) -> Report {
+        let Poll {
+            catalog,
+            options,
+            empty_layers,
+            pull,
+            mut report,
+            started,
+            ..
+        } = poll;
+        report.end(ended, started.elapsed());
+        log(catalog, &report);
+        let times = self.note_poll(&report);
         let duration_ms = report.duration.as_millis().try_into().unwrap_or(u64::MAX);
         let error = report.error.as_ref();
         let ended = Status {
             last_success: times.last_success,
             error: report.error_text(),
             duration_ms,
-            pull_ms: is_pull(report).then_some(duration_ms),
+            pull_ms: is_pull(&report).then_some(duration_ms),
             bytes_pulled: report.bytes_pulled,
             bytes_published: report.bytes_published,
             empty_layers,
@@ -308,15 +299,17 @@ impl Mirror {
             }
             next
         };
-        self.metrics.count(report);
-        self.metrics.set_findings(&catalog.name, next(before).validation);
+        self.metrics.count(&report);
+        self.metrics
+            .set_findings(&catalog.name, next(options.before).validation);
         // A copy from before a pull does not count that pull, which must be counted off in any case.
-        let before = before.filter(|_| pull.is_none());
+        let before = options.before.filter(|_| pull.is_none());
         let is_written = record_status(&*self.store, &catalog.name, times.last_poll, before, next).await;
         // A pull that could not be counted off stays known to this process, which does not take it for a death.
         if is_written && pull.is_some() {
             self.known(&catalog.name, |known| known.own_pull = None);
         }
+        report
     }
 
     /// Returns the times of the last polls of a catalog by this process; `None` before the first. `status.json` is written at

@@ -1,6 +1,6 @@
 //! One poll of one catalog: resolve, compare, pull, publish.
 
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, UNIX_EPOCH};
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef};
 use source::Digest;
@@ -42,17 +42,13 @@ pub(crate) struct Poll<'a> {
     pub(crate) copies: ImageCopies,
     /// Inputs of a composition, as they were found last.
     pub(crate) inputs: Option<ResolvedInputs<'a>>,
-    pub(crate) report: &'a mut Report,
+    pub(crate) report: Report,
+    pub(crate) started: Instant,
 }
 
 impl<'a> Poll<'a> {
     /// Creates a poll that knows no layers.
-    pub(crate) fn new(
-        mirror: &'a Mirror,
-        catalog: &'a Catalog,
-        options: PollOptions<'a>,
-        report: &'a mut Report,
-    ) -> Self {
+    pub(crate) fn new(mirror: &'a Mirror, catalog: &'a Catalog, options: PollOptions<'a>) -> Self {
         Self {
             mirror,
             catalog,
@@ -61,7 +57,8 @@ impl<'a> Poll<'a> {
             pull: None,
             copies: ImageCopies::default(),
             inputs: None,
-            report,
+            report: Report::new(catalog.name.clone()),
+            started: Instant::now(),
         }
     }
 

@@ -58,7 +58,7 @@ pub(crate) async fn read_content(
                 transaction: Some(transaction),
                 previous: usable,
                 budget,
-                report: poll.report,
+                report: &mut poll.report,
             };
             let (content, explanation) = composing.run(composed).await?;
             log_notices(&explanation);
@@ -76,7 +76,7 @@ pub(crate) async fn read_content(
         from: poll.copies.source(source, digest),
         known: &known,
         budget,
-        report: poll.report,
+        report: &mut poll.report,
     };
     let (rendering, empty_layers) = match pull(poll.mirror, poll.catalog, digest, Arc::new(published), work).await {
         Err(PollError::Image(error)) if error.is_slow_registry() => return Ok(None),
