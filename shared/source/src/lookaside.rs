@@ -72,7 +72,11 @@ impl Lookaside {
             let Some(signature) = self.read(session, &format!("{folder}/signature-{number}")).await? else {
                 break;
             };
-            session.limits().signatures().check(number, || folder.to_owned())?;
+            session
+                .settings
+                .limits
+                .signatures()
+                .check(number, || folder.to_owned())?;
             found.push(signature.into());
         }
         Ok(found)
@@ -87,7 +91,7 @@ impl Lookaside {
             }
             Self::Folder(folder) => {
                 let path = folder.join(path);
-                let limit = session.limits().signature();
+                let limit = session.settings.limits.signature();
                 match blocking(move || read_file(&path, limit)).await {
                     Ok(bytes) => Ok(Some(bytes)),
                     Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -24,7 +24,7 @@ impl Sources {
         let mut found = SignatureSearch {
             session: self.session_with(reference, digest.as_str()).await?,
             signatures: ImageSignatures::default(),
-            left: self.limits().signatures,
+            left: self.settings().limits.signatures,
         };
         self.in_time(found.all(digest)).await?;
         Ok(found.signatures)
@@ -122,7 +122,7 @@ impl SignatureSearch {
 
     fn take(&mut self, of: &str) -> Result<(), Error> {
         let place = || format!("what is attached to {of}");
-        let limit = self.session.limits().signatures();
+        let limit = self.session.settings.limits.signatures();
         let left = self.left.checked_sub(1);
         self.left = left.ok_or_else(|| limit.exceeded(place()))?;
         Ok(())

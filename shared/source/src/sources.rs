@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fetch::{Fetcher, Traffic};
+use fetch::Traffic;
 use model::EmptyLayers;
 use oci::{
-    Digest, FileSink, ImageDocument, ImageError, ImageLimits, ImageManifest, Root, catalog_root, choose_platform,
-    parse_manifest,
+    Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, catalog_root, choose_platform, parse_manifest,
 };
 use oci_client::Reference;
 use tokio::sync::Mutex;
@@ -38,7 +37,7 @@ pub(crate) static PARSING: Mutex<()> = Mutex::const_new(());
 /// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only one.
 #[derive(Clone)]
 pub struct Sources {
-    client: RegistryClient,
+    pub(crate) client: RegistryClient,
     pub(crate) archives: Archives,
     pub(crate) commits: GitCommits,
     settings: Arc<SourceSettings>,
@@ -286,14 +285,6 @@ impl Sources {
 
     pub(crate) fn push_session(&self, reference: &Reference) -> Session {
         self.client.session(reference, &self.settings, "pull,push")
-    }
-
-    pub(crate) fn fetcher(&self) -> &Fetcher {
-        &self.client.fetcher
-    }
-
-    pub(crate) fn limits(&self) -> &ImageLimits {
-        &self.settings.limits
     }
 
     pub(crate) fn layout(&self, dir: &Path) -> Layout {

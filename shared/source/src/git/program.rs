@@ -101,7 +101,11 @@ struct GitProcess(Child);
 impl<'a> GitProgram<'a> {
     /// Asks the server for the repository, and makes an empty one beside it.
     pub(super) async fn open(request: &'a GitRequest<'a>) -> Result<Self, Error> {
-        let (settings, location, fetcher) = (request.sources.settings(), request.location, request.sources.fetcher());
+        let (settings, location, fetcher) = (
+            request.sources.settings(),
+            request.location,
+            &request.sources.client.fetcher,
+        );
         let session = WebSession::open(request.sources, &location.url).await?;
         let (url, dir) = (find(&session, location).await?, temporary_folder()?);
         let ca_file = dir.path().join("ca.pem");

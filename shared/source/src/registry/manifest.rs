@@ -43,7 +43,7 @@ impl Session {
             response = self.send(&manifest_request(Method::GET, tag, &what)).await?;
             promised = self.promised_digest(&response)?;
         }
-        let body = self.body(response, self.limits().manifest(), "manifest").await?;
+        let body = self.body(response, self.settings.limits.manifest(), "manifest").await?;
         match promised {
             Some(digest) => verify(&digest, "manifest", body).map(|_| digest),
             None => Ok(Digest::of(&body)),
@@ -84,13 +84,13 @@ impl Session {
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         let what = format!("manifest {digest}");
         let request = manifest_request(Method::GET, digest.as_str(), &what);
-        let document = self.whole_document(&request, self.limits().manifest()).await?;
+        let document = self.whole_document(&request, self.settings.limits.manifest()).await?;
         verify(digest, "manifest", document.body)
     }
 
     /// Returns the bytes of the image config, which hash to its digest.
     pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
-        self.small_blob("config", blob, self.limits().config()).await
+        self.small_blob("config", blob, self.settings.limits.config()).await
     }
 
     /// Returns a blob in one piece, verified.

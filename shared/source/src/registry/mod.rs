@@ -27,7 +27,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fetch::{Fetcher, Login, find_login};
-use oci::ImageLimits;
 use oci_client::Reference;
 use reqwest::Url;
 use tokio::sync::OnceCell;
@@ -58,7 +57,7 @@ type AuthKey = (String, String, &'static str);
 
 /// One resolve, read or push of one repository. Credentials are read at most once in a session, and again in the next.
 pub(crate) struct Session {
-    settings: Arc<SourceSettings>,
+    pub(crate) settings: Arc<SourceSettings>,
     pub(crate) server: AskedServer,
     repository: String,
     /// Actions that a token is asked for (CNCF distribution, "Token Scope Documentation").
@@ -110,18 +109,10 @@ impl Session {
         self
     }
 
-    pub(crate) fn limits(&self) -> &ImageLimits {
-        &self.settings().limits
-    }
-
-    fn settings(&self) -> &SourceSettings {
-        &self.settings
-    }
-
     /// Returns the credentials for this repository, if any are configured. A broken configuration is an error: an
     /// anonymous request would only lead to a 401 that hides the cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {
-        let settings = self.settings();
+        let settings = &self.settings;
         let find = async || -> Result<_, Error> {
             let name = &self.server.place.name;
             let login = find_login(&settings.logins, &settings.auth_files, name, &self.repository).await?;
@@ -150,7 +141,7 @@ impl Session {
     }
 
     fn speaks_plain_http(&self) -> bool {
-        self.settings().http.allows_plain_http(&self.server.place.host)
+        self.settings.http.allows_plain_http(&self.server.place.host)
     }
 }
 

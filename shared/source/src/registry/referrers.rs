@@ -50,7 +50,7 @@ impl Session {
             accept: Some(INDEX),
             ..ApiRequest::get(path, &pages.what)
         };
-        match self.whole_document(&request, self.limits().manifest()).await {
+        match self.whole_document(&request, self.settings.limits.manifest()).await {
             Ok(page) => {
                 pages.next = self.next_path(&page.url, &page.headers)?;
                 Ok(Some(page.body))

@@ -16,18 +16,19 @@ impl Session {
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
         let what = format!("tag {tag}");
         let request = manifest_request(Method::GET, tag, &what);
-        let document = if_found(self.whole_document(&request, self.limits().manifest()).await)?;
+        let document = if_found(self.whole_document(&request, self.settings.limits.manifest()).await)?;
         Ok(document.map(|document| document.body))
     }
 
     /// Returns a signed payload or a whole signature, verified against its digest only.
     pub(crate) async fn signature(&self, blob: &BlobRef) -> Result<Bytes, Error> {
-        self.small_blob("signature", blob, self.limits().signature()).await
+        self.small_blob("signature", blob, self.settings.limits.signature())
+            .await
     }
 
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
     pub(crate) async fn file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
-        if url.scheme() == "http" && !self.settings().http.allows_plain_http(&fetch::authority(url)) {
+        if url.scheme() == "http" && !self.settings.http.allows_plain_http(&fetch::authority(url)) {
             return Err(self.server.failed(RedirectRefusal::PlainHttp.error(url)));
         }
         retried(&self.server.fetcher, || self.try_file_at(url)).await
@@ -38,7 +39,7 @@ impl Session {
         match response.status() {
             StatusCode::NOT_FOUND => Ok(None),
             StatusCode::OK => self
-                .body(response, self.limits().signature(), url.path())
+                .body(response, self.settings.limits.signature(), url.path())
                 .await
                 .map(Some),
             status => Err(self

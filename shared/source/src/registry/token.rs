@@ -42,7 +42,7 @@ pub(crate) async fn request(
         let service = fetch::authority(realm);
         session.server.failed(ServerFault::TokenService { service, problem })
     };
-    let target = RedirectTarget::named_by(realm.clone(), sender, &session.settings().http);
+    let target = RedirectTarget::named_by(realm.clone(), sender, &session.settings.http);
     let target = target.map_err(|error| session.server.failed(error))?;
     // Before the request: the lifetime starts when the service issues the token, not when its answer arrives.
     let asked = Instant::now();
@@ -62,7 +62,7 @@ pub(crate) async fn request(
         }
     }
     let body = session
-        .body(response, session.limits().manifest(), "token answer")
+        .body(response, session.settings.limits.manifest(), "token answer")
         .await?;
     let answer: TokenAnswer =
         serde_json::from_slice(&body).map_err(|_| wrong("answers something other than a token"))?;

@@ -43,7 +43,7 @@ impl WebSession {
             is_registry: false,
             failed_mirrors: Vec::new(),
         };
-        let server = AskedServer::new(sources.fetcher().with_own_traffic(None), place);
+        let server = AskedServer::new(sources.client.fetcher.with_own_traffic(None), place);
         if let Some(login) = &login {
             login.secret.add_to(&mut server.secrets());
         }
