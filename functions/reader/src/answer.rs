@@ -15,16 +15,12 @@ use lambda_http::{
 /// Maximum size of a function's answer, in bytes of JSON (AWS Lambda Developer Guide, "Lambda quotas": 6 MB).
 pub const PAYLOAD_MAX: u64 = 6 << 20;
 
-/// Space that is left for everything but the body, in bytes: a dozen header fields take 2 kB, and the heads of the at most 16
-/// parts of a `multipart/byteranges` 3 kB, which base64 makes 4.
+/// Space that is left for everything but the body, in bytes: a dozen header fields take 2 kB.
 const ENVELOPE_MAX: u64 = 16 << 10;
 
 /// Maximum size of a body that a function can answer, in bytes. Every body is sent as base64, which makes four bytes of
 /// three.
 pub const INLINE_MAX: u64 = (PAYLOAD_MAX - ENVELOPE_MAX) / 4 * 3;
-
-/// Maximum size of the heads of all parts of a `multipart/byteranges`, in bytes before base64.
-const PARTS_MAX: u64 = 8 << 10;
 
 /// A complete answer. Its body is always sent as base64. The library would send JSON as text, whose size after escaping depends
 /// on the number of quotes, and would alter a range that begins inside a character. With a quote in every fourth byte, text
@@ -37,7 +33,7 @@ impl FunctionAnswer {
     /// logged where it happened.
     pub(crate) async fn collect(response: Response<Body>) -> Self {
         let (head, body) = response.into_parts();
-        let limit = usize::try_from(INLINE_MAX + PARTS_MAX).unwrap_or(usize::MAX);
+        let limit = usize::try_from(INLINE_MAX).unwrap_or(usize::MAX);
         match Limited::new(body, limit).collect().await {
             Ok(body) => Self(Response::from_parts(head, body.to_bytes().into())),
             Err(error) => {
@@ -101,7 +97,7 @@ mod tests {
 
     #[tokio::test]
     async fn collect_refuses_bodies_above_the_limit() {
-        let limit = usize::try_from(INLINE_MAX + PARTS_MAX).unwrap();
+        let limit = usize::try_from(INLINE_MAX).unwrap();
         let whole = collected(vec![Ok(vec![b'x'; limit])]).await;
         assert_eq!((whole.status(), whole.size()), (StatusCode::OK, limit));
         let more = collected(vec![Ok(vec![b'x'; limit]), Ok(vec![b'x'])]).await;

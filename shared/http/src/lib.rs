@@ -3,7 +3,6 @@
 mod coding;
 mod error;
 mod metrics;
-mod multipart;
 mod payload;
 mod refusal;
 mod respond;

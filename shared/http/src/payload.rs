@@ -70,16 +70,6 @@ impl Payload {
         }
     }
 
-    /// True if several ranges cost at most about as much as two answers with all bytes. A stream that is decompressed as it
-    /// is sent starts from its beginning for each range (RFC 9110, section 17.15).
-    pub(crate) fn is_cheap(&self, parts: &[Range<u64>]) -> bool {
-        match (self, self.length()) {
-            (Self::Bytes(_) | Self::Object(_), _) => true,
-            (_, Some(length)) => parts.len() == 1 || parts.iter().map(|part| part.end).sum::<u64>() <= 2 * length,
-            (_, None) => false,
-        }
-    }
-
     /// True for documents, which are read as a whole however large they are.
     const fn is_document(object: &ObjectRef) -> bool {
         matches!(object.kind, Kind::Snapshot | Kind::Index | Kind::Facts)

@@ -6,7 +6,7 @@ use futures_util::{TryStreamExt, stream};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
     header::{
-        ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION,
+        ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION,
         RANGE, VARY,
     },
 };
@@ -16,7 +16,7 @@ use reader::Chunks;
 use crate::{
     error::ApiError,
     payload::Payload,
-    rfc9110::{Modified, Precondition, Ranges, Tag, Validators, evaluate, if_range_holds, parse_ranges},
+    rfc9110::{Modified, Precondition, RequestedRange, Tag, Validators, evaluate, if_range_holds, parse_range},
     router::App,
     routes::{Redirect, Route},
     settings::{Large, Locate},
@@ -171,13 +171,18 @@ impl App {
         let headers = response.headers_mut();
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        match range.map_or(Ranges::Whole, |range| parse_ranges(range.as_bytes(), length)) {
-            Ranges::Whole => self.whole(request, response, payload).await,
-            // The field is optional to honour: sixteen ranges at the end of a compressed catalog would decompress it
-            // sixteen times.
-            Ranges::Parts(parts) if !payload.is_cheap(&parts) => self.whole(request, response, payload).await,
-            Ranges::Parts(parts) => Box::pin(self.partial(request, response, payload, parts)).await,
-            Ranges::Unsatisfiable => Err(ApiError::Range(length)),
+        match range.map_or(RequestedRange::Whole, |range| parse_range(range.as_bytes(), length)) {
+            RequestedRange::Whole => self.whole(request, response, payload).await,
+            RequestedRange::Part(part) => {
+                let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+                let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
+                headers.insert(CONTENT_RANGE, content_range);
+                headers.insert(CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+                *response.body_mut() = self.streamed(request, Box::pin(self.part(&payload, part)).await?);
+                Ok(response)
+            }
+            RequestedRange::Unsatisfiable => Err(ApiError::Range(length)),
         }
     }
 

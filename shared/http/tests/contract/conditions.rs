@@ -24,14 +24,12 @@ enum Expected {
     Whole,
     /// 206 with the bytes from the first to the second position; a negative first one counts from the end.
     Part(isize, usize),
-    /// 206 with several ranges, each from its first position to its end.
-    Parts(&'static [(usize, usize)]),
     NotModified,
     PreconditionFailed,
     RangeNotSatisfiable,
 }
 
-use Expected::{NotModified, Part, Parts, PreconditionFailed, RangeNotSatisfiable, Whole};
+use Expected::{NotModified, Part, PreconditionFailed, RangeNotSatisfiable, Whole};
 
 /// Date of the publication, and dates beside it.
 const DATE: &str = "Mon, 21 Sep 2026 14:13:20 GMT";
@@ -112,15 +110,15 @@ const ROWS: &[Row] = &[
     ranged(&[("range", "bytes=-7")], Part(-7, usize::MAX)),
     ranged(&[("range", "bytes=5-99999")], Part(5, usize::MAX)),
     ranged(&[("range", "bytes=-99999")], Part(0, usize::MAX)),
-    ranged(&[("range", "bytes=99999-, 1-2")], Part(1, 3)),
-    ranged(&[("range", "bytes=0-9,50-59")], Parts(&[(0, 10), (50, 60)])),
-    ranged(&[("range", "bytes=0-1, 5-6")], Parts(&[(0, 2), (5, 7)])),
     ranged(&[("range", "bytes=99999-")], RangeNotSatisfiable),
     ranged(&[("range", "bytes=-0")], RangeNotSatisfiable),
     // Section 14.2: what is malformed or of another unit is ignored.
     ranged(&[("range", "bytes=9-1")], Whole),
     ranged(&[("range", "bytes=a-")], Whole),
     ranged(&[("range", "lines=0-1")], Whole),
+    // Several ranges are ignored, also where one of them lies outside.
+    ranged(&[("range", "bytes=0-9,50-59")], Whole),
+    ranged(&[("range", "bytes=99999-, 1-2")], Whole),
     // Section 13.1.5: a strong tag. A date is no strong validator here.
     ranged(&[("range", "bytes=0-0"), ("if-range", "TAG")], Part(0, 1)),
     ranged(&[("range", "bytes=0-0"), ("if-range", "W/TAG")], Whole),
@@ -163,7 +161,7 @@ impl Plain<'_> {
             // A body that is compressed as it is sent has no length, and so no ranges.
             let has_ranges = !self.answer.header("content-length").is_empty();
             let expected = match expected {
-                Part(..) | Parts(_) | RangeNotSatisfiable if !has_ranges => Whole,
+                Part(..) | RangeNotSatisfiable if !has_ranges => Whole,
                 expected => expected,
             };
             self.compare(&answer, expected, &place);
@@ -184,7 +182,7 @@ impl Plain<'_> {
         let is_head = place.starts_with("HEAD");
         let status = match expected {
             Whole => StatusCode::OK,
-            Part(..) | Parts(_) => StatusCode::PARTIAL_CONTENT,
+            Part(..) => StatusCode::PARTIAL_CONTENT,
             NotModified => StatusCode::NOT_MODIFIED,
             PreconditionFailed => StatusCode::PRECONDITION_FAILED,
             RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
@@ -208,24 +206,6 @@ impl Plain<'_> {
                     answer.header("content-encoding"),
                     self.answer.header("content-encoding")
                 );
-            }
-            Parts(parts) => {
-                assert!(
-                    answer
-                        .header("content-type")
-                        .starts_with("multipart/byteranges; boundary="),
-                    "{place}"
-                );
-                assert_eq!(
-                    answer.header("content-length"),
-                    answer.bytes().len().to_string(),
-                    "{place}"
-                );
-                for (start, end) in parts {
-                    let part = &whole[*start..*end];
-                    let mut found = answer.bytes().windows(part.len());
-                    assert!(found.any(|bytes| bytes == part), "{place}");
-                }
             }
             // Section 15.4.5: the fields that a 200 would have, and no claim about the length.
             NotModified => {

@@ -12,13 +12,10 @@ use http::{
 };
 use model::{Encoding, Sha256};
 
-use crate::rfc9110::{Modified, Precondition, Ranges, Tag, Validators, evaluate, negotiate, parse_ranges};
+use crate::rfc9110::{Modified, Precondition, RequestedRange, Tag, Validators, evaluate, negotiate, parse_range};
 
 /// Maximum size of a field in bytes.
 const MOST: usize = 32 << 10;
-
-/// Memory for 16 ranges while the list of them grows, in bytes, and the number of allocations for that.
-const RANGES: AllocationLimit = AllocationLimit { bytes: 512, count: 4 };
 
 struct AllocationLimit {
     bytes: u64,
@@ -116,16 +113,14 @@ fn cost_of_conditions_is_constant_in_memory() {
 #[test]
 fn cost_of_range_is_constant_in_memory() {
     let families = [
-        ("bytes=", ",", "0-1"),
-        ("bytes=", "9999999-, ", "0-1"),
+        ("bytes=", " ", "0-1"),
         ("bytes=", "0", "-1"),
         ("bytes=0-", "9", ""),
-        ("bytes=0-0,", "-0,", "1-1"),
         ("bytes=", "1-1,", ""),
         ("bytes=", "-", ""),
     ];
-    measure(&RANGE, &families, &RANGES, |headers| {
+    measure(&RANGE, &families, &NONE, |headers| {
         let field = headers.get(RANGE).map(HeaderValue::as_bytes).unwrap_or_default();
-        matches!(parse_ranges(field, 1_000_000), Ranges::Parts(_))
+        matches!(parse_range(field, 1_000_000), RequestedRange::Part(_))
     });
 }
