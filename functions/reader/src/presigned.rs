@@ -1,17 +1,14 @@
 use std::{error::Error, time::Duration};
 
 use async_trait::async_trait;
-use http_api::{Locate, Location};
+use http_api::Locate;
 use model::Key;
 use store::s3::S3Store;
 
 /// Lifetime of a URL: the time to begin a download, since one that has begun goes on after it. The credentials that sign it live
-/// for hours.
+/// for hours. Caches repeat a redirect for a minute, so the oldest one leaves 14. The URL is not a secret: all users of the mirror
+/// may read the object.
 const EXPIRES: Duration = Duration::from_secs(15 * 60);
-
-/// Time for which caches may repeat a redirect: as long as a pointer is fresh, because the redirect depends on the published state.
-/// The oldest one still leaves 14 minutes. The URL is not a secret: all users of the mirror may read the object.
-const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// Finds presigned URLs of objects in a private bucket.
 #[derive(Debug, Clone)]
@@ -26,10 +23,7 @@ impl Presigned {
 
 #[async_trait]
 impl Locate for Presigned {
-    async fn locate(&self, key: &Key) -> Result<Location, Box<dyn Error + Send + Sync>> {
-        Ok(Location {
-            url: self.0.presign(key, EXPIRES).await?,
-            max_age: MAX_AGE,
-        })
+    async fn locate(&self, key: &Key) -> Result<String, Box<dyn Error + Send + Sync>> {
+        Ok(self.0.presign(key, EXPIRES).await?)
     }
 }

@@ -55,11 +55,8 @@ pub(crate) enum ApiError {
     /// A blob that the repository does not have.
     #[error("the catalog has no such blob")]
     UnknownBlob,
-    /// An upload: the registry is read-only.
-    #[error("nothing can be uploaded here")]
-    UnknownUpload,
-    /// A digest that does not follow the OCI grammar.
-    #[error("{0:?} is not a digest")]
+    /// A digest that is not a well-formed sha256.
+    #[error("{0:?} is not the digest of a sha256")]
     Digest(String),
     /// A page size that is not a number.
     #[error("{0:?} is not a number of results")]
@@ -125,7 +122,6 @@ impl ApiError {
             Self::UnknownObject => (StatusCode::NOT_FOUND, "unknown-object", "BLOB_UNKNOWN"),
             Self::UnknownManifest(_) => (StatusCode::NOT_FOUND, "unknown-manifest", "MANIFEST_UNKNOWN"),
             Self::UnknownBlob => (StatusCode::NOT_FOUND, "unknown-blob", "BLOB_UNKNOWN"),
-            Self::UnknownUpload => (StatusCode::NOT_FOUND, "unknown-upload", "BLOB_UPLOAD_UNKNOWN"),
             // 410 and not 404: the catalog exists, and the client has to start again with the whole of it.
             Self::UnknownSince(_) => (StatusCode::GONE, "unknown-state", "UNKNOWN"),
             Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "UNSUPPORTED"),

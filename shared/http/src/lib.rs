@@ -15,4 +15,4 @@ pub use metrics::HttpMetrics;
 pub use refusal::refuse;
 pub use router::router;
 pub use routes::{is_probe, route_paths};
-pub use settings::{BaseUrl, HttpSettings, Large, Locate, Location, offload};
+pub use settings::{BaseUrl, HttpSettings, Large, Locate, offload};

@@ -1,40 +1,23 @@
 //! Answers to errors: a problem document (RFC 9457), or below `/v2/` an error list as registries send it.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use model::CachePolicy;
-use serde::Serialize;
 use serde_json::json;
 
-use crate::{
-    error::{ApiError, ErrorKind},
-    settings::HttpSettings,
-};
+use crate::error::ApiError;
+
+/// Value of `Retry-After` (RFC 9110, section 10.2.3), in seconds: a store that restarts is back by then.
+const RETRY_AFTER_SECONDS: u64 = 5;
 
 /// Field of every answer below `/v2/`, by which clients recognise a registry.
 const API_VERSION: (HeaderName, HeaderValue) = (
     HeaderName::from_static("docker-distribution-api-version"),
     HeaderValue::from_static("registry/2.0"),
 );
-
-/// An error as a client reads it (RFC 9457).
-#[derive(Debug, Serialize)]
-struct Problem {
-    /// The kind of the problem; it never changes its meaning.
-    #[serde(rename = "type")]
-    kind: String,
-    /// The status in words.
-    title: &'static str,
-    /// The status of the response.
-    status: u16,
-    /// Cause of the error in this request.
-    detail: String,
-}
 
 /// Returns the answer to a request that is refused before the router sees it, by the status that the server has for it.
 pub fn refuse(method: &Method, path: &str, status: StatusCode) -> Response<Body> {
@@ -45,17 +28,25 @@ pub fn refuse(method: &Method, path: &str, status: StatusCode) -> Response<Body>
         StatusCode::TOO_MANY_REQUESTS => ApiError::TooManyLogins,
         _ => ApiError::Host,
     };
-    respond(method, path, &error, HttpSettings::default().retry_after)
+    respond(method, path, &error)
 }
 
 /// Returns the answer to an error, in the form that the path asks for.
-pub(crate) fn respond(method: &Method, path: &str, error: &ApiError, retry_after: Duration) -> Response<Body> {
+pub(crate) fn respond(method: &Method, path: &str, error: &ApiError) -> Response<Body> {
     let kind = error.kind();
     let registry = is_registry(path);
     let (content_type, body) = if registry {
-        ("application/json", registry_errors(error, kind))
+        // OCI distribution specification, "Error Codes".
+        let errors = json!({"errors": [{"code": kind.code, "message": error.detail()}]});
+        ("application/json", errors.to_string())
     } else {
-        ("application/problem+json", problem(error, kind))
+        let problem = json!({
+            "type": format!("urn:problem-type:catalog-mirror:{}", kind.problem),
+            "title": kind.status.canonical_reason(),
+            "status": kind.status.as_u16(),
+            "detail": error.detail(),
+        });
+        ("application/problem+json", format!("{problem}\n"))
     };
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -65,7 +56,7 @@ pub(crate) fn respond(method: &Method, path: &str, error: &ApiError, retry_after
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(no_store));
     add_hints(&mut headers, error, registry);
     if kind.retry {
-        headers.insert(RETRY_AFTER, HeaderValue::from(retry_after.as_secs()));
+        headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
     }
     if registry {
         mark_registry(&mut headers);
@@ -88,24 +79,6 @@ pub(crate) fn is_registry(path: &str) -> bool {
 pub(crate) fn mark_registry(headers: &mut HeaderMap) {
     let (name, value) = API_VERSION;
     headers.insert(name, value);
-}
-
-fn problem(error: &ApiError, kind: ErrorKind) -> Vec<u8> {
-    let problem = Problem {
-        kind: format!("urn:problem-type:catalog-mirror:{}", kind.problem),
-        title: kind.status.canonical_reason().unwrap_or_default(),
-        status: kind.status.as_u16(),
-        detail: error.detail(),
-    };
-    let mut body = serde_json::to_vec(&problem).expect("a problem is four plain fields");
-    body.push(b'\n');
-    body
-}
-
-/// Returns the error in the form of the OCI distribution specification, "Error Codes".
-fn registry_errors(error: &ApiError, kind: ErrorKind) -> Vec<u8> {
-    let errors = json!({"errors": [{"code": kind.code, "message": error.detail()}]});
-    errors.to_string().into_bytes()
 }
 
 /// Adds the fields that tell a client how to ask instead.

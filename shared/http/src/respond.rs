@@ -1,4 +1,4 @@
-use std::{convert::Infallible, sync::Arc, time::SystemTime};
+use std::{convert::Infallible, time::SystemTime};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -6,41 +6,21 @@ use futures_util::{TryStreamExt, stream};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
     header::{
-        ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION,
-        RANGE, VARY,
+        ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
+        LAST_MODIFIED, LOCATION, RANGE, VARY,
     },
 };
 use model::{CachePolicy, Encoding, Sha256};
+use prometheus_client::metrics::counter::Counter;
 use reader::Chunks;
 
 use crate::{
     error::ApiError,
     payload::Payload,
-    rfc9110::{Modified, Precondition, RequestedRange, Tag, Validators, evaluate, if_range_holds, parse_range},
-    router::App,
-    routes::{Redirect, Route},
+    rfc9110::{Modified, Precondition, RequestedRange, Tag, evaluate, if_range_holds, parse_range},
+    routes::RouteCall,
     settings::{Large, Locate},
 };
-
-/// A request whose route is known.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RoutedRequest<'a> {
-    pub(crate) method: &'a Method,
-    pub(crate) headers: &'a HeaderMap,
-    pub(crate) route: &'static Route,
-    /// Position of the route in the table, for the metrics.
-    pub(crate) number: usize,
-}
-
-impl RoutedRequest<'_> {
-    fn may_redirect(&self) -> bool {
-        match self.route.redirect {
-            // On such a route only bodies that are no object are too large, and they are refused.
-            Redirect::Never | Redirect::Always => true,
-            Redirect::GetOnly => *self.method == Method::GET,
-        }
-    }
-}
 
 /// The answer to a plain GET (RFC 9110, section 3.2), before anything of its body is read.
 #[derive(Debug)]
@@ -50,8 +30,6 @@ pub(crate) struct Representation {
     pub(crate) cache: CachePolicy,
     pub(crate) content_type: &'static str,
     pub(crate) encoding: Encoding,
-    /// Status of the answer with all bytes.
-    pub(crate) status: StatusCode,
     /// True if the encoding was chosen by `Accept-Encoding`, which makes the answer vary by it.
     pub(crate) negotiated: bool,
     /// A field that only some routes have.
@@ -87,7 +65,6 @@ impl Representation {
             cache,
             content_type: "application/json",
             encoding: Encoding::Identity,
-            status: StatusCode::OK,
             negotiated: false,
             extra: None,
             payload: Payload::Bytes(Bytes::new()),
@@ -114,7 +91,7 @@ impl Representation {
     }
 
     fn ok(&self) -> Response<Body> {
-        let mut response = self.begin(self.status);
+        let mut response = self.begin(StatusCode::OK);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         if let Some(encoding) = self.encoding.content_encoding() {
@@ -130,72 +107,70 @@ impl Representation {
         response
     }
 
-    pub(crate) const fn validators(&self) -> Validators<'_> {
-        Validators {
-            tag: &self.tag,
-            modified: self.modified.as_ref(),
-        }
+    /// Evaluates the preconditions of a request.
+    pub(crate) fn evaluate(&self, headers: &HeaderMap) -> Precondition {
+        evaluate(headers, &self.tag, self.modified.as_ref())
     }
 }
 
-impl App {
+impl RouteCall<'_> {
     /// Answers with a representation, as far as the conditions and ranges of the request allow.
-    pub(crate) async fn respond(
-        self: &Arc<Self>,
-        request: RoutedRequest<'_>,
-        representation: Representation,
-    ) -> Result<Response<Body>, ApiError> {
-        match evaluate(request.headers, representation.validators()) {
+    pub(crate) async fn respond(self, representation: Representation) -> Result<Response<Body>, ApiError> {
+        let request_headers = &self.request.headers;
+        match representation.evaluate(request_headers) {
             Precondition::Proceed => {}
             Precondition::NotModified => return Ok(representation.not_modified()),
             Precondition::Failed => return Err(ApiError::PreconditionFailed),
         }
-        if let Large::Redirect { above, to } = &self.settings.large
-            && request.may_redirect()
-            && let Some(redirect) = Box::pin(redirect(&representation, *above, to.as_ref())).await?
+        let is_get = self.request.method == Method::GET;
+        let large = match &self.app.settings.large {
+            Large::Redirect { above, to } if is_get => Some((*above, to.as_ref())),
+            Large::Redirect { .. } | Large::Stream => None,
+        };
+        if let Some((above, to)) = large
+            && let Some(redirect) = Box::pin(redirect(&representation, above, to)).await?
         {
             return Ok(redirect);
         }
         // A range of HEAD is ignored (RFC 9110, section 14.2).
-        let ranged = *request.method == Method::GET && if_range_holds(request.headers, representation.validators());
-        let range = request.headers.get(RANGE).filter(|_| ranged);
+        let ranged = is_get && if_range_holds(request_headers, &representation.tag);
+        let range = request_headers.get(RANGE).filter(|_| ranged);
         let mut response = representation.ok();
-        let payload = self.load(representation.payload).await?;
-        if request.may_redirect() {
-            self.check_inline(&payload)?;
+        let payload = self.app.load(representation.payload).await?;
+        let length = payload.length();
+        if large.is_some_and(|(above, _)| length.is_none_or(|length| length > above)) {
+            return Err(ApiError::TooLarge);
         }
-        let Some(length) = payload.length() else {
+        let Some(length) = length else {
             // Compressed as it is sent: the next time its bytes may differ, so it has no ranges.
-            return self.whole(request, response, payload).await;
+            return self.whole(response, payload).await;
         };
         let headers = response.headers_mut();
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         match range.map_or(RequestedRange::Whole, |range| parse_range(range.as_bytes(), length)) {
-            RequestedRange::Whole => self.whole(request, response, payload).await,
+            RequestedRange::Whole => self.whole(response, payload).await,
             RequestedRange::Part(part) => {
                 let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
                 let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
                 headers.insert(CONTENT_RANGE, content_range);
                 headers.insert(CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
                 *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-                *response.body_mut() = self.streamed(request, Box::pin(self.part(&payload, part)).await?);
+                *response.body_mut() = self.streamed(Box::pin(self.app.part(&payload, part)).await?);
                 Ok(response)
             }
             RequestedRange::Unsatisfiable => Err(ApiError::Range(length)),
         }
     }
 
-    async fn whole(
-        self: &Arc<Self>,
-        request: RoutedRequest<'_>,
-        mut response: Response<Body>,
-        payload: Payload,
-    ) -> Result<Response<Body>, ApiError> {
-        if *request.method != Method::HEAD {
+    async fn whole(self, mut response: Response<Body>, payload: Payload) -> Result<Response<Body>, ApiError> {
+        if self.request.method != Method::HEAD {
             *response.body_mut() = match payload {
-                Payload::Bytes(bytes) => self.sent(request, bytes),
-                payload => self.streamed(request, Box::pin(self.chunks(&payload)).await?),
+                Payload::Bytes(bytes) => {
+                    self.sent_bytes().inc_by(bytes.len() as u64);
+                    Body::from(bytes)
+                }
+                payload => self.streamed(Box::pin(self.app.chunks(&payload)).await?),
             };
         } else if !response.headers().contains_key(CONTENT_LENGTH) {
             // Where GET streams a body of unknown length, HEAD does not claim zero (RFC 9110, section 8.6).
@@ -204,25 +179,14 @@ impl App {
         Ok(response)
     }
 
-    fn check_inline(&self, payload: &Payload) -> Result<(), ApiError> {
-        match &self.settings.large {
-            Large::Redirect { above, .. } if payload.length().is_none_or(|length| length > *above) => {
-                Err(ApiError::TooLarge)
-            }
-            Large::Redirect { .. } | Large::Stream => Ok(()),
-        }
-    }
-
-    fn sent(&self, request: RoutedRequest<'_>, bytes: Bytes) -> Body {
-        self.metrics.bytes(request.number).inc_by(bytes.len() as u64);
-        Body::from(bytes)
+    fn sent_bytes(self) -> Counter {
+        self.app.metrics.bytes(self.matched.route)
     }
 
     /// Returns a body of chunks. An error in the middle ends the connection before the announced length, so no client takes
     /// the body for a complete one. The error is logged here because no status can tell it any more.
-    pub(crate) fn streamed(&self, request: RoutedRequest<'_>, chunks: Chunks) -> Body {
-        let bytes = self.metrics.bytes(request.number).clone();
-        let route = request.route.path;
+    fn streamed(self, chunks: Chunks) -> Body {
+        let (bytes, route) = (self.sent_bytes(), self.matched.route.path);
         Body::from_stream(
             chunks
                 .inspect_ok(move |chunk| {
@@ -250,15 +214,13 @@ async fn redirect(
         key: object.key(),
         source,
     };
-    let location = to.locate(&object.key()).await.map_err(unknown)?;
-    let url = HeaderValue::try_from(location.url).map_err(|source| unknown(source.into()))?;
-    let max_age = match location.max_age.as_secs() {
-        0 => HeaderValue::from_static("no-store"),
-        seconds => HeaderValue::try_from(format!("public, max-age={seconds}")).expect("digits are visible ASCII"),
-    };
+    let url = to.locate(&object.key()).await.map_err(unknown)?;
+    let url = HeaderValue::try_from(url).map_err(|source| unknown(source.into()))?;
     // 307 and not 301 or 308: the next publication has another object.
     let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT);
     response.headers_mut().insert(LOCATION, url);
+    // As long as a pointer may be cached, because the redirect depends on the published state.
+    let max_age = HeaderValue::from_static("public, max-age=60");
     response.headers_mut().insert(CACHE_CONTROL, max_age);
     Ok(Some(response))
 }

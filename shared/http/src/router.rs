@@ -13,9 +13,8 @@ use crate::{
     error::ApiError,
     metrics::HttpMetrics,
     refusal::{self, is_registry, mark_registry},
-    respond::RoutedRequest,
     rfc9110::{Modified, Tag},
-    routes::{EarlierImages, Match, RouteCall, find, unmatched},
+    routes::{Images, Match, RouteCall, find, unmatched},
     settings::HttpSettings,
 };
 
@@ -37,17 +36,18 @@ impl App {
         let started = Instant::now();
         let path = request.uri.path();
         let matched = find(path);
+        let matched = matched.as_ref();
         // At debug level: formatting a span costs more than a 304 does. Lines at higher levels carry these fields themselves.
         let span = tracing::debug_span!(
             "request",
             method = request.method.as_str(),
             route = matched.map_or("unmatched", |matched| matched.route.path),
-            catalog = matched.and_then(|matched| matched.params.catalog()),
+            catalog = matched.and_then(|matched| matched.params.get("catalog")),
             path,
         );
         let result = match matched {
             Some(matched) => self.serve(request, matched).instrument(span.clone()).await,
-            None => Err(unmatched(path)),
+            None => Err(unmatched(request)),
         };
         let response = match result {
             Ok(mut response) => {
@@ -60,7 +60,7 @@ impl App {
         };
         let took = started.elapsed();
         self.metrics
-            .answered(matched.map(|matched| matched.number), response.status(), took);
+            .answered(matched.map(|matched| matched.route), response.status(), took);
         tracing::debug!(
             parent: &span,
             status = response.status().as_u16(),
@@ -70,35 +70,41 @@ impl App {
         response
     }
 
-    async fn serve(self: &Arc<Self>, request: &Parts, matched: Match<'_>) -> Result<Response<Body>, ApiError> {
-        if !matches!(request.method, Method::GET | Method::HEAD) {
+    async fn serve(self: &Arc<Self>, request: &Parts, matched: &Match<'_>) -> Result<Response<Body>, ApiError> {
+        if !is_read(&request.method) {
             return Err(ApiError::Method);
         }
-        let call = RouteCall::new(self, request, matched.params);
-        let representation = (matched.route.handler)(call).await?;
-        let routed = RoutedRequest {
-            method: &request.method,
-            headers: &request.headers,
-            route: matched.route,
-            number: matched.number,
+        let call = RouteCall {
+            app: self,
+            request,
+            matched,
         };
-        self.respond(routed, representation).await
+        let representation = (matched.route.handler)(call).await?;
+        call.respond(representation).await
     }
 
     /// Answers an error. Failures of the server are logged, once, here: the client learns only that there was one.
-    fn refuse(&self, request: &Parts, matched: Option<Match<'_>>, error: &ApiError) -> Response<Body> {
+    fn refuse(&self, request: &Parts, matched: Option<&Match<'_>>, error: &ApiError) -> Response<Body> {
         let path = request.uri.path();
         if error.kind().status.is_server_error() {
             let error: &dyn std::error::Error = error;
             let route = matched.map_or("unmatched", |matched| matched.route.path);
             tracing::error!(error, route, path, "cannot answer request");
         }
-        refusal::respond(&request.method, path, error, self.settings.retry_after)
+        refusal::respond(&request.method, path, error)
     }
+}
+
+/// True for the methods that read, the only ones that are answered.
+pub(crate) fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
 /// Maximum number of states whose fields are remembered: those of a thousand catalogs take less than a megabyte.
 const HEADS_MAX: usize = 1024;
+
+/// Maximum number of states whose earlier images are remembered. Each list takes a few kilobytes.
+const EARLIER_IMAGES_MAX: usize = 128;
 
 /// State of one router that all its requests share: settings, published catalogs, caches and metrics.
 #[derive(Debug)]
@@ -107,6 +113,8 @@ pub(crate) struct App {
     pub(crate) settings: HttpSettings,
     pub(crate) metrics: HttpMetrics,
     heads: Cache<Sha256, Arc<StateHead>>,
+    /// Images of earlier publications, by the pointer that remembers them and the minute in which they were read.
+    pub(crate) earlier_images: Cache<(Sha256, u64), Images>,
     /// Indexes for search, by the hash of their stored documents.
     pub(crate) searches: WeightedCache<Sha256, Arc<SearchIndex>>,
 }
@@ -120,8 +128,6 @@ pub(crate) struct StateHead {
     pub(crate) hash_line: Bytes,
     pub(crate) hash_tag: Tag,
     pub(crate) modified: Modified,
-    /// Images of earlier publications, read at the first request for one.
-    pub(crate) earlier: EarlierImages,
     all_tags: [Tag; 3],
 }
 
@@ -134,7 +140,6 @@ impl StateHead {
             hash_line,
             document_tag: Tag::of_stored(state.document_hash()),
             modified: Modified::new(current.published_at),
-            earlier: EarlierImages::default(),
             all_tags: Encoding::ALL.map(|encoding| match encoding {
                 Encoding::Zstd => Tag::of_stored(current.all.zstd.digest.sha256),
                 Encoding::Gzip => Tag::of_stored(current.all.gzip.digest.sha256),
@@ -156,6 +161,7 @@ impl App {
             // The part that the reader leaves.
             searches: WeightedCache::new(catalogs.cache_bytes() / 16, 1, |index| index.weight()),
             heads: Cache::new(HEADS_MAX),
+            earlier_images: Cache::new(EARLIER_IMAGES_MAX),
             catalogs,
             settings,
             metrics,

@@ -2,7 +2,6 @@ use std::{
     error::Error,
     fmt::Debug,
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -14,9 +13,6 @@ use reader::Work;
 pub struct HttpSettings {
     /// Answer to requests for bodies that are too large to be sent inline. Default: they are streamed.
     pub large: Large,
-    /// Value of `Retry-After` after a failure of the store (RFC 9110, section 10.2.3). Default 5 s: a store that restarts is
-    /// back by then.
-    pub retry_after: Duration,
     /// Set once `/readyz` may answer 200. Default: set. A server that polls sets it after its first polls, so that a load balancer
     /// sends no client to a catalog that is not there yet.
     pub ready: Arc<AtomicBool>,
@@ -26,7 +22,6 @@ impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             large: Large::default(),
-            retry_after: Duration::from_secs(5),
             ready: Arc::new(AtomicBool::new(true)),
         }
     }
@@ -44,8 +39,8 @@ pub enum Large {
     /// Stream them like all others: the local server.
     #[default]
     Stream,
-    /// Redirect (307) to the object with the same bytes: a Lambda function, which can send only a few megabytes. A body that is
-    /// no stored object is refused (406).
+    /// Redirect a GET (307) to the object with the same bytes: a Lambda function, which can send only a few megabytes. A body that
+    /// is no stored object is refused (406). HEAD has no body, and a presigned URL would refuse it.
     Redirect {
         /// Maximum size of a body that is sent inline, in bytes.
         above: u64,
@@ -57,20 +52,11 @@ pub enum Large {
 /// Finds URLs under which all clients can fetch immutable objects.
 #[async_trait]
 pub trait Locate: Debug + Send + Sync {
-    /// Returns the object's URL.
+    /// Returns the object's URL or path, as `Location` may have it (RFC 9110, section 10.2.2). Caches may repeat it for a minute.
     ///
     /// # Errors
     /// Any failure to make the URL. The client gets the answer to a failure of the store.
-    async fn locate(&self, key: &Key) -> Result<Location, Box<dyn Error + Send + Sync>>;
-}
-
-/// URL of an object, with the time for which caches may repeat it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
-    /// URL or path, as `Location` may have it (RFC 9110, section 10.2.2).
-    pub url: String,
-    /// Time for which caches may repeat the redirect; zero for a URL that is meant for one client.
-    pub max_age: Duration,
+    async fn locate(&self, key: &Key) -> Result<String, Box<dyn Error + Send + Sync>>;
 }
 
 /// Objects below one URL, such as a CDN in front of the bucket.
@@ -86,11 +72,7 @@ impl BaseUrl {
 
 #[async_trait]
 impl Locate for BaseUrl {
-    async fn locate(&self, key: &Key) -> Result<Location, Box<dyn Error + Send + Sync>> {
-        Ok(Location {
-            url: format!("{}/{key}", self.0),
-            // As long as a pointer may be cached, because the redirect depends on the published state.
-            max_age: Duration::from_secs(60),
-        })
+    async fn locate(&self, key: &Key) -> Result<String, Box<dyn Error + Send + Sync>> {
+        Ok(format!("{}/{key}", self.0))
     }
 }

@@ -81,11 +81,6 @@ impl KnownPointer {
 }
 
 impl PublishedCatalogs {
-    /// True if the pointer of this catalog was read before, so that `name` is the name of a catalog.
-    pub fn knows(&self, name: &str) -> bool {
-        self.0.pointers.get(name).is_some()
-    }
-
     /// Returns the published state of a catalog that is served.
     ///
     /// # Errors

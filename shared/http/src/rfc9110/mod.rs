@@ -10,7 +10,7 @@ pub(crate) use accept::{negotiate, suffix};
 pub(crate) use conditional::{Precondition, evaluate, if_range_holds};
 pub(crate) use query::{decode, metas_filter, search, since};
 pub(crate) use range::{RequestedRange, parse_range};
-pub(crate) use validators::{Modified, Tag, Validators};
+pub(crate) use validators::{Modified, Tag};
 
 /// Returns the elements of a list field (RFC 9110, section 5.6.1) without white space around them. A comma between double
 /// quotes belongs to its element: an entity tag may contain one. Empty elements are left out.

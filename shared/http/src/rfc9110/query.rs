@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use olm::{SearchFilter, SearchQuery};
+use percent_encoding::percent_decode_str;
 use reader::MetaFilter;
 
 use crate::error::ApiError;
@@ -69,49 +70,19 @@ fn parameters<const N: usize>(
     known: &'static str,
 ) -> Result<[Option<String>; N], ApiError> {
     let mut values = [const { None }; N];
-    for (key, value) in pairs(query) {
-        let key = form_decode(key);
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
         let Some(at) = names.iter().position(|name| *name == key) else {
             return Err(ApiError::Parameter(key.into_owned(), known));
         };
-        values[at].get_or_insert_with(|| form_decode(value).into_owned());
+        values[at].get_or_insert_with(|| value.into_owned());
     }
     Ok(values)
-}
-
-fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-}
-
-/// Decodes a part of a query, in which a plus is a space.
-fn form_decode(text: &str) -> Cow<'_, str> {
-    if text.contains('+') {
-        Cow::Owned(decode(&text.replace('+', " ")).into_owned())
-    } else {
-        decode(text)
-    }
 }
 
 /// Decodes percent-encoding (RFC 3986, section 2.1). Other characters, also a stray percent sign, stay as they are. Bytes
 /// that are not UTF-8 become U+FFFD, which no name contains.
 pub(crate) fn decode(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let escaped = (byte == b'%').then(|| tail.first_chunk().and_then(hex)).flatten();
-        bytes.push(escaped.unwrap_or(byte));
-        rest = if escaped.is_some() { &tail[2..] } else { tail };
-    }
-    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn hex(digits: &[u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(digits[0])? << 4 | digit(digits[1])?).ok()
+    percent_decode_str(text).decode_utf8_lossy()
 }
 
 #[cfg(test)]

@@ -41,12 +41,6 @@ impl Tag {
     pub(crate) const fn header(&self) -> &HeaderValue {
         &self.0
     }
-
-    /// Returns the opaque part, between the quotes.
-    pub(crate) fn opaque(&self) -> &[u8] {
-        let quoted = self.0.as_bytes();
-        &quoted[1..quoted.len() - 1]
-    }
 }
 
 /// Date of a publication as a modification date (RFC 9110, section 8.8.2), ready to be sent.
@@ -80,13 +74,6 @@ impl Modified {
     }
 }
 
-/// Validators of the current representation, for the conditions of a request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Validators<'a> {
-    pub(crate) tag: &'a Tag,
-    pub(crate) modified: Option<&'a Modified>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +82,6 @@ mod tests {
     fn longest_tag_fits_an_entity_tag() {
         let tag = Tag::with_suffix(Sha256::of(b""), "-changes");
         assert_eq!(tag.header(), "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU-changes\"");
-        assert_eq!(tag.opaque().len(), 51);
     }
 
     #[test]

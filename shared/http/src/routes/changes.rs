@@ -38,10 +38,9 @@ impl Comparison {
 }
 
 pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let name = call.catalog()?;
-    let since = since(call.query)?;
+    let since = since(call.query())?;
     let since: Sha256 = since.unwrap_or_default().parse().map_err(|_| ApiError::Since)?;
-    let state = call.app.catalogs.find(&name).await?;
+    let state = call.state().await?;
     let old = if since == state.current().content_hash {
         None
     } else {

@@ -15,15 +15,13 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
 }
 
 pub(super) async fn status(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let name = call.catalog()?;
-    let key = Key::Status(name.parse().map_err(ReaderError::CatalogName)?);
-    let catalogs = &call.app.catalogs;
-    if let Some(catalog) = key.catalog()
-        && catalogs.hides(catalog).await?
-    {
+    let name = call.param("catalog");
+    let catalog = name.parse().map_err(ReaderError::CatalogName)?;
+    if call.app.catalogs.hides(&catalog).await? {
         return Err(ReaderError::UnknownCatalog(name.into_owned()).into());
     }
-    let bytes = catalogs.document(&key).await?.ok_or(ApiError::UnknownObject)?;
+    let key = Key::Status(catalog);
+    let bytes = call.app.catalogs.document(&key).await?.ok_or(ApiError::UnknownObject)?;
     Ok(Representation::document(bytes, key.cache_policy()))
 }
 
@@ -53,7 +51,7 @@ pub(super) fn served_key(path: &str) -> Option<ObjectKey> {
 }
 
 pub(super) async fn object(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let ObjectKey { kind, sha256 } = served_key(call.path).ok_or(ApiError::UnknownPath)?;
+    let ObjectKey { kind, sha256 } = served_key(call.path()).ok_or(ApiError::UnknownPath)?;
     let size = call.app.catalogs.size(kind, sha256).await?;
     let size = size.ok_or(ApiError::UnknownObject)?;
     let key = Key::Object(kind, sha256);

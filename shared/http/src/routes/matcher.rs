@@ -1,98 +1,38 @@
 use std::sync::LazyLock;
 
+use matchit::{Params, Router};
+
 use super::{OBJECT, ROUTES, Route, documents};
 
-/// Maximum number of segments in the path of a route.
-const SEGMENTS_MAX: usize = 6;
-
-/// Maximum number of parameters in the path of a route.
-const PARAMS_MAX: usize = 2;
-
 /// A route that a path belongs to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Match<'a> {
     pub(crate) route: &'static Route,
-    /// Position of the route in [`ROUTES`].
-    pub(crate) number: usize,
-    pub(crate) params: Params<'a>,
+    /// Parameters of the path by name, percent-encoded as the client sent them.
+    pub(crate) params: Params<'static, 'a>,
 }
 
-/// Parameters of a path by name, percent-encoded as the client sent them.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Params<'a>([(&'static str, &'a str); PARAMS_MAX]);
-
-impl<'a> Params<'a> {
-    /// Returns the catalog of the path as the client wrote it, for logs.
-    pub(crate) fn catalog(&self) -> Option<&'a str> {
-        self.get("catalog")
+/// The routes by path.
+static PATHS: LazyLock<Router<&Route>> = LazyLock::new(|| {
+    let mut paths = Router::new();
+    for route in ROUTES {
+        paths.insert(route.path, route).expect("the table has each path once");
     }
-
-    pub(super) fn get(&self, name: &str) -> Option<&'a str> {
-        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
-    }
-}
-
-/// One segment of a route's path.
-#[derive(Debug, Clone, Copy)]
-enum RouteSegment {
-    Literal(&'static str),
-    /// `{name}`, which matches at least one character.
-    Param(&'static str),
-}
-
-impl RouteSegment {
-    fn parse(text: &'static str) -> Self {
-        let name = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-        name.map_or(Self::Literal(text), Self::Param)
-    }
-}
-
-/// A route by its position in [`ROUTES`], with its path in segments.
-type ParsedRoute = (usize, Vec<RouteSegment>);
-
-/// The routes by number of segments, parsed once.
-static BY_LENGTH: LazyLock<[Vec<ParsedRoute>; SEGMENTS_MAX + 1]> = LazyLock::new(|| {
-    let mut routes: [Vec<_>; SEGMENTS_MAX + 1] = Default::default();
-    for (number, route) in ROUTES.iter().enumerate() {
-        let segments: Vec<RouteSegment> = route.path.split('/').skip(1).map(RouteSegment::parse).collect();
-        routes[segments.len()].push((number, segments));
-    }
-    routes
+    paths
 });
 
 /// Finds the route of a path.
 pub(crate) fn find(path: &str) -> Option<Match<'_>> {
-    let mut segments = [""; SEGMENTS_MAX];
-    let mut length = 0;
-    for segment in path.strip_prefix('/')?.split('/') {
-        *segments.get_mut(length)? = segment;
-        length += 1;
-    }
-    let segments = &segments[..length];
-    BY_LENGTH[length].iter().find_map(|(number, route)| {
-        let found = Match {
-            route: &ROUTES[*number],
-            number: *number,
-            params: params(route, segments)?,
-        };
-        // Folders and extensions are those of keys.
-        let is_served = found.route.path != OBJECT || documents::served_key(path).is_some();
-        is_served.then_some(found)
+    let found = PATHS.at(path).ok()?;
+    let route = *found.value;
+    // The matcher takes empty parameters too.
+    let has_all = found.params.iter().all(|(_, value)| !value.is_empty());
+    // Folders and extensions are those of keys.
+    let is_served = has_all && (route.path != OBJECT || documents::served_key(path).is_some());
+    is_served.then_some(Match {
+        route,
+        params: found.params,
     })
-}
-
-fn params<'a>(route: &[RouteSegment], segments: &[&'a str]) -> Option<Params<'a>> {
-    let mut params = Params::default();
-    let mut slots = params.0.iter_mut();
-    for (expected, segment) in route.iter().zip(segments) {
-        match expected {
-            RouteSegment::Literal(text) if text == segment => {}
-            RouteSegment::Literal(_) => return None,
-            RouteSegment::Param(_) if segment.is_empty() => return None,
-            RouteSegment::Param(name) => *slots.next()? = (name, segment),
-        }
-    }
-    Some(params)
 }
 
 #[cfg(test)]
@@ -103,9 +43,9 @@ mod tests {
 
     #[test]
     fn find_returns_each_route_for_its_own_path() {
-        for (number, route) in ROUTES.iter().enumerate().filter(|(_, route)| route.path != OBJECT) {
+        for route in ROUTES.iter().filter(|route| route.path != OBJECT) {
             let found = find(route.path).unwrap_or_else(|| panic!("{} is not found", route.path));
-            assert_eq!(found.number, number, "{}", route.path);
+            assert_eq!(found.route.path, route.path);
         }
     }
 
@@ -122,14 +62,10 @@ mod tests {
                 "/v2/{catalog}/manifests/{reference}",
                 [("catalog", "blobs"), ("reference", "tags")],
             ),
-            (
-                "/v2/a/blobs/uploads",
-                "/v2/{catalog}/blobs/uploads",
-                [("catalog", "a"), ("", "")],
-            ),
         ] {
             let found = find(path).unwrap();
-            assert_eq!((found.route.path, found.params.0), (route, expected));
+            assert_eq!(found.route.path, route);
+            assert_eq!(found.params.iter().collect::<Vec<_>>(), expected);
         }
     }
 

@@ -20,14 +20,13 @@ pub(super) async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError>
 }
 
 pub(super) async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let name = call.catalog()?;
-    let filter = metas_filter(call.query)?;
-    let state = call.app.catalogs.find(&name).await?;
+    let filter = metas_filter(call.query())?;
+    let state = call.state().await?;
     if filter.is_empty() {
         return whole(call, &state);
     }
     let lines = state.select(&filter).await?;
-    let encoding = encoding_for(lines.length(), call.headers)?;
+    let encoding = encoding_for(lines.length(), &call.request.headers)?;
     let tag = Tag::of_made(lines.identity(), encoding);
     Ok(lines_of(
         call,
@@ -44,7 +43,7 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let package = call.param("package");
     let shard = snapshot.package(&package);
     let shard = shard.ok_or_else(|| ReaderError::UnknownPackage(package.clone().into_owned()))?;
-    let encoding = negotiate(call.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
     let payload = Payload::shard(shard, encoding);
     let tag = match payload.object() {
         // The tag of the object itself, so that the route and the immutable URL share it.
@@ -55,7 +54,7 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
 }
 
 fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representation, ApiError> {
-    let encoding = negotiate(call.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
     let tag = call.app.head(state).all_tag(encoding).clone();
     Ok(lines_of(call, state, tag, encoding, Payload::all(state, encoding)))
 }

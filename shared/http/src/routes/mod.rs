@@ -13,18 +13,18 @@ mod search;
 
 use std::{borrow::Cow, pin::Pin, sync::Arc};
 
-use http::{HeaderMap, request::Parts};
+use http::request::Parts;
 use model::CatalogName;
 use reader::{PublishedState, ReaderError};
 
 pub(crate) use self::{
     matcher::{Match, find},
-    registry::EarlierImages,
+    registry::Images,
 };
 use crate::{
     error::ApiError,
     respond::Representation,
-    rfc9110::{Precondition, decode, evaluate},
+    rfc9110::{Precondition, decode},
     router::App,
 };
 
@@ -34,7 +34,7 @@ const OBJECT: &str = "/{kind}/sha256/{object}";
 const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
 
-/// All routes. A path that matches several belongs to the first.
+/// All routes. A path that matches several belongs to the one with fewer parameters.
 #[rustfmt::skip] // One row for each route.
 pub(crate) const ROUTES: &[Route] = &[
     Route::get("/catalogs", |call| Box::pin(listing::catalogs(call))),
@@ -43,22 +43,19 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::get("/catalogs/{catalog}/status.json", |call| Box::pin(documents::status(call))),
     Route::get("/catalogs/{catalog}/content-hash", |call| Box::pin(documents::content_hash(call))),
     Route::get("/catalogs/{catalog}/changes", |call| Box::pin(changes::changes(call))),
-    Route::stored("/catalogs/{catalog}/api/v1/all", |call| Box::pin(metas::all(call))),
-    Route::stored("/catalogs/{catalog}/all.json", |call| Box::pin(metas::all(call))),
-    Route::stored("/catalogs/{catalog}/api/v1/metas", |call| Box::pin(metas::metas(call))),
+    Route::get("/catalogs/{catalog}/api/v1/all", |call| Box::pin(metas::all(call))),
+    Route::get("/catalogs/{catalog}/all.json", |call| Box::pin(metas::all(call))),
+    Route::get("/catalogs/{catalog}/api/v1/metas", |call| Box::pin(metas::metas(call))),
     Route::get("/catalogs/{catalog}/packages", |call| Box::pin(listing::packages(call))),
     Route::get("/catalogs/{catalog}/search", |call| Box::pin(search::find(call))),
-    Route::stored("/catalogs/{catalog}/packages/{package}", |call| Box::pin(metas::package(call))),
-    Route::stored(OBJECT, |call| Box::pin(documents::object(call))),
+    Route::get("/catalogs/{catalog}/packages/{package}", |call| Box::pin(metas::package(call))),
+    Route::get(OBJECT, |call| Box::pin(documents::object(call))),
     Route::get("/v2/", |call| Box::pin(registry::base(call))),
     Route::get("/v2", |call| Box::pin(registry::base(call))),
     Route::get("/v2/_catalog", |call| Box::pin(registry::repositories(call))),
     Route::get("/v2/{catalog}/tags/list", |call| Box::pin(registry::tags(call))),
     Route::get("/v2/{catalog}/manifests/{reference}", |call| Box::pin(registry::manifest(call))),
-    Route::get("/v2/{catalog}/blobs/uploads", |call| Box::pin(registry::upload(call))),
-    Route::get("/v2/{catalog}/blobs/uploads/", |call| Box::pin(registry::upload(call))),
-    Route::get("/v2/{catalog}/blobs/uploads/{session}", |call| Box::pin(registry::upload(call))),
-    Route::get("/v2/{catalog}/blobs/{digest}", |call| Box::pin(registry::image_blob(call))).redirected_by_get(),
+    Route::get("/v2/{catalog}/blobs/{digest}", |call| Box::pin(registry::image_blob(call))),
     Route::get("/v2/{catalog}/referrers/{digest}", |call| Box::pin(registry::referrers(call))),
     Route::get(HEALTH, |call| Box::pin(probes::health(call))),
     Route::get(READINESS, |call| Box::pin(probes::readiness(call))),
@@ -72,45 +69,12 @@ pub(crate) struct Route {
     pub(crate) path: &'static str,
     /// Makes the representation that a plain GET is answered with.
     pub(crate) handler: Handler,
-    /// Redirection of large bodies to the object that holds the same bytes.
-    pub(crate) redirect: Redirect,
 }
 
 impl Route {
     const fn get(path: &'static str, handler: Handler) -> Self {
-        Self {
-            path,
-            handler,
-            redirect: Redirect::Never,
-        }
+        Self { path, handler }
     }
-
-    /// Returns a route whose body may be that of an object.
-    const fn stored(path: &'static str, handler: Handler) -> Self {
-        Self {
-            redirect: Redirect::Always,
-            ..Self::get(path, handler)
-        }
-    }
-
-    const fn redirected_by_get(self) -> Self {
-        Self {
-            redirect: Redirect::GetOnly,
-            ..self
-        }
-    }
-}
-
-/// Redirection of bodies that are too large to be sent from a function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Redirect {
-    /// The body is never an object.
-    Never,
-    /// Both GET and HEAD are redirected.
-    Always,
-    /// Only GET is redirected. Registry clients send HEAD for a blob before they get it, and that alone for one that they
-    /// have. A presigned URL is signed for GET only, and a HEAD needs nothing from there.
-    GetOnly,
 }
 
 /// The future of a handler. It is boxed, so that the future of a request is small: it is moved more than once.
@@ -119,41 +83,27 @@ pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<Representatio
 /// A handler, which makes the representation of a route.
 pub(crate) type Handler = for<'a> fn(RouteCall<'a>) -> Answering<'a>;
 
-/// A request together with the parameters of its path.
+/// A request whose route is known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RouteCall<'a> {
     pub(crate) app: &'a Arc<App>,
-    path: &'a str,
-    pub(crate) query: &'a str,
-    pub(crate) headers: &'a HeaderMap,
-    params: matcher::Params<'a>,
+    pub(crate) request: &'a Parts,
+    pub(crate) matched: &'a Match<'a>,
 }
 
 impl<'a> RouteCall<'a> {
-    pub(crate) fn new(app: &'a Arc<App>, request: &'a Parts, params: matcher::Params<'a>) -> Self {
-        Self {
-            app,
-            path: request.uri.path(),
-            query: request.uri.query().unwrap_or_default(),
-            headers: &request.headers,
-            params,
-        }
+    pub(crate) fn path(&self) -> &'a str {
+        self.request.uri.path()
     }
 
-    /// Returns a parameter of the path without percent-encoding.
+    fn query(&self) -> &'a str {
+        self.request.uri.query().unwrap_or_default()
+    }
+
+    /// Returns a parameter of the path without percent-encoding: an escaped name is the name that it stands for (RFC 3986, section
+    /// 6.2.2.2).
     fn param(&self, name: &str) -> Cow<'a, str> {
-        decode(self.params.get(name).unwrap_or_default())
-    }
-
-    /// Returns the name of the catalog. An escaped name is the name that it stands for (RFC 3986, section 6.2.2.2).
-    fn catalog(&self) -> Result<Cow<'a, str>, ApiError> {
-        let name = self.param("catalog");
-        // A known name is not parsed again: every 304 would pay for it.
-        if self.app.catalogs.knows(&name) {
-            return Ok(name);
-        }
-        name.parse::<CatalogName>().map_err(ReaderError::CatalogName)?;
-        Ok(name)
+        decode(self.matched.params.get(name).unwrap_or_default())
     }
 
     /// Returns the published state of the catalog.
@@ -163,14 +113,15 @@ impl<'a> RouteCall<'a> {
 
     /// True if the conditions of the request want the body of a representation. It need not be made for a 304 or 412.
     fn wants_body(&self, representation: &Representation) -> bool {
-        evaluate(self.headers, representation.validators()) == Precondition::Proceed
+        representation.evaluate(&self.request.headers) == Precondition::Proceed
     }
 }
 
-/// Returns the error of a path without a route.
-pub(crate) fn unmatched(path: &str) -> ApiError {
+/// Returns the error of a request without a route.
+pub(crate) fn unmatched(request: &Parts) -> ApiError {
+    let path = request.uri.path();
     if let Some(rest) = path.strip_prefix("/v2/") {
-        return registry::unmatched(rest);
+        return registry::unmatched(&request.method, rest);
     }
     // A bad catalog name is distinguished from an unknown path, as catalogd's clients expect.
     let catalog = path.strip_prefix("/catalogs/").and_then(|rest| rest.split_once('/'));
@@ -208,9 +159,8 @@ mod tests {
             .keys()
             .map(String::as_str)
             .collect();
-        // Only what pushing clients ask for, and one more spelling, is not described.
-        let is_described = |path: &str| path != "/v2" && !path.contains("/uploads");
-        let expected = ROUTES.iter().filter(|route| is_described(route.path));
+        // One more spelling is not described.
+        let expected = ROUTES.iter().filter(|route| route.path != "/v2");
         assert_eq!(described, expected.clone().map(|route| route.path).collect());
         for route in expected {
             let path = route.path;
@@ -223,7 +173,6 @@ mod tests {
                 (200, true),
                 (206, true),
                 (304, true),
-                (307, route.redirect != Redirect::Never),
                 (401, guarded),
                 (405, true),
                 (412, true),

@@ -3,42 +3,30 @@ use std::sync::Arc;
 use model::{CachePolicy, Facts, StoredDocument};
 use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchIndex, SearchQuery, SearchResults};
 use reader::{Corruption, PublishedState, ReaderError};
-use serde::Serialize;
+use serde_json::json;
 
-use super::{RouteCall, listing::json};
+use super::{RouteCall, listing::line};
 use crate::{error::ApiError, respond::Representation, rfc9110::search, router::App};
 
-/// Answer to a search in one published state.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SearchAnswer {
-    /// The sha256 of the uncompressed `all.json`.
-    content_hash: String,
-    /// Query as it was sent.
-    query: String,
-    /// Number of packages that were left out.
-    offset: usize,
-    /// Maximum number of packages in this answer.
-    limit: usize,
-    #[serde(flatten)]
-    found: SearchResults,
-}
-
 pub(super) async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let name = call.catalog()?;
-    let query = search(call.query)?;
-    let state = call.app.catalogs.find(&name).await?;
+    let query = search(call.query())?;
+    let state = call.state().await?;
     let index = call.app.search_index(&state).await?;
-    let answer = SearchAnswer {
-        content_hash: state.current().content_hash.to_string(),
-        query: query.text.clone(),
-        offset: query.offset,
-        limit: query.limit.min(SEARCH_LIMIT_MAX),
-        found: call.app.search_in(index, query).await?,
-    };
+    let content_hash = state.current().content_hash;
+    let (text, offset, limit) = (query.text.clone(), query.offset, query.limit.min(SEARCH_LIMIT_MAX));
+    let found = call.app.search_in(index, query).await?;
+    let answer = json!({
+        "contentHash": content_hash,
+        "query": text,
+        "offset": offset,
+        "limit": limit,
+        "total": found.total,
+        "results": found.results,
+        "facets": found.facets,
+    });
     Ok(Representation {
         modified: Some(call.app.head(&state).modified.clone()),
-        ..Representation::document(json(&answer), CachePolicy::Pointer)
+        ..Representation::document(line(&answer), CachePolicy::Pointer)
     })
 }
 

@@ -115,7 +115,7 @@ pub(crate) fn problem(status: u16, kind: &str, detail: &str, field: &str) -> Str
     let (code, title) = (status.as_u16(), status.canonical_reason().unwrap());
     let kind = format!("urn:problem-type:catalog-mirror:{kind}");
     let detail = serde_json::json!(detail);
-    let body = format!(r#"{{"type":"{kind}","title":"{title}","status":{code},"detail":{detail}}}"#);
+    let body = format!(r#"{{"detail":{detail},"status":{code},"title":"{title}","type":"{kind}"}}"#);
     let length = format!("content-length: {}", body.len() + 1);
     let mut fields = vec![
         "cache-control: no-store",

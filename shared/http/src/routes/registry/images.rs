@@ -1,7 +1,7 @@
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -10,39 +10,24 @@ use reader::{PublishedState, ReaderError};
 
 use crate::router::App;
 
-/// Time for which the list of earlier images is used before it is read again: as long as caches may keep a pointer.
-const LIST_FRESHNESS: Duration = Duration::from_secs(60);
-
 /// Maximum number of Snapshots that are read at a time.
 const CONCURRENT_READS: usize = 4;
 
 /// Images by content hash, newest publication first.
 pub(crate) type Images = Arc<[(Sha256, CatalogImage)]>;
 
-/// Images of the publications that a catalog had before, as far as they are stored. Read when first asked for.
-#[derive(Debug, Default)]
-pub(crate) struct EarlierImages(Mutex<Option<(Instant, Images)>>);
-
-impl EarlierImages {
-    fn fresh(&self) -> Option<Images> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.as_ref().filter(|(read, _)| read.elapsed() < LIST_FRESHNESS);
-        known.map(|(_, images)| Arc::clone(images))
-    }
-
-    fn remember(&self, images: &Images) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *known = Some((Instant::now(), Arc::clone(images)));
-    }
-}
-
 impl App {
     /// Returns the images of earlier publications whose Snapshots are still stored.
     pub(super) async fn earlier_images(&self, state: &PublishedState) -> Result<Images, ReaderError> {
-        let head = self.head(state);
-        if let Some(known) = head.earlier.fresh() {
-            return Ok(known);
-        }
+        // Snapshots may be collected while the pointer stays, so the list is read again each minute: as long as caches may keep a
+        // pointer.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let key = (state.document_hash(), now.as_secs() / 60);
+        let read = self.read_earlier_images(state);
+        Box::pin(self.earlier_images.get_or_insert_async(&key, read)).await
+    }
+
+    async fn read_earlier_images(&self, state: &PublishedState) -> Result<Images, ReaderError> {
         let mut seen = BTreeSet::from([state.current().snapshot]);
         let previous = state.current().previous.iter();
         let reads = previous
@@ -52,9 +37,7 @@ impl App {
         let reads: Vec<_> = reads.collect();
         let images: Vec<Option<(Sha256, CatalogImage)>> =
             stream::iter(reads).buffered(CONCURRENT_READS).try_collect().await?;
-        let images: Images = images.into_iter().flatten().collect();
-        head.earlier.remember(&images);
-        Ok(images)
+        Ok(images.into_iter().flatten().collect())
     }
 
     /// Returns nothing for a Snapshot that is gone or damaged: it must not hide the other images.

@@ -4,42 +4,24 @@
 mod images;
 mod names;
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header::LINK};
 use model::{CachePolicy, CatalogImage, Kind, ObjectDigest, Sha256};
 use reader::{PublishedState, ReaderError};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::names::Page;
-pub(crate) use self::{images::EarlierImages, names::unmatched};
+pub(crate) use self::{images::Images, names::unmatched};
 use super::RouteCall;
 use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag, router::App};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
-const FILTERS_APPLIED: HeaderName = HeaderName::from_static("oci-filters-applied");
 
 /// Tag that always names the image of the published state.
 const LATEST: &str = "latest";
 /// Number of hex digits of a content hash in its tag: as many as people know from `git` and `docker`. No two of the at most
 /// 17 contents of a catalog share so many.
 const TAG_DIGITS: usize = 12;
-
-/// Answer of `/v2/_catalog`, one page of it.
-#[derive(Debug, Serialize)]
-struct RepositoryList {
-    /// The catalogs in byte order of their names.
-    repositories: Vec<String>,
-}
-
-/// Answer of `/v2/{catalog}/tags/list`, one page of it.
-#[derive(Debug, Serialize)]
-struct TagList {
-    name: String,
-    /// `latest`, and the beginnings of the content hashes that are kept.
-    tags: Vec<String>,
-}
 
 pub(super) async fn base(_: RouteCall<'_>) -> Result<Representation, ApiError> {
     Ok(Representation::document(
@@ -49,16 +31,16 @@ pub(super) async fn base(_: RouteCall<'_>) -> Result<Representation, ApiError> {
 }
 
 pub(super) async fn repositories(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let page = Page::parse(call.query)?;
+    let page = Page::parse(call.query())?;
     let states = call.app.catalogs.all().await?;
     let (repositories, more) = page.cut(states.iter().map(|state| state.name().to_string()));
     let link = more.then(|| page.next("/v2/_catalog", repositories.last())).flatten();
-    Ok(listed(&RepositoryList { repositories }, link))
+    Ok(listed(&json!({"repositories": repositories}), link))
 }
 
 pub(super) async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let state = repository(call).await?;
-    let page = Page::parse(call.query)?;
+    let state = call.state().await?;
+    let page = Page::parse(call.query())?;
     let image = image(&state).await?;
     let earlier = call.app.earlier_images(&state).await?;
     let contents = image.iter().map(|_| state.current().content_hash);
@@ -72,21 +54,20 @@ pub(super) async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError
     let name = state.name().to_string();
     let path = format!("/v2/{name}/tags/list");
     let link = more.then(|| page.next(&path, tags.last())).flatten();
-    Ok(listed(&TagList { name, tags }, link))
+    Ok(listed(&json!({"name": name, "tags": tags}), link))
 }
 
 /// A tag moves, or gets another image of the same content from a newer program; a digest never does.
 pub(super) async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let name = repository_name(call)?;
+    let state = call.state().await?;
     let reference = call.param("reference");
-    let state = call.app.catalogs.find(&name).await?;
     let unknown = || ApiError::UnknownManifest(reference.clone().into_owned());
     // A tag cannot have a colon, and a digest has one after its algorithm.
     if !reference.contains(':') {
         let index = call.app.tagged(&state, &reference).await?.ok_or_else(unknown)?;
         return Ok(blob(index, oci::media_type::INDEX, CachePolicy::Pointer));
     }
-    let digest = names::digest(&reference)?.ok_or_else(unknown)?;
+    let digest = names::digest(&reference)?;
     let find = |image: &CatalogImage| manifest_of(image, digest);
     let (stored, media_type) = call.app.find_image(&state, find).await?.ok_or_else(unknown)?;
     Ok(blob(stored, media_type, CachePolicy::Immutable))
@@ -94,10 +75,8 @@ pub(super) async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiE
 
 /// A repository has only its own catalog's blobs, whatever else the store holds.
 pub(super) async fn image_blob(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let name = repository_name(call)?;
+    let state = call.state().await?;
     let digest = names::digest(&call.param("digest"))?;
-    let state = call.app.catalogs.find(&name).await?;
-    let digest = digest.ok_or(ApiError::UnknownBlob)?;
     let find = |image: &CatalogImage| image.blobs().find(|stored| stored.sha256 == digest);
     let stored = call.app.find_image(&state, find).await?.ok_or(ApiError::UnknownBlob)?;
     Ok(blob(stored, Kind::Blob.content_type(), CachePolicy::Immutable))
@@ -105,34 +84,14 @@ pub(super) async fn image_blob(call: RouteCall<'_>) -> Result<Representation, Ap
 
 /// The specification wants an empty index, also for a manifest that does not exist.
 pub(super) async fn referrers(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let name = repository_name(call)?;
+    call.state().await?;
     names::digest(&call.param("digest"))?;
-    call.app.catalogs.find(&name).await?;
-    let filtered = call.query.split('&').any(|pair| pair.starts_with("artifactType="));
     let media_type = oci::media_type::INDEX;
-    let empty = format!(r#"{{"schemaVersion":2,"mediaType":"{media_type}","manifests":[]}}"#);
-    let applied = (FILTERS_APPLIED, HeaderValue::from_static("artifactType"));
+    let empty = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": []});
     Ok(Representation {
         content_type: media_type,
-        extra: filtered.then(|| Box::new(applied)),
-        ..Representation::document(empty.into(), CachePolicy::Pointer)
+        ..Representation::document(empty.to_string().into(), CachePolicy::Pointer)
     })
-}
-
-/// Pushing clients ask here, and get the error that the specification has for it.
-pub(super) async fn upload(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    repository(call).await?;
-    Err(ApiError::UnknownUpload)
-}
-
-async fn repository(call: RouteCall<'_>) -> Result<PublishedState, ApiError> {
-    Ok(call.app.catalogs.find(&repository_name(call)?).await?)
-}
-
-fn repository_name(call: RouteCall<'_>) -> Result<Cow<'_, str>, ApiError> {
-    let name = call.param("catalog");
-    names::check_repository(&name)?;
-    Ok(name)
 }
 
 /// Returns the current image, if this content was published with one.
@@ -198,10 +157,9 @@ fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) ->
     }
 }
 
-fn listed(list: &impl Serialize, link: Option<HeaderValue>) -> Representation {
-    let bytes = serde_json::to_vec(list).expect("lists hold only plain fields");
+fn listed(list: &Value, link: Option<HeaderValue>) -> Representation {
     Representation {
         extra: link.map(|link| Box::new((LINK, link))),
-        ..Representation::document(bytes.into(), CachePolicy::Pointer)
+        ..Representation::document(list.to_string().into(), CachePolicy::Pointer)
     }
 }
