@@ -3,8 +3,7 @@ use std::{convert::Infallible, time::Instant};
 use axum::{Router, body::Body};
 use http_api::HttpMetrics;
 use lambda_http::{
-    Adapter, LambdaEvent, Request, Service,
-    http::{self, request::Parts},
+    Adapter, LambdaEvent, Request, Service, http,
     request::LambdaRequest,
     service_fn,
     tower::{ServiceBuilder, ServiceExt},
@@ -34,44 +33,20 @@ async fn handle(router: Router, request: Request) -> Result<FunctionAnswer, Infa
     let started = Instant::now();
     let uri = event::uri(&request);
     // The router reads no content.
-    let (parts, _) = request.into_parts();
-    let logged = LoggedRequest::new(&parts, &uri);
-    let mut request = http::Request::new(Body::empty());
-    *request.method_mut() = parts.method;
-    *request.uri_mut() = uri;
-    *request.headers_mut() = parts.headers;
-    let response = router.oneshot(request).await?;
+    let (mut parts, _) = request.into_parts();
+    parts.uri = uri.clone();
+    let method = parts.method.clone();
+    let response = router.oneshot(http::Request::from_parts(parts, Body::empty())).await?;
     let answer = FunctionAnswer::collect(response).await;
-    logged.log(&answer, started);
+    // The id of the request is a field of the span around this line, as of every line that is logged meanwhile.
+    tracing::info!(
+        method = method.as_str(),
+        path = uri.path(),
+        query = uri.query().unwrap_or_default(),
+        status = answer.status().as_u16(),
+        bytes = answer.size(),
+        duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        "answered request"
+    );
     Ok(answer)
-}
-
-/// Fields of the log line of a request.
-struct LoggedRequest {
-    method: http::Method,
-    path: String,
-    query: String,
-}
-
-impl LoggedRequest {
-    fn new(parts: &Parts, uri: &http::Uri) -> Self {
-        Self {
-            method: parts.method.clone(),
-            path: uri.path().to_owned(),
-            query: uri.query().unwrap_or_default().to_owned(),
-        }
-    }
-
-    /// Logs the request. Its id is a field of the span around it, as of every line that is logged meanwhile.
-    fn log(&self, answer: &FunctionAnswer, started: Instant) {
-        tracing::info!(
-            method = self.method.as_str(),
-            path = self.path,
-            query = self.query,
-            status = answer.status().as_u16(),
-            bytes = answer.size(),
-            duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            "answered request"
-        );
-    }
 }
