@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ::grpc::olm_v0::api::{ApiBundle, ApiPackage, GetBundleRequest, GetPackageRequest};
+use ::grpc::olm_v0::api::{ApiBundle, ApiPackage, GetBundleRequest};
 use tonic::{Code, Request, Status, client::Grpc, transport::Endpoint};
 use tonic_prost::ProstCodec;
 
@@ -29,8 +29,7 @@ impl Work {
 
 /// Asks for a package as a client of `host`.
 async fn package(port: u16, host: &str, name: &str) -> Result<ApiPackage, Status> {
-    let request = GetPackageRequest { name: name.to_owned() };
-    call(port, host, "/api.Registry/GetPackage", request).await
+    call(port, host, "/api.Registry/GetPackage", name.to_owned()).await
 }
 
 async fn call<Req, Res>(port: u16, host: &str, method: &'static str, request: Req) -> Result<Res, Status>

@@ -59,7 +59,6 @@ pub(crate) async fn start(
     let api = RegistryApi {
         catalogs: catalogs.clone(),
         metrics,
-        stopping: stop.clone(),
     };
     let serving = tokio::spawn(server.run(listener, api.router(), stop.clone()));
     Ok(Some((address, catalogs, serving)))

@@ -49,9 +49,6 @@ pub enum AnswerError {
     /// The store does not answer, or what it has is damaged. The log has the reason.
     #[error("the catalog cannot be read now: the store cannot be read at the moment; try again later")]
     Unavailable,
-    /// The server stops.
-    #[error("the server stops")]
-    Stopping,
     /// The client has given up the call.
     #[error("the client is gone")]
     ClientGone,
@@ -67,7 +64,7 @@ impl AnswerError {
             Self::Refused(_) => Code::FailedPrecondition,
             Self::TooLarge | Self::ContentsTooLarge { .. } | Self::Memory => Code::ResourceExhausted,
             Self::Bundle { .. } => Code::Internal,
-            Self::Unavailable | Self::Stopping => Code::Unavailable,
+            Self::Unavailable => Code::Unavailable,
             Self::ClientGone => Code::Cancelled,
         }
     }

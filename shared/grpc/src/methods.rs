@@ -14,10 +14,7 @@ use crate::{
     catalogs::{IndexedState, failed},
     olm_v0::{
         ApiIndex, BundlePlace, LineRange,
-        api::{
-            ApiBundle, CustomSchemasRequest, GetAllReplacementsRequest, GetBundleInChannelRequest, GetBundleRequest,
-            GetPackageRequest, GetReplacementRequest, GroupVersionKind,
-        },
+        api::{ApiBundle, CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind},
         meta_struct,
     },
 };
@@ -32,16 +29,16 @@ pub(crate) async fn list_packages(call: ApiCall, (): ()) -> Answer {
     send_all(&call, state.index.list_packages()).await
 }
 
-pub(crate) async fn get_package(call: ApiCall, request: GetPackageRequest) -> Answer {
+pub(crate) async fn get_package(call: ApiCall, name: String) -> Answer {
     let state = call.state().await?;
-    call.send(&state.index.get_package(&request.name)?).await
+    call.send(&state.index.get_package(&name)?).await
 }
 
 pub(crate) async fn get_bundle(call: ApiCall, request: GetBundleRequest) -> Answer {
     send_bundle(call, |index| index.get_bundle(&request)).await
 }
 
-pub(crate) async fn get_bundle_for_channel(call: ApiCall, request: GetBundleInChannelRequest) -> Answer {
+pub(crate) async fn get_bundle_for_channel(call: ApiCall, request: GetBundleRequest) -> Answer {
     send_bundle(call, |index| index.get_bundle_for_channel(&request)).await
 }
 
@@ -53,9 +50,9 @@ pub(crate) async fn default_bundle_that_provides(call: ApiCall, request: GroupVe
     send_bundle(call, |index| index.get_default_bundle_that_provides(&request)).await
 }
 
-pub(crate) async fn entries_that_replace(call: ApiCall, request: GetAllReplacementsRequest) -> Answer {
+pub(crate) async fn entries_that_replace(call: ApiCall, name: String) -> Answer {
     let state = call.state().await?;
-    send_all(&call, state.index.get_channel_entries_that_replace(&request.csv_name)?).await
+    send_all(&call, state.index.get_channel_entries_that_replace(&name)?).await
 }
 
 pub(crate) async fn entries_that_provide(call: ApiCall, request: GroupVersionKind) -> Answer {

@@ -4,7 +4,6 @@ use std::{
 };
 
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{
         counter::Counter,
         family::Family,
@@ -18,22 +17,13 @@ use tonic::{Code, Status};
 /// Metrics of calls. Clients name no labels: methods are those of the routes, and catalogs those that are published.
 #[derive(Debug, Clone)]
 pub struct GrpcMetrics {
-    calls: Family<CallLabels, Counter>,
-    seconds: Family<MethodLabels, Histogram>,
+    calls: Family<Labels<3>, Counter>,
+    seconds: Family<Labels<1>, Histogram>,
     running: Gauge,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CallLabels {
-    method: &'static str,
-    catalog: String,
-    code: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct MethodLabels {
-    method: &'static str,
-}
+/// Names of labels with their values.
+type Labels<const N: usize> = [(&'static str, String); N];
 
 impl GrpcMetrics {
     /// Adds the metrics of calls to a registry, whose prefix says that they are of gRPC.
@@ -99,12 +89,12 @@ impl CallTimer {
 impl Drop for CallTimer {
     fn drop(&mut self) {
         let took = self.began.elapsed();
-        let (method, code) = (self.method, name(self.code));
+        let (method, code) = (("method", self.method.to_owned()), name(self.code));
         tracing::debug!(%code, took_us = took.as_micros(), "answered call");
         let catalog = self.catalog.get().cloned().unwrap_or_default();
-        let labels = CallLabels { method, catalog, code };
+        let seconds = self.metrics.seconds.get_or_create_owned(&[method.clone()]);
+        let labels = [method, ("catalog", catalog), ("code", code)];
         self.metrics.calls.get_or_create_owned(&labels).inc();
-        let seconds = self.metrics.seconds.get_or_create_owned(&MethodLabels { method });
         seconds.observe(took.as_secs_f64());
         self.metrics.running.dec();
     }

@@ -7,7 +7,6 @@ use http::Request;
 use http_body_util::BodyExt;
 use prost::Message;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 use tonic::{Response, Status, server::Grpc};
 use tonic_reflection::server::Builder;
 use tower::service_fn;
@@ -42,8 +41,6 @@ pub struct RegistryApi {
     pub catalogs: Arc<RegistryCatalogs>,
     /// Metrics of calls.
     pub metrics: GrpcMetrics,
-    /// Cancelled when the server stops. Health says so then.
-    pub stopping: CancellationToken,
 }
 
 impl RegistryApi {
@@ -81,8 +78,7 @@ impl RegistryApi {
                 "ExperimentalListPackageCustomSchemas",
                 methods::list_custom_schemas,
             )
-            .add(HEALTH, "Check", health::check)
-            .add(HEALTH, "Watch", health::watch);
+            .add(HEALTH, "Check", health::check);
         add_reflection(routes.router)
     }
 }

@@ -60,10 +60,10 @@ fn ask(index: &ApiIndex, lines: &[u8]) {
         builder.finish().complete(record, place.position(), place.message())
     };
     for package in index.list_packages() {
-        drop(index.get_package(&package.name));
+        drop(index.get_package(&package));
         let custom = CustomSchemasRequest {
             schema: "custom.v1".to_owned(),
-            package_name: package.name,
+            package_name: package,
         };
         for range in index.list_custom_schemas(&custom).unwrap_or_default() {
             line(*range)

@@ -2,15 +2,15 @@
 //!
 //! opm keeps packages, channels and bundles in maps, so most of its streams have no order. Here all are sorted by name.
 
-use std::{iter::repeat_n, sync::Arc};
+use std::{cmp::Ordering, iter::repeat_n, sync::Arc};
 
 use prost::Message;
 use semver::Version;
 
 use super::{
     api::{
-        ApiBundle, ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleInChannelRequest,
-        GetBundleRequest, GetReplacementRequest, GroupVersionKind, PackageName,
+        ApiBundle, ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleRequest,
+        GetReplacementRequest, GroupVersionKind,
     },
     json::go_quoted,
     record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
@@ -90,6 +90,15 @@ impl<'i> BundlePlace<'i> {
             .map(move |replaces| self.replacing(replaces))
     }
 
+    /// Compares versions. Build metadata has no precedence, and what is no version is lower.
+    fn cmp_version(&self, other: &Self) -> Ordering {
+        let versions = [self, other].map(|place| Version::parse(&place.bundle().version).ok());
+        match versions {
+            [Some(own), Some(other)] => own.cmp_precedence(&other),
+            [own, other] => own.is_some().cmp(&other.is_some()),
+        }
+    }
+
     fn is_head(&self) -> bool {
         std::ptr::eq(self.entry, &self.channel.entries[self.channel.head])
     }
@@ -125,10 +134,8 @@ fn entries_of<'i>(
 
 impl ApiIndex {
     /// Answers `ListPackages`.
-    pub fn list_packages(&self) -> impl Iterator<Item = PackageName> {
-        self.packages().map(|record| PackageName {
-            name: record.name.clone(),
-        })
+    pub fn list_packages(&self) -> impl Iterator<Item = String> {
+        self.packages().map(|record| record.name.clone())
     }
 
     /// Answers `GetPackage`.
@@ -173,7 +180,7 @@ impl ApiIndex {
     ///
     /// # Errors
     /// Fails if there is no such package or channel.
-    pub fn get_bundle_for_channel(&self, request: &GetBundleInChannelRequest) -> Result<BundlePlace<'_>, AnswerError> {
+    pub fn get_bundle_for_channel(&self, request: &GetBundleRequest) -> Result<BundlePlace<'_>, AnswerError> {
         let mut entries = self.package(&request.pkg_name)?.channel(&request.channel_name)?;
         let head = entries.find(BundlePlace::is_head);
         head.ok_or_else(|| AnswerError::NotFound("the channel has no head".to_owned()))
@@ -209,26 +216,15 @@ impl ApiIndex {
         // opm has no quotes in this text only.
         let not_found = || AnswerError::NotFound(format!("package {pkg_name} not found"));
         let package = self.find_package(pkg_name).ok_or_else(not_found)?;
-        let mut highest: Option<(Option<Version>, BundlePlace<'_>)> = None;
-        for found in package.channel(channel_name)? {
-            if found.entry.replaces != *csv_name && !found.entry.skips.contains(csv_name) {
-                continue;
-            }
-            let version = Version::parse(&found.bundle().version).ok();
-            // Build metadata has no precedence.
-            let is_lower = |than: &Option<Version>| match (&version, than) {
-                (Some(version), Some(than)) => version.cmp_precedence(than).is_lt(),
-                (version, than) => version.is_none() && than.is_some(),
-            };
-            if !highest.as_ref().is_some_and(|(highest, _)| is_lower(highest)) {
-                highest = Some((version, found));
-            }
-        }
-        let (_, found) = highest.ok_or_else(|| {
+        let replaces = |found: &BundlePlace<'_>| {
+            let EntryRecord { replaces, skips, .. } = found.entry;
+            replaces == csv_name || skips.contains(csv_name)
+        };
+        let found = package.channel(channel_name)?.filter(replaces);
+        found.max_by(BundlePlace::cmp_version).ok_or_else(|| {
             let [package, channel] = [pkg_name, channel_name].map(|name| go_quoted(name));
             AnswerError::NotFound(format!("no entry found for package {package}, channel {channel}"))
-        })?;
-        Ok(found)
+        })
     }
 
     /// Answers `GetChannelEntriesThatProvide`: for each bundle that provides the API one entry, and one for each skip.

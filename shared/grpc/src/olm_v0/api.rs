@@ -2,6 +2,9 @@
 //!
 //! They are written by hand: a generator and its compiler would take longer to build than all other code here. The recorded
 //! answers of opm, which the tests decode, show that the numbers are right.
+//!
+//! A message whose only field is a text with the number 1 is a [`String`], which prost encodes so: `PackageName` and `Deprecation`,
+//! and the requests of `GetPackage` and `GetChannelEntriesThatReplace`.
 
 use prost::Message;
 
@@ -19,7 +22,7 @@ pub struct ApiPackage {
     pub default_channel_name: String,
     /// Deprecation of the whole package.
     #[prost(message, optional, tag = "4")]
-    pub deprecation: Option<ApiDeprecation>,
+    pub deprecation: Option<String>,
 }
 
 /// Channel of a package.
@@ -33,23 +36,7 @@ pub struct ApiChannel {
     pub csv_name: String,
     /// Deprecation of the channel.
     #[prost(message, optional, tag = "3")]
-    pub deprecation: Option<ApiDeprecation>,
-}
-
-/// Deprecation of a package, a channel or a bundle.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct ApiDeprecation {
-    /// Text for users.
-    #[prost(string, tag = "1")]
-    pub message: String,
-}
-
-/// Name of a package, as `ListPackages` sends it.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct PackageName {
-    /// Name of the package.
-    #[prost(string, tag = "1")]
-    pub name: String,
+    pub deprecation: Option<String>,
 }
 
 /// Bundle in one channel.
@@ -99,7 +86,7 @@ pub struct ApiBundle {
     pub skips: Vec<String>,
     /// Deprecation of the bundle.
     #[prost(message, optional, tag = "15")]
-    pub deprecation: Option<ApiDeprecation>,
+    pub deprecation: Option<String>,
 }
 
 /// Name of a Kubernetes API: in a bundle, and as the request of the three methods that look for its providers.
@@ -147,15 +134,7 @@ pub struct ApiChannelEntry {
     pub replaces: String,
 }
 
-/// Request of `GetPackage`.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct GetPackageRequest {
-    /// Name of the package.
-    #[prost(string, tag = "1")]
-    pub name: String,
-}
-
-/// Request of `GetBundle`.
+/// Request of `GetBundle`, and without the name of a bundle of `GetBundleForChannel`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GetBundleRequest {
     /// Name of the package.
@@ -166,25 +145,6 @@ pub struct GetBundleRequest {
     pub channel_name: String,
     /// Name of the bundle.
     #[prost(string, tag = "3")]
-    pub csv_name: String,
-}
-
-/// Request of `GetBundleForChannel`.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct GetBundleInChannelRequest {
-    /// Name of the package.
-    #[prost(string, tag = "1")]
-    pub pkg_name: String,
-    /// Name of the channel.
-    #[prost(string, tag = "2")]
-    pub channel_name: String,
-}
-
-/// Request of `GetChannelEntriesThatReplace`.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct GetAllReplacementsRequest {
-    /// Name of the bundle that is replaced.
-    #[prost(string, tag = "1")]
     pub csv_name: String,
 }
 

@@ -4,7 +4,10 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Deserialize,
+    de::{self, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor},
+};
 use serde_json::value::RawValue;
 
 /// Error of a value that does not fit its type.
@@ -42,14 +45,28 @@ pub(crate) fn list<'a>(
 /// Calls `each` with the key and the value of each field of an object. Null has none.
 pub(crate) fn entries<'a>(
     raw: &'a str,
-    each: impl FnMut(Cow<'a, str>, &'a RawValue) -> Result<(), Wrong>,
+    mut each: impl FnMut(Cow<'a, str>, &'a RawValue) -> Result<(), Wrong>,
 ) -> Result<(), Wrong> {
-    struct Entries<F>(F);
-    impl<'de, F: FnMut(Cow<'de, str>, &'de RawValue) -> Result<(), Wrong>> Visitor<'de> for Entries<F> {
+    parts(raw, "an object", |key, value| each(key.unwrap_or_default(), value))
+}
+
+/// Calls `each` with each element of a list. Null has none.
+pub(crate) fn elements<'a>(raw: &'a str, mut each: impl FnMut(&'a RawValue) -> Result<(), Wrong>) -> Result<(), Wrong> {
+    parts(raw, "a list", |_, value| each(value))
+}
+
+/// Calls `each` with each part of an object or a list, one at a time: a list of millions of `{}` would take many times its length.
+fn parts<'a>(
+    raw: &'a str,
+    expected: &'static str,
+    each: impl FnMut(Option<Cow<'a, str>>, &'a RawValue) -> Result<(), Wrong>,
+) -> Result<(), Wrong> {
+    struct Parts<F>(&'static str, F);
+    impl<'de, F: FnMut(Option<Cow<'de, str>>, &'de RawValue) -> Result<(), Wrong>> Visitor<'de> for Parts<F> {
         type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
+            f.write_str(self.0)
         }
 
         fn visit_unit<E: de::Error>(self) -> Result<(), E> {
@@ -57,41 +74,27 @@ pub(crate) fn entries<'a>(
         }
 
         fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-            while let Some(FieldKey(key)) = map.next_key()? {
-                (self.0)(key, map.next_value()?).map_err(de::Error::custom)?;
+            if self.0 != "an object" {
+                return Err(de::Error::invalid_type(Unexpected::Map, &self));
             }
-            Ok(())
-        }
-    }
-    let mut parser = serde_json::Deserializer::from_str(raw);
-    let read = parser.deserialize_any(Entries(each));
-    read.map_err(|error| error.to_string())
-}
-
-/// Calls `each` with each element of a list. Null has none.
-pub(crate) fn elements<'a>(raw: &'a str, each: impl FnMut(&'a RawValue) -> Result<(), Wrong>) -> Result<(), Wrong> {
-    // One at a time: a list of millions of `{}` would take many times its length.
-    struct Elements<F>(F);
-    impl<'de, F: FnMut(&'de RawValue) -> Result<(), Wrong>> Visitor<'de> for Elements<F> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list")
-        }
-
-        fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+            while let Some(BorrowedText(key)) = map.next_key()? {
+                (self.1)(Some(key), map.next_value()?).map_err(de::Error::custom)?;
+            }
             Ok(())
         }
 
         fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+            if self.0 != "a list" {
+                return Err(de::Error::invalid_type(Unexpected::Seq, &self));
+            }
             while let Some(element) = seq.next_element()? {
-                (self.0)(element).map_err(de::Error::custom)?;
+                (self.1)(None, element).map_err(de::Error::custom)?;
             }
             Ok(())
         }
     }
     let mut parser = serde_json::Deserializer::from_str(raw);
-    let read = parser.deserialize_any(Elements(each));
+    let read = parser.deserialize_any(Parts(expected, each));
     read.map_err(|error| error.to_string())
 }
 
@@ -101,7 +104,7 @@ pub(crate) fn text<'a>(raw: Option<&'a RawValue>) -> Result<Cow<'a, str>, Wrong>
     let Some(raw) = raw else {
         return Ok(Cow::Borrowed(""));
     };
-    let FieldKey(text) = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+    let BorrowedText(text) = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
     Ok(text)
 }
 
@@ -137,26 +140,5 @@ fn folds_to(name: &str, key: &str) -> bool {
 }
 
 /// A string that is borrowed where it has no escapes.
-struct FieldKey<'a>(Cow<'a, str>);
-
-impl<'de> de::Deserialize<'de> for FieldKey<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Cow<'de, str>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Cow::Borrowed(text))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Cow::Owned(text.to_owned()))
-            }
-        }
-        deserializer.deserialize_str(Text).map(FieldKey)
-    }
-}
+#[derive(Deserialize)]
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);

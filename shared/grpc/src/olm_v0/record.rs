@@ -5,8 +5,6 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use model::Sha256;
 
-use super::api::ApiDeprecation;
-
 /// Position of lines in the uncompressed Shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineRange {
@@ -34,8 +32,8 @@ pub struct PackageRecord {
     pub package_line: Option<LineRange>,
     /// Name of the channel that is used if none is named.
     pub default_channel: String,
-    /// Deprecation of the whole Package.
-    pub deprecation: Option<ApiDeprecation>,
+    /// Message of the deprecation of the whole Package.
+    pub deprecation: Option<String>,
     /// Channels by name.
     pub channels: Vec<ChannelRecord>,
     /// Bundles by name.
@@ -51,8 +49,8 @@ pub struct PackageRecord {
 pub struct ChannelRecord {
     /// Name of the channel.
     pub name: String,
-    /// Deprecation of the channel.
-    pub deprecation: Option<ApiDeprecation>,
+    /// Message of the deprecation of the channel.
+    pub deprecation: Option<String>,
     /// Entries by name of their bundle.
     pub entries: Vec<EntryRecord>,
     /// Position of the head in `entries`.

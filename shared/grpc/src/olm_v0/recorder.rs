@@ -11,7 +11,6 @@ use prost::encoding;
 use serde_json::value::RawValue;
 
 use super::{
-    api::ApiDeprecation,
     bundle_line::read_bundle_line,
     go::{self, Wrong},
     record::{BundleRecord, ChannelRecord, CustomRecord, EntryRecord, LineRange, PackageRecord},
@@ -108,12 +107,7 @@ impl PackageRecorder {
             return Err(error);
         }
         let deprecations = self.deprecations.unwrap_or_default();
-        let deprecation = |schema: &str, name: &str| {
-            let message = deprecations.get(&(schema.to_owned(), name.to_owned()))?;
-            Some(ApiDeprecation {
-                message: message.clone(),
-            })
-        };
+        let deprecation = |schema: &str, name: &str| deprecations.get(&(schema.to_owned(), name.to_owned())).cloned();
         let mut bundles: Vec<BundleRecord> = self.bundles.into_values().collect();
         for BundleRecord { name, message, .. } in &mut bundles {
             if let Some(deprecation) = deprecation("olm.bundle", name) {

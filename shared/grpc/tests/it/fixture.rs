@@ -122,7 +122,7 @@ impl MemoryCatalogs {
 pub(crate) struct TestServer {
     pub(crate) port: u16,
     /// Stops the server when it is dropped.
-    pub(crate) stop: DropGuard,
+    _stop: DropGuard,
 }
 
 impl TestServer {
@@ -159,14 +159,13 @@ impl TestServer {
         let api = RegistryApi {
             catalogs: Arc::new(RegistryCatalogs::new(published, default.map(str::to_owned), None)),
             metrics,
-            stopping: stop.clone(),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(server.run(listener, api.router(), stop.clone()));
         Self {
             port,
-            stop: stop.drop_guard(),
+            _stop: stop.drop_guard(),
         }
     }
 }
