@@ -115,14 +115,12 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     }
     if let Some(address) = flags.metrics_address()? {
         let role = role.clone();
-        let page = server::MetricsPage::new(registry, move || {
+        let page = server::metrics_route(registry, move || {
             polls.refresh(objects.state().iter().map(|object| object.name()));
             metrics.set_role(&role.borrow());
         });
         let access = Arc::new(TokenAccess::new(client.clone()));
-        let page = page
-            .route()
-            .layer(middleware::from_fn_with_state(access, access::check));
+        let page = page.layer(middleware::from_fn_with_state(access, access::check));
         servers.start(beside(true)?, address, page).await?;
     }
     // The API server speaks TLS only.

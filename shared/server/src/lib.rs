@@ -19,6 +19,6 @@ mod watch;
 pub use error::FileError;
 pub use front::Front;
 pub use limits::ServerLimits;
-pub use metrics::{MetricsPage, ServerMetrics};
+pub use metrics::{ServerMetrics, metrics_route};
 pub use process::{limit_arenas, stop_on_signals};
 pub use server::Server;

@@ -93,14 +93,14 @@ fn serve(
 ) -> JoinHandle<()> {
     let requests = http_api::HttpMetrics::register(&mut registry);
     let metrics = server::ServerMetrics::register(&mut registry);
-    let page = server::MetricsPage::new(registry, refresh);
+    let page = server::metrics_route(registry, refresh);
     let server = server::Server::new(server::ServerLimits::default(), metrics).with_front(wiring::FRONT);
     let settings = ReaderSettings {
         offload: http_api::offload,
         ..ReaderSettings::default()
     };
     let catalogs = PublishedCatalogs::new(store.clone(), settings);
-    let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page.route());
+    let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page);
     tokio::spawn(server.run(listener, router, stop.clone()))
 }
 

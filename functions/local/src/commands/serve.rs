@@ -159,7 +159,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         ..http_api::HttpSettings::default()
     };
     let names: Vec<String> = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
-    let page = server::MetricsPage::new(registry, move || polls.refresh(names.iter().map(String::as_str)));
+    let page = server::metrics_route(registry, move || polls.refresh(names.iter().map(String::as_str)));
     let waiting = async move {
         polled.cancelled().await;
         prepared.await;
@@ -167,7 +167,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let waiting = stop.clone().run_until_cancelled_owned(waiting);
     tasks.push(tokio::spawn(waiting.map(drop)));
-    let router = http_api::router(catalogs, settings, requests).merge(page.route());
+    let router = http_api::router(catalogs, settings, requests).merge(page);
     server.run(listener, router, stop.clone()).await;
     stop.cancel();
     // A poll in progress is abandoned; a collection in progress ends first.

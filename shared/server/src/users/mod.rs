@@ -6,7 +6,6 @@ pub(crate) use list::COST_MAX;
 
 use std::{
     collections::HashSet,
-    fmt,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     thread,
@@ -105,8 +104,8 @@ impl Authenticator {
     }
 }
 
-/// Credentials of a request, not verified yet.
-#[derive(Clone, PartialEq, Eq)]
+/// Credentials of a request, not verified yet. They cannot be printed.
+#[derive(PartialEq, Eq)]
 pub(crate) enum Credentials {
     /// A name and a password (RFC 7617). The password may be a token.
     Basic { name: String, password: Vec<u8> },
@@ -134,15 +133,6 @@ impl Credentials {
         Some(Self::Basic {
             name: String::from_utf8(decoded[..colon].to_vec()).ok()?,
             password: decoded[colon + 1..].to_vec(),
-        })
-    }
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Basic { .. } => "Basic(<redacted>)",
-            Self::Bearer(_) => "Bearer(<redacted>)",
         })
     }
 }
@@ -293,12 +283,9 @@ mod tests {
     #[test]
     fn credentials_of_both_schemes_are_read() {
         // The example of RFC 7617, section 2.
-        assert_eq!(
-            read(&["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="]),
-            credentials("Aladdin", "open sesame")
-        );
-        assert_eq!(read(&["basic OjE6Mg=="]), credentials("", "1:2"));
-        assert_eq!(read(&["BEARER  abc "]), Some(Credentials::Bearer(b"abc".to_vec())));
+        assert!(read(&["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="]) == credentials("Aladdin", "open sesame"));
+        assert!(read(&["basic OjE6Mg=="]) == credentials("", "1:2"));
+        assert!(read(&["BEARER  abc "]) == Some(Credentials::Bearer(b"abc".to_vec())));
     }
 
     #[test]
@@ -312,15 +299,7 @@ mod tests {
             &["Digest username=a"],
             &["Bearer a", "Bearer a"],
         ] {
-            assert_eq!(read(fields), None, "{fields:?}");
-        }
-    }
-
-    #[test]
-    fn credentials_are_never_printed() {
-        for field in ["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Bearer open"] {
-            let debug = format!("{:?}", read(&[field]));
-            assert!(!debug.contains("open") && !debug.contains("Aladdin"), "{debug}");
+            assert!(read(fields).is_none(), "{fields:?}");
         }
     }
 
