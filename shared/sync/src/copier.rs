@@ -21,6 +21,9 @@ use crate::{
 /// Number of objects in flight for each catalog, as of a poll: enough to hide the latency of a CDN, few enough for a small server.
 pub(crate) const OBJECTS_IN_FLIGHT: usize = 16;
 
+/// Number of catalogs that are copied at the same time. Each holds up to 16 MiB of objects in flight.
+const CATALOGS_IN_FLIGHT: usize = 4;
+
 /// Copies catalogs from an origin to a store, byte for byte.
 ///
 /// ```
@@ -70,8 +73,6 @@ pub struct SyncOptions {
     pub rebuild: bool,
     /// Hashes again what the published state names, and replaces what is damaged. Default: false.
     pub recheck: bool,
-    /// Maximum number of catalogs that are copied at the same time. Default: 4.
-    pub catalogs_in_flight: usize,
     /// Maximum number of attempts after lost races, the first one included. Default: 4.
     pub attempts: u32,
     /// Maximum number of uncompressed bytes of a catalog. Default: 8 GiB, as a poll's `contentBytes`.
@@ -99,8 +100,6 @@ impl Default for SyncOptions {
             diverged: false,
             rebuild: true,
             recheck: false,
-            // Each holds up to 16 MiB of objects in flight.
-            catalogs_in_flight: 4,
             attempts: 4,
             // A small object may unpack to any size, and all of it is unpacked to be checked.
             content_bytes: RenderLimits::default().content_bytes,
@@ -155,7 +154,7 @@ impl Copier {
             .map(|(index, name)| self.run(name, listed).map(move |report| (index, report)).boxed())
             .collect();
         // Unordered: one catalog that hangs must not hold the places of those that are done.
-        let copies = stream::iter(copies).buffer_unordered(self.options.catalogs_in_flight.max(1));
+        let copies = stream::iter(copies).buffer_unordered(CATALOGS_IN_FLIGHT);
         let mut reports: Vec<(usize, SyncReport)> = copies.collect().await;
         reports.sort_by_key(|(index, _)| *index);
         reports.into_iter().map(|(_, report)| report).collect()

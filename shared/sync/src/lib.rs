@@ -19,7 +19,7 @@ pub use archive::{
 };
 pub use copier::{Copier, SyncOptions};
 pub use error::SyncError;
-pub use http::{Address, AddressError, HttpError, HttpOrigin, HttpSettings};
+pub use http::{Address, AddressError, HttpOrigin, HttpSettings};
 pub use origin::{Origin, OriginBody, OriginError, StoreOrigin, collect};
 pub use repair::{Repair, RepairFailure};
 pub use report::{CopyProgress, SyncReport};

@@ -2,12 +2,12 @@ use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use fetch::{FailedFetch, FetchError};
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use model::{CatalogName, Catalogs, Document, DocumentError, Key};
 use publish::catalog_names;
+use reqwest::StatusCode;
 use store::{DOCUMENT_MAX, Object, ReadError, Store, StoreError, StoreExt};
-
-use crate::http::HttpError;
 
 /// A mirror to copy from: a server, a store or an archive.
 #[async_trait]
@@ -63,13 +63,21 @@ pub enum OriginError {
     /// A document of a store cannot be read.
     #[error(transparent)]
     Read(ReadError),
+    /// A server wants other credentials: it answered 401 or 403.
+    #[error("cannot fetch {key}: {status}, it wants credentials or other ones")]
+    Forbidden {
+        /// Key of the object, which is its path.
+        key: String,
+        /// Status of the answer.
+        status: StatusCode,
+    },
     /// A server failed, or could not be reached.
     #[error("cannot fetch {key}")]
-    Http {
+    Fetch {
         /// Key of the object, which is its path.
         key: String,
         /// Error of the server or of the connection.
-        source: HttpError,
+        source: FailedFetch,
     },
     /// An archive leaves out an object that the receiving side should make, and this program makes it with other bytes.
     #[error("{0} comes out otherwise here than where it was exported, and the archive does not hold it: export whole")]
@@ -88,6 +96,17 @@ impl OriginError {
     /// True if the origin has no such object.
     pub const fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound(_))
+    }
+
+    /// Adds the key that was requested.
+    pub(crate) fn fetch(key: &Key, failed: FailedFetch) -> Self {
+        match failed.error {
+            FetchError::TooLarge { limit } => Self::too_large(key, limit),
+            _ => Self::Fetch {
+                key: key.to_string(),
+                source: failed,
+            },
+        }
     }
 
     pub(crate) fn too_large(key: &Key, max: u64) -> Self {

@@ -5,7 +5,7 @@ use fetch::{FailedFetch, FetchResponse, ResumableBody, RetryWaits};
 use futures_util::{StreamExt, stream};
 use model::Key;
 
-use super::{HttpError, HttpOrigin};
+use super::{HttpOrigin, pause};
 use crate::{OriginBody, OriginError};
 
 /// An object whose body is being read.
@@ -55,10 +55,10 @@ impl ObjectBody {
         if self.body.earns_retries() {
             self.waits = self.origin.retry_waits();
         }
-        self.origin.pause(&mut self.waits, &self.key, error.into()).await?;
+        pause(&mut self.waits, OriginError::fetch(&self.key, error)).await?;
         let request = self.body.request_rest(self.origin.request());
         let response = self.origin.send(&self.key, &request, &mut self.waits).await?;
         let continued = self.body.continue_with(response);
-        continued.map_err(|failed| HttpError::Fetch(failed).at(&self.key))
+        continued.map_err(|failed| OriginError::fetch(&self.key, failed))
     }
 }

@@ -8,8 +8,8 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use fetch::{
-    FailedFetch, FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, PlainHttp,
-    RedirectTarget, RequestSpec, RetryWaits,
+    FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, PlainHttp, RedirectTarget,
+    RequestSpec, RetryWaits,
 };
 use model::{Key, Sha256};
 use reqwest::{
@@ -81,45 +81,59 @@ impl HttpOrigin {
         loop {
             match self.attempt(key, request).await {
                 Ok(response) => return Ok(response),
-                Err(error) => self.pause(waits, key, error).await?,
+                Err(error) => pause(waits, error).await?,
             }
         }
     }
 
-    async fn attempt(&self, key: &Key, request: &RequestSpec) -> Result<FetchResponse, HttpError> {
+    async fn attempt(&self, key: &Key, request: &RequestSpec) -> Result<FetchResponse, OriginError> {
+        let failed = |failed| OriginError::fetch(key, failed);
         let url = self.0.address.url(key);
-        let home = RedirectTarget::configured(url.clone()).map_err(|error| error.at(Peer::of(&url, None)))?;
-        let response = self.0.fetcher.follow(&home, request).await?;
-        match response.status() {
+        let home = RedirectTarget::configured(url.clone()).map_err(|error| failed(error.at(Peer::of(&url, None))))?;
+        let response = self.0.fetcher.follow(&home, request).await.map_err(failed)?;
+        let status = response.status();
+        match status.as_u16() {
             // Objects that are stored with a coding have their hash with it.
-            status if status.is_success() => Ok(response.keeping(key.encoding().content_encoding().as_slice())),
-            StatusCode::NOT_MODIFIED if request.headers.contains_key(IF_NONE_MATCH) => Ok(response),
-            _ => Err(HttpError::of_answer(&response)),
+            200..300 => Ok(response.keeping(key.encoding().content_encoding().as_slice())),
+            304 if request.headers.contains_key(IF_NONE_MATCH) => Ok(response),
+            404 | 410 => Err(OriginError::NotFound(key.to_string())),
+            401 | 403 => Err(OriginError::Forbidden {
+                key: key.to_string(),
+                status,
+            }),
+            _ => Err(failed(
+                FetchError::from_status(status, response.headers()).at(response.peer()),
+            )),
         }
     }
 
-    /// Waits before the next attempt. Returns the error if there is no next attempt.
-    async fn pause(&self, waits: &mut RetryWaits, key: &Key, error: HttpError) -> Result<(), OriginError> {
-        let delay = match &error {
-            HttpError::Fetch(failed) => waits.wait_after(&failed.error),
-            _ => None,
-        };
-        let Some(delay) = delay else {
-            return Err(error.at(key));
-        };
-        tracing::debug!(%key, delay_ms = delay.as_millis(), "retrying the request to the mirror");
-        tokio::time::sleep(delay).await;
-        Ok(())
-    }
-
     /// Makes one attempt to read a document.
-    async fn try_document(&self, key: &Key, request: &RequestSpec, known: Option<&Bytes>) -> Result<Bytes, HttpError> {
+    async fn try_document(
+        &self,
+        key: &Key,
+        request: &RequestSpec,
+        known: Option<&Bytes>,
+    ) -> Result<Bytes, OriginError> {
         let response = self.attempt(key, request).await?;
         if let (StatusCode::NOT_MODIFIED, Some(known)) = (response.status(), known) {
             return Ok(known.clone());
         }
-        Ok(response.bytes(DOCUMENT_MAX).await?)
+        let read = response.bytes(DOCUMENT_MAX).await;
+        read.map_err(|failed| OriginError::fetch(key, failed))
     }
+}
+
+/// Waits before the next attempt. Returns the error if there is no next attempt.
+async fn pause(waits: &mut RetryWaits, error: OriginError) -> Result<(), OriginError> {
+    let OriginError::Fetch { key, source } = &error else {
+        return Err(error);
+    };
+    let Some(delay) = waits.wait_after(&source.error) else {
+        return Err(error);
+    };
+    tracing::debug!(key, delay_ms = delay.as_millis(), "retrying the request to the mirror");
+    tokio::time::sleep(delay).await;
+    Ok(())
 }
 
 #[async_trait]
@@ -137,7 +151,7 @@ impl Origin for HttpOrigin {
         loop {
             match self.try_document(key, &request, known).await {
                 Ok(bytes) => return Ok(bytes),
-                Err(error) => self.pause(&mut waits, key, error).await?,
+                Err(error) => pause(&mut waits, error).await?,
             }
         }
     }
@@ -152,49 +166,6 @@ impl Origin for HttpOrigin {
 impl fmt::Debug for HttpOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("HttpOrigin").field(&self.0.address).finish()
-    }
-}
-
-/// A failure of the server that a mirror is copied from.
-#[derive(Debug, thiserror::Error)]
-pub enum HttpError {
-    /// The server answered 404 or 410: it does not have the document or object.
-    #[error("404, it is not there")]
-    NotFound,
-    /// The server answered 401 or 403: it wants other credentials.
-    #[error("{0}, it wants credentials or other ones")]
-    Forbidden(StatusCode),
-    /// A failure of the exchange itself.
-    #[error(transparent)]
-    Fetch(#[from] FailedFetch),
-}
-
-impl HttpError {
-    /// Sorts a status that is not a success.
-    fn of_answer(response: &FetchResponse) -> Self {
-        let status = response.status();
-        match status.as_u16() {
-            404 | 410 => Self::NotFound,
-            401 | 403 => Self::Forbidden(status),
-            _ => FetchError::from_status(status, response.headers())
-                .at(response.peer())
-                .into(),
-        }
-    }
-
-    /// Adds the key that was requested.
-    pub(super) fn at(self, key: &Key) -> OriginError {
-        match self {
-            Self::NotFound => OriginError::NotFound(key.to_string()),
-            Self::Fetch(FailedFetch {
-                error: FetchError::TooLarge { limit },
-                ..
-            }) => OriginError::too_large(key, limit),
-            source => OriginError::Http {
-                key: key.to_string(),
-                source,
-            },
-        }
     }
 }
 

@@ -101,10 +101,7 @@ fn origin(host: &str, port: u16) -> HttpOrigin {
 
 fn fetch_error(error: OriginError) -> FetchError {
     match error {
-        OriginError::Http {
-            source: HttpError::Fetch(failed),
-            ..
-        } => failed.error,
+        OriginError::Fetch { source, .. } => source.error,
         other => panic!("{other:?}"),
     }
 }
