@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Limited};
 use lambda_http::{
     IntoResponse,
     http::{
-        HeaderValue, Response, StatusCode,
+        Response, StatusCode,
         header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER},
     },
 };
@@ -67,15 +67,14 @@ impl IntoResponse for FunctionAnswer {
 
 fn unavailable() -> Response<Vec<u8>> {
     let body = b"{\"title\":\"Service Unavailable\",\"status\":503}\n".to_vec();
-    let mut response = Response::new(Vec::new());
-    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
-    *response.body_mut() = body;
-    response
+    Response::builder()
+        .status(StatusCode::SERVICE_UNAVAILABLE)
+        .header(CONTENT_TYPE, "application/problem+json")
+        .header(CONTENT_LENGTH, body.len())
+        .header(CACHE_CONTROL, "no-store")
+        .header(RETRY_AFTER, "5")
+        .body(body)
+        .expect("all fields are visible ASCII")
 }
 
 #[cfg(test)]

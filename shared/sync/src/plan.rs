@@ -88,7 +88,9 @@ impl Copier {
         }
         // Nothing else that the origin says is looked at before the signature fits. Also a known state may have been copied before
         // signatures were asked for, or under keys that are revoked now.
-        self.verify_signature(name, &bytes)?;
+        if let Some(trust) = &self.options.trust {
+            trust.verify(name, &bytes)?;
+        }
         if let Some(before) = before.filter(|_| is_known && !state.recheck) {
             state.report.describe(before);
             return Ok(Planned::Unchanged(Box::new(transaction)));
@@ -141,13 +143,6 @@ impl Copier {
             ..TransactionOptions::default()
         };
         Transaction::begin(self.store.clone(), name, options).await
-    }
-
-    fn verify_signature(&self, name: &CatalogName, bytes: &[u8]) -> Result<(), SyncError> {
-        if let Some(trust) = &self.options.trust {
-            trust.verify(name, bytes)?;
-        }
-        Ok(())
     }
 
     async fn their_pointer(&self, name: &CatalogName, known: Option<&Bytes>) -> Result<Bytes, SyncError> {

@@ -4,7 +4,7 @@ use futures_util::{StreamExt, stream};
 use model::{CatalogName, Key, Kind, ManifestEntry, ObjectRef, Snapshot, text::chain};
 use publish::Transaction;
 use store::read_stored;
-use upkeep::{Finding, ObjectProblem, Verification, verify};
+use upkeep::{ObjectProblem, Verification, verify};
 
 use crate::{Copier, SyncError, copier::OBJECTS_IN_FLIGHT};
 
@@ -50,7 +50,8 @@ impl Copier {
             return Ok(repair);
         }
         let transaction = self.begin(name, true).await?;
-        if repair.finds(|finding| finding.problem == ObjectProblem::Unlisted) {
+        let mut findings = repair.verification.findings.iter();
+        if findings.any(|finding| finding.problem == ObjectProblem::Unlisted) {
             transaction.restore_name().await?;
         }
         // Snapshots first: without them it is not known what else should be there.
@@ -140,10 +141,6 @@ fn snapshots(transaction: &Transaction) -> Vec<ObjectRef> {
 }
 
 impl Repair {
-    fn finds(&self, is_wanted: impl Fn(&Finding) -> bool) -> bool {
-        self.verification.findings.iter().any(is_wanted)
-    }
-
     /// Sorts the results and drops the findings that are repaired.
     fn tidy(&mut self) {
         self.repaired.sort();

@@ -1,3 +1,5 @@
+use std::cmp::Reverse;
+
 use http::{HeaderMap, header::ACCEPT_ENCODING};
 use model::Encoding;
 
@@ -32,50 +34,29 @@ pub(crate) fn negotiate(headers: &HeaderMap, offered: &[Encoding]) -> Option<Enc
         // curl and scripts without the option send no field, and write what they get to a file.
         return offered.iter().copied().max();
     }
-    let accepted = Accepted::read(headers);
-    offered
+    let weighed = offered
         .iter()
-        .filter_map(|&coding| Some((accepted.weight(coding)?, std::cmp::Reverse(coding))))
-        .max()
-        .map(|(_, std::cmp::Reverse(coding))| coding)
+        .filter_map(|&coding| Some((weight(headers, coding)?, Reverse(coding))));
+    weighed.max().map(|(_, Reverse(coding))| coding)
 }
 
-/// Weights of an `Accept-Encoding`, in thousandths, by `Encoding as usize`.
-#[derive(Default)]
-struct Accepted {
-    named: [Option<u16>; 3],
-    others: Option<u16>,
-}
-
-impl Accepted {
-    fn read(headers: &HeaderMap) -> Self {
-        let mut accepted = Self::default();
-        for value in headers.get_all(ACCEPT_ENCODING) {
-            for (name, weight) in elements(value.as_bytes()).filter_map(weighted) {
-                accepted.add(name, weight);
-            }
-        }
-        accepted
-    }
-
-    fn add(&mut self, name: &[u8], weight: u16) {
-        if name == b"*" {
-            // The first mention counts. The RFC leaves repeated ones open.
-            self.others.get_or_insert(weight);
-        }
-        for coding in Encoding::ALL {
+/// Returns the weight of a coding, in thousandths; `None` if it is refused, zero for an identity that is not mentioned. The first
+/// mention counts: the RFC leaves repeated ones open.
+fn weight(headers: &HeaderMap, coding: Encoding) -> Option<u16> {
+    let mut others = None;
+    for value in headers.get_all(ACCEPT_ENCODING) {
+        for (name, weight) in elements(value.as_bytes()).filter_map(weighted) {
             if is_named(coding, name) {
-                self.named[coding as usize].get_or_insert(weight);
+                return (weight > 0).then_some(weight);
+            }
+            if name == b"*" {
+                others.get_or_insert(weight);
             }
         }
     }
-
-    /// Returns the weight of a coding; `None` if it is refused, zero for an identity that is not mentioned.
-    fn weight(&self, coding: Encoding) -> Option<u16> {
-        match self.named[coding as usize].or(self.others) {
-            Some(weight) => (weight > 0).then_some(weight),
-            None => (coding == Encoding::Identity).then_some(0),
-        }
+    match others {
+        Some(weight) => (weight > 0).then_some(weight),
+        None => (coding == Encoding::Identity).then_some(0),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     error::ApiError,
     payload::Payload,
     respond::Representation,
-    rfc9110::{Tag, since},
+    rfc9110::{Precondition, Tag, since},
     router::App,
 };
 
@@ -53,7 +53,8 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
         modified,
         ..Representation::empty_document(CachePolicy::Pointer)
     };
-    if call.wants_body(&representation) {
+    // It need not be made for a 304 or 412.
+    if representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let entry = BodyKey::Made(comparison.identity(), Encoding::Identity);
         let make = async { Ok::<_, ApiError>(Bytes::from(call.app.compare(&comparison).await?.to_bytes())) };
         representation.payload = Payload::Bytes(call.app.catalogs.body(&entry, make).await?);

@@ -21,12 +21,7 @@ pub(crate) use self::{
     matcher::{Match, find},
     registry::Images,
 };
-use crate::{
-    error::ApiError,
-    respond::Representation,
-    rfc9110::{Precondition, decode},
-    router::App,
-};
+use crate::{error::ApiError, respond::Representation, rfc9110::decode, router::App};
 
 /// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
 const OBJECT: &str = "/{kind}/sha256/{object}";
@@ -109,11 +104,6 @@ impl<'a> RouteCall<'a> {
     /// Returns the published state of the catalog.
     async fn state(&self) -> Result<PublishedState, ApiError> {
         Ok(self.app.catalogs.find(&self.param("catalog")).await?)
-    }
-
-    /// True if the conditions of the request want the body of a representation. It need not be made for a 304 or 412.
-    fn wants_body(&self, representation: &Representation) -> bool {
-        representation.evaluate(&self.request.headers) == Precondition::Proceed
     }
 }
 

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use model::Sha256;
 use subtle::{Choice, ConstantTimeEq};
 
@@ -9,7 +7,7 @@ use crate::{error::FileError, users::VerifiedLogins};
 /// minutes.
 pub(crate) const COST_MAX: u32 = 14;
 
-/// Users with the hashes of their tokens and passwords.
+/// Users with the hashes of their tokens and passwords. They cannot be printed.
 ///
 /// A name may occur twice, while its secret is being replaced.
 pub(crate) struct UserList {
@@ -105,12 +103,6 @@ impl UserList {
     }
 }
 
-impl fmt::Debug for UserList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "UserList(<{} redacted>)", self.tokens.len() + self.passwords.len())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,8 +125,6 @@ mod tests {
         ] {
             assert_eq!(users.has_token(name, token.as_bytes()), expected, "{name:?} {token}");
         }
-        let debug = format!("{users:?}");
-        assert!(!debug.contains(&hash) && !debug.contains("alice"), "{debug}");
     }
 
     #[test]
@@ -157,7 +147,7 @@ mod tests {
                 "line 1 of the user list has a bcrypt hash of a cost above 14",
             ),
         ] {
-            let error = UserList::parse(text).unwrap_err().to_string();
+            let error = UserList::parse(text).err().unwrap().to_string();
             assert!(error.contains(expected), "{text}: {error}");
             assert!(!error.contains("alice"), "{error}");
         }

@@ -10,7 +10,7 @@ use reqwest::Url;
 pub struct Address {
     /// Without credentials, ending in a slash.
     base: Url,
-    login: Option<(String, Option<String>)>,
+    login: Option<(String, String)>,
 }
 
 /// The reason for which a text is not the URL of a mirror.
@@ -43,7 +43,7 @@ impl Address {
     /// Adds the credentials, if there are any.
     pub(super) fn authorize(&self, request: RequestSpec) -> RequestSpec {
         match &self.login {
-            Some((user, password)) => request.with_basic_auth(user, password.as_deref().unwrap_or_default()),
+            Some((user, password)) => request.with_basic_auth(user, password),
             None => request,
         }
     }
@@ -71,12 +71,12 @@ impl FromStr for Address {
     }
 }
 
-fn login(url: &Url) -> Result<Option<(String, Option<String>)>, AddressError> {
+fn login(url: &Url) -> Result<Option<(String, String)>, AddressError> {
     if url.username().is_empty() && url.password().is_none() {
         return Ok(None);
     }
-    let user = decode(url.username())?;
-    Ok(Some((user, url.password().map(decode).transpose()?)))
+    let password = decode(url.password().unwrap_or_default())?;
+    Ok(Some((decode(url.username())?, password)))
 }
 
 fn decode(text: &str) -> Result<String, AddressError> {
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn credentials_are_parsed_and_never_printed() {
         let address: Address = "https://robot:p%40ss@cdn.example/x".parse().unwrap();
-        assert_eq!(address.login, Some(("robot".into(), Some("p@ss".into()))));
+        assert_eq!(address.login, Some(("robot".into(), "p@ss".into())));
         for text in [
             address.to_string(),
             format!("{address:?}"),
