@@ -189,8 +189,6 @@ provoke() {
     # What each start does, with a catalog to poll.
     "list clustercatalogs "* | "watch clustercatalogs "* | "get leases "* | "update leases "* | "get serviceaccounts "* | "get secrets "*) ;;
     "create leases "*) ;;
-    # Another program has the Lease.
-    "create events $NAMESPACE") ;;
     "patch clustercatalogs -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
     "patch clustercatalogs/status -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
     # After a conflict it reads the object. The poll is tried for seconds, in which another writer changes it.
@@ -214,20 +212,20 @@ provoke() {
 }
 has_finalizer() { [[ $(kubectl get clustercatalog "$1" -o jsonpath='{.metadata.finalizers}') == *"$FINALIZER"* ]]; }
 has_event() { [[ -n $(kubectl get events.events.k8s.io -n default -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
-# A token of Prometheus, which is another one each time, because answers about a token are kept for a minute.
+# scrape: reads the metrics with a token of Prometheus.
 scrape() {
   ask "$METRICS" /metrics -o "$WORK/metrics" -w 'metrics: %{http_code}\n' \
     -H "Authorization: Bearer $(kubectl create token -n openshift-monitoring prometheus-k8s)"
 }
 
-# lease [HOLDER]: one that nothing holds, or another program.
+# lease: one that nothing holds.
 lease() {
   kubectl delete lease -n "$NAMESPACE" --all >/dev/null
   kubectl create -f - >/dev/null <<YAML
 apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {name: catalogd-operator-lock, namespace: $NAMESPACE}
-spec: {holderIdentity: '${1:-}', leaseDurationSeconds: 3600}
+spec: {holderIdentity: '', leaseDurationSeconds: 3600}
 YAML
 }
 
@@ -251,7 +249,6 @@ needed() {
   case "$verb $resource $namespace" in
     "update leases "*) lease ;;
     *" leases "*) kubectl delete lease -n "$NAMESPACE" --all >/dev/null ;;
-    "create events $NAMESPACE") lease catalogd ;;
   esac
   up
   if ! provoke "$verb" "$resource" "$namespace"; then
@@ -263,7 +260,6 @@ needed() {
   fi
   kubectl replace -f "$role" >/dev/null
   down
-  [[ "$verb $resource $namespace" != "create events $NAMESPACE" ]] || kubectl delete lease -n "$NAMESPACE" --all >/dev/null
 }
 
 # With all rules, the same actions show no symptom.
