@@ -17,7 +17,8 @@ use tracing::Instrument;
 use upkeep::{GcOptions, GcReport, RollbackOptions, RollbackTarget};
 
 use crate::{
-    CatalogCheck, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
+    CatalogCheck, CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent,
+    QueueRecord, Services,
     deadline::collect,
     metrics::{self, CatalogMetrics},
     queue,
@@ -192,7 +193,11 @@ impl<'a> Invocation<'a> {
             let checked = self.check_for_updates(candidates).await;
             left.extend(names(&checked.left));
             if to_queue {
-                messages.extend(checked.messages());
+                let changed = checked.changed.into_iter();
+                messages.extend(changed.map(|(candidate, digest)| CatalogMessage {
+                    catalog: candidate.name().clone(),
+                    digest,
+                }));
             } else {
                 let changed = checked.changed.iter().map(|(candidate, _)| *candidate).collect();
                 let pulled = self.pull(changed, false).await;

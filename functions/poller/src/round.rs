@@ -13,7 +13,7 @@ use publish::{Catalog, LastPoll, Mirror, PollOptions, PollOrder, PollTimes, Repo
 use store::{Store, StoreExt};
 use tokio::time::timeout;
 
-use crate::{CatalogMessage, poller::Invocation};
+use crate::poller::Invocation;
 
 /// Time that must be left to start a check for an update. A check is one small request to the registry and two to S3, and
 /// usually takes 0.1 s.
@@ -103,17 +103,6 @@ impl<'a> Invocation<'a> {
 /// Does work, at most `most` at a time. The results are in the order in which they end: one that hangs must not hold back the others.
 pub(crate) async fn side_by_side<T>(work: Vec<impl Future<Output = T>>, most: usize) -> Vec<T> {
     stream::iter(work).buffer_unordered(most).collect().await
-}
-
-impl RoundResult<'_> {
-    /// Returns the messages that let other invocations pull the changed catalogs.
-    pub(crate) fn messages(&self) -> Vec<CatalogMessage> {
-        let message = |(candidate, digest): &(&Candidate, String)| CatalogMessage {
-            catalog: candidate.name().clone(),
-            digest: digest.clone(),
-        };
-        self.changed.iter().map(message).collect()
-    }
 }
 
 /// Time that must be left to start the first pull of a catalog. It is ten times what the largest public catalogs need from
