@@ -69,22 +69,19 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
         volume_bytes: args.volume_size,
     };
     let pack = Pack::plan(store, &names, &options).await?;
-    let json = args.json;
+    let (is_file, json) = (args.to != Path::new("-"), args.json);
     // An archive is written and synced by blocking calls, for minutes.
     let (pack, volumes) = tokio::task::spawn_blocking(move || write(&args, pack)).await??;
-    match volumes {
-        // Standard output is the archive itself.
-        None => {}
-        Some(volumes) if json => {
-            let manifest = pack.manifest();
-            print_json(&json!({
-                "catalogs": manifest.catalogs,
-                "objects": manifest.objects.len(),
-                "bytes": manifest.objects.iter().map(|object| object.size).sum::<u64>(),
-                "volumes": volumes,
-            }))?;
-        }
-        Some(volumes) => print(&volumes, false)?,
+    if is_file && json {
+        let manifest = pack.manifest();
+        print_json(&json!({
+            "catalogs": manifest.catalogs,
+            "objects": manifest.objects.len(),
+            "bytes": manifest.objects.iter().map(|object| object.size).sum::<u64>(),
+            "volumes": volumes,
+        }))?;
+    } else if is_file {
+        print(&volumes, false)?;
     }
     Ok(Exit::Success)
 }
@@ -98,12 +95,12 @@ fn since(args: &ExportArgs) -> anyhow::Result<Since> {
     Ok(Since::Receipt(receipt))
 }
 
-/// Writes all volumes. Returns none of them for an archive on standard output.
-fn write(args: &ExportArgs, pack: Pack) -> anyhow::Result<(Pack, Option<Vec<WrittenVolume>>)> {
+/// Writes all volumes. Returns their files: none for an archive on standard output.
+fn write(args: &ExportArgs, pack: Pack) -> anyhow::Result<(Pack, Vec<WrittenVolume>)> {
     if args.to == Path::new("-") {
         anyhow::ensure!(args.volume_size.is_none(), "volumes need files, not standard output");
         pack.write(1, BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?;
-        return Ok((pack, None));
+        return Ok((pack, Vec::new()));
     }
     let mut volumes = Vec::new();
     for volume in 1..=pack.manifest().volumes {
@@ -116,7 +113,7 @@ fn write(args: &ExportArgs, pack: Pack) -> anyhow::Result<(Pack, Option<Vec<Writ
             stored: write_file(&pack, volume, &path)?,
         });
     }
-    Ok((pack, Some(volumes)))
+    Ok((pack, volumes))
 }
 
 /// Writes one volume. The file gets its name when it is complete and on the medium.

@@ -112,7 +112,7 @@ impl FoundImages {
             needs.add(name.as_str(), &shard.name, &package, choice)?;
             parts.extend(self.add_package(&shard.name, &package, choice)?);
         }
-        self.image_set.add(&current.source, choice, parts, &needs);
+        self.image_set.add(&current.source, choice, &parts, &needs);
         self.needs.merge(needs);
         Ok(())
     }
@@ -148,15 +148,11 @@ impl FoundImages {
 /// Asks the registries for every image, by the reference with which it is pulled.
 async fn check(needs: &RequiredImages, registries: &RegistryArgs) -> anyhow::Result<ImageChecks> {
     let (images, _) = wiring::sources(registries)?;
-    let checks = needs.iter().map(|(reference, _)| {
-        let images = images.clone();
-        let reference = reference.to_owned();
-        async move {
-            let check = exists(&images, &reference).await;
-            (reference, check)
-        }
+    let images = &images;
+    let checks = needs.iter().map(|(reference, _)| async move {
+        let check = exists(images, reference).await;
+        (reference.to_owned(), check)
     });
-    let checks: Vec<_> = checks.collect();
     Ok(stream::iter(checks).buffer_unordered(CONCURRENT_CHECKS).collect().await)
 }
 

@@ -21,7 +21,7 @@ impl ImageSet {
         &mut self,
         source: &SourceRef,
         choice: &BundleSelection,
-        packages: Vec<Value>,
+        packages: &[Value],
         images: &RequiredImages,
     ) {
         if !matches!(source.reference.parse(), Ok(Source::Registry { .. })) {

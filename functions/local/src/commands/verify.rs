@@ -38,10 +38,25 @@ pub(crate) struct VerifyArgs {
 }
 
 pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
-    let results = match &args.repair_from {
-        Some(from) => repair(&args, from).await?,
-        None => verify(&args).await?,
+    let (store, copier) = match &args.repair_from {
+        None => (args.store.open_alone(Access::Read).await?, None),
+        Some(from) => {
+            let place = args.store.place_alone(from.store())?;
+            let store = args.store.s3.open(&place, Access::Write).await?;
+            let origin = origin(from, &args.store.s3, &args.ca_file, args.header_file.as_deref()).await?;
+            // No keys: every fetched object is checked against the hashes of the present state.
+            let copier = Copier::new(origin, store.clone(), SyncOptions::default());
+            (store, Some(copier))
+        }
     };
+    let mut results = Vec::new();
+    for catalog in published::names_or_all(&*store, &args.names).await? {
+        let found = match &copier {
+            None => upkeep::verify(&*store, &catalog).await?,
+            Some(copier) => repair(copier, &catalog).await?,
+        };
+        results.push(VerifiedCatalog { catalog, found });
+    }
     print(&results, args.json)?;
     let findings: Vec<_> = results.iter().flat_map(|catalog| &catalog.found.findings).collect();
     for finding in findings.iter().filter(|_| !args.json) {
@@ -50,33 +65,14 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
     Ok(Exit::of_check(findings.is_empty()))
 }
 
-async fn verify(args: &VerifyArgs) -> anyhow::Result<Vec<VerifiedCatalog>> {
-    let store = args.store.open_alone(Access::Read).await?;
-    let mut results = Vec::new();
-    for name in published::names_or_all(&*store, &args.names).await? {
-        let found = upkeep::verify(&*store, &name).await?;
-        results.push(VerifiedCatalog { catalog: name, found });
+/// Fetches missing and damaged objects of a catalog. Returns what is left to find.
+async fn repair(copier: &Copier, catalog: &CatalogName) -> anyhow::Result<Verification> {
+    let repair = copier.repair(catalog).await?;
+    repair.repaired.iter().for_each(|key| eprintln!("{key} was repaired"));
+    for failure in repair.failed {
+        eprintln!("{} cannot be repaired: {}", failure.key, failure.error);
     }
-    Ok(results)
-}
-
-async fn repair(args: &VerifyArgs, from: &SyncOrigin) -> anyhow::Result<Vec<VerifiedCatalog>> {
-    let place = args.store.place_alone(from.store())?;
-    let store = args.store.s3.open(&place, Access::Write).await?;
-    let origin = origin(from, &args.store.s3, &args.ca_file, args.header_file.as_deref()).await?;
-    // No keys: every fetched object is checked against the hashes of the present state.
-    let copier = Copier::new(origin, store.clone(), SyncOptions::default());
-    let mut results = Vec::new();
-    for name in published::names_or_all(&*store, &args.names).await? {
-        let repair = copier.repair(&name).await?;
-        repair.repaired.iter().for_each(|key| eprintln!("{key} was repaired"));
-        for failure in repair.failed {
-            eprintln!("{} cannot be repaired: {}", failure.key, failure.error);
-        }
-        let found = repair.verification;
-        results.push(VerifiedCatalog { catalog: name, found });
-    }
-    Ok(results)
+    Ok(repair.verification)
 }
 
 /// Catalog that was verified.
