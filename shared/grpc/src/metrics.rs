@@ -89,11 +89,11 @@ impl CallTimer {
 impl Drop for CallTimer {
     fn drop(&mut self) {
         let took = self.began.elapsed();
-        let (method, code) = (("method", self.method.to_owned()), name(self.code));
+        let (method, code) = (|| ("method", self.method.to_owned()), name(self.code));
         tracing::debug!(%code, took_us = took.as_micros(), "answered call");
         let catalog = self.catalog.get().cloned().unwrap_or_default();
-        let seconds = self.metrics.seconds.get_or_create_owned(&[method.clone()]);
-        let labels = [method, ("catalog", catalog), ("code", code)];
+        let seconds = self.metrics.seconds.get_or_create_owned(&[method()]);
+        let labels = [method(), ("catalog", catalog), ("code", code)];
         self.metrics.calls.get_or_create_owned(&labels).inc();
         seconds.observe(took.as_secs_f64());
         self.metrics.running.dec();
