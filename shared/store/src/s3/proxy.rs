@@ -50,7 +50,7 @@ struct Connectors {
     made: Mutex<HashMap<ConnectorKey, SharedHttpConnector>>,
 }
 
-/// What the connections of one pool have in common.
+/// Settings that the connections of one pool share.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ConnectorKey {
     connect_timeout: Option<Duration>,
