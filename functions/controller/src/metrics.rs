@@ -12,6 +12,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use publish::metric;
+
 use crate::election::Role;
 
 /// Shortest time that is told apart, in seconds: an object that needs nothing. Ten buckets of the factor four reach 4 minutes.
@@ -33,32 +35,35 @@ type OutcomeLabel = [(&'static str, &'static str); 1];
 impl ControllerMetrics {
     /// Adds the metrics to a registry.
     pub(crate) fn register(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
-        registry.register(
-            "controller_reconciles",
-            "Reconciliations by outcome; an error of the API server or of the store is tried again",
-            metrics.done.clone(),
-        );
-        registry.register(
-            "controller_reconcile_seconds",
-            "Time of one reconciliation, with its poll",
-            metrics.seconds.clone(),
-        );
-        registry.register(
-            "controller_queue",
-            "ClusterCatalogs that are being worked on, or wait for other polls to end",
-            metrics.queue.clone(),
-        );
-        registry.register(
-            "controller_leader",
-            "1 if this replica works on the ClusterCatalogs",
-            metrics.leader.clone(),
-        );
-        registry.register(
-            "controller_other_program",
-            "1 while another program has the Lease, such as catalogd",
-            metrics.other_program.clone(),
-        );
+        let metrics = Self {
+            done: metric(
+                registry,
+                "controller_reconciles",
+                "Reconciliations by outcome; an error of the API server or of the store is tried again",
+            ),
+            seconds: Histogram::new(exponential_buckets(SHORTEST, 4.0, 10)),
+            queue: metric(
+                registry,
+                "controller_queue",
+                "ClusterCatalogs that are being worked on, or wait for other polls to end",
+            ),
+            leader: metric(
+                registry,
+                "controller_leader",
+                "1 if this replica works on the ClusterCatalogs",
+            ),
+            other_program: metric(
+                registry,
+                "controller_other_program",
+                "1 while another program has the Lease, such as catalogd",
+            ),
+        };
+        let help = "Time of one reconciliation, with its poll";
+        registry.register("controller_reconcile_seconds", help, metrics.seconds.clone());
+        // Both usual outcomes have a series from the start, so that rates see the first error.
+        for outcome in ["success", "error"] {
+            drop(metrics.done.get_or_create(&[("outcome", outcome)]));
+        }
         metrics
     }
 
@@ -75,23 +80,6 @@ impl ControllerMetrics {
             metrics: self,
             began: Instant::now(),
             outcome: "aborted",
-        }
-    }
-}
-
-impl Default for ControllerMetrics {
-    /// Returns metrics that are not in any registry. Both usual outcomes have a series from the start, so that rates see the first error.
-    fn default() -> Self {
-        let done = Family::<OutcomeLabel, Counter>::default();
-        for outcome in ["success", "error"] {
-            drop(done.get_or_create(&[("outcome", outcome)]));
-        }
-        Self {
-            done,
-            seconds: Histogram::new(exponential_buckets(SHORTEST, 4.0, 10)),
-            queue: Gauge::default(),
-            leader: Gauge::default(),
-            other_program: Gauge::default(),
         }
     }
 }

@@ -241,7 +241,7 @@ fn controller(
         served: Arc::new(served),
         puller: Arc::new(puller),
         events: Recorder::new(client, "test".into()),
-        metrics: ControllerMetrics::default(),
+        metrics: ControllerMetrics::register(&mut prometheus_client::registry::Registry::default()),
         base: "https://catalogs.example/catalogs".to_owned(),
     };
     (writer, Arc::new(context))
