@@ -12,7 +12,7 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    time::{MissedTickBehavior, interval, sleep, timeout},
+    time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{io::InspectReader, sync::CancellationToken};
@@ -121,13 +121,6 @@ where
     // A burst of missed checks would repeat the same decision.
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ending = false;
-    let age = limits.random_age();
-    let mut aged = pin!(async {
-        match age {
-            Some(age) => sleep(age).await,
-            None => std::future::pending().await,
-        }
-    });
     loop {
         // The stop of the server is no reason to count.
         let reason = tokio::select! {
@@ -146,7 +139,6 @@ where
                 Verdict::Close(reason) => return metrics.count_closed(reason),
             },
             () = watch.replaced.cancelled(), if !ending => Some(CloseReason::Replaced),
-            () = &mut aged, if !ending => Some(CloseReason::Aged),
             () = shared.stop.cancelled(), if !ending => None,
             () = shared.kill.cancelled() => return metrics.count_closed(CloseReason::Drained),
         };

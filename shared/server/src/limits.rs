@@ -1,7 +1,4 @@
-use std::{
-    hash::{BuildHasher, RandomState},
-    time::Duration,
-};
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -18,7 +15,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerLimits {
     /// Concurrent connections. Default: 1,024. One more takes the place of the connection that has been idle for longest. If
-    /// none is idle, it is answered with 503 and closed.
+    /// none is idle, the new one is closed.
     pub connections: usize,
     /// Concurrent requests on an HTTP/2 connection. Default: 100.
     pub streams: u32,
@@ -45,11 +42,6 @@ pub struct ServerLimits {
     pub stalled: Duration,
     /// Time for running answers after the server was asked to stop. Default: 20 s.
     pub drain: Duration,
-    /// Age at which a connection is closed gracefully, less up to a tenth by chance. Default: none.
-    ///
-    /// Clients of gRPC keep one connection for ever. With an age they come back through a load balancer now and then, and
-    /// not all at once.
-    pub age: Option<Duration>,
 }
 
 impl Default for ServerLimits {
@@ -76,8 +68,6 @@ impl Default for ServerLimits {
             stalled: Duration::from_secs(30),
             // Within the 30 s that Kubernetes and systemd units give.
             drain: Duration::from_secs(20),
-            // A connection ends when it is idle.
-            age: None,
         }
     }
 }
@@ -88,9 +78,6 @@ const CHECKS: u32 = 4;
 /// Longest time between two checks. Ten thousand idle connections that are checked each second take 6 % of a processor.
 const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(3);
 
-/// Share of the age of connections that is decided by chance.
-const AGE_CHANCE: u32 = 10;
-
 impl ServerLimits {
     /// Returns the limits for clients of gRPC, which open one connection and keep it.
     pub fn grpc() -> Self {
@@ -100,18 +87,9 @@ impl ServerLimits {
             may_wait: true,
             // Long enough to never end a connection, and short enough to be added to a time.
             idle: Duration::from_secs(100 * 365 * 24 * 3600),
-            age: Some(Duration::from_secs(12 * 3600)),
             drain: Duration::from_secs(10),
             ..Self::default()
         }
-    }
-
-    /// Returns the age of a new connection, and none if it may grow as old as it likes.
-    pub(crate) fn random_age(&self) -> Option<Duration> {
-        let age = self.age?;
-        // The keys of a map are random, so this needs no generator.
-        let chance = RandomState::new().hash_one(()) % 1000;
-        Some(age - age / AGE_CHANCE * u32::try_from(chance).unwrap_or(0) / 1000)
     }
 
     /// Returns the time between two checks of a connection, from 10 ms to 3 s.

@@ -29,7 +29,7 @@ pub struct ServerMetrics {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum CloseReason {
-    /// The limit of connections was reached (503).
+    /// The limit of connections was reached.
     Full,
     /// The TLS handshake failed or took too long.
     Handshake,
@@ -39,8 +39,6 @@ pub(crate) enum CloseReason {
     Idle,
     /// The connection was idle when a new one needed its place.
     Replaced,
-    /// The connection was as old as it may become.
-    Aged,
     /// The client took too little of its answer.
     Stalled,
     /// The server stopped, and the answer was not finished in time.

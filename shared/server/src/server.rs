@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use crate::{
     connection::{self, SharedParts},
-    connections::{Connections, OverloadResponder},
+    connections::Connections,
     error::FileError,
     front::Front,
     limits::{ServerLimits, raise_limit},
@@ -143,7 +143,6 @@ fn limit_unsent(_: &TcpListener) {}
 
 async fn accept(listener: &TcpListener, shared: &Arc<SharedParts>, connections: &TaskTracker, fit: usize) {
     let places = Connections::new(fit, shared.server.metrics.open.clone());
-    let overload = OverloadResponder::new();
     let mut full = false;
     while let Some(accepted) = shared.stop.run_until_cancelled(listener.accept()).await {
         let (stream, peer) = match accepted {
@@ -153,22 +152,21 @@ async fn accept(listener: &TcpListener, shared: &Arc<SharedParts>, connections: 
                 continue;
             }
         };
-        // Accepted and refused, not left in the backlog: a client in the backlog waits without an answer until it times
-        // out.
+        // Accepted and closed, not left in the backlog: a client in the backlog waits until it times out.
         let Some(room) = places.find_room() else {
             if !std::mem::replace(&mut full, true) {
-                tracing::warn!(connections = fit, "too many connections, refusing new ones");
+                tracing::warn!(connections = fit, "too many connections, closing new ones");
             }
-            refuse(shared, &overload, stream);
+            shared.server.metrics.count_closed(CloseReason::Full);
             continue;
         };
         full = false;
-        let (shared, places, overload) = (Arc::clone(shared), Arc::clone(&places), overload.clone());
+        let (shared, places) = (Arc::clone(shared), Arc::clone(&places));
         let span = tracing::debug_span!("connection", %peer);
         let serving = async move {
             let watch = ConnectionWatch::new(Arc::clone(&shared.server.limits));
             let Some(_place) = places.take(room, Arc::clone(&watch)).await else {
-                return refuse(&shared, &overload, stream);
+                return shared.server.metrics.count_closed(CloseReason::Full);
             };
             connection::serve(shared, watch, stream).await;
         };
@@ -182,16 +180,6 @@ async fn pause_after(error: &io::Error) {
     if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
         tracing::error!(%error, "cannot accept connection");
         sleep(ACCEPT_PAUSE).await;
-    }
-}
-
-fn refuse(shared: &SharedParts, overload: &OverloadResponder, stream: TcpStream) {
-    let server = &shared.server;
-    server.metrics.count_closed(CloseReason::Full);
-    // With TLS the connection is only closed: the handshake would cost more than serving the request.
-    // A client of gRPC would not understand the answer.
-    if server.tls.is_none() && !server.grpc {
-        overload.answer(stream);
     }
 }
 
