@@ -1,11 +1,8 @@
 //! The decision when a catalog is polled.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
+use std::{collections::HashMap, time::Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::{catalog::ObjectVersion, conditions::Fact};
@@ -33,20 +30,20 @@ pub(crate) struct LastPolls {
 
 impl LastPolls {
     pub(crate) fn get(&self, name: &str) -> Option<LastWork> {
-        self.lock().get(name).cloned()
+        self.polls.lock().get(name).cloned()
     }
 
     pub(crate) fn set(&self, name: &str, poll: LastWork) {
-        self.lock().insert(name.to_owned(), poll);
+        self.polls.lock().insert(name.to_owned(), poll);
     }
 
     pub(crate) fn forget(&self, name: &str) {
-        self.lock().remove(name);
+        self.polls.lock().remove(name);
     }
 
     /// Forgets all work, so that each catalog is polled when its object is seen again.
     pub(crate) fn forget_all(&self) {
-        self.lock().clear();
+        self.polls.lock().clear();
     }
 
     /// Lets each catalog be polled now.
@@ -57,14 +54,10 @@ impl LastPolls {
 
     /// Returns true if the last poll of a catalog has published its content, or found it published.
     pub(crate) fn has_published(&self, name: &str) -> bool {
-        let polls = self.lock();
+        let polls = self.polls.lock();
         polls
             .get(name)
             .is_some_and(|last| matches!(last.fact, Fact::Stored { .. }))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, LastWork>> {
-        self.polls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

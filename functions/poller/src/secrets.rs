@@ -1,13 +1,11 @@
 //! Caches the credentials of the registries.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures_util::future::join_all;
 use model::text::chain;
+use parking_lot::Mutex;
 use source::Logins;
 
 use crate::Services;
@@ -51,7 +49,7 @@ impl PullSecrets {
 
     /// Makes the next event read the secrets again.
     pub(crate) fn expire(&self) {
-        let mut age = self.age();
+        let mut age = self.age.lock();
         // Never stays as it is: then the first error still fails the event.
         if let SecretAge::Since(_) = *age {
             *age = SecretAge::Expired;
@@ -63,12 +61,12 @@ impl PullSecrets {
     /// # Errors
     /// If they cannot be read or used, and no earlier ones are in use.
     pub(crate) async fn refresh(&self, services: &dyn Services) -> anyhow::Result<()> {
-        let age = *self.age();
+        let age = *self.age.lock();
         if self.ids.is_empty() || matches!(age, SecretAge::Since(then) if then.elapsed() < LIFETIME) {
             return Ok(());
         }
         match self.read(services).await {
-            Ok(()) => *self.age() = SecretAge::Since(Instant::now()),
+            Ok(()) => *self.age.lock() = SecretAge::Since(Instant::now()),
             Err(error) if age == SecretAge::Never => return Err(error),
             // Earlier logins usually still work, and public registries need none.
             Err(error) => tracing::error!(
@@ -94,9 +92,5 @@ impl PullSecrets {
         }
         let documents = named.filter_map(|(id, text)| Some((id.as_str(), text.as_deref().ok()?)));
         self.logins.set(documents).context("cannot use the pull secrets")
-    }
-
-    fn age(&self) -> MutexGuard<'_, SecretAge> {
-        self.age.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

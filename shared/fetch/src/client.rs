@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
 use rustls::ClientConfig;
@@ -106,7 +107,7 @@ impl Fetcher {
     pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), FetchSettingsError> {
         // Without the clients, whose idle connections were made with the certificates before.
         let pools = Pools::new(ca_files)?;
-        *self.shared.pools() = pools;
+        *self.shared.pools.lock() = pools;
         Ok(())
     }
 
@@ -121,7 +122,7 @@ impl Fetcher {
 
     /// Returns all trusted certificates in PEM, the system's too, for a program that makes connections of its own.
     pub fn ca_bundle(&self) -> String {
-        self.shared.pools().all().pem()
+        self.shared.pools.lock().all().pem()
     }
 
     /// Returns a fetcher on the same connections whose traffic is counted from zero. All its requests together may wait for
@@ -281,7 +282,7 @@ impl SharedClients {
             is_proxied: proxy.is_some(),
             nearest,
         };
-        let mut pools = self.pools();
+        let mut pools = self.pools.lock();
         if let Some(client) = pools.clients.get(&kind) {
             return client.clone();
         }
@@ -302,10 +303,6 @@ impl SharedClients {
         peer.map(|address| (self.settings.network.scope)(address.ip()))
             .or(AddressScope::written_in(response.url()))
             .unwrap_or(AddressScope::Internet)
-    }
-
-    fn pools(&self) -> MutexGuard<'_, Pools> {
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn build(

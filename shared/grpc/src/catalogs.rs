@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -11,6 +11,7 @@ use futures_util::{
     future::{BoxFuture, Shared},
 };
 use model::Sha256;
+use parking_lot::Mutex;
 use reader::{PublishedCatalogs, PublishedState, ReaderError};
 use tokio::time::sleep;
 
@@ -88,14 +89,14 @@ impl RegistryCatalogs {
 
     /// Returns the names of the catalogs that clients may name.
     pub(crate) async fn names(&self) -> Result<Arc<[String]>, AnswerError> {
-        let known = locked(&self.names).clone();
+        let known = self.names.lock().clone();
         if let Some(known) = known.filter(|known| known.read.elapsed() < NAMES_FOR) {
             return Ok(known.names);
         }
         let read = Instant::now();
         let all = self.catalogs.all().await?;
         let all = all.iter().map(|state| state.name().to_string());
-        let mut labels = locked(&self.labels);
+        let mut labels = self.labels.lock();
         let all = all.inspect(|name| {
             if labels.len() < LABELS_MAX {
                 labels.insert(as_label(name));
@@ -103,8 +104,8 @@ impl RegistryCatalogs {
         });
         let is_allowed = |name: &String| self.anonymous.as_ref().is_none_or(|allowed| allowed.contains(name));
         let names: Arc<[String]> = all.filter(is_allowed).collect();
-        locked(&self.indexes).retain(|name, _| names.contains(name));
-        *locked(&self.names) = Some(KnownNames {
+        self.indexes.lock().retain(|name, _| names.contains(name));
+        *self.names.lock() = Some(KnownNames {
             names: Arc::clone(&names),
             read,
         });
@@ -122,7 +123,7 @@ impl RegistryCatalogs {
             if let Some(name) = is_equal.or_else(|| names.iter().find(|name| as_label(name) == wanted)) {
                 return Ok(name.clone());
             }
-            if locked(&self.labels).contains(&as_label(wanted)) {
+            if self.labels.lock().contains(&as_label(wanted)) {
                 return Err(AnswerError::NotServed);
             }
         }
@@ -147,7 +148,7 @@ impl RegistryCatalogs {
         let index = task.clone().await;
         if matches!(index, Err(AnswerError::Unavailable)) {
             // A failure of the store may be over with the next call.
-            let mut indexes = locked(&self.indexes);
+            let mut indexes = self.indexes.lock();
             if indexes.get(name).is_some_and(|known| known.index.ptr_eq(&task)) {
                 indexes.remove(name);
             }
@@ -159,7 +160,7 @@ impl RegistryCatalogs {
     fn index(&self, state: &PublishedState) -> IndexTask {
         let name = state.name().as_str();
         let identity = state.identity();
-        let mut indexes = locked(&self.indexes);
+        let mut indexes = self.indexes.lock();
         if let Some(known) = indexes.get(name).filter(|known| known.identity == identity) {
             return known.index.clone();
         }
@@ -179,10 +180,6 @@ impl RegistryCatalogs {
         indexes.insert(name.to_owned(), known);
         index
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the label of a host that names a catalog, which has no dots.

@@ -1,12 +1,9 @@
 //! Finished messages as tonic sends them, and the memory that they take: clients may take them slowly.
 
-use std::{
-    marker::PhantomData,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use bytes::{BufMut, Bytes};
+use parking_lot::Mutex;
 use prost::Message;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -64,7 +61,7 @@ impl Encoder for BufferedMemory {
     fn encode(&mut self, message: FinishedMessage, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
         buffer.put(message.bytes);
         if let Some(memory) = message.memory {
-            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut held = self.0.lock();
             match held.as_mut() {
                 Some(before) => before.merge(memory),
                 None => *held = Some(memory),
@@ -77,7 +74,7 @@ impl Encoder for BufferedMemory {
 impl BufferedMemory {
     /// Returns a frame of the buffer that gives the memory of its messages back when it was sent.
     pub(crate) fn hold(&self, bytes: Bytes) -> Bytes {
-        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let memory = self.0.lock().take();
         match memory {
             Some(_memory) => Bytes::from_owner(HeldBytes { bytes, _memory }),
             None => bytes,

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -11,6 +11,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::join_all, stream};
 use model::text::chain;
 use model::{CatalogName, Outcome, PublicationId};
+use parking_lot::Mutex;
 use publish::Report;
 use store::{ReadError, Store};
 use tokio::{sync::Semaphore, time::timeout_at};
@@ -119,7 +120,7 @@ impl Notifier {
         self.receivers_of(&report.catalog).next()?;
         // An unchanged poll, the usual one, then costs no read of the store.
         let queue = self.queue(&report.catalog);
-        if *queue.last_delivered.lock().unwrap_or_else(PoisonError::into_inner) == Some(published) {
+        if *queue.last_delivered.lock() == Some(published) {
             return None;
         }
         Some(match report.outcome {
@@ -140,7 +141,7 @@ impl Notifier {
                 tracing::warn!(error = chain(&error), "cannot read the cursors of the receivers");
                 None
             });
-            *queue.last_delivered.lock().unwrap_or_else(PoisonError::into_inner) = delivered;
+            *queue.last_delivered.lock() = delivered;
             drop(busy);
             if queue.requests.load(Ordering::SeqCst) == requests {
                 return;
@@ -244,7 +245,7 @@ impl Notifier {
     }
 
     fn queue(&self, catalog: &CatalogName) -> Arc<CatalogQueue> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock();
         queues.entry(catalog.clone()).or_default().clone()
     }
 }

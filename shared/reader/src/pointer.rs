@@ -1,7 +1,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Encoding, Key, Kind, Sha256};
+use parking_lot::{Mutex, RwLock};
 use store::{Fetched, Get, Object, Version};
 use trust::TrustError;
 
@@ -45,13 +46,13 @@ pub(crate) struct Pointers(RwLock<HashMap<Box<str>, Arc<KnownPointer>>>);
 
 impl Pointers {
     fn get(&self, name: &str) -> Option<Arc<KnownPointer>> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         known.get(name).map(Arc::clone)
     }
 
     /// Adds a pointer unless a later one came first while it was loaded. Returns the one to serve.
     fn insert(&self, pointer: Arc<KnownPointer>, keep_later: bool) -> Arc<KnownPointer> {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.write();
         // Two requests may load two publications at once, and the one with the older may end last.
         if keep_later
             && let Some(later) = known.get(pointer.name.as_str())
@@ -64,19 +65,19 @@ impl Pointers {
     }
 
     fn remove(&self, name: &str) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.0.write().remove(name);
     }
 }
 
 impl KnownPointer {
     /// Returns the version that was read last, refused or not. The store is asked for any other one.
     fn seen(&self) -> Version {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = self.refused.lock();
         refused.clone().unwrap_or_else(|| self.version.clone())
     }
 
     fn refuse(&self, version: Version) {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
+        *self.refused.lock() = Some(version);
     }
 }
 

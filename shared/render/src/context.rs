@@ -1,10 +1,11 @@
 use std::{
     io,
-    sync::{Arc, Mutex, PoisonError, mpsc::Receiver},
+    sync::{Arc, mpsc::Receiver},
 };
 
 use model::Content;
 use model::text::chain;
+use parking_lot::Mutex;
 use work::{MemoryShare, OverBudget};
 use zstd::bulk::Compressor;
 
@@ -78,10 +79,6 @@ impl RenderContext {
         }
     }
 
-    pub(crate) fn results(&self) -> std::sync::MutexGuard<'_, WorkerResults> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Fails if the caller has stopped the work, or if it has taken too many steps.
     pub(crate) fn check_budget(&self) -> Result<(), RenderError> {
         self.settings.budget.charge(0).map_err(|error| match error {
@@ -97,7 +94,7 @@ impl RenderContext {
     /// Records the problem of a file, which counts as one document.
     pub(crate) fn fail(&self, path: &Arc<str>, part: usize, error: &fbc::FbcError) {
         self.usage.add(path, 1, 0);
-        self.results().failures.push(FileFailure {
+        self.results.lock().failures.push(FileFailure {
             path: path.clone(),
             part,
             reason: shown(&chain(error)),
@@ -120,9 +117,9 @@ impl RenderContext {
             let rendered = self.render(&place, chunk, &mut compressor);
             drop(memory);
             match rendered {
-                Ok(fragments) => self.results().fragments.extend(fragments),
+                Ok(fragments) => self.results.lock().fragments.extend(fragments),
                 Err(ChunkError::Fbc(error)) => self.fail(&place.path, place.part, &error),
-                Err(ChunkError::Scratch(error)) => self.results().scratch_error = Some(error),
+                Err(ChunkError::Scratch(error)) => self.results.lock().scratch_error = Some(error),
             }
         }
         Ok(())
@@ -181,5 +178,5 @@ enum ChunkError {
 }
 
 fn next(jobs: &Mutex<Receiver<ChunkJob>>) -> Option<ChunkJob> {
-    jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+    jobs.lock().recv().ok()
 }

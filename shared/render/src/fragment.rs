@@ -4,11 +4,12 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use fbc::{DocumentPosition, Meta};
 use model::{Content, IndexedMeta, ObjectDigest};
+use parking_lot::Mutex;
 
 use crate::{RenderError, context::RenderContext, shard::load};
 
@@ -136,7 +137,7 @@ impl Scratch {
 
     pub(crate) fn keep(&self, mut bytes: Vec<u8>) -> io::Result<ScratchBuffer> {
         bytes.shrink_to_fit();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if let Some(left) = state.budget.checked_sub(bytes.len()) {
             state.budget = left;
             return Ok(ScratchBuffer::Memory(bytes));
@@ -161,7 +162,7 @@ impl Scratch {
     }
 
     fn read_file(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let file = state.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = vec![0; length];

@@ -3,7 +3,7 @@ use std::{
     io::{self, Read},
     mem, panic,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, OnceLock,
         mpsc::{SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
@@ -11,6 +11,7 @@ use std::{
 
 use fbc::{Chunks, FbcError, IndexIgnore};
 use model::{IndexedMeta, ShardRef, text::chain};
+use parking_lot::Mutex;
 
 use crate::{
     RenderError, RenderSettings, Rendering, Shard, StoredShards,
@@ -164,7 +165,7 @@ impl Renderer {
             fragments,
             failures,
             scratch_error,
-        } = mem::take(&mut *self.context.results());
+        } = mem::take(&mut *self.context.results.lock());
         if let Some(error) = scratch_error {
             return Err(RenderError::Scratch(error));
         }

@@ -1,9 +1,7 @@
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{IndexedMeta, ShardRef};
+use parking_lot::Mutex;
 
 use crate::{ExceededLimit, RenderLimits, error::shown, fragment::Lines};
 
@@ -78,24 +76,20 @@ impl Usage {
     }
 
     pub(crate) fn is_exceeded(&self) -> bool {
-        self.lock().is_some()
+        self.exceeded.lock().is_some()
     }
 
     /// Returns the first limit that was exceeded.
     pub(crate) fn exceeded(&self) -> Option<ExceededLimit> {
-        self.lock().clone()
+        self.exceeded.lock().clone()
     }
 
     /// Records limit `name` as exceeded at `place` if `used` is above `limit`. Only the first one is kept.
     fn check(&self, name: &'static str, limit: u64, used: u64, place: &str) {
         if used > limit {
             let place = shown(place);
-            self.lock().get_or_insert(ExceededLimit { name, limit, place });
+            self.exceeded.lock().get_or_insert(ExceededLimit { name, limit, place });
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<ExceededLimit>> {
-        self.exceeded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,11 +1,8 @@
 //! The open connections, and room for new ones.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -83,7 +80,7 @@ impl Connections {
             }
         };
         let number = {
-            let mut open = self.open();
+            let mut open = self.open.lock();
             open.next += 1;
             let number = open.next;
             open.watches.insert(number, watch);
@@ -99,7 +96,7 @@ impl Connections {
 
     /// Ends the connection that has been idle for longest. Returns false if none is idle.
     fn close_idle(&self) -> bool {
-        let open = self.open();
+        let open = self.open.lock();
         let idle = open
             .watches
             .values()
@@ -112,15 +109,11 @@ impl Connections {
             _ => false,
         }
     }
-
-    fn open(&self) -> MutexGuard<'_, OpenConnections> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
-        self.connections.open().watches.remove(&self.number);
+        self.connections.open.lock().watches.remove(&self.number);
         self.connections.count.dec();
     }
 }

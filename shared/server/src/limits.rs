@@ -129,17 +129,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn random_age_is_at_most_a_tenth_shorter() {
-        let limits = ServerLimits::grpc();
-        let age = limits.age.unwrap();
-        for _ in 0..1000 {
-            let random = limits.random_age().unwrap();
-            assert!(random <= age && random >= age - age / 10, "{random:?}");
-        }
-        assert_eq!(ServerLimits::default().random_age(), None);
-    }
-
-    #[test]
     fn raise_limit_returns_at_most_what_was_asked() {
         assert_eq!(raise_limit(16), 16);
         assert!((1..=usize::MAX / 4).contains(&raise_limit(usize::MAX / 4)));

@@ -1,13 +1,9 @@
 //! Files that are read again when they change.
 
-use std::{
-    fmt, fs,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{fmt, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use model::Sha256;
+use parking_lot::{Mutex, RwLock};
 
 use crate::{
     error::FileError,
@@ -57,7 +53,7 @@ impl<T> ReloadedFiles<T> {
 
     /// Returns the last content of the files that could be parsed.
     pub(crate) fn current(&self) -> Arc<T> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read())
     }
 
     /// Reads the files again. A change that cannot be used is logged once, and the previous content stays.
@@ -65,7 +61,7 @@ impl<T> ReloadedFiles<T> {
         let texts = read(&self.paths);
         // Bytes are compared, not times: a mounted secret changes by a link, and clocks of file systems are coarse.
         let hash = texts.as_ref().ok().map(|texts| hash(texts));
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         if *seen == hash {
             return;
         }
@@ -73,7 +69,7 @@ impl<T> ReloadedFiles<T> {
         let file: &str = self.kind.into();
         match texts.and_then(|texts| (self.parse)(&texts)) {
             Ok(new) => {
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+                *self.current.write() = Arc::new(new);
                 self.metrics.set_broken(self.kind, false);
                 tracing::info!(file, "reloaded changed file");
             }

@@ -2,10 +2,7 @@ use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::Router;
 use rustls::ServerConfig;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    time::sleep,
-};
+use tokio::{net::TcpListener, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 

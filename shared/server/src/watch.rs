@@ -3,12 +3,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::{limits::ServerLimits, metrics::CloseReason};
@@ -82,13 +83,9 @@ impl ConnectionWatch {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, WatchState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reports that the connection is ready for its first request.
     pub(crate) fn connected(&self) {
-        self.state().active = Instant::now();
+        self.state.lock().active = Instant::now();
     }
 
     /// Reports bytes that the client sent.
@@ -105,30 +102,30 @@ impl ConnectionWatch {
     pub(crate) fn begin_request(self: &Arc<Self>) -> RequestTicket {
         RequestTicket {
             watch: Arc::clone(self),
-            number: self.state().begin(),
+            number: self.state.lock().begin(),
         }
     }
 
     /// Reports that the socket took some or all of the bytes that it was given.
     pub(crate) fn wrote(&self, taken: usize, given: usize) {
-        self.state().wrote(taken, given, Instant::now);
+        self.state.lock().wrote(taken, given, Instant::now);
     }
 
     /// Reports that the socket took nothing.
     pub(crate) fn write_blocked(&self) {
-        self.state().block(Instant::now);
+        self.state.lock().block(Instant::now);
     }
 
     /// Returns the time for which the connection has been idle; `None` if it is not idle, or is being replaced already.
     pub(crate) fn idle_for(&self) -> Option<Duration> {
-        let idle_since = self.state().idle_since(self.may_wait());
+        let idle_since = self.state.lock().idle_since(self.may_wait());
         let idle_since = idle_since.filter(|_| !self.replaced.is_cancelled());
         idle_since.map(|since| since.elapsed())
     }
 
     /// Decides about the connection as it is now.
     pub(crate) fn verdict(&self) -> Verdict {
-        self.state().verdict(Instant::now(), &self.limits, self.may_wait())
+        self.state.lock().verdict(Instant::now(), &self.limits, self.may_wait())
     }
 }
 
@@ -228,13 +225,13 @@ impl RequestTicket {
     }
 
     fn set(&self, answer: AnswerState) {
-        self.watch.state().answers.insert(self.number, answer);
+        self.watch.state.lock().answers.insert(self.number, answer);
     }
 }
 
 impl Drop for RequestTicket {
     fn drop(&mut self) {
-        self.watch.state().end(self.number, Instant::now());
+        self.watch.state.lock().end(self.number, Instant::now());
     }
 }
 

@@ -10,11 +10,12 @@
 //! follows. A broken download starts again: without a digest nothing tells whether the rest belongs to the same version.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use fetch::RequestSpec;
 use oci::{Digest, FileSink, Root};
+use parking_lot::Mutex;
 use reqwest::StatusCode;
 use reqwest::header::{ETAG, HeaderValue, IF_NONE_MATCH};
 use tokio::time::{sleep, timeout};
@@ -181,7 +182,7 @@ impl<'a> ArchiveRequest<'a> {
 
 impl Archives {
     fn at(&self, location: &ArchiveLocation) -> SharedArchive {
-        let mut archives = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut archives = self.0.lock();
         Arc::clone(archives.entry(location.url.to_string()).or_default())
     }
 }

@@ -1,8 +1,7 @@
 //! One server that is asked: its errors name it, and hold no secret that was sent to it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use fetch::{FailedFetch, FetchResponse, Fetcher, RedirectTarget, RequestSpec, SentSecrets};
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::Url;
 
 use crate::error::Error;
@@ -26,7 +25,7 @@ impl AskedServer {
 
     /// Returns what was sent and what must not come back in an error.
     pub(crate) fn secrets(&self) -> MutexGuard<'_, SentSecrets> {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+        self.secrets.lock()
     }
 
     /// Sends a request to a configured URL and follows redirects. Returns any other answer, whatever its status.

@@ -1,9 +1,6 @@
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use parking_lot::{Condvar, Mutex};
 /// Time between two looks at the flag of a request that waits. Work that ran out of time ends that much later.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -57,14 +54,14 @@ impl MemoryPool {
 
     /// Returns the number of bytes that are taken.
     pub fn taken(&self) -> usize {
-        self.lock().taken
+        self.0.state.lock().taken
     }
 
     /// Waits for memory and takes it: at most all there is. Returns `None` if `is_stopped` is true first.
     pub(crate) fn take(&self, bytes: usize, is_stopped: impl Fn() -> bool) -> Option<MemoryShare> {
         // Only a chunk of many documents asks for more, and each of them fits.
         let bytes = bytes.min(self.0.capacity);
-        let mut state = self.lock();
+        let mut state = self.0.state.lock();
         let ticket = state.next_ticket;
         state.next_ticket += 1;
         state.waiting.push_back(ticket);
@@ -75,8 +72,7 @@ impl MemoryPool {
                 self.0.changed.notify_all();
                 return None;
             }
-            let waited = self.0.changed.wait_timeout(state, STOP_INTERVAL);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.0.changed.wait_for(&mut state, STOP_INTERVAL);
         }
         state.waiting.pop_front();
         state.taken += bytes;
@@ -88,10 +84,6 @@ impl MemoryPool {
             bytes,
         })
     }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, PoolState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Default for MemoryPool {
@@ -102,7 +94,7 @@ impl Default for MemoryPool {
 
 impl Drop for MemoryShare {
     fn drop(&mut self) {
-        self.pool.lock().taken -= self.bytes;
+        self.pool.0.state.lock().taken -= self.bytes;
         self.pool.0.changed.notify_all();
     }
 }
@@ -140,7 +132,7 @@ mod tests {
                 done.send(bytes).unwrap();
                 drop(share);
             }));
-            while threads.lock().waiting.len() < count {
+            while threads.0.state.lock().waiting.len() < count {
                 thread::yield_now();
             }
         }

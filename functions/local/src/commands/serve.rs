@@ -3,7 +3,7 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -13,6 +13,7 @@ use config::{Config, ServerConfig};
 use futures_util::{FutureExt, future::ready};
 use model::CatalogName;
 use notify::Notifier;
+use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use publish::{Catalog, Mirror, Schedule};
 use reader::{PublishedCatalogs, ReaderSettings};
@@ -209,7 +210,7 @@ impl FirstPolls {
 
     /// Records the end of a poll, whatever its outcome was.
     fn end(&self, catalog: &CatalogName) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.pending.lock();
         pending.remove(catalog);
         if pending.is_empty() {
             self.polled.cancel();

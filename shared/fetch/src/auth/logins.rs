@@ -1,10 +1,11 @@
 //! Credentials that are held in memory, such as those of pull secrets.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use crate::auth::CredentialsError;
 use crate::auth::document::AuthDocument;
+use parking_lot::RwLock;
 
 type AuthDocuments = Arc<[AuthDocument]>;
 
@@ -21,12 +22,12 @@ impl Logins {
     pub fn set<'a>(&self, documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<(), CredentialsError> {
         let parse = |(name, text): (&str, &str)| AuthDocument::parse(name.to_owned(), text.as_bytes());
         let documents = documents.into_iter().map(parse).collect::<Result<_, _>>()?;
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = documents;
+        *self.0.write() = documents;
         Ok(())
     }
 
     pub(crate) fn documents(&self) -> AuthDocuments {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.read())
     }
 }
 

@@ -1,9 +1,10 @@
 use std::{
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use model::{CatalogName, Outcome, ValidationCounts};
+use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Metric, Registry},
@@ -208,6 +209,6 @@ impl PollProgress {
     }
 
     pub(crate) fn edit(&self) -> MutexGuard<'_, ProgressCounts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -1,12 +1,13 @@
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::{CatalogName, Outcome, PullInputs, Status};
+use parking_lot::Mutex;
 use render::{RenderLimits, RenderSettings};
 use source::{Digest, Source, Sources};
 use store::Store;
@@ -344,7 +345,7 @@ impl Mirror {
 
     /// Reads or changes what this process knows of a catalog.
     pub(crate) fn known<T>(&self, catalog: &CatalogName, work: impl FnOnce(&mut KnownCatalog) -> T) -> T {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         work(known.entry(catalog.clone()).or_default())
     }
 }

@@ -1,6 +1,6 @@
 //! Revisions that are not pulled again: those that cannot be published, and those under which the process died.
 
-use std::{collections::BTreeSet, sync::PoisonError, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use model::text::chain;
 use model::{CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status};
@@ -33,7 +33,7 @@ impl Mirror {
     /// pull that stays counts as a death of the process.
     pub async fn withdraw_pulls(&self) {
         let own: Vec<_> = {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.known.lock();
             let own = known.iter();
             own.filter_map(|(catalog, known)| Some((catalog.clone(), known.own_pull.clone()?)))
                 .collect()

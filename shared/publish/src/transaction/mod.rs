@@ -5,14 +5,11 @@ mod condemned;
 mod error;
 mod put;
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Key, ObjectKey, ObjectRef, Snapshot};
+use parking_lot::Mutex;
 use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, Version, read_usable};
 use tokio::sync::OnceCell;
 use trust::Signer;
@@ -170,16 +167,12 @@ impl Transaction {
 
     /// Returns the number and size of the objects that were written.
     pub fn written(&self) -> ObjectStats {
-        self.changes().written
+        self.changes.lock().written
     }
 
     /// Returns the keys of damaged objects that were overwritten.
     pub fn replaced(&self) -> Vec<Key> {
-        self.changes().replaced.clone()
-    }
-
-    fn changes(&self) -> MutexGuard<'_, StoreChanges> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changes.lock().replaced.clone()
     }
 }
 

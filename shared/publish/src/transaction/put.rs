@@ -67,7 +67,7 @@ impl Transaction {
         if before == ObjectState::Intact {
             return false;
         }
-        let mut changes = self.changes();
+        let mut changes = self.changes.lock();
         changes.written.add(object.digest.size);
         if before == ObjectState::Damaged {
             let key = object.key();

@@ -4,15 +4,11 @@ mod list;
 
 pub(crate) use list::COST_MAX;
 
-use std::{
-    collections::HashSet,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-};
+use std::{collections::HashSet, path::PathBuf, sync::Arc, thread};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, StatusCode, header::AUTHORIZATION};
+use parking_lot::Mutex;
 use ring::{
     hmac::{HMAC_SHA256, Key, sign},
     rand::SystemRandom,
@@ -168,11 +164,11 @@ impl VerifiedLogins {
     }
 
     pub(crate) fn contains(&self, tag: &[u8; 32]) -> bool {
-        self.tags.lock().unwrap_or_else(PoisonError::into_inner).contains(tag)
+        self.tags.lock().contains(tag)
     }
 
     pub(crate) fn add(&self, tag: [u8; 32]) {
-        let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tags = self.tags.lock();
         if tags.len() >= LOGINS_MAX {
             tags.clear();
         }
@@ -315,6 +311,6 @@ mod tests {
         for number in 0..3000_u32 {
             verified.add(verified.tag("alice", &number.to_be_bytes()));
         }
-        assert!(verified.tags.lock().unwrap().len() <= LOGINS_MAX);
+        assert!(verified.tags.lock().len() <= LOGINS_MAX);
     }
 }

@@ -25,9 +25,10 @@
 mod program;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use oci::{Digest, FileSink};
+use parking_lot::Mutex;
 
 use crate::error::Error;
 use crate::git::program::GitProgram;
@@ -55,7 +56,7 @@ impl<'a> GitRequest<'a> {
         let program = GitProgram::open(&self).await?;
         let commit = program.resolve().await.map_err(|error| program.redact(error))?;
         let revision = self.location.revision(&commit);
-        self.commits().insert(self.location.to_string(), commit);
+        self.sources.commits.0.lock().insert(self.location.to_string(), commit);
         Ok(revision)
     }
 
@@ -73,7 +74,7 @@ impl<'a> GitRequest<'a> {
     async fn commit(&self, program: &GitProgram<'_>, expected: &Digest) -> Result<String, Error> {
         let known = match self.location.pinned {
             Some(_) => self.location.reference.clone(),
-            None => self.commits().get(&self.location.to_string()).cloned(),
+            None => self.sources.commits.0.lock().get(&self.location.to_string()).cloned(),
         };
         let is_expected = |commit: &String| self.location.revision(commit) == *expected;
         if let Some(commit) = known.filter(is_expected) {
@@ -85,10 +86,6 @@ impl<'a> GitRequest<'a> {
         } else {
             Err(self.location.error(TreeFault::Changed))
         }
-    }
-
-    fn commits(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
-        self.sources.commits.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

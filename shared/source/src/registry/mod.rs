@@ -24,10 +24,11 @@ mod signatures;
 mod token;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fetch::{Fetcher, Login, find_login};
 use oci_client::Reference;
+use parking_lot::Mutex;
 use reqwest::Url;
 use tokio::sync::OnceCell;
 
@@ -90,7 +91,7 @@ impl RegistryClient {
             is_registry: true,
             failed_mirrors: Vec::new(),
         };
-        let mut states = self.auth_states.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.auth_states.lock();
         Session {
             settings: Arc::clone(settings),
             server: AskedServer::new(self.fetcher.with_own_traffic(settings.registry_wait), place),

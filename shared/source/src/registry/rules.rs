@@ -1,8 +1,9 @@
 //! Rules for the place of a pull: mirrors of registries, and registries that must not be asked (containers-registries.conf(5)).
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use oci_client::Reference;
+use parking_lot::RwLock;
 
 /// Rules for registries. Clones share them, and a change takes effect with the next question. Default: none.
 #[derive(Debug, Clone, Default)]
@@ -43,12 +44,12 @@ pub(crate) struct Places {
 impl RegistryRules {
     /// Replaces all rules.
     pub fn set(&self, rules: Vec<RegistryRule>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = rules.into();
+        *self.0.write() = rules.into();
     }
 
     /// Returns the places to ask for a tag or digest of the repository; `None` if it is blocked.
     pub(crate) fn places(&self, reference: &Reference, version: &str) -> Option<Places> {
-        let rules = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
+        let rules = Arc::clone(&self.0.read());
         let by_digest = version.contains(':');
         let name = format!("{}/{}", reference.registry(), reference.repository());
         let asked = format!("{name}{}{version}", if by_digest { '@' } else { ':' });

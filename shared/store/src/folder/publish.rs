@@ -1,11 +1,7 @@
-use std::{
-    collections::BTreeSet,
-    fs::File,
-    io,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, fs::File, io};
 
 use model::Key;
+use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags};
 
 use crate::{
@@ -120,7 +116,7 @@ impl Inner {
         let path = key.to_string();
         let (folder, _) = split(&path);
         if key.is_immutable() {
-            let mut folders = self.unflushed.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut folders = self.unflushed.folders.lock();
             if !folders.contains(folder) {
                 folders.extend(ancestors(folder).map(str::to_owned));
             }
@@ -131,11 +127,11 @@ impl Inner {
 
     /// Makes all noted entries durable. The next flush tries the folders of a failed one again.
     pub(super) fn flush(&self) -> io::Result<()> {
-        let _flushing = self.unflushed.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = std::mem::take(&mut *self.unflushed.folders.lock().unwrap_or_else(PoisonError::into_inner));
+        let _flushing = self.unflushed.flushing.lock();
+        let taken = std::mem::take(&mut *self.unflushed.folders.lock());
         let result = taken.iter().try_for_each(|folder| sync(&self.root, folder));
         if result.is_err() {
-            let mut folders = self.unflushed.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut folders = self.unflushed.folders.lock();
             folders.extend(taken);
         }
         result

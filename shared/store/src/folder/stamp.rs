@@ -2,11 +2,11 @@ use std::{
     collections::HashMap,
     fs::Metadata,
     os::unix::fs::MetadataExt as _,
-    sync::{PoisonError, RwLock},
     time::{Duration, SystemTime},
 };
 
 use model::Key;
+use parking_lot::RwLock;
 
 use crate::{ObjectInfo, Version};
 
@@ -83,7 +83,7 @@ pub(super) struct Known(RwLock<HashMap<Key, (Stamp, Version)>>);
 impl Known {
     /// Returns the version of an object whose file has this stamp, if it is known.
     pub(super) fn version(&self, key: &Key, stamp: &Stamp) -> Option<Version> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         known
             .get(key)
             .filter(|(seen, _)| seen == stamp)
@@ -92,12 +92,12 @@ impl Known {
 
     /// Remembers a version. The stamp must have settled before the content was read (see [`Stamp::is_settled`]).
     pub(super) fn learn(&self, key: &Key, stamp: Stamp, version: &Version) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.write();
         known.insert(key.clone(), (stamp, version.clone()));
     }
 
     pub(super) fn forget(&self, key: &Key) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.0.write().remove(key);
     }
 }
 

@@ -1,6 +1,6 @@
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
     time::SystemTime,
@@ -19,6 +19,7 @@ use aws_sdk_s3::{
     primitives::{DateTime, DateTimeFormat},
 };
 use model::Sha256;
+use parking_lot::Mutex;
 
 /// Number of times that the SDK sent a request. After more than one, an answer may be about the effect of an earlier one.
 #[derive(Debug, Clone, Default)]
@@ -74,7 +75,7 @@ pub(crate) struct AnswerDate(Arc<Mutex<Option<SystemTime>>>);
 
 impl AnswerDate {
     pub(crate) fn get(&self) -> Option<SystemTime> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 
@@ -92,7 +93,7 @@ impl Intercept for AnswerDate {
         let date = context.response().headers().get("date");
         let date = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
         let date = date.and_then(|date| SystemTime::try_from(date).ok());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = date;
+        *self.0.lock() = date;
         Ok(())
     }
 }

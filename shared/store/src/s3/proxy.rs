@@ -1,10 +1,6 @@
 //! HTTP connections of the AWS clients: one pool for each proxy, and one for servers that are asked directly.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use aws_smithy_http_client::{
     Connector,
@@ -20,6 +16,7 @@ use aws_smithy_runtime_api::client::{
     result::ConnectorError,
     runtime_components::RuntimeComponents,
 };
+use parking_lot::Mutex;
 
 /// Returns the URL of the proxy for a URL, `None` if the server is asked directly, or the reason for which the proxy cannot be used.
 pub type ProxyOfUrl = fn(&str) -> Result<Option<String>, String>;
@@ -73,7 +70,7 @@ impl ProxyConnector {
             read_timeout: self.settings.read_timeout(),
             proxy: proxy.map(str::to_owned),
         };
-        let mut made = self.connectors.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.connectors.made.lock();
         if let Some(connector) = made.get(&key) {
             return Ok(connector.clone());
         }
