@@ -1,4 +1,4 @@
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use bytes::Bytes;
 use tokio::{sync::mpsc, task::JoinHandle};
@@ -10,10 +10,10 @@ use crate::{Staged, StoreError};
 const PIECE: usize = 256 << 10;
 
 /// Blocking end of a staged object, for the threads that compress.
-pub struct StagedWriter {
-    buffer: Vec<u8>,
-    pieces: mpsc::Sender<Bytes>,
-}
+pub type StagedWriter = BufWriter<PieceSender>;
+
+/// Passes on each piece that is written.
+pub struct PieceSender(mpsc::Sender<Bytes>);
 
 /// Task that stages what a [`StagedWriter`] writes.
 pub type Staging = JoinHandle<Result<Box<dyn Staged>, StoreError>>;
@@ -28,36 +28,18 @@ pub fn bridge(mut staged: Box<dyn Staged>) -> (StagedWriter, Staging) {
         }
         Ok(staged)
     });
-    (
-        StagedWriter {
-            buffer: Vec::with_capacity(PIECE),
-            pieces,
-        },
-        staging,
-    )
+    (BufWriter::with_capacity(PIECE, PieceSender(pieces)), staging)
 }
 
-impl StagedWriter {
-    fn send(&mut self) -> io::Result<()> {
-        let piece = std::mem::replace(&mut self.buffer, Vec::with_capacity(PIECE));
+impl Write for PieceSender {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let sent = self.0.blocking_send(Bytes::copy_from_slice(piece));
         // The task ended early. Its result has the error.
-        self.pieces
-            .blocking_send(piece.into())
-            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
-    }
-}
-
-impl Write for StagedWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let length = bytes.len().min(PIECE - self.buffer.len());
-        self.buffer.extend_from_slice(&bytes[..length]);
-        if self.buffer.len() == PIECE {
-            self.send()?;
-        }
-        Ok(length)
+        sent.map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(piece.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.buffer.is_empty() { Ok(()) } else { self.send() }
+        Ok(())
     }
 }

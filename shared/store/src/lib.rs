@@ -10,7 +10,7 @@ mod location;
 pub mod s3;
 mod store;
 
-pub use bridge::{StagedWriter, Staging, bridge};
+pub use bridge::{PieceSender, StagedWriter, Staging, bridge};
 pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt, collect};
 pub use folder::FolderStore;

@@ -15,7 +15,10 @@ use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
 use work::Budget;
 
-use super::once::{Poll, SourceCheck};
+use super::{
+    once::{Poll, SourceCheck},
+    process,
+};
 use crate::{
     Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, record_status,
     status::read_status,
@@ -101,7 +104,7 @@ impl Mirror {
             // One space for all copies, so that the limit holds for the process.
             images: images.with_settings(|images| images.download_space = settings.download_space.clone()),
             store,
-            process: format!("{:x}", (settings.env.rng)().to_bits()),
+            process: process::process_id((settings.env.rng)()),
             settings,
             rendering,
             resolving,

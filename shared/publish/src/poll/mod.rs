@@ -12,6 +12,7 @@ mod objects;
 mod once;
 mod open_pull;
 mod order;
+mod process;
 mod pull;
 mod schedule;
 mod settings;

@@ -7,6 +7,7 @@ use model::{CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, Rejecte
 use source::Digest;
 use tokio::time::timeout;
 
+use super::process;
 use crate::{Catalog, Mirror, PollError, status::update_status};
 
 /// Number of pulls of one revision whose process died, after which the revision is not pulled any more. One death may be a
@@ -105,10 +106,11 @@ impl Mirror {
         }
     }
 
-    /// Returns the number of processes that died while they pulled a revision. Another one that still runs counts until its pull ends.
+    /// Returns the number of processes that died while they pulled a revision. One that runs on another machine counts until its
+    /// pull ends.
     pub(crate) fn deaths(&self, status: &Status, inputs: &PullInputs) -> usize {
-        let pulling = status.pulling(inputs);
-        pulling.filter(|process| **process != self.process).count()
+        let lives = |process: &String| *process == self.process || process::runs_beside(process);
+        status.pulling(inputs).filter(|process| !lives(process)).count()
     }
 
     /// Counts in `status.json` that a pull of the revision begins. Without that document the pull is not counted, which is no
