@@ -139,7 +139,7 @@ async fn verify_repairs_missing_and_damaged_objects_from_other_mirror() {
     fs::write(&work.shards("broken")[1], "damaged").unwrap();
     work.run("verify --store broken").exits(1);
     let repair = |from: &str| work.run(&format!("verify --store broken --repair-from {from}"));
-    fs::create_dir(work.path("nowhere")).unwrap();
+    fs::create_dir_all(work.path("nowhere/catalogs")).unwrap();
     repair("nowhere").exits(1).complains("cannot be repaired");
     let repaired = repair(&server.url).exits(0);
     assert_eq!(repaired.stderr.matches("was repaired").count(), 5, "{repaired:#?}");

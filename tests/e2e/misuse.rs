@@ -20,6 +20,40 @@ fn file_in_place_of_a_folder_fails_every_command() {
     assert_eq!(work.json("store/catalogs/demo/current.json")["serial"], 1);
 }
 
+/// A folder that is no store is most likely a misspelt name or a volume that is not mounted.
+#[test]
+fn folder_that_is_not_a_store_is_refused_and_left_alone() {
+    let work = Work::new();
+    work.write("other/file", "");
+    for line in [
+        "ls",
+        "ls demo",
+        "search etcd",
+        "validate demo",
+        "verify",
+        "verify --repair-from other",
+        "gc",
+        "gc --dry-run",
+        "rollback demo --previous",
+        "diff demo",
+        "images",
+        "manifests --url https://mirror.example",
+        "rm demo",
+        "export --to archive.tar",
+        "receipt",
+    ] {
+        work.run(&format!("{line} --store other"))
+            .exits(1)
+            .complains("error: other is not a store: it has no catalogs.json\n");
+        let default = work.run(line).exits(1);
+        default.complains("error: ./store is not a store: ");
+        default.complains("this is the default, and --store or `store` of the configuration names another");
+    }
+    work.run("sync other copy").exits(1).complains("other is not a store");
+    assert_eq!(fs::read_dir(work.path("other")).unwrap().count(), 1);
+    assert!(!work.exists("store") && !work.exists("archive.tar"));
+}
+
 #[test]
 fn search_with_too_many_words_prints_only_the_error() {
     let failed = Work::published()

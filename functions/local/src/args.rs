@@ -14,7 +14,7 @@ use store::{FolderStore, S3Location, Store, StorePlace};
 
 use crate::wiring;
 
-const DEFAULT_STORE: &str = "store";
+const DEFAULT_STORE: &str = "./store";
 const REGISTRIES: &str = "Registries";
 const S3: &str = "S3";
 const SIGNATURES: &str = "Signatures";
@@ -163,13 +163,31 @@ pub(crate) fn source(text: &str) -> Result<Source, SourceError> {
 /// The use of a store, which decides how it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Only reads. A read-only file system will do.
+    /// Only reads a store that exists. A read-only file system will do.
     Read,
-    /// Changes a store that exists. A missing folder is an error: most likely a volume is not mounted, and maintenance
-    /// of an empty store would succeed and hide that.
+    /// Only reads, also a folder that another process makes a store later.
+    Follow,
+    /// Changes a store that exists. A missing or empty folder is an error: most likely a volume is not mounted, and
+    /// maintenance of an empty store would succeed and hide that.
     Write,
     /// Writes, and creates a missing folder.
     Create,
+}
+
+/// Refuses a folder that is not a store. One that has lost `catalogs.json` still has the documents of its catalogs.
+fn check_store(path: &Path) -> anyhow::Result<()> {
+    // Another error than a missing file is told by opening the store.
+    let is_store = ["catalogs.json", "catalogs"].map(|name| path.join(name).try_exists().unwrap_or(true));
+    if is_store.contains(&true) {
+        return Ok(());
+    }
+    let hint = if path == Path::new(DEFAULT_STORE) {
+        "; this is the default, and --store or `store` of the configuration names another"
+    } else {
+        ""
+    };
+    let path = path.display();
+    anyhow::bail!("{path} is not a store: it has no catalogs.json{hint}")
 }
 
 impl StoreArgs {
@@ -212,17 +230,15 @@ impl S3Args {
     /// Opens the store. These settings apply if it is a bucket.
     pub(crate) async fn open(&self, place: &StorePlace, access: Access) -> anyhow::Result<Arc<dyn Store>> {
         match (place, access) {
-            (StorePlace::Folder(path), Access::Read) => {
-                let store = FolderStore::open_read_only(path).context("cannot open the store")?;
-                Ok(Arc::new(store))
-            }
-            (StorePlace::Folder(path), Access::Write | Access::Create) => {
-                anyhow::ensure!(
-                    access == Access::Create || path.is_dir(),
-                    "the store {} does not exist",
-                    path.display()
-                );
-                Ok(Arc::new(FolderStore::open(path).context("cannot open the store")?))
+            (StorePlace::Folder(path), _) => {
+                if matches!(access, Access::Read | Access::Write) {
+                    check_store(path)?;
+                }
+                let store = match access {
+                    Access::Read | Access::Follow => FolderStore::open_read_only(path),
+                    Access::Write | Access::Create => FolderStore::open(path),
+                };
+                Ok(Arc::new(store.context("cannot open the store")?))
             }
             (StorePlace::S3(place), _) => self.open_bucket(place, access).await,
         }
@@ -241,7 +257,7 @@ impl S3Args {
         };
         let config = sdk_config(&settings).await.context("cannot open the store")?;
         let store = S3Store::new(&config, place.clone(), &settings);
-        if access != Access::Read {
+        if matches!(access, Access::Write | Access::Create) {
             // A server that ignores conditions would lose publications silently.
             store.check_writes().await.context("cannot open the store")?;
         }
@@ -269,14 +285,21 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn open_for_writing_does_not_create_a_store() {
+    async fn open_of_a_folder_that_is_not_a_store_fails_and_writes_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let place = StorePlace::Folder(folder.path().join("missing"));
-        for access in [Access::Read, Access::Write] {
-            assert!(S3Args::default().open(&place, access).await.is_err(), "{access:?}");
-            assert!(!folder.path().join("missing").exists(), "{access:?}");
+        let missing = folder.path().join("missing");
+        for path in [folder.path(), &missing] {
+            let place = StorePlace::Folder(path.to_owned());
+            for access in [Access::Read, Access::Write] {
+                let error = S3Args::default().open(&place, access).await.err().unwrap();
+                assert!(error.to_string().contains("is not a store"), "{access:?}: {error}");
+            }
         }
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        let place = StorePlace::Folder(missing.clone());
         assert!(S3Args::default().open(&place, Access::Create).await.is_ok());
+        assert!(S3Args::default().open(&place, Access::Follow).await.is_ok());
+        std::fs::write(missing.join("catalogs.json"), "").unwrap();
         assert!(S3Args::default().open(&place, Access::Write).await.is_ok());
     }
 }

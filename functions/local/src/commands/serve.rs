@@ -89,7 +89,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
     }
     let place = args.store.place(&config)?;
-    let access = if args.no_poll { Access::Read } else { Access::Create };
+    let access = if args.no_poll { Access::Follow } else { Access::Create };
     let store = args.store.s3.open(&place, access).await?;
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
