@@ -1,11 +1,14 @@
 //! The cache behaviours of infra/aws/template.yaml, compared with the routes and with the kinds of objects.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use model::Kind;
 use serde_json::Value;
 
-use crate::support::{binary::Server, cargo};
+use crate::support::{
+    binary::{Ran, Server},
+    cargo,
+};
 
 /// One cache behaviour of the CDN.
 #[derive(Debug, Default)]
@@ -100,6 +103,28 @@ fn takes_query(item: &Value) -> bool {
     let of_operations = operations.filter_map(|operation| operation["parameters"].as_array());
     let parameters = item["parameters"].as_array().into_iter().chain(of_operations).flatten();
     parameters.into_iter().any(|parameter| parameter["in"] == "query")
+}
+
+/// sam drops a parameter that the template does not have, and builds for minutes before it finds a wrong value.
+#[test]
+fn deploy_refuses_wrong_parameters_before_it_builds() {
+    for (parameter, said) in [
+        (
+            "AlarmMail=ops@example.com",
+            "there is no parameter AlarmMail; there are: PollInterval ",
+        ),
+        ("PollInterval=7", "PollInterval is one of 5, 10, 15, 30, 60, not '7'"),
+        ("CollectGarbage=yes", "CollectGarbage is one of true, false, not 'yes'"),
+        ("ReaderMemory=1GB", "ReaderMemory is a number, not '1GB'"),
+        ("ReaderMemory=127", "ReaderMemory is at least 128, not 127"),
+        ("ReaderMemory=10241", "ReaderMemory is at most 10240, not 10241"),
+        ("AlarmEmail=ops", "AlarmEmail does not take 'ops': Receives one message"),
+    ] {
+        let script = cargo::root().join("scripts/deploy");
+        let deployed = Ran::of(Command::new(script).args(["--built", "/nowhere", parameter]));
+        assert!(deployed.stderr.starts_with(&format!("deploy: {said}")), "{deployed:?}");
+        deployed.exits(1);
+    }
 }
 
 #[test]
