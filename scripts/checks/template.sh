@@ -267,6 +267,27 @@ cdn() {
   is "each origin has its access control" "$(property Distribution '[.DistributionConfig.Origins[].OriginAccessControlId]')" '["ReaderAccess","BucketAccess"]'
   is "the mirror's prefix is all of the bucket that it sees" "$(property Distribution '.DistributionConfig.Origins[1].OriginPath')" /mirror
   cache_policies
+  is "anyone may read, so the poller refuses private catalogs" \
+    "$(property Poller .Environment.Variables.PUBLISH_PRIVATE) $(jq 'has("Access")' "$RESOURCES")" "false false"
+}
+
+# The CDN's function, run as CloudFront runs it: one event, and the request or an answer as the result.
+closed_mirror() {
+  local hash behaviors='.DistributionConfig | [.DefaultCacheBehavior, .CacheBehaviors[]]'
+  hash=$(printf 'Bearer secret' | sha256sum | cut -d' ' -f1)
+  moto_stack resolve "$TEMPLATE" "$STACK" Public=true | jq -r .Poller.Properties.Environment.Variables.PUBLISH_PRIVATE >"$WORK/public"
+  is "private catalogs are published if that is wanted" "$(<"$WORK/public")" true
+  moto_stack resolve "$TEMPLATE" "$STACK" "AccessHashes=$HASH,$hash" >"$WORK/closed.json"
+  local RESOURCES=$WORK/closed.json
+  is "and by a mirror that is closed" "$(property Poller .Environment.Variables.PUBLISH_PRIVATE)" true
+  is "every path of it asks for a login" "$(property Distribution "$behaviors | map(.FunctionAssociations[0].EventType) | unique")" '["viewer-request"]'
+  property Access .FunctionCode >"$WORK/access.js"
+  echo 'console.log(JSON.stringify(handler(JSON.parse(process.argv[2])).statusCode ?? "passes"))' >>"$WORK/access.js"
+  access() { node "$WORK/access.js" "{\"request\": {\"headers\": {$1}}}"; }
+  is "the right login passes" "$(access '"authorization": {"value": "Bearer secret"}')" '"passes"'
+  is "a wrong one does not" "$(access '"authorization": {"value": "Bearer Secret"}')" 401
+  is "nor does a hash" "$(access "\"authorization\": {\"value\": \"$hash\"}")" 401
+  is "nor does none" "$(access '')" 401
 }
 
 cache_policies() {
@@ -323,6 +344,7 @@ scripts() {
 }
 
 need_python_tools
+need_debian node=nodejs
 export SAM_CLI_TELEMETRY=0 LOG_LEVEL=ERROR
 linters
 start_moto
@@ -337,4 +359,5 @@ entry_points
 settings
 alarms
 cdn
+closed_mirror
 scripts

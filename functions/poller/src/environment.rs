@@ -31,6 +31,8 @@ pub struct Environment {
     pub event_bus: Option<String>,
     /// True if `all.json` is stored uncompressed as well. Default: true.
     pub identity: bool,
+    /// False refuses to publish catalogs that are pulled with credentials. Default: true.
+    pub publish_private: bool,
     /// Maximum number of catalogs that are pulled at a time. Default: 1 below 512 MB of memory, else 2.
     pub side_by_side: usize,
     /// Maximum number of registry requests in flight. Default: 64.
@@ -86,6 +88,7 @@ impl Environment {
         let queue = variables.optional("QUEUE_URL", url);
         let event_bus = variables.text("EVENT_BUS");
         let identity = variables.optional("IDENTITY", bool::from_str);
+        let publish_private = variables.optional("PUBLISH_PRIVATE", bool::from_str);
         let side_by_side = variables.optional("SIDE_BY_SIDE", count);
         let resolves = variables.optional("RESOLVES", count);
         let metrics = variables.optional("METRICS", level);
@@ -101,6 +104,7 @@ impl Environment {
             queue,
             event_bus,
             identity: identity.unwrap_or(true),
+            publish_private: publish_private.unwrap_or(true),
             side_by_side: side_by_side.unwrap_or(if small { 1 } else { 2 }),
             resolves: resolves.unwrap_or(RESOLVES),
             metrics: metrics.unwrap_or(MetricsLevel::Catalog),
@@ -247,6 +251,7 @@ mod tests {
             ("CATALOGS", catalogs),
             ("QUEUE_URL", "my-queue"),
             ("IDENTITY", "yes"),
+            ("PUBLISH_PRIVATE", "no"),
             ("SIDE_BY_SIDE", "0"),
             ("RESOLVES", "many"),
             ("METRICS", "all"),
@@ -258,6 +263,7 @@ mod tests {
             "catalog b: the source dir:/x",
             "QUEUE_URL",
             "IDENTITY",
+            "PUBLISH_PRIVATE",
         ];
         for part in parts.into_iter().chain(["SIDE_BY_SIDE", "RESOLVES", "METRICS"]) {
             assert!(problems.contains(part), "{part} is not in {problems}");

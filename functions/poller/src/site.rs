@@ -19,6 +19,10 @@ const SMALL_MEMORY_MB: u64 = 512;
 /// Maximum size of the compressed shards in memory below [`SMALL_MEMORY_MB`], in bytes. Larger ones go to `/tmp`.
 const SMALL_SHARDS: usize = 4 << 20;
 
+/// Reason to refuse catalogs that are pulled with credentials.
+const PUBLIC_MIRROR: &str =
+    "anyone can read this mirror: close it with AccessHashes, or publish the catalog with Public=true";
+
 /// Mirror that one version of the configuration describes.
 pub(crate) struct Site {
     pub(crate) catalogs: Vec<Catalog>,
@@ -45,6 +49,7 @@ impl Site {
         let images = source::SourceSettings {
             // Shared with the cache of secrets, so that rotated ones reach a cached site.
             logins: poller.secrets.logins(),
+            no_logins: (!poller.environment.publish_private).then_some(PUBLIC_MIRROR),
             ..config.images
         };
         let images = Sources::new(images).context("cannot set up the registry client")?;

@@ -20,6 +20,14 @@ pub enum Error {
     /// Credentials are configured and cannot be read.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
+    /// Credentials are configured, and the settings refuse sources that have some.
+    #[error("it is read with the credentials of {origin}, and {reason}")]
+    RefusedLogin {
+        /// File, secret or helper with the credentials.
+        origin: String,
+        /// Reason in the settings.
+        reason: &'static str,
+    },
     /// A file of header fields is configured and cannot be used.
     #[error(transparent)]
     HeaderFile(#[from] HeaderFileError),

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fetch::{FetchSettings, HeaderFiles, Logins};
+use fetch::{FetchSettings, HeaderFiles, Login, Logins, find_login};
 use oci::{ImageLimits, NamedLimit, TargetPlatform};
 
 use crate::download::DownloadSpace;
+use crate::error::Error;
 use crate::registry::RegistryRules;
 
 /// Settings for reading images. The default suits a public registry.
@@ -17,6 +18,8 @@ pub struct SourceSettings {
     pub auth_files: Vec<PathBuf>,
     /// Credentials in memory, asked before the files. While there are some, the default files are not read.
     pub logins: Logins,
+    /// Refuses each source for whose server and path there are credentials, and says this reason. Default: none is refused.
+    pub no_logins: Option<&'static str>,
     /// Header fields for web servers, by host: archives and git repositories. Registries use credential files alone. Default: none.
     pub header_files: HeaderFiles,
     /// Mirrors of registries, and registries that must not be asked. Default: none.
@@ -41,6 +44,15 @@ pub struct SourceSettings {
 }
 
 impl SourceSettings {
+    /// Returns the credentials for a path of a server, if any are configured.
+    pub(crate) async fn login(&self, server: &str, path: &str) -> Result<Option<Login>, Error> {
+        let login = find_login(&self.logins, &self.auth_files, server, path).await?;
+        match (login, self.no_logins) {
+            (Some(Login { origin, .. }), Some(reason)) => Err(Error::RefusedLogin { origin, reason }),
+            (login, _) => Ok(login),
+        }
+    }
+
     /// Returns the limit of a copy on disk.
     pub(crate) fn download_limit(&self) -> NamedLimit {
         let (image, space) = (self.limits.compressed_bytes, self.download_space.limit());
@@ -57,6 +69,7 @@ impl Default for SourceSettings {
         Self {
             auth_files: Vec::new(),
             logins: Logins::default(),
+            no_logins: None,
             header_files: HeaderFiles::default(),
             rules: RegistryRules::default(),
             http: FetchSettings::default(),

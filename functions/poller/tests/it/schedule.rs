@@ -155,3 +155,20 @@ async fn rotated_secrets_are_read_after_a_registry_refuses_the_old_ones() {
     let answer = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
     assert_eq!(outcomes(&answer), [("a", "published")]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn public_mirror_refuses_catalogs_that_are_pulled_with_credentials() {
+    for (publish, outcome) in [("false", "failed"), ("true", "published")] {
+        let builder = Registry::builder().basic("user", "word");
+        let variables = [("PULL_SECRETS", "pull"), ("PUBLISH_PRIVATE", publish)];
+        let world = World::start_with(builder, &["a"], &variables).await;
+        world.push("a", 1);
+        let login = json!({"auths": {(world.registry.host()): {"username": "user", "password": "word"}}});
+        *world.outside.secret.lock().unwrap() = Some(login.to_string());
+        let answer = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
+        assert_eq!(outcomes(&answer), [("a", outcome)], "{answer}");
+        let error = answer["reports"][0]["error"].as_str().unwrap_or_default();
+        let is_explained = error.contains("with the credentials of pull, and anyone can read this mirror");
+        assert_eq!(is_explained, publish == "false", "{error}");
+    }
+}

@@ -26,7 +26,7 @@ mod token;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fetch::{Fetcher, Login, find_login};
+use fetch::{Fetcher, Login};
 use oci_client::Reference;
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -116,7 +116,7 @@ impl Session {
         let settings = &self.settings;
         let find = async || -> Result<_, Error> {
             let name = &self.server.place.name;
-            let login = find_login(&settings.logins, &settings.auth_files, name, &self.repository).await?;
+            let login = settings.login(name, &self.repository).await?;
             if let Some(login) = &login {
                 login.secret.add_to(&mut self.server.secrets());
             }

@@ -9,7 +9,7 @@
 
 mod copy;
 
-use fetch::{FetchError, FetchResponse, Login, RequestSpec, Secret, authority, find_login};
+use fetch::{FetchError, FetchResponse, Login, RequestSpec, Secret, authority};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
@@ -34,7 +34,7 @@ impl WebSession {
         let settings = sources.settings();
         let host = authority(url);
         let path = url.path().trim_matches('/');
-        let login = find_login(&settings.logins, &settings.auth_files, &host, path).await?;
+        let login = settings.login(&host, path).await?;
         let fields = settings.header_files.read(&host)?;
         let place = ServerPlace {
             text: url.to_string(),
