@@ -1,7 +1,7 @@
 # The manifests at a real API server: it accepts all of them, their pods keep to Pod Security "restricted", and the controller runs
 # with exactly the arguments, the service account and the roles of its manifests. Without any of the verbs in these it fails. The
 # pages' commands to replace catalogd, to go back and to uninstall do what they say. The Helm chart renders what kustomize builds,
-# and the dashboard asks for metrics that the controller exports.
+# and the dashboard asks for metrics that the controller exports. It accepts the mirror sets that the program prints for OpenShift.
 # shellcheck shell=bash
 
 PAGE=$MANIFESTS/controller/README.md
@@ -24,6 +24,39 @@ prepare() {
   wait_for 30 kubectl get certificates,servicemonitors,clustercatalogs -A
   for folder in "$NAMESPACE" mirrors openshift-config restricted; do kubectl create namespace "$folder" >/dev/null; done
   kubectl label namespace restricted pod-security.kubernetes.io/enforce=restricted pod-security.kubernetes.io/warn=restricted >/dev/null
+}
+
+# mirror_set_crd KIND FIELD: a definition with the rules of openshift/api (config/v1, c01b540c), without its texts.
+mirror_set_crd() {
+  local host='((?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))+)?(?::[0-9]+)?)'
+  local place="^$host"'(?:(?:/[a-z0-9]+(?:(?:(?:[._]|__|[-]*)[a-z0-9]+)+)?)+)?$'
+  jq -n --arg kind "$1" --arg field "$2" --arg place "$place" '{
+    apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition",
+    metadata: {name: "\($kind | ascii_downcase)s.config.openshift.io", annotations: {"api-approved.openshift.io": "https://github.com/openshift/api/pull/1126"}},
+    spec: {group: "config.openshift.io", scope: "Cluster", names: {kind: $kind, plural: "\($kind | ascii_downcase)s"}, versions: [{
+      name: "v1", served: true, storage: true, schema: {openAPIV3Schema: {type: "object", required: ["spec"], properties: {
+        spec: {type: "object", properties: {($field): {type: "array", items: {type: "object", required: ["source"], properties: {
+          source: {type: "string", pattern: $place}, mirrors: {type: "array", items: {type: "string", pattern: $place}, "x-kubernetes-list-type": "set"}}}}}}}}}}]}}'
+}
+
+# The manifests that `catalog-mirror manifests` prints for OpenShift, of a catalog with images by digest and by tag.
+mirror_sets() {
+  local store=$WORK/mirrored configs=$WORK/mirrored-configs refused
+  mirror_set_crd ImageDigestMirrorSet imageDigestMirrors | kubectl apply -f - >/dev/null
+  mirror_set_crd ImageTagMirrorSet imageTagMirrors | kubectl apply -f - >/dev/null
+  wait_for 30 kubectl get imagedigestmirrorsets,imagetagmirrorsets
+  mkdir -p "$configs"
+  jq -nc --arg digest "$(printf '%064d' 0)" '{schema: "olm.package", name: "p", defaultChannel: "c"},
+    {schema: "olm.channel", name: "c", package: "p", entries: [{name: "p.v1"}]},
+    {schema: "olm.bundle", name: "p.v1", package: "p", image: "quay.io:443/team/bundle@sha256:\($digest)",
+     properties: [{type: "olm.package", value: {packageName: "p", version: "1.0.0"}}], relatedImages: [{name: "a", image: "nginx:1"}, {name: "b", image: "alone.example/c:1"}]}' \
+    >"$configs/p.json"
+  "$CATALOG_MIRROR" poll --store "$store" --catalog "p=dir:$configs" >/dev/null
+  "$CATALOG_MIRROR" manifests --store "$store" --images-at "registry.example:5000/olm" --kind mirror-sets >"$WORK/mirror-sets.yaml"
+  is "there are both mirror sets" "$(grep -c '^kind: Image' "$WORK/mirror-sets.yaml")" 2
+  succeeds "the API server accepts the mirror sets, with strict fields" kubectl apply --dry-run=server --validate=strict -f "$WORK/mirror-sets.yaml"
+  refused=$(sed 's|source: quay.io:443/team|source: quay.io:443/TEAM|' "$WORK/mirror-sets.yaml" | kubectl apply --dry-run=server -f - 2>&1)
+  matches "and would refuse a source that is no place" "$refused" 'should match'
 }
 
 # accepted NAME FILE: by a dry run, each object and each pod.
@@ -325,6 +358,7 @@ with_helm() {
 prepare
 accept_all
 charts
+mirror_sets
 write_kubectl
 mkdir "$WORK/tls"
 replaces

@@ -205,4 +205,21 @@ fn manifests_point_clusters_at_mirror() {
     for wrong in ["mirror.example", "https://mirror.example/path", "https://", "https://-"] {
         manifests(wrong).exits(1);
     }
+    let plain = manifests("http://mirror.example").exits(0);
+    plain.complains("mirror.example speaks plain HTTP");
+    let images = |options: &str| work.run(&format!("manifests --store store --images-at {options}"));
+    images("registry.example/olm").exits(0).prints(
+        "imageDigestMirrors:\n  - mirrors:\n    - registry.example/olm/registry.example.com/demo\n    source: registry.example.com/demo\n",
+    );
+    let insecure = images("http://registry.example:5000 --kind registries-conf").exits(0);
+    insecure.prints("location = \"registry.example:5000/registry.example.com/demo\"\ninsecure = true\n");
+    insecure.complains("speaks plain HTTP");
+    images("registry.example --kind hosts-toml")
+        .exits(0)
+        .prints("# /etc/containerd/certs.d/registry.example.com/hosts.toml\n");
+    images("nowhere").exits(2).complains("names no registry");
+    work.run("manifests --store store").exits(2);
+    manifests("https://mirror.example --kind mirror-sets")
+        .exits(1)
+        .complains("--images-at");
 }

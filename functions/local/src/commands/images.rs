@@ -71,11 +71,8 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
         channels: args.channels.into_iter().collect(),
         heads_only: args.heads_only,
     };
-    let mut found = FoundImages::default();
-    for name in published::some_names(&*store, &args.names).await? {
-        let (current, snapshot) = published::state(&*store, &name).await?;
-        found.add_catalog(&*store, &name, &current, &snapshot, &choice).await?;
-    }
+    let names = published::some_names(&*store, &args.names).await?;
+    let found = FoundImages::of(&*store, &names, &choice).await?;
     found.check_choice(&choice)?;
     let checks = if args.check {
         Some(check(&found.needs, &args.registries).await?)
@@ -96,7 +93,21 @@ struct FoundImages {
     channels: BTreeSet<String>,
 }
 
+/// Returns the images that all bundles of the catalogs need.
+pub(super) async fn required(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<RequiredImages> {
+    Ok(FoundImages::of(store, names, &BundleSelection::default()).await?.needs)
+}
+
 impl FoundImages {
+    async fn of(store: &dyn Store, names: &[CatalogName], choice: &BundleSelection) -> anyhow::Result<Self> {
+        let mut found = Self::default();
+        for name in names {
+            let (current, snapshot) = published::state(store, name).await?;
+            found.add_catalog(store, name, &current, &snapshot, choice).await?;
+        }
+        Ok(found)
+    }
+
     async fn add_catalog(
         &mut self,
         store: &dyn Store,

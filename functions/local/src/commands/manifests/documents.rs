@@ -2,50 +2,102 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use model::{CatalogName, Sha256};
+use olm::Reference;
 use serde_json::{Value, json};
 
 /// Tag under which the mirror serves the published state.
 const LATEST: &str = "latest";
 
+/// Longest part of a tag in the name of a manifest, in bytes (`hashTruncLen` of oc-mirror v2).
+const TAG_BYTES_MAX: usize = 12;
+
 /// Longest name of a manifest. OLM names a Service after a CatalogSource, and that name is a DNS-1123 label.
 const NAME_BYTES_MAX: usize = 63;
+
+/// Repository and tag of a catalog, from which oc-mirror v2 makes the names of its manifests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CatalogRepository {
+    pub(crate) repository: String,
+    pub(crate) tag: String,
+}
+
+impl CatalogRepository {
+    /// Returns the repository and the tag of a catalog that is published from a source. The name of an entry of an ImageSetConfiguration has the tag of
+    /// its image in it, such as `redhat-operator-index-v4-20`. Any other catalog has the tag under which the mirror serves it.
+    pub(crate) fn new(catalog: &CatalogName, source: &str) -> Self {
+        let input = source.strip_prefix("compose:");
+        // A comma separates several inputs.
+        let input = input.and_then(|text| text.rsplit_once('#')).map(|(input, _)| input);
+        let input = input.filter(|input| input.contains('/') && !input.contains(','));
+        let tag = input.map(Reference::new).filter(|input| !input.is_digest);
+        let tag = tag.map_or_else(|| LATEST.to_owned(), |input| input.version);
+        let in_name = format!("-{}", tag.to_lowercase().replace(['.', '_'], "-"));
+        match catalog.as_str().strip_suffix(&in_name) {
+            Some(repository) if !repository.is_empty() => Self {
+                repository: repository.to_owned(),
+                tag,
+            },
+            _ => Self {
+                repository: catalog.to_string(),
+                tag: LATEST.to_owned(),
+            },
+        }
+    }
+
+    /// Returns the end of the names of the manifests: repository and tag, dashes for dots.
+    fn suffix(&self) -> String {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let tag = self.tag.chars().take(TAG_BYTES_MAX).map(|c| c.to_ascii_lowercase());
+        let tag: String = tag.map(|c| if is_plain(c) { c } else { '-' }).collect();
+        format!("{}-{}", self.repository, tag.trim_end_matches('-')).replace('.', "-")
+    }
+}
 
 /// A catalog of the mirror and its image reference.
 pub(crate) struct ManifestTarget {
     pub(crate) catalog: CatalogName,
+    suffix: String,
     image: String,
     /// Time between two polls by clusters. `None` for an image that is pinned by digest.
     interval: Option<Duration>,
 }
 
 impl ManifestTarget {
-    /// Returns the catalog on a host: by tag, or pinned to the digest of an image index.
+    /// Returns the catalog on a mirror: by tag, or pinned to the digest of an image index.
     ///
     /// # Errors
     /// A name that is too long for a manifest.
     pub(crate) fn new(
         host: &str,
         catalog: &CatalogName,
+        image: &CatalogRepository,
         pinned: Option<Sha256>,
         interval: Duration,
     ) -> anyhow::Result<Self> {
         let reference = pinned.map_or_else(|| format!(":{LATEST}"), |index| format!("@sha256:{index}"));
-        let target = Self {
+        Self {
             catalog: catalog.clone(),
+            suffix: image.suffix(),
             image: format!("{host}/{catalog}{reference}"),
             interval: pinned.is_none().then_some(interval),
-        };
-        let length = "cs-".len() + target.suffix().len();
-        (length <= NAME_BYTES_MAX)
-            .then_some(target)
-            .with_context(|| format!("the name of {catalog} is too long: its manifests would have {length} characters"))
+        }
+        .checked()
+    }
+
+    fn checked(self) -> anyhow::Result<Self> {
+        let length = "cs-".len() + self.suffix.len();
+        anyhow::ensure!(
+            length <= NAME_BYTES_MAX,
+            "the name of {} is too long: its manifests would have {length} characters",
+            self.catalog
+        );
+        Ok(self)
     }
 
     /// Returns the end of the names of the manifests, as oc-mirror v2 builds it: repository and tag, dashes for dots.
-    pub(crate) fn suffix(&self) -> String {
-        format!("{}-{LATEST}", self.catalog).replace('.', "-")
+    pub(crate) fn suffix(&self) -> &str {
+        &self.suffix
     }
 }
 
@@ -149,9 +201,17 @@ mod tests {
 
     use super::*;
 
+    fn latest(catalog: &str) -> CatalogRepository {
+        CatalogRepository {
+            repository: catalog.to_owned(),
+            tag: LATEST.to_owned(),
+        }
+    }
+
     fn target(pinned: Option<Sha256>) -> ManifestTarget {
-        let catalog = "community.v4-20".parse().unwrap();
-        ManifestTarget::new("mirror.example:8443", &catalog, pinned, Duration::from_secs(90)).unwrap()
+        let (name, image) = ("community.v4-20", latest("community.v4-20"));
+        let catalog = name.parse().unwrap();
+        ManifestTarget::new("mirror.example:8443", &catalog, &image, pinned, Duration::from_secs(90)).unwrap()
     }
 
     #[test]
@@ -259,10 +319,42 @@ mod tests {
         }
     }
 
+    /// Facts of oc-mirror v2 (`generateCatalogSource`): `cs-`, the last part of the repository, at most 12 characters of the tag.
+    #[test]
+    fn manifest_names_are_those_of_oc_mirror() {
+        for (name, source, expected) in [
+            (
+                "community-operator-index-v4-20",
+                "compose:quay.io/redhat/community-operator-index:v4.20#0123456789ab",
+                "community-operator-index-v4-20",
+            ),
+            (
+                "index-v4-20-2026-11-24",
+                "compose:registry.example:5000/index:v4.20-2026-11-24#0",
+                "index-v4-20-2026-1",
+            ),
+            (
+                "operatorhubio",
+                "quay.io/operatorhubio/catalog:latest",
+                "operatorhubio-latest",
+            ),
+            // The repository is targetCatalog, whose name in the mirror has no tag.
+            ("mine", "compose:quay.io/redhat/index:v4.20#0", "mine-latest"),
+            ("team-v1", "compose:quay.io/a/b:v1,quay.io/a/c:v1#0", "team-v1-latest"),
+        ] {
+            assert_eq!(
+                CatalogRepository::new(&name.parse().unwrap(), source).suffix(),
+                expected
+            );
+        }
+    }
+
     #[test]
     fn manifest_name_longer_than_63_bytes_is_refused() {
         let named = |length: usize| {
-            ManifestTarget::new("h.example", &"a".repeat(length).parse().unwrap(), None, Duration::ZERO)
+            let name = "a".repeat(length);
+            let catalog = name.parse().unwrap();
+            ManifestTarget::new("h.example", &catalog, &latest(&name), None, Duration::ZERO)
         };
         assert!(named(63 - "cs--latest".len()).is_ok());
         assert!(named(64 - "cs--latest".len()).is_err());

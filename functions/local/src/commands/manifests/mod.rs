@@ -1,4 +1,5 @@
 mod documents;
+mod mirrors;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -6,9 +7,16 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use config::poll_interval;
 use model::{CatalogName, Sha256, Snapshot};
+use serde_json::Value;
 use source::Source;
+use store::Store;
 
-use self::documents::{GrpcHost, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog};
+use self::documents::{GrpcHost, addressed_catalog_source};
+pub(super) use self::{
+    documents::{CatalogRepository, ManifestTarget, catalog_source, cluster_catalog},
+    mirrors::{ImageMirrors, TargetRegistry},
+};
+use super::images;
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
@@ -18,15 +26,27 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Names are the same as those of oc-mirror v2: cc- or cs-, the repository, the tag, with dashes for dots. They do not \
-change with --pin, so that subscriptions and GitOps keep pointing at them.
+change with --pin, so that subscriptions and GitOps keep pointing at them. An entry of an ImageSetConfiguration has the \
+tag of its image.
+
+With --images-at there are also an ImageDigestMirrorSet and an ImageTagMirrorSet. Clusters that are not OpenShift use \
+--kind registries-conf (podman, CRI-O) or hosts-toml (containerd) instead.
+
+Examples:
+  catalog-mirror manifests --url https://mirror.example --images-at registry.example/olm
+  catalog-mirror manifests --images-at registry.example/olm --kind registries-conf
 
 Exit codes: 0 done, 1 failed.")]
 pub(crate) struct ManifestsArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     /// URL of the mirror for clusters, such as `https://mirror.example:8443`.
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: String,
+    #[arg(long, value_name = "URL", required_unless_present = "images_at")]
+    pub(crate) url: Option<String>,
+    /// Registry to which the images of the catalogs were copied, each below the name of its registry, as `carry` and
+    /// `skopeo sync --scoped` do. `http://` says that it has no TLS.
+    #[arg(long, value_name = "HOST[:PORT][/PATH]")]
+    pub(crate) images_at: Option<TargetRegistry>,
     /// Kind of the manifests: OLM v1 reads ClusterCatalog, OLM v0 reads CatalogSource.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) kind: ManifestKind,
@@ -49,7 +69,7 @@ pub(crate) struct ManifestsArgs {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ManifestKind {
-    /// Both kinds, for clusters with OLM v0 and v1.
+    /// All manifests, for clusters with OLM v0 and v1.
     #[default]
     All,
     /// Only ClusterCatalogs of olm.operatorframework.io/v1.
@@ -58,20 +78,78 @@ pub(crate) enum ManifestKind {
     Catalogsource,
     /// CatalogSources that ask `serve --grpc` instead of a pod of their own, with a Service for each if --url names a Service.
     CatalogsourceAddress,
+    /// Only the ImageDigestMirrorSet and the ImageTagMirrorSet of --images-at.
+    MirrorSets,
+    /// A file of --images-at for /etc/containers/registries.conf.d of podman and CRI-O.
+    RegistriesConf,
+    /// The hosts.toml of --images-at for each folder below /etc/containerd/certs.d.
+    HostsToml,
+}
+
+impl ManifestKind {
+    const fn is_of_images(self) -> bool {
+        matches!(self, Self::MirrorSets | Self::RegistriesConf | Self::HostsToml)
+    }
 }
 
 pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
-    let host = host(&args.url)?;
     let store = args.store.open_alone(Access::Read).await?;
+    let names = published::some_names(&*store, &args.names).await?;
+    let mut documents = Vec::new();
+    if let Some(url) = args.url.as_deref().filter(|_| !args.kind.is_of_images()) {
+        documents = of_catalogs(&*store, &names, url, &args).await?;
+    }
+    let Some(target) = &args.images_at else {
+        anyhow::ensure!(
+            !args.kind.is_of_images(),
+            "name the registry of the images with --images-at"
+        );
+        output::print_yaml(&documents)?;
+        return Ok(Exit::Success);
+    };
+    if target.is_plain {
+        eprintln!("{}", TargetRegistry::plain_warning(&target.host));
+    }
+    let needs = images::required(&*store, &names).await?;
+    let mirrors = ImageMirrors::new(target, needs.iter().map(|(image, _)| image));
+    match args.kind {
+        ManifestKind::RegistriesConf => output::print_text(&mirrors.registries_conf())?,
+        ManifestKind::HostsToml => {
+            let files = mirrors.hosts_toml().into_iter();
+            let files = files.map(|(host, text)| format!("# /etc/containerd/certs.d/{host}/hosts.toml\n{text}"));
+            output::print_text(&files.collect::<Vec<_>>().join("\n"))?;
+        }
+        ManifestKind::All | ManifestKind::MirrorSets => {
+            documents.extend(mirrors.manifests());
+            output::print_yaml(&documents)?;
+        }
+        _ => output::print_yaml(&documents)?,
+    }
+    Ok(Exit::Success)
+}
+
+/// Returns the manifests for catalogs that a mirror serves.
+async fn of_catalogs(
+    store: &dyn Store,
+    names: &[CatalogName],
+    url: &str,
+    args: &ManifestsArgs,
+) -> anyhow::Result<Vec<Value>> {
+    let host = host(url)?;
+    // The registry API of OLM v0 has no TLS in any case.
+    if url.starts_with("http://") && args.kind != ManifestKind::CatalogsourceAddress {
+        eprintln!("{}", TargetRegistry::plain_warning(host));
+    }
     let mut targets = Vec::new();
-    for name in published::some_names(&*store, &args.names).await? {
-        let (_, snapshot) = published::state(&*store, &name).await?;
+    for name in names {
+        let (current, snapshot) = published::state(store, name).await?;
         let pinned = if args.pin {
-            Some(image_digest(&name, &snapshot)?)
+            Some(image_digest(name, &snapshot)?)
         } else {
             None
         };
-        targets.push(ManifestTarget::new(host, &name, pinned, args.interval)?);
+        let image = CatalogRepository::new(name, &current.source.reference);
+        targets.push(ManifestTarget::new(host, name, &image, pinned, args.interval)?);
     }
     check_names(&targets)?;
     let mut documents = Vec::new();
@@ -88,8 +166,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
             documents.push(catalog_source(target, &args.namespace));
         }
     }
-    output::print_yaml(&documents)?;
-    Ok(Exit::Success)
+    Ok(documents)
 }
 
 /// Returns host and port of the URL. An image reference contains nothing else of it.
@@ -116,8 +193,8 @@ fn image_digest(name: &CatalogName, snapshot: &Snapshot) -> anyhow::Result<Sha25
 }
 
 /// Refuses catalogs whose manifests have one name, because dots become dashes.
-fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
-    let mut names: BTreeMap<String, &CatalogName> = BTreeMap::new();
+pub(super) fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
+    let mut names: BTreeMap<&str, &CatalogName> = BTreeMap::new();
     for target in targets {
         if let Some(other) = names.insert(target.suffix(), &target.catalog) {
             let name = &target.catalog;

@@ -1,0 +1,312 @@
+//! Settings by which nodes find copied images in another registry: of OpenShift, of podman and CRI-O, and of containerd.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use olm::Reference;
+use serde_json::{Value, json};
+use source::Source;
+
+use crate::output::printable;
+
+/// Registry to which images are copied, each below the name of the registry that it came from, as `skopeo sync --scoped` does:
+/// `quay.io/team/app` becomes `REGISTRY/PATH/quay.io/team/app`. So images of two registries never have one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TargetRegistry {
+    /// Host with its port.
+    pub(crate) host: String,
+    /// Host and path, without a slash at the end.
+    pub(crate) base: String,
+    /// True if the registry has no TLS.
+    pub(crate) is_plain: bool,
+}
+
+impl TargetRegistry {
+    /// Returns the place of an image or of a group of repositories in this registry.
+    pub(crate) fn place_of(&self, image: &str) -> String {
+        match image.split_once('/') {
+            Some((host, path)) => format!("{}/{}/{path}", self.base, in_path(host)),
+            None => format!("{}/{}", self.base, in_path(image)),
+        }
+    }
+
+    /// Returns the warning about a registry that speaks plain HTTP.
+    pub(crate) fn plain_warning(host: &str) -> String {
+        format!(
+            "warning: {host} speaks plain HTTP: nodes pull from it only if their settings list it as insecure \
+             (OpenShift: spec.registrySources.insecureRegistries of image.config.openshift.io/cluster)"
+        )
+    }
+}
+
+impl std::str::FromStr for TargetRegistry {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (is_plain, rest) = match text.split_once("://") {
+            Some(("http", rest)) => (true, rest),
+            Some(("https" | "docker", rest)) => (false, rest),
+            Some(_) => return Err("write HOST[:PORT][/PATH]".to_owned()),
+            None => (false, text),
+        };
+        let base = rest.trim_end_matches('/');
+        let example = format!("{base}/image");
+        let example: Result<Source, _> = format!("{example}:latest").parse();
+        match example {
+            Ok(Source::Registry { .. }) if !Reference::new(base).is_digest => {
+                let host = base.split('/').next().unwrap_or(base);
+                let has_host = host.contains(['.', ':']) || host == "localhost";
+                let named = has_host.then_some(host).ok_or("name its host: HOST[:PORT][/PATH]")?;
+                Ok(Self {
+                    host: named.to_owned(),
+                    base: base.to_owned(),
+                    is_plain,
+                })
+            }
+            _ => Err(format!("{text:?} names no registry: write HOST[:PORT][/PATH]")),
+        }
+    }
+}
+
+/// Pulls that a mirror answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct MirroredPulls {
+    by_digest: bool,
+    by_tag: bool,
+}
+
+/// Groups of repositories with their place in another registry.
+#[derive(Debug)]
+pub(crate) struct ImageMirrors<'a> {
+    target: &'a TargetRegistry,
+    scopes: BTreeMap<String, MirroredPulls>,
+}
+
+impl<'a> ImageMirrors<'a> {
+    /// Groups images. What is no reference of an image is named on standard error: no cluster can pull it either.
+    pub(crate) fn new<'i>(target: &'a TargetRegistry, images: impl IntoIterator<Item = &'i str>) -> Self {
+        let mut scopes: BTreeMap<String, MirroredPulls> = BTreeMap::new();
+        for image in images {
+            let reference = Reference::new(image);
+            if reference.to_string().parse::<Source>().is_err() {
+                eprintln!("warning: {} is no image reference and has no mirror", printable(image));
+                continue;
+            }
+            let pulls = scopes.entry(scope(&reference)).or_default();
+            pulls.by_digest |= reference.is_digest;
+            pulls.by_tag |= !reference.is_digest;
+        }
+        Self { target, scopes }
+    }
+
+    /// Returns an ImageDigestMirrorSet and an ImageTagMirrorSet, each only if it has an entry.
+    pub(crate) fn manifests(&self) -> Vec<Value> {
+        let entries = |wanted: fn(&MirroredPulls) -> bool| {
+            let scopes = self.scopes.iter().filter(move |(_, pulls)| wanted(pulls));
+            let entry = |(scope, _): (&String, _)| json!({"source": scope, "mirrors": [self.target.place_of(scope)]});
+            scopes.map(entry).collect::<Vec<_>>()
+        };
+        let set = |kind: &str, name: &str, field: &str, entries: Vec<Value>| {
+            (!entries.is_empty()).then(|| {
+                json!({
+                    "apiVersion": "config.openshift.io/v1",
+                    "kind": kind,
+                    "metadata": {"name": name},
+                    "spec": {field: entries},
+                })
+            })
+        };
+        let by_digest = entries(|pulls| pulls.by_digest);
+        let by_tag = entries(|pulls| pulls.by_tag);
+        let digests = set(
+            "ImageDigestMirrorSet",
+            "idms-operator-0",
+            "imageDigestMirrors",
+            by_digest,
+        );
+        let tags = set("ImageTagMirrorSet", "itms-operator-0", "imageTagMirrors", by_tag);
+        digests.into_iter().chain(tags).collect()
+    }
+
+    /// Returns a file for `/etc/containers/registries.conf.d` of podman and CRI-O (containers-registries.conf(5)).
+    pub(crate) fn registries_conf(&self) -> String {
+        let mut text = String::new();
+        for (scope, pulls) in &self.scopes {
+            let (source, mirror) = (quoted(scope), quoted(&self.target.place_of(scope)));
+            let _ = write!(
+                text,
+                "[[registry]]\nlocation = {source}\n\n[[registry.mirror]]\nlocation = {mirror}\n"
+            );
+            if self.target.is_plain {
+                text.push_str("insecure = true\n");
+            }
+            match (pulls.by_digest, pulls.by_tag) {
+                (true, false) => text.push_str("pull-from-mirror = \"digest-only\"\n"),
+                (false, true) => text.push_str("pull-from-mirror = \"tag-only\"\n"),
+                _ => {}
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Returns a `hosts.toml` of containerd for each registry, by its folder below `/etc/containerd/certs.d`.
+    pub(crate) fn hosts_toml(&self) -> BTreeMap<&str, String> {
+        let hosts = self.scopes.keys().map(|scope| scope.split('/').next().unwrap_or(scope));
+        let file = |host: &str| {
+            // Docker Hub answers at another name than that in its references.
+            let server = if host == "docker.io" {
+                "registry-1.docker.io"
+            } else {
+                host
+            };
+            let scheme = if self.target.is_plain { "http" } else { "https" };
+            let place = self.target.place_of(host);
+            let (registry, path) = place.split_once('/').unwrap_or((&place, ""));
+            let (server, api) = (format!("https://{server}"), format!("{scheme}://{registry}/v2/{path}"));
+            format!(
+                "server = {}\n\n[host.{}]\ncapabilities = [\"pull\", \"resolve\"]\noverride_path = true\n",
+                quoted(&server),
+                quoted(&api)
+            )
+        };
+        hosts.map(|host| (host, file(host))).collect()
+    }
+}
+
+/// Returns the repositories that have one rule: those beside the image, below the namespace of its registry. An image right below
+/// its registry has a rule of its own, because a rule for the host would redirect images that were not copied.
+fn scope(reference: &Reference) -> String {
+    let namespace = reference.repository.rsplit_once('/').map(|(namespace, _)| namespace);
+    format!("{}/{}", reference.registry, namespace.unwrap_or(&reference.repository))
+}
+
+/// Returns a host as a part of a path, which has no colon and no capital letter.
+fn in_path(host: &str) -> String {
+    host.to_lowercase().replace(':', "-")
+}
+
+/// Returns a string of TOML. Its escapes are those of JSON.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGET: &str = "mirror.example:5000/olm";
+    const DIGEST: &str = "@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    fn target(text: &str) -> TargetRegistry {
+        text.parse().unwrap()
+    }
+
+    /// Facts of oc-mirror v2 (855b64a3, `generateImageMirrors` and `attemptNamespaceScope`): source and kind of each entry, whose
+    /// mirror is the target with the path of the source. Ours differ in this: the mirror has the registry of the source in its
+    /// path; an image right below its registry is `registry/image` and not the whole registry; an image with tag and digest is
+    /// pulled by digest, so it is in no ImageTagMirrorSet; there are no annotations of oc-mirror.
+    #[test]
+    fn mirror_sets_equal_those_of_oc_mirror_up_to_listed_differences() {
+        let by = |name: &str| format!("{name}{DIGEST}");
+        let redhat = [
+            by("registry.redhat.io/openshift4/ose-a"),
+            by("registry.redhat.io/openshift4/ose-b"),
+            by("registry.redhat.io/rhel9/postgresql-16"),
+        ];
+        let community = [
+            by("quay.io/team/operator"),
+            by("quay.io/other/operator"),
+            "quay.io/team/bundle:v1".to_owned(),
+            "nginx:1.27".to_owned(),
+        ];
+        let nested = [
+            by("ghcr.io/org/app/controller"),
+            "ghcr.io/org/app:v2".to_owned(),
+            by("quay.io:443/a/b:v3"),
+        ];
+        // Digest sources, then tag sources.
+        let facts: [(&[String], &[&str], &[&str]); 3] = [
+            (
+                &redhat,
+                &["registry.redhat.io/openshift4", "registry.redhat.io/rhel9"],
+                &[],
+            ),
+            (
+                &community,
+                &["quay.io/other", "quay.io/team"],
+                &["docker.io/library", "quay.io/team"],
+            ),
+            (&nested, &["ghcr.io/org/app", "quay.io:443/a"], &["ghcr.io/org"]),
+        ];
+        for (images, digests, tags) in facts {
+            let target = target(TARGET);
+            let sets = ImageMirrors::new(&target, images.iter().map(String::as_str)).manifests();
+            let entries = |kind: &str, field: &str| {
+                let set = sets.iter().find(|set| set["kind"] == kind);
+                set.map_or(json!([]), |set| set["spec"][field].clone())
+            };
+            let expected = |sources: &[&str]| {
+                let entry = |source: &&str| {
+                    let path = source.replace("quay.io:443", "quay.io-443");
+                    json!({"source": source, "mirrors": [format!("{TARGET}/{path}")]})
+                };
+                Value::from_iter(sources.iter().map(entry))
+            };
+            assert_eq!(entries("ImageDigestMirrorSet", "imageDigestMirrors"), expected(digests));
+            assert_eq!(entries("ImageTagMirrorSet", "imageTagMirrors"), expected(tags));
+        }
+    }
+
+    #[test]
+    fn mirrors_of_nodes_have_the_same_groups() {
+        let images = [
+            &format!("quay.io/team/a{DIGEST}"),
+            "quay.io/team/b:1",
+            "alone.io/c:2",
+            "not an image",
+        ];
+        let plain = target("http://mirror.example:5000");
+        let mirrors = ImageMirrors::new(&plain, images);
+        insta::assert_snapshot!(mirrors.registries_conf(), @r#"
+        [[registry]]
+        location = "alone.io/c"
+
+        [[registry.mirror]]
+        location = "mirror.example:5000/alone.io/c"
+        insecure = true
+        pull-from-mirror = "tag-only"
+
+        [[registry]]
+        location = "quay.io/team"
+
+        [[registry.mirror]]
+        location = "mirror.example:5000/quay.io/team"
+        insecure = true
+        "#);
+        insta::assert_snapshot!(mirrors.hosts_toml()["quay.io"], @r#"
+        server = "https://quay.io"
+
+        [host."http://mirror.example:5000/v2/quay.io"]
+        capabilities = ["pull", "resolve"]
+        override_path = true
+        "#);
+        let tls = target(TARGET);
+        let files = ImageMirrors::new(&tls, ["nginx"]);
+        assert!(files.hosts_toml()["docker.io"].contains("[host.\"https://mirror.example:5000/v2/olm/docker.io\"]"));
+    }
+
+    #[test]
+    fn target_registry_needs_a_host() {
+        for wrong in [
+            "",
+            "olm",
+            "ftp://h.example",
+            "h.example/UP",
+            "h.example/a@sha256:00",
+            "h.example/a b",
+        ] {
+            assert!(wrong.parse::<TargetRegistry>().is_err(), "{wrong}");
+        }
+        assert_eq!(target("localhost/a/").base, "localhost/a");
+    }
+}
