@@ -117,6 +117,3 @@ pub(crate) fn is_web_page(response: &FetchResponse) -> bool {
     let media_type = media_type.map(|value| value.as_bytes().to_ascii_lowercase());
     media_type.is_some_and(|value| value.starts_with(b"text/html"))
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@ use catalog_mirror_source::{CredentialsError, Error, Logins, ServerFault, Source
 use tempfile::TempDir;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder};
 
-use crate::kit::{Collect, catalog, client_with, fault, plain, pull, push, read, settings, small, source};
+use crate::kit::{Collect, catalog, fault, pull, push, read, settings, small, source};
 
 /// A client whose only credentials are in `auth.json`, with HOST for the registry's host.
 struct Client {
@@ -194,17 +194,6 @@ async fn corrected_credentials_are_used_by_next_pull() {
 }
 
 #[tokio::test]
-async fn identity_token_is_exchanged_for_bearer_token() {
-    let registry = start(Registry::builder().bearer("user", "secret")).await;
-    let auth = r#"{"auths": {"HOST": {"auth": "PHRva2VuPjo=", "identitytoken": "secret"}}}"#;
-    client(&registry, auth)
-        .images
-        .resolve(&source(&registry))
-        .await
-        .unwrap();
-}
-
-#[tokio::test]
 async fn credentials_of_namespace_are_preferred() {
     let registry = start(Registry::builder().basic("user", "secret")).await;
     let auth = r#"{"auths": {"HOST": {"username": "user", "password": "wrong"},
@@ -239,51 +228,6 @@ async fn failed_credential_helper_is_an_error() {
         matches!(error, Error::Credentials(CredentialsError::Format { .. })),
         "{error}"
     );
-}
-
-#[tokio::test]
-async fn redirect_carries_no_credentials() {
-    let registry = start(Registry::builder().basic("user", "secret")).await;
-    let other = Registry::start().await;
-    let image = small();
-    push(&other, &image);
-    let dir = TempDir::new().unwrap();
-    let file = dir.path().join("auth.json");
-    fs::write(&file, GOOD.replace("HOST", registry.host())).unwrap();
-    let images = client_with(&registry, |settings| {
-        settings.auth_files = vec![file.clone()];
-        settings.http.plain_http = plain(&["127.0.0.1"]);
-    });
-    images.resolve(&source(&registry)).await.unwrap();
-    registry.script(
-        Kind::Blob,
-        Fault::Redirect(format!("http://{}/v2/ns/cat/blobs/x", other.host())),
-    );
-    let error = pull(&images, &registry).await.unwrap_err();
-    assert!(error.to_string().contains("404"), "{error}");
-    assert!(other.requests().iter().all(|request| request.authorization.is_none()));
-    assert!(
-        registry
-            .requests()
-            .iter()
-            .any(|request| request.authorization.is_some())
-    );
-}
-
-#[tokio::test]
-async fn failed_token_service_does_not_lead_to_anonymous_request() {
-    let registry = start(Registry::builder().anonymous_bearer()).await;
-    registry.script(Kind::Token, Fault::Status(503, None));
-    client(&registry, NONE)
-        .images
-        .resolve(&source(&registry))
-        .await
-        .unwrap();
-    for body in ["<html>", "{}", r#"{"token": ""}"#] {
-        registry.script(Kind::Token, Fault::Body(body.to_owned()));
-        let (found, text) = fault(client(&registry, NONE).images.resolve(&source(&registry)).await);
-        assert!(matches!(found, ServerFault::TokenService { .. }), "{text}");
-    }
 }
 
 #[tokio::test]

@@ -1,10 +1,9 @@
 //! Resolving, manifests, indexes and configs.
 
-use bytes::Bytes;
 use catalog_mirror_source::{Error, ImageError, SourceSettings, Sources, TargetPlatform};
-use testkit::{Fault, Format, Image, ImageBuilder, Kind, Layer, Registry, index};
+use testkit::{Format, ImageBuilder, Kind, Layer, Registry, index};
 
-use crate::kit::{Collect, catalog, chain, client, fault, pull, push, read, read_image, settings, small, source};
+use crate::kit::{Collect, catalog, client, fault, pull, push, read, read_image, settings, small, source};
 
 #[tokio::test]
 async fn unchanged_poll_sends_one_head() {
@@ -74,63 +73,6 @@ async fn exists_without_credentials_is_an_error() {
 }
 
 #[tokio::test]
-async fn registry_without_head_is_asked_for_the_manifest() {
-    let registry = Registry::builder().without_head().start().await;
-    push(&registry, &small());
-    let resolved = client(&registry).resolve(&source(&registry)).await.unwrap();
-    assert_eq!(resolved.as_str(), small().digest);
-    assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (1, 1));
-}
-
-#[tokio::test]
-async fn missing_digest_header_is_replaced_by_get() {
-    let registry = Registry::start().await;
-    push(&registry, &small());
-    registry.script(Kind::Head, Fault::Digest(String::new()));
-    registry.script(Kind::Manifest, Fault::Digest(String::new()));
-    assert_eq!(
-        client(&registry).resolve(&source(&registry)).await.unwrap().as_str(),
-        small().digest
-    );
-}
-
-#[tokio::test]
-async fn wrong_digest_header_is_refused() {
-    let registry = Registry::builder().without_head().start().await;
-    push(&registry, &small());
-    let lie = testkit::digest(b"lie");
-    registry.script(Kind::Manifest, Fault::Digest(lie.clone()));
-    let error = client(&registry).resolve(&source(&registry)).await.unwrap_err();
-    assert!(matches!(error, Error::Digest { what: "manifest", .. }));
-    registry.script(Kind::Manifest, Fault::Digest("sha256:../../x".to_owned()));
-    let error = client(&registry).resolve(&source(&registry)).await.unwrap_err();
-    assert!(error.to_string().contains("malformed digest"));
-    // A HEAD cannot be checked, but what it names must then exist and match.
-    let registry = Registry::start().await;
-    push(&registry, &small());
-    registry.script(Kind::Head, Fault::Digest(lie));
-    assert!(
-        pull(&client(&registry), &registry)
-            .await
-            .unwrap_err()
-            .to_string()
-            .contains("404")
-    );
-}
-
-#[tokio::test]
-async fn forged_manifest_or_config_is_refused() {
-    let registry = Registry::start().await;
-    push(&registry, &small());
-    registry.script(Kind::Manifest, Fault::Body("{}".to_owned()));
-    let error = pull(&client(&registry), &registry).await.unwrap_err();
-    assert!(matches!(error, Error::Digest { what: "manifest", .. }));
-    registry.script(Kind::Blob, Fault::Body("{}".to_owned()));
-    let error = pull(&client(&registry), &registry).await.unwrap_err();
-    assert!(matches!(error, Error::Size { what: "config", .. }));
-}
-
-#[tokio::test]
 async fn all_manifest_formats_are_read() {
     for format in [Format::Oci, Format::Untyped, Format::Docker] {
         let layer = Layer::new().file("configs/a", "a");
@@ -188,36 +130,4 @@ async fn nested_indexes_are_limited() {
         read_image(&nested).await.unwrap_err(),
         Error::Image(ImageError::Nested(_))
     ));
-}
-
-#[tokio::test]
-async fn image_of_other_kind_is_named() {
-    let layer = || Layer::new().file("configs/a", "a");
-    let unlabelled = ImageBuilder::new().layer(layer()).build();
-    let database = "operators.operatorframework.io.index.database.v1";
-    let sqlite = ImageBuilder::new()
-        .label(database, "/database/index.db")
-        .layer(layer())
-        .build();
-    let escaping = ImageBuilder::catalog("../x").layer(layer()).build();
-    let helm = ImageBuilder::new()
-        .config_type("application/vnd.cncf.helm.config.v1+json")
-        .build();
-    let schema1 = Image::of_manifest("application/json", Bytes::from(r#"{"schemaVersion":1,"fsLayers":[]}"#));
-    let foreign = catalog([layer().media_type("application/vnd.wasm.content.layer.v1+wasm")]);
-    for (image, says) in [
-        (unlabelled, "not a file-based catalog"),
-        (sqlite, "sqlite catalog"),
-        (escaping, "leads out of the image: `../x`"),
-        (helm, "artifact (application/vnd.cncf.helm"),
-        (schema1, "schema 1"),
-        (foreign, "media type application/vnd.wasm"),
-    ] {
-        let error = read_image(&image).await.unwrap_err();
-        assert!(
-            matches!(error, Error::Image(_)) && chain(&error).contains(says),
-            "{}",
-            chain(&error)
-        );
-    }
 }

@@ -10,21 +10,6 @@ use testkit::{ImageBuilder, Kind, Layer, Registry, gzip};
 use crate::kit::{Collect, catalog, chain, client, files, pull, pull_but, push, read, read_image, source};
 
 #[tokio::test]
-async fn upper_layer_hides_lower_layer() {
-    let lower = Layer::new()
-        .dir("configs")
-        .file("configs/a", "old")
-        .file("configs/b", "b")
-        .file("configs/d/x", "x");
-    let upper = Layer::new()
-        .zstd()
-        .file("configs/a", "new")
-        .whiteout("configs/d")
-        .file("configs/d/y", "y");
-    assert_eq!(files([lower, upper]).await.unwrap(), ["a=new", "b=b", "d/y=y"]);
-}
-
-#[tokio::test]
 async fn whiteout_of_root_hides_lower_layers() {
     // oc-mirror writes the filtered catalog and a whiteout of the old one.
     let old = || Layer::new().file("configs/old", "old");
@@ -61,28 +46,6 @@ async fn compression_is_detected_from_bytes() {
     ] {
         assert_eq!(files([layer]).await.unwrap(), ["a=a"]);
     }
-}
-
-#[tokio::test]
-async fn archive_without_padding_and_end_is_read() {
-    let tar = Layer::new().file("configs/a", "a").file("configs/b", "b").tar();
-    // What umoci writes: header, block, header, one byte.
-    let bare = Layer::new().raw(gzip(&tar[..512 * 3 + 1]));
-    assert_eq!(files([bare]).await.unwrap(), ["a=a", "b=b"]);
-}
-
-#[tokio::test]
-async fn links_inside_root_are_resolved() {
-    let lower = Layer::new()
-        .file("configs/a/f", "f")
-        .symlink("configs/abs", "/configs/a/f");
-    let upper = Layer::new()
-        .symlink("configs/b/rel", "../a/f")
-        .hardlink("configs/hard", "configs/a/f");
-    assert_eq!(
-        files([lower, upper]).await.unwrap(),
-        ["a/f=f", "abs=-> a/f", "b/rel=-> a/f", "hard=-> a/f"]
-    );
 }
 
 #[tokio::test]
@@ -183,14 +146,6 @@ async fn image_without_fbc_root_is_refused() {
         assert!(error.to_string().contains(says), "{error}");
     }
     assert!(files([Layer::new().dir("configs")]).await.unwrap().is_empty());
-}
-
-#[tokio::test]
-async fn root_of_whole_image_is_read() {
-    let image = ImageBuilder::catalog("/")
-        .layer(Layer::new().dir(".").file("./a/b", "b"))
-        .build();
-    assert_eq!(read_image(&image).await.unwrap(), ["a/b=b"]);
 }
 
 #[tokio::test]

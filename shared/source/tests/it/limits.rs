@@ -34,39 +34,26 @@ fn rows() -> Vec<Row> {
         .find(|length| *length as u64 != packed);
     let symlink = |target: &str| catalog([layer().symlink("configs/l", target)]);
     let long = "n".repeat(150);
+    let manifest = plain().manifest().len() as u64;
+    let ignored = catalog([layer().file("etc/ignored", "")]);
+    let labelled = ImageBuilder::catalog("//configs/").layer(layer()).build();
+    let (of_manifest, of_layer) = ("manifest sha256:", "layer sha256:");
+    let one_layer = catalog([layer().file("etc/x", "")]);
+    let two_layers = catalog([layer(), Layer::new().file("configs/x", "")]);
+    let in_folder = catalog([layer().file("configs/d/x", "")]);
     vec![
-        (
-            "manifestBytes",
-            plain().manifest().len() as u64,
-            "manifest sha256:",
-            plain(),
-        ),
+        ("manifestBytes", manifest, of_manifest, plain()),
         ("configBytes", config.unwrap() as u64, "config sha256:", plain()),
-        ("layers", 2, "manifest sha256:", catalog([layer(), Layer::new()])),
-        ("compressedBytes", packed, "manifest sha256:", plain()),
-        ("decompressedBytes", unpacked, "layer sha256:", plain()),
-        ("ratio", unpacked.div_ceil(packed), "layer sha256:", plain()),
-        ("entries", 2, "layer sha256:", catalog([layer().file("etc/x", "")])),
-        (
-            "entries",
-            2,
-            "layer sha256:",
-            catalog([layer(), Layer::new().file("configs/x", "")]),
-        ),
+        ("layers", 2, of_manifest, catalog([layer(), Layer::new()])),
+        ("compressedBytes", packed, of_manifest, plain()),
+        ("decompressedBytes", unpacked, of_layer, plain()),
+        ("ratio", unpacked.div_ceil(packed), of_layer, plain()),
+        ("entries", 2, of_layer, one_layer),
+        ("entries", 2, of_layer, two_layers),
         ("pathBytes", 9, "path configs/f of layer sha256:", plain()),
-        (
-            "pathBytes",
-            11,
-            "path etc/ignored of layer",
-            catalog([layer().file("etc/ignored", "")]),
-        ),
+        ("pathBytes", 11, "path etc/ignored of layer", ignored),
         ("pathBytes", 14, "path /configs/././f of", symlink("/configs/././f")),
-        (
-            "pathBytes",
-            10,
-            "the label operators",
-            ImageBuilder::catalog("//configs/").layer(layer()).build(),
-        ),
+        ("pathBytes", 10, "the label operators", labelled),
         // The long name with its zero byte and its own header.
         (
             "headerBytes",
@@ -76,19 +63,9 @@ fn rows() -> Vec<Row> {
         ),
         ("fileBytes", 4, "file f", plain()),
         // Two paths and a target, each path with what a table takes.
-        (
-            "treeBytes",
-            (1 + 64) + (1 + 64) + 1,
-            "down to layer sha256:",
-            symlink("f"),
-        ),
+        ("treeBytes", 65 + 65 + 1, "down to layer sha256:", symlink("f")),
         // With the folder in between.
-        (
-            "treeBytes",
-            (1 + 64) + (3 + 64) + (1 + 64),
-            "down to layer",
-            catalog([layer().file("configs/d/x", "")]),
-        ),
+        ("treeBytes", 65 + 67 + 65, "down to layer", in_folder),
         // The link, the file it names, and that file itself.
         ("linkSteps", 3, "the links up to l", symlink("f")),
     ]

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, FetchError, FetchSettingsError, Proxy, ServerFault, Sources};
+use catalog_mirror_source::{Error, FetchError, Proxy, ServerFault, Sources};
 use tempfile::TempDir;
 use testkit::{Fault, Kind, Registry};
 
-use crate::kit::{client, client_with, fault, plain, pull, push, settings, small, source};
+use crate::kit::{client_with, fault, plain, push, settings, small, source};
 
 fn with_ca(registry: &Registry, pem: &str) -> (Result<Sources, Error>, TempDir) {
     let dir = TempDir::new().unwrap();
@@ -16,21 +16,6 @@ fn with_ca(registry: &Registry, pem: &str) -> (Result<Sources, Error>, TempDir) 
     settings.http.ca_files = vec![ca];
     settings.http.plain_http = plain(&[]);
     (Sources::new(settings), dir)
-}
-
-#[tokio::test]
-async fn configured_ca_is_trusted_and_others_are_not() {
-    let registry = Registry::builder().tls().start().await;
-    push(&registry, &small());
-    let (images, _dir) = with_ca(&registry, registry.ca_pem());
-    assert_eq!(pull(&images.unwrap(), &registry).await.unwrap().0.list(), ["a.yaml=a"]);
-    let untrusting = client_with(&registry, |settings| settings.http.plain_http = plain(&[]));
-    let (found, text) = fault(untrusting.resolve(&source(&registry)).await);
-    assert!(matches!(found, ServerFault::Fetch(FetchError::Tls(_))), "{found:?}");
-    assert!(
-        text.contains("add that with --ca-file") && text.contains(registry.host()),
-        "{text}"
-    );
 }
 
 #[tokio::test]
@@ -49,31 +34,6 @@ async fn trusted_ca_can_be_changed() {
     copy.resolve(&source(&registry)).await.unwrap();
     assert!(images.trust_ca_files(&["/nonexistent/ca.pem".into()]).is_err());
     copy.resolve(&source(&registry)).await.unwrap();
-}
-
-#[tokio::test]
-async fn certificate_for_other_name_is_refused() {
-    let registry = Registry::builder().tls_for(&["example.com"]).start().await;
-    let (images, _dir) = with_ca(&registry, registry.ca_pem());
-    let (found, _) = fault(images.unwrap().resolve(&source(&registry)).await);
-    assert!(matches!(found, ServerFault::Fetch(FetchError::Tls(_))), "{found:?}");
-}
-
-#[tokio::test]
-async fn ca_file_without_certificates_is_refused_at_start() {
-    let registry = Registry::start().await;
-    let error = with_ca(&registry, "nothing here").0.err().unwrap();
-    assert!(
-        matches!(error, Error::Settings(FetchSettingsError::NoCertificate(_))),
-        "{error}"
-    );
-    let mut settings = settings(&registry);
-    settings.http.ca_files = vec!["/nonexistent/ca.pem".into()];
-    let error = Sources::new(settings).err().unwrap();
-    assert!(
-        matches!(error, Error::Settings(FetchSettingsError::CaFile { .. })),
-        "{error}"
-    );
 }
 
 #[tokio::test]
@@ -98,18 +58,6 @@ async fn broken_certificate_in_ca_file_is_skipped() {
         let error = with_ca(&registry, &broken).0.err().unwrap().to_string();
         assert!(error.contains("ca.pem holds no usable certificate"), "{name}: {error}");
     }
-}
-
-#[tokio::test]
-async fn plain_http_is_refused_unless_listed() {
-    let registry = Registry::start().await;
-    push(&registry, &small());
-    let strict = client_with(&registry, |settings| settings.http.plain_http = plain(&[]));
-    let (found, text) = fault(strict.resolve(&source(&registry)).await);
-    assert!(matches!(found, ServerFault::Fetch(FetchError::NotTls)), "{found:?}");
-    assert!(text.contains("under plainHttp"), "{text}");
-    assert_eq!(registry.requests().len(), 0);
-    client(&registry).resolve(&source(&registry)).await.unwrap();
 }
 
 #[tokio::test]

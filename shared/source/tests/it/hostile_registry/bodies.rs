@@ -7,6 +7,9 @@ use testkit::{Fault, Kind, Say, Wire, gzip};
 
 use super::{Lab, wanting};
 
+/// Longer than any row takes.
+const SOON: Duration = Duration::from_secs(10);
+
 fn head(lines: &str) -> Say {
     Say::Bytes(format!("HTTP/1.1 200 OK\r\n{lines}\r\n").into_bytes())
 }
@@ -43,33 +46,26 @@ async fn layer_of_wrong_length_or_pace_is_refused() {
     let end = || Say::Bytes(b"0\r\n\r\n".to_vec());
     let squeezed = gzip(&layer);
     let fast = Duration::from_millis(1);
+    let start = |end: usize| Say::Bytes(layer[..end].to_vec());
+    let drip = |pace| Say::Drip(layer.clone(), pace);
+    let minute = || Say::Wait(Duration::from_secs(60));
+    let zeros = vec![0; 1 << 16];
+    let endless = |bytes: &[u8]| Say::Again(bytes.to_vec(), 1600);
+    let single = Say::Bytes(layer.iter().flat_map(|byte| chunk(&[*byte])).collect());
+    let raw = |bytes: &[u8]| Say::Bytes(bytes.to_vec());
+    let twice = "Content-Length: 5\r\nContent-Length: 6\r\n";
+    let coded = format!("Content-Encoding: gzip\r\nContent-Length: {}\r\n", squeezed.len());
     let rows: Vec<(&str, Vec<Say>, &str)> = vec![
         ("the right length", vec![of_length(length), all()], "read"),
         ("no length", vec![head(""), all()], "read"),
         ("chunks", vec![chunked(), one(), end()], "read"),
-        (
-            "chunks of one byte",
-            vec![
-                chunked(),
-                Say::Bytes(layer.iter().flat_map(|byte| chunk(&[*byte])).collect()),
-                end(),
-            ],
-            "read",
-        ),
-        (
-            "one byte at a time, but fast",
-            vec![of_length(length), Say::Drip(layer.clone(), fast)],
-            "read",
-        ),
+        ("chunks of one byte", vec![chunked(), single, end()], "read"),
+        ("single bytes, but fast", vec![of_length(length), drip(fast)], "read"),
         ("a length too short", vec![of_length(length - 1), all()], "cut"),
+        ("no length, and too short", vec![head(""), start(length - 1)], "cut"),
         (
-            "no length, and too short",
-            vec![head(""), Say::Bytes(layer[..length - 1].to_vec())],
-            "cut",
-        ),
-        (
-            "chunks, and too short",
-            vec![chunked(), Say::Bytes(chunk(&layer[1..])), end()],
+            "short chunks",
+            vec![chunked(), raw(&chunk(&layer[1..])), end()],
             "digest or cut",
         ),
         ("a length too long", vec![of_length(length + 1), all()], "size"),
@@ -79,92 +75,42 @@ async fn layer_of_wrong_length_or_pace_is_refused() {
             "size",
         ),
         (
-            "a length beyond all numbers",
+            "a length beyond numbers",
             vec![of_length("9".repeat(40)), all()],
             "broken",
         ),
         ("a length that is none", vec![of_length("many"), all()], "broken"),
         ("a negative length", vec![of_length(-5), all()], "broken"),
+        ("two lengths", vec![head(twice), all()], "broken"),
+        ("no length, and too long", vec![head(""), all(), raw(b"x")], "size"),
+        ("no length, and no end", vec![head(""), endless(&zeros)], "size"),
+        ("chunks without end", vec![chunked(), endless(&chunk(&zeros))], "size"),
+        ("chunks of nonsense", vec![chunked(), raw(b"zz\r\n")], "broken"),
         (
-            "two lengths",
-            vec![head("Content-Length: 5\r\nContent-Length: 6\r\n"), all()],
+            "a chunk beyond numbers",
+            vec![chunked(), raw(b"fffffffffffffffff\r\n")],
             "broken",
         ),
         (
-            "no length, and too long",
-            vec![head(""), all(), Say::Bytes(b"x".to_vec())],
-            "size",
-        ),
-        (
-            "no length, and no end",
-            vec![head(""), Say::Again(vec![0; 1 << 16], 1600)],
-            "size",
-        ),
-        (
-            "chunks without end",
-            vec![chunked(), Say::Again(chunk(&[0; 1 << 16]), 1600)],
-            "size",
-        ),
-        (
-            "chunks of nonsense",
-            vec![chunked(), Say::Bytes(b"zz\r\n".to_vec())],
+            "an extension",
+            vec![chunked(), raw(b"5;x="), endless(&[b'a'; 1 << 16])],
             "broken",
         ),
-        (
-            "a chunk beyond all numbers",
-            vec![chunked(), Say::Bytes(b"fffffffffffffffff\r\n".to_vec())],
-            "broken",
-        ),
-        (
-            "a chunk with an extension without end",
-            vec![
-                chunked(),
-                Say::Bytes(b"5;x=".to_vec()),
-                Say::Again(vec![b'a'; 1 << 16], 1600),
-            ],
-            "broken",
-        ),
-        (
-            "an end in the middle",
-            vec![of_length(length), Say::Bytes(layer[..10].to_vec())],
-            "broken",
-        ),
+        ("an end in the middle", vec![of_length(length), start(10)], "broken"),
         ("nothing at all", vec![], "broken"),
         (
             "silence in the middle",
-            vec![
-                of_length(length),
-                Say::Bytes(layer[..10].to_vec()),
-                Say::Wait(Duration::from_secs(60)),
-            ],
+            vec![of_length(length), start(10), minute()],
             "silence",
         ),
-        (
-            "silence from the start",
-            vec![Say::Wait(Duration::from_secs(60))],
-            "silence",
-        ),
+        ("silence from the start", vec![minute()], "silence"),
         (
             "drops",
-            vec![of_length(length), Say::Drip(layer.clone(), Duration::from_millis(40))],
+            vec![of_length(length), drip(Duration::from_millis(40))],
             "slow",
         ),
-        (
-            "compressed once more, as it says",
-            vec![
-                head(&format!(
-                    "Content-Encoding: gzip\r\nContent-Length: {}\r\n",
-                    squeezed.len()
-                )),
-                Say::Bytes(squeezed.clone()),
-            ],
-            "coding",
-        ),
-        (
-            "zeros of the right length",
-            vec![of_length(length), Say::Bytes(vec![0; length])],
-            "digest",
-        ),
+        ("compressed, as it says", vec![head(&coded), raw(&squeezed)], "coding"),
+        ("zeros", vec![of_length(length), raw(&vec![0; length])], "digest"),
     ];
     for (name, says, want) in rows {
         let wire = Wire::start(says).await;
@@ -177,47 +123,32 @@ async fn layer_of_wrong_length_or_pace_is_refused() {
             "{name}: {found}, {:?}",
             result.err()
         );
-        assert!(started.elapsed() < Duration::from_secs(10), "{name}");
+        assert!(started.elapsed() < SOON, "{name}");
+        let said = wire.bytes_said();
+        assert!(said < 40 << 20, "{name}: {said} bytes were taken");
+        let mut asked = wire.requests().into_iter();
         assert!(
-            wire.bytes_said() < 40 << 20,
-            "{name}: {} bytes were taken",
-            wire.bytes_said()
-        );
-        assert!(
-            wire.requests()
-                .iter()
-                .all(|said| !said.to_lowercase().contains("authorization")),
+            asked.all(|text| !text.to_lowercase().contains("authorization")),
             "{name}"
         );
     }
 }
 
 #[tokio::test]
-async fn slow_pull_ends_at_pull_timeout() {
+async fn slow_pull_ends_at_pull_timeout_or_registry_wait() {
     let image = crate::kit::small();
     let layer = image.blobs[&image.layers[0]].to_vec();
-    let drip = Say::Drip(layer.clone(), Duration::from_millis(40));
-    let wire = Wire::start(vec![of_length(layer.len()), drip]).await;
-    let lab = lab_but(&wire, |settings| {
-        settings.pull_timeout = Duration::from_millis(700);
-        settings.http.min_throughput.bytes = 1;
-    });
-    let lab = lab.await;
-    lab.expect("a steady drip", "took too long").await;
-}
-
-#[tokio::test]
-async fn slow_pull_ends_at_registry_wait() {
-    let image = crate::kit::small();
-    let layer = image.blobs[&image.layers[0]].to_vec();
-    let drip = Say::Drip(layer.clone(), Duration::from_millis(40));
-    let wire = Wire::start(vec![of_length(layer.len()), drip]).await;
-    let lab = lab_but(&wire, |settings| {
-        settings.registry_wait = Some(Duration::from_millis(700));
-        settings.http.min_throughput.bytes = 1;
-    });
-    let lab = lab.await;
-    lab.expect("a steady drip", "waited too long").await;
+    let short = Duration::from_millis(700);
+    for (wait, pull, want) in [(None, short, "took too long"), (Some(short), SOON, "waited too long")] {
+        let drip = Say::Drip(layer.clone(), Duration::from_millis(40));
+        let wire = Wire::start(vec![of_length(layer.len()), drip]).await;
+        let lab = lab_but(&wire, |settings| {
+            settings.registry_wait = wait;
+            settings.pull_timeout = pull;
+            settings.http.min_throughput.bytes = 1;
+        });
+        lab.await.expect("a steady drip", want).await;
+    }
 }
 
 #[tokio::test]
@@ -225,27 +156,18 @@ async fn small_answer_is_limited_in_bytes_and_time() {
     let page = || Say::Again(vec![b'x'; 1 << 16], 1600);
     let drip = Say::Drip(vec![b'x'; 1 << 16], Duration::from_millis(2));
     let short = |settings: &mut SourceSettings| settings.resolve_timeout = Duration::from_millis(700);
-    type Change = fn(&mut SourceSettings);
-    let rows: [(&str, Vec<Say>, &str, Change); 4] = [
+    let minute = Say::Wait(Duration::from_secs(60));
+    let none = |_: &mut SourceSettings| {};
+    let rows: [(&str, Vec<Say>, &str, fn(&mut SourceSettings)); 4] = [
+        ("without end", vec![head(""), page()], "limit manifestBytes", none),
         (
-            "a manifest without end",
-            vec![head(""), page()],
-            "limit manifestBytes",
-            |_| {},
-        ),
-        (
-            "a manifest of a huge length",
+            "too long",
             vec![of_length(1_u64 << 60), page()],
             "limit manifestBytes",
-            |_| {},
+            none,
         ),
-        ("a manifest that drips", vec![head(""), drip], "took too long", short),
-        (
-            "a manifest that never begins",
-            vec![Say::Wait(Duration::from_secs(60))],
-            "silence",
-            |_| {},
-        ),
+        ("drops", vec![head(""), drip], "took too long", short),
+        ("never begins", vec![minute], "silence", none),
     ];
     for (name, says, want, change) in rows {
         let wire = Wire::start(says).await;
@@ -255,10 +177,7 @@ async fn small_answer_is_limited_in_bytes_and_time() {
         let url = format!("http://{}/manifest", wire.host());
         (0..12).for_each(|_| lab.registry.script(Kind::Manifest, Fault::Redirect(url.clone())));
         lab.expect(name, want).await;
-        assert!(
-            wire.bytes_said() < 32 << 20,
-            "{name}: {} bytes were taken",
-            wire.bytes_said()
-        );
+        let said = wire.bytes_said();
+        assert!(said < 32 << 20, "{name}: {said} bytes were taken");
     }
 }

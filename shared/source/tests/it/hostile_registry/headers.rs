@@ -15,65 +15,40 @@ fn megabytes(text: &str, count: usize) -> Say {
     Say::Again(piece.into_bytes(), count * 16)
 }
 
+const INTERIM: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+const BEYOND: &str = "HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n";
+const SWITCH: &str = "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n";
+
 #[tokio::test]
 async fn flood_of_headers_is_limited_in_bytes_and_time() {
     let start = || bytes("HTTP/1.1 200 OK\r\n");
     let slow = Duration::from_millis(20);
+    let minute = Duration::from_secs(60);
+    let flood = |begin: &str, text: &str| vec![bytes(begin), megabytes(text, 100)];
+    let header = |text: &str| vec![bytes(&format!("HTTP/1.1 200 OK\r\n{text}\r\n\r\n"))];
     let rows: Vec<(&str, Vec<Say>, &str)> = vec![
+        ("endless headers", flood("HTTP/1.1 200 OK\r\n", "x-a: b\r\n"), "broken"),
+        ("one endless header", flood("HTTP/1.1 200 OK\r\nx-a: ", "b"), "broken"),
+        ("an endless name", flood("HTTP/1.1 200 OK\r\n", "b"), "broken"),
+        ("an endless status line", flood("HTTP/1.1 200 ", "O"), "broken"),
         (
-            "headers without end",
-            vec![start(), megabytes("x-a: b\r\n", 100)],
-            "broken",
-        ),
-        (
-            "one header of 100 MB",
-            vec![start(), bytes("x-a: "), megabytes("b", 100)],
-            "broken",
-        ),
-        ("a name of 100 MB", vec![start(), megabytes("b", 100)], "broken"),
-        (
-            "a status line of 100 MB",
-            vec![bytes("HTTP/1.1 200 "), megabytes("O", 100)],
-            "broken",
-        ),
-        (
-            "headers that drip",
+            "drops",
             vec![start(), Say::Drip(b"x-a: b\r\n".repeat(500), slow)],
             "silence",
         ),
+        // They end with the time for an answer.
         (
-            "interim answers, which end with the time for an answer",
-            vec![
-                megabytes("HTTP/1.1 100 Continue\r\n\r\n", 5),
-                Say::Wait(Duration::from_secs(60)),
-            ],
+            "interim answers",
+            vec![megabytes(INTERIM, 5), Say::Wait(minute)],
             "silence",
         ),
         ("not HTTP", vec![bytes("SSH-2.0-OpenSSH_9.9\r\n")], "broken"),
         ("the HTTP of long ago", vec![bytes("<html>hello</html>")], "broken"),
-        ("a header with a NUL", vec![start(), bytes("x-a: \0\r\n\r\n")], "broken"),
-        (
-            "a header with a lone CR",
-            vec![start(), bytes("x-a: b\rx-c: d\r\n\r\n")],
-            "broken",
-        ),
-        (
-            "a folded header",
-            vec![start(), bytes("x-a: b\r\n c\r\n\r\n")],
-            "broken",
-        ),
-        (
-            "a status beyond all",
-            vec![bytes("HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n")],
-            "status",
-        ),
-        (
-            "a switch of protocols",
-            vec![bytes(
-                "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
-            )],
-            "broken or status",
-        ),
+        ("a header with a NUL", header("x-a: \0"), "broken"),
+        ("a header with a lone CR", header("x-a: b\rx-c: d"), "broken"),
+        ("a folded header", header("x-a: b\r\n c"), "broken"),
+        ("a status beyond all", vec![bytes(BEYOND)], "status"),
+        ("a switch of protocols", vec![bytes(SWITCH)], "broken or status"),
     ];
     for (name, says, want) in rows {
         let wire = Wire::start(says).await;
@@ -86,11 +61,8 @@ async fn flood_of_headers_is_limited_in_bytes_and_time() {
         let found = verdict(&lab.pull().await);
         assert!(want.split(" or ").any(|want| want == found), "{name}: {found}");
         assert!(started.elapsed() < Duration::from_secs(10), "{name}");
-        assert!(
-            wire.bytes_said() < 8 << 20,
-            "{name}: {} bytes were taken",
-            wire.bytes_said()
-        );
+        let said = wire.bytes_said();
+        assert!(said < 8 << 20, "{name}: {said} bytes were taken");
     }
 }
 
