@@ -8,23 +8,9 @@ use std::collections::BTreeMap;
 use crate::support::cargo;
 
 /// Licences that allow use, change and distribution without further conditions on the program.
-const ALLOWED: &[&str] = &[
-    "Apache-2.0",
-    "MIT",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "ISC",
-    "Unicode-3.0",
-    "Zlib",
-    "CDLA-Permissive-2.0",
-    "Unlicense",
-    "BSL-1.0",
-    "MIT-0",
-    "0BSD",
-    "CC0-1.0",
-    // For libFuzzer, which no shipped program contains.
-    "NCSA",
-];
+/// NCSA is that of libFuzzer, which no shipped program contains.
+const ALLOWED: &str = "Apache-2.0 MIT BSD-2-Clause BSD-3-Clause ISC Unicode-3.0 Zlib CDLA-Permissive-2.0 Unlicense \
+    BSL-1.0 MIT-0 0BSD CC0-1.0 NCSA";
 
 #[test]
 fn dependency_licence_is_allowed() {
@@ -57,18 +43,8 @@ fn heavy_library_has_one_version() {
         let text = |field: &str| package[field].as_str().unwrap().to_owned();
         versions.entry(text("name")).or_default().push(text("version"));
     }
-    for name in [
-        "hyper",
-        "http",
-        "axum",
-        "tokio",
-        "rustls",
-        "reqwest",
-        "tower",
-        "ring",
-        "zstd-sys",
-        "serde_json",
-    ] {
+    let heavy = "hyper http axum tokio rustls reqwest tower ring zstd-sys serde_json";
+    for name in heavy.split(' ') {
         let found = versions.get(name).map_or(0, Vec::len);
         assert_eq!(found, 1, "{name}: {:?}", versions.get(name));
     }
@@ -80,7 +56,7 @@ fn is_allowed(expression: &str) -> bool {
     expression.split(" AND ").all(|part| {
         part.split(" OR ").any(|licence| {
             let plain = licence.split(" WITH ").next().unwrap_or_default().trim();
-            ALLOWED.contains(&plain)
+            ALLOWED.split(' ').any(|allowed| allowed == plain)
         })
     })
 }
