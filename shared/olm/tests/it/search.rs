@@ -270,48 +270,21 @@ proptest! {
     }
 }
 
+/// Packages with their name, display name, provider, category, keywords, kinds and words.
+const PACKAGES: &str = "\
+cert-manager|cert-manager|Jetstack|Security|certificates tls|Certificate Issuer|issues certificates for kafka and others
+strimzi-kafka-operator|Strimzi|Strimzi|Streaming & Messaging|kafka messaging|Kafka KafkaTopic|apache kafka
+grafana-operator|Grafana Operator|Grafana Labs|Monitoring|dashboards|Grafana GrafanaDashboard|dashboards for metrics
+kafkaesque|Kafkaesque|Other|Monitoring|novel||novels
+argocd-operator|Argo CD|Argo CD Community|Integration & Delivery|gitops|ArgoCD Application|gitops";
+
 fn index() -> SearchIndex {
-    let packages = [
-        (
-            "cert-manager",
-            "cert-manager",
-            "Jetstack",
-            "Security",
-            "certificates tls",
-            "Certificate Issuer",
-            "issues certificates for kafka and others",
-        ),
-        (
-            "strimzi-kafka-operator",
-            "Strimzi",
-            "Strimzi",
-            "Streaming & Messaging",
-            "kafka messaging",
-            "Kafka KafkaTopic",
-            "apache kafka",
-        ),
-        (
-            "grafana-operator",
-            "Grafana Operator",
-            "Grafana Labs",
-            "Monitoring",
-            "dashboards",
-            "Grafana GrafanaDashboard",
-            "dashboards for metrics",
-        ),
-        ("kafkaesque", "Kafkaesque", "Other", "Monitoring", "novel", "", "novels"),
-        (
-            "argocd-operator",
-            "Argo CD",
-            "Argo CD Community",
-            "Integration & Delivery",
-            "gitops",
-            "ArgoCD Application",
-            "gitops",
-        ),
-    ];
     let mut facts = Facts::new(1);
-    for (name, display, provider, category, keywords, kinds, words) in packages {
+    for package in PACKAGES.lines() {
+        let fields: Vec<&str> = package.split('|').collect();
+        let [name, display, provider, category, keywords, kinds, words] = fields[..] else {
+            panic!("{package}");
+        };
         let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let package = SearchPackage {
             display_name: display.into(),
