@@ -168,6 +168,3 @@ impl fmt::Debug for HttpOrigin {
         f.debug_tuple("HttpOrigin").field(&self.0.address).finish()
     }
 }
-
-#[cfg(test)]
-mod tests;

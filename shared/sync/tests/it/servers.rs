@@ -261,6 +261,19 @@ async fn copy_resumes_body_that_breaks_off() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn redirect_to_metadata_service_is_refused() {
+    let (original, _) = mirror(&[V1]).await;
+    let front = server(
+        original,
+        Arc::new(|key, _, _| is_shard(key).then(|| redirect("http://169.254.169.254/latest"))),
+    )
+    .await;
+    let (_, report) = copy(front, settings()).await;
+    let error = report.error_text().unwrap();
+    assert!(error.contains("link-local"), "{error}");
+}
+
 /// A CDN sends some objects on to a bucket: credentials stay behind.
 #[tokio::test(flavor = "multi_thread")]
 async fn redirects_to_other_origins_carry_no_credentials() {
