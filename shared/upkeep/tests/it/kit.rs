@@ -8,14 +8,12 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use catalog_mirror_upkeep::{
-    GcError, GcOptions, GcReport, Retention, RollbackOptions, RollbackTarget, gc, rollback, verify,
-};
+use catalog_mirror_upkeep::{GcError, GcOptions, GcReport, Retention, gc, verify};
 use model::{
     Availability, CatalogName, Current, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, Publication,
-    RENDER_VERSION, Sha256, Snapshot, SourceRef, StoredDocument,
+    RENDER_VERSION, Snapshot, SourceRef, StoredDocument,
 };
-use publish::{Env, PublishError, Report, Transaction, TransactionOptions, remove};
+use publish::{Env, PublishError, Transaction, TransactionOptions, remove};
 use store::{Condition, Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::{BuiltSnapshot, SnapshotBuilder};
@@ -102,14 +100,6 @@ impl World {
         let transaction = self.begin(catalog).await;
         put_all(&transaction, &built).await?;
         commit(&transaction, &built).await
-    }
-
-    pub(crate) async fn rollback(&self, catalog: &str, content: Sha256) -> Report {
-        let options = RollbackOptions {
-            env: self.env.clone(),
-            ..RollbackOptions::new(RollbackTarget::Hash(content.to_string()))
-        };
-        rollback(&self.shared(), &name(catalog), &options).await
     }
 
     pub(crate) async fn remove(&self, catalog: &str) {

@@ -3,6 +3,5 @@
 mod faults;
 mod gc;
 mod kit;
-mod property;
 mod transaction;
 mod verification;
