@@ -9,7 +9,7 @@ use std::io::Read;
 
 use allocation_counter::AllocationInfo;
 use catalog_mirror_fbc::{Chunks, FbcErrorKind, FbcLimits};
-use documents::{Document, FAMILIES};
+use documents::FAMILIES;
 use testkit::grew_more_than_fourfold;
 
 /// Costs below this many bytes are not compared: constant costs are a large part of them.
@@ -26,9 +26,9 @@ const GO_YAML: &str = "ratio of go-yaml";
 const CHUNK: usize = 48 << 10;
 
 /// Parses a file as rendering does, which keeps the lines of a chunk. Returns the limit that the file exceeds, if any.
-fn parse(document: &Document) -> Option<&'static str> {
+fn parse(document: &[u8]) -> Option<&'static str> {
     let limits = FbcLimits::default();
-    for chunk in Chunks::new(document.reader(), limits, CHUNK) {
+    for chunk in Chunks::new(document, limits, CHUNK) {
         let mut lines: Vec<u8> = Vec::new();
         let parsed = chunk.and_then(|chunk| {
             chunk.metas(&limits, &mut |meta| {

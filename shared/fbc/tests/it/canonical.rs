@@ -174,6 +174,7 @@ fn merge_keys_merge_at_their_position() {
     refuse(&[
         ("m: {<<: 5}\n", "merge key"),
         ("a: &a [1]\nm: {<<: *a}\n", "merge key"),
+        ("a: &a [1]\nm: {<<: [*a]}\n", "merge key"),
         ("a: &a [*a]\n", "alias"),
         ("a: &a {x: 1}\n*a : 1\n", "cannot be a key"),
         ("m: {<<: [{x: 1}, [{u: 2}]]}\n", "merge key"),
@@ -187,8 +188,8 @@ fn keys_become_strings_or_errors() {
     check(&[
         ("v: {y: 1}\n", "{\"v\":{\"true\":1}}\n"),
         (
-            "v: {0x10: 1, 1.5: 2, 1e6: 3, .inf: 4}\n",
-            "{\"v\":{\".inf\":4,\"1.5\":2,\"16\":1,\"1e+06\":3}}\n",
+            "v: {0x10: 1, 1.5: 2, 1e6: 3, .inf: 4, .nan: 5}\n",
+            "{\"v\":{\".inf\":4,\".nan\":5,\"1.5\":2,\"16\":1,\"1e+06\":3}}\n",
         ),
         (
             "v: {2020-01-01: 1, !!binary aGk=: 2}\n",
@@ -238,6 +239,8 @@ fn content_that_catalogd_loses_is_kept_or_refused() {
     ]);
     refuse(&[
         (r#"{"v":1e400}"#, "1e400 is out of range"),
+        ("v: !!float 18446744073709551615\n", "!!float"),
+        ("v: !!timestamp 12020-01-01\n", "!!timestamp"),
         ("{a: 1} {b: 2}\n", "invalid"),
         ("---\n{a: 1}}\n", "invalid YAML"),
         ("v: [a:]\n", "white space is needed"),

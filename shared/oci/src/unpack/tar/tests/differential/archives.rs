@@ -2,48 +2,23 @@
 
 use testkit::Random;
 
+/// Returns the parts of a list that is one text.
+fn parts(list: &'static [u8], separator: u8) -> Vec<&'static [u8]> {
+    list.split(|byte| *byte == separator).collect()
+}
+
 /// Formats of a header by their `magic` and `version`.
-const MAGICS: [&[u8]; 7] = [
-    b"ustar\x0000",
-    b"ustar\x0000",
-    b"ustar  \0",
-    b"ustar  \0",
-    &[0; 8],
-    b"ustar\x00xx",
-    b"ustar 00",
-];
+const MAGICS: &[u8] = b"ustar\x0000|ustar\x0000|ustar  \0|ustar  \0|\0\0\0\0\0\0\0\0|ustar\x00xx|ustar 00";
 
 const KINDS: &[u8] = b"00000\x00\x00\x00123455567SVXD ";
 
-const NAMES: [&[u8]; 9] = [
-    b"a",
-    b"b/c",
-    b"d/",
-    b"./e",
-    b"",
-    b"../up",
-    b"/abs",
-    b"\xc3\xa9\xff",
-    &[b'n'; 100],
-];
+const NAMES: &[u8] = b"a|b/c|d/|./e||../up|/abs|\xc3\xa9\xff|\
+    nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn";
 
 /// Numbers as headers spell them, right and wrong.
-const NUMBERS: [&[u8]; 14] = [
-    b"",
-    b" ",
-    b" 7 ",
-    b"7\x00\x00\x00\x00\x00",
-    b"\x00 7",
-    b"7\x00 5",
-    b"8",
-    b"7x",
-    b"-1",
-    b"+1",
-    b"\x80\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00",
-    b"\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x05",
-    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-    b"\xbf\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-];
+const NUMBERS: &[u8] = b"| | 7 |7\0\0\0\0\0|\0 7|7\x00 5|8|7x|-1|+1|\x80\0\0\0\0\0\0\x07\0\0\0\0|\
+    \x80\0\0\0\0\0\0\0\0\0\0\x05|\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff|\
+    \xbf\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
 
 /// Fields with a number: offset and length.
 const NUMBER_FIELDS: [NumberField; 10] = [
@@ -59,46 +34,12 @@ const NUMBER_FIELDS: [NumberField; 10] = [
     NumberField { at: 488, len: 12 },
 ];
 
-const KEYS: [&[u8]; 19] = [
-    b"path",
-    b"path",
-    b"path",
-    b"linkpath",
-    b"linkpath",
-    b"size",
-    b"size",
-    b"size",
-    b"uid",
-    b"gid",
-    b"mtime",
-    b"atime",
-    b"ctime",
-    b"uname",
-    b"comment",
-    b"SCHILY.xattr.user.x",
-    b"GNU.sparse.name",
-    b"GNU.sparse.major",
-    b"GNU.sparse.minor",
-];
+/// Keys of PAX records, with a space between them.
+const KEYS: &[u8] = b"path path path linkpath linkpath size size size uid gid mtime atime ctime uname comment \
+    SCHILY.xattr.user.x GNU.sparse.name GNU.sparse.major GNU.sparse.minor";
 
-const VALUES: [&[u8]; 16] = [
-    b"",
-    b"p/q",
-    b"long/",
-    b"x\ny",
-    b"x\x00y",
-    b"=",
-    b"7",
-    b"+7",
-    b"007",
-    b"-1",
-    b"7x",
-    b" 7",
-    b"9223372036854775808",
-    b"1.5",
-    b".5",
-    b"-3.25x",
-];
+/// Values of PAX records, with a bar between them.
+const VALUES: &[u8] = b"|p/q|long/|x\ny|x\x00y|=|7|+7|007|-1|7x| 7|9223372036854775808|1.5|.5|-3.25x";
 
 const LONG_NAMES: [&[u8]; 7] = [b"l/m", b"l/m\x00", b"", b"\x00", b"\x00l", b"l\x00m\x00", b"l/"];
 
@@ -141,7 +82,7 @@ impl Generator {
         } else {
             0
         };
-        let name = self.random.pick(&NAMES);
+        let name = self.random.pick(&parts(NAMES, b'|'));
         self.header(kind, name, declared, 12);
         if has_content {
             self.padded(&content);
@@ -184,7 +125,7 @@ impl Generator {
             let key: &[u8] = if self.random.one_in(200) {
                 b"pa\x00th"
             } else {
-                self.random.pick(&KEYS)
+                self.random.pick(&parts(KEYS, b' '))
             };
             let right: &[u8] = match key {
                 b"size" => &content.to_string().into_bytes(),
@@ -195,7 +136,7 @@ impl Generator {
                 _ => b"7",
             };
             let value = if self.random.one_in(9) {
-                self.random.pick(&VALUES)
+                self.random.pick(&parts(VALUES, b'|'))
             } else {
                 right
             };
@@ -234,7 +175,7 @@ impl Generator {
         put(&mut block, 157, b"target");
         put(&mut block, 257, b"ustar\x0000");
         if odd_in != usize::MAX {
-            put(&mut block, 257, self.random.pick(&MAGICS));
+            put(&mut block, 257, self.random.pick(&parts(MAGICS, b'|')));
             if self.random.one_in(6) {
                 put(
                     &mut block,
@@ -256,7 +197,7 @@ impl Generator {
     fn oddity(&mut self, block: &mut [u8; 512], size: usize) {
         match self.random.below(4) {
             0 => {
-                let spelled = self.random.pick(&NUMBERS);
+                let spelled = self.random.pick(&parts(NUMBERS, b'|'));
                 put(&mut block[..136], 124, &[0; 12]);
                 put(&mut block[..136], 124, spelled);
             }
@@ -268,7 +209,7 @@ impl Generator {
             }
             _ => {
                 let field = &NUMBER_FIELDS[self.random.below(NUMBER_FIELDS.len())];
-                let spelled = self.random.pick(&NUMBERS);
+                let spelled = self.random.pick(&parts(NUMBERS, b'|'));
                 block[field.at..field.at + field.len].fill(0);
                 put(&mut block[..field.at + field.len], field.at, spelled);
             }
