@@ -96,21 +96,6 @@ jump() {
   compared "from $1 to $LAST_STEP" "$document" "$1" "$LAST_STEP"
 }
 
-conditions() {
-  local url etag
-  url="$URL/catalogs/up/changes?since=${HASHES[LAST_STEP - 1]}"
-  etag=$(field "$url" etag)
-  is "a known answer is a 304" "$(status "$url" -H "If-None-Match: $etag")" 304
-  is "of the published state nothing has changed" \
-    "$(curl -sSf "$URL/catalogs/up/changes?since=$(curl -sSf "$URL/catalogs/up/content-hash")" | jq -c '[.packages[] | length]')" '[0,0,0]'
-  is "a state that no snapshot is kept of" "$(status "$URL/catalogs/up/changes?since=${HASHES[LAST_STEP - 17]}")" 410
-  is "no state of that hash" "$(status "$URL/catalogs/up/changes?since=$(printf none | sha256)")" 410
-  is "no hash at all" "$(status "$URL/catalogs/up/changes")" 400
-  is "diff exits with 10 where there are differences" "$(exit_code diff --store "$STORE" up)" 10
-  is "diff exits with 0 where there are none" "$(exit_code diff --store "$STORE" up current)" 0
-  is "folders can be compared without a store" "$(exit_code diff "dir:$ROOT/tests/catalogs/v1" "dir:$ROOT/tests/catalogs/v2")" 10
-}
-
 exit_code() {
   local code=0
   "$CATALOG_MIRROR" "$@" >/dev/null 2>&1 || code=$?
@@ -191,6 +176,5 @@ mkdir -p "$WORK/files"
 serve "$STORE"
 for step in $(steps); do one_step "$step"; done
 for back in 16 15 8 5; do jump $((LAST_STEP - back)); done
-conditions
 images_of_the_series
 images_in_a_registry

@@ -1,6 +1,6 @@
 //! The publication protocol: writes to the store, their order, and failures between them.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use model::{Current, Key, Outcome};
 use publish::PollError;
@@ -143,75 +143,6 @@ async fn poll_of_suspicious_result_is_refused_unless_forced() {
     assert_eq!((forced.outcome, forced.serial), (Outcome::Published, Some(2)));
     site.push(&Vec::new());
     assert_eq!(site.poll().await.outcome, Outcome::Refused);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn poll_of_earlier_content_reuses_objects_under_new_serial() {
-    let site = Site::start().await;
-    for (serial, files) in [ten(), ten_but(0, 9), ten()].iter().enumerate() {
-        site.push(files);
-        let report = site.poll().await;
-        assert_eq!(
-            (report.outcome, report.serial),
-            (Outcome::Published, Some(serial as u64 + 1))
-        );
-    }
-    let current = site.current().await;
-    assert_eq!(current.previous.len(), 2);
-    assert_eq!(current.previous[1].content_hash, current.content_hash);
-    site.is_sound().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn poll_of_pinned_digest_asks_registry_once() {
-    let mut site = Site::start().await;
-    let image = catalogs::image(&ten());
-    site.push_image(&image);
-    let host = site.registry.host();
-    site.catalog.source = format!("{host}/ns/catalog@{}", image.digest).parse().unwrap();
-    assert_eq!(site.poll().await.outcome, Outcome::Published);
-    assert_eq!(site.registry.count(Kind::Head), 0);
-    site.registry.reset();
-    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
-    assert_eq!(site.registry.requests().len(), 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn poll_replaces_damaged_objects() {
-    let site = Site::published().await;
-    for key in site
-        .store
-        .objects()
-        .into_keys()
-        .filter(|key| matches!(key, Key::Object(model::Kind::Package, _)))
-    {
-        site.store.corrupt(&key, "damaged");
-    }
-    site.push(&ten_but(4, 4));
-    assert_eq!(site.poll().await.outcome, Outcome::Published);
-    site.is_sound_now().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn race_of_eight_mirrors_commits_once() {
-    let site = Arc::new(Site::start().await);
-    site.push(&ten());
-    let polls: Vec<_> = (0..8)
-        .map(|_| {
-            let site = site.clone();
-            tokio::spawn(async move { site.poll().await.outcome })
-        })
-        .collect();
-    let mut published = 0;
-    for poll in polls {
-        match poll.await.unwrap() {
-            Outcome::Published => published += 1,
-            outcome => assert_eq!(outcome, Outcome::Unchanged),
-        }
-    }
-    assert_eq!(published, 1);
-    assert_eq!(site.current().await.serial, 1);
-    site.is_sound().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

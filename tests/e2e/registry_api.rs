@@ -117,32 +117,6 @@ async fn serve_answers_clients_without_a_name_for_the_default_catalog() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn serve_refuses_a_catalog_that_opm_would_refuse() {
-    let work = site();
-    work.write(
-        "bad/catalog.yaml",
-        "schema: olm.package\nname: p\ndefaultChannel: c\n---\nschema: olm.channel\npackage: p\nname: c\nentries: [{name: a}]\n---\nschema: olm.bundle\npackage: p\nname: a\nimage: x.example/y:v1\n",
-    );
-    work.write(
-        "off.yaml",
-        "catalogs: [{name: unchecked, source: 'dir:bad', validate: off}]",
-    );
-    work.run("poll --store store --catalog bad=dir:bad").exits(0);
-    work.run("poll --store store --config off.yaml").exits(0);
-    let (server, port) = work.serve_grpc("");
-    for catalog in ["bad", "unchecked"] {
-        let refused = package(port, &format!("{catalog}.mirror.example"), "p")
-            .await
-            .unwrap_err();
-        assert_eq!(refused.code(), Code::FailedPrecondition, "{catalog}: {refused}");
-        assert!(refused.message().contains("package p"), "{catalog}: {refused}");
-    }
-    // Over HTTP it stays served, and the other catalogs answer.
-    assert_eq!(server.status("/catalogs/bad/content-hash").await, 200);
-    assert!(package(port, "demo.mirror.example", "demo-database").await.is_ok());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn serve_behind_credentials_answers_for_named_catalogs_only() {
     let work = site();
     work.write("readers", format!("robot:sha256:{}\n", model::Sha256::of(b"token")));

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use model::{CatalogName, Current, Key, Outcome, Snapshot};
+use model::{CatalogName, Current, Key, Outcome};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
 use source::{PlainHttp, Source, SourceSettings, Sources};
-use store::{ObjectState, Store, StoreExt, check_object, read_stored};
+use store::{Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::{Image, Registry};
 
@@ -94,19 +94,6 @@ impl Site {
             .unwrap()
             .expect("the catalog is published")
             .0
-    }
-
-    /// Checks every object that the published snapshot names, but no earlier publication.
-    pub(crate) async fn is_sound_now(&self) {
-        let object = self.current().await.snapshot;
-        let snapshot: Snapshot = read_stored(&self.store, &object.digest).await.unwrap();
-        for entry in snapshot.objects() {
-            let digest = entry.object.digest;
-            let state = check_object(&self.store, entry.object.kind, digest.sha256)
-                .await
-                .unwrap();
-            assert_eq!(state, ObjectState::Intact);
-        }
     }
 
     pub(crate) async fn is_sound(&self) {

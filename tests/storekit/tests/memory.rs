@@ -23,32 +23,25 @@ async fn put(store: &MemoryStore, key: &Key) -> Result<store::Version, StoreErro
 }
 
 #[tokio::test]
-async fn hook_fail_before_does_nothing() {
-    let store = MemoryStore::new();
-    store.set_hook(|_, moment| {
-        if moment == Moment::Before {
-            Answer::Fail
-        } else {
-            Answer::GoOn
-        }
-    });
-    let error = put(&store, &shard(1)).await.unwrap_err();
-    assert!(matches!(error, StoreError::Failed { .. }), "{error:?}");
-    assert!(store.objects().is_empty());
-}
-
-#[tokio::test]
-async fn hook_fail_after_is_a_lost_answer() {
-    let store = MemoryStore::new();
-    store.set_hook(|_, moment| {
-        if moment == Moment::After {
-            Answer::Fail
-        } else {
-            Answer::GoOn
-        }
-    });
-    put(&store, &shard(1)).await.unwrap_err();
-    assert_eq!(store.objects().len(), 1);
+async fn hook_answers_in_place_of_the_store_before_or_after_the_write() {
+    for (at, is_conflict, left) in [
+        (Moment::Before, false, 0),
+        (Moment::After, false, 1),
+        (Moment::After, true, 1),
+    ] {
+        let store = MemoryStore::new();
+        store.set_hook(move |_, moment| match moment == at {
+            true if is_conflict => Answer::Conflict,
+            true => Answer::Fail,
+            false => Answer::GoOn,
+        });
+        let error = put(&store, &shard(1)).await.unwrap_err();
+        assert_eq!(
+            (error.is_conflict(), store.objects().len()),
+            (is_conflict, left),
+            "{error:?}"
+        );
+    }
 }
 
 /// Returns a hook that takes the first answer away, and lets `other` write before the client repeats its request.
@@ -97,26 +90,6 @@ async fn stat_has_the_time_of_the_clock() {
     seconds.store(40, Ordering::Relaxed);
     let stat = store.stat(&shard(1)).await.unwrap();
     assert_eq!(stat.age(), Some(Duration::ZERO), "an object from the future has no age");
-}
-
-#[tokio::test]
-async fn hook_conflict_after_is_a_conflict() {
-    let store = MemoryStore::new();
-    store.set_hook(|call, moment| match (&call.action, moment) {
-        (Action::Put(_), Moment::After) => Answer::Conflict,
-        _ => Answer::GoOn,
-    });
-    assert!(put(&store, &shard(1)).await.unwrap_err().is_conflict());
-    store.head(&shard(1)).await.unwrap();
-}
-
-#[tokio::test]
-async fn hook_picks_one_call_by_number() {
-    let store = MemoryStore::new();
-    store.set_hook(|call, _| if call.number == 1 { Answer::Fail } else { Answer::GoOn });
-    put(&store, &shard(0)).await.unwrap();
-    put(&store, &shard(1)).await.unwrap_err();
-    put(&store, &shard(2)).await.unwrap();
 }
 
 #[tokio::test]

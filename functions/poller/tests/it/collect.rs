@@ -122,19 +122,6 @@ async fn gc_on_a_store_that_hangs_fails_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gc_condemns_nothing_while_a_published_snapshot_is_missing() {
-    let world = world().await;
-    let snapshot = world.current("a").await.unwrap().snapshot.key();
-    world.store.delete(&snapshot).await.unwrap();
-    let error = world.handle(recorded("manual-gc")).await.unwrap_err().to_string();
-    assert!(
-        error.contains(&format!("a (the store has no {snapshot})")) && error.contains("--repair-from"),
-        "{error}"
-    );
-    assert!(!world.store.objects().contains_key(&Key::Gc));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn gc_keeps_the_generations_that_the_configuration_asks_for() {
     let world = world().await;
     world.push("a", 2);

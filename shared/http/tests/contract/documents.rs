@@ -51,21 +51,6 @@ async fn tag_of_a_package_names_its_bytes() {
     }
 }
 
-/// A client that was redirected can send its next conditional request to either URL.
-#[tokio::test]
-async fn object_and_answer_with_equal_bytes_have_one_tag() {
-    let world = World::new().await;
-    let all = world.demo.current.all;
-    for (coding, object) in [("gzip", all.gzip), ("zstd", all.zstd)] {
-        let answer = world
-            .get("/catalogs/demo/api/v1/all", &[("accept-encoding", coding)])
-            .await;
-        let object = world.get(&format!("/{}", object.key()), &[]).await;
-        assert_eq!(answer.header("etag"), object.header("etag"));
-        assert_eq!(answer.bytes(), object.bytes());
-    }
-}
-
 #[tokio::test]
 async fn documents_of_publishers_are_never_served() {
     let world = World::new().await;

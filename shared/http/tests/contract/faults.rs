@@ -8,7 +8,7 @@ use model::{Catalogs, Document, Key};
 use storekit::{Action, Answer, Moment};
 
 use crate::{
-    fixture::{LINES, Publication, publish, put, zstd},
+    fixture::{LINES, Publication, publish, put},
     world::{SITUATIONS, World, problem},
 };
 
@@ -72,25 +72,6 @@ async fn corrupt_object_is_never_a_complete_answer() {
             }
         }
     }
-}
-
-#[tokio::test]
-async fn other_content_under_a_key_is_refused() {
-    let world = World::new().await;
-    let shard = world.demo.snapshot.packages[0]
-        .stored
-        .with_kind(model::Kind::Package)
-        .key();
-    world.store.corrupt(&shard, zstd(b"{}\n"));
-    world.store.corrupt(&world.demo.current.all.zstd.key(), zstd(b"{}\n"));
-    for path in ["packages/alpha", "all.json", "api/v1/metas?package=alpha"] {
-        let answer = world
-            .get(&format!("/catalogs/demo/{path}"), &[("accept-encoding", "zstd")])
-            .await;
-        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{path}");
-    }
-    let direct = world.get(&format!("/{shard}"), &[]).await;
-    assert_eq!(direct.status, StatusCode::SERVICE_UNAVAILABLE);
 }
 
 #[tokio::test]

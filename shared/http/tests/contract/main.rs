@@ -10,7 +10,6 @@ mod forgeries;
 mod large;
 mod metas;
 mod openapi;
-mod ranges;
 mod registry;
 mod rows;
 mod search;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog_mirror_http::{BaseUrl, HttpSettings, Large};
 use http::{Method, StatusCode};
-use model::{CatalogImage, Catalogs, Document, Key, Kind, Sha256};
+use model::{CatalogImage, Catalogs, Document, Key, Sha256};
 use store::Store;
 use testkit::Answer;
 
@@ -283,15 +283,4 @@ async fn head_of_a_large_layer_is_not_redirected() {
     assert_eq!((answer.status, answer.bytes()), (StatusCode::OK, &b""[..]));
     assert_eq!(answer.header("content-length"), layer.size.to_string());
     assert_eq!(answer.header("docker-content-digest"), digest(layer.sha256));
-}
-
-#[tokio::test]
-async fn damaged_layer_is_refused() {
-    let site = Site::new().await;
-    let hash = site.image().layer.sha256;
-    site.world
-        .store
-        .corrupt(&Key::Object(Kind::Blob, hash), b"damaged".to_vec());
-    let path = format!("demo/blobs/{}", digest(hash));
-    assert_eq!(site.refusal(Method::GET, &path).await, (503, "UNAVAILABLE".to_owned()));
 }
