@@ -74,33 +74,18 @@ async fn challenge_of_other_host_gets_no_credentials() {
     }
 }
 
+/// One row for each rule. `fetch` has the spellings of addresses.
 #[tokio::test]
 async fn redirect_to_metadata_service_is_refused() {
     let long = format!("http://{}.example.com/", "a".repeat(3000));
     let rows = [
         ("file:///etc/passwd", "refused: scheme"),
-        ("ftp://127.0.0.1/x", "refused: scheme"),
-        ("gopher://127.0.0.1/x", "refused: scheme"),
-        ("data:application/json,{}", "refused: scheme"),
-        ("javascript:alert(1)", "refused: scheme"),
         ("http://registry.example.com/x", "refused: plain http"),
         ("http://user:password@127.0.0.1/x", "refused: userinfo"),
-        ("https://user@cdn.example.com/x", "refused: userinfo"),
         ("http://127.0.0.1:99999/x", "refused: not a URL"),
-        ("http://[::1/x", "refused: not a URL"),
         ("https://169.254.169.254/latest/meta-data/", "refused: link-local"),
         ("//169.254.169.254/latest/meta-data/", "refused: plain http"),
-        ("https://169.254.170.2/v2/credentials", "refused: link-local"),
-        ("https://100.100.100.200/x", "refused: link-local"),
-        ("https://0xa9fea9fe/x", "refused: link-local"),
-        ("https://2852039166/x", "refused: link-local"),
-        ("https://0251.0376.0251.0376/x", "refused: link-local"),
-        ("https://[::ffff:169.254.169.254]/x", "refused: link-local"),
-        ("https://[64:ff9b::a9fe:a9fe]/x", "refused: link-local"),
-        ("https://[fe80::1]/x", "refused: link-local"),
-        ("https://[fd00:ec2::254]/x", "refused: link-local"),
         ("https://metadata.google.internal/x", "refused: link-local"),
-        ("https://255.255.255.255/x", "refused: link-local"),
         (&long, "refused: plain http"),
     ];
     for (location, want) in rows {
@@ -119,17 +104,9 @@ async fn redirect_to_metadata_service_is_refused() {
 async fn redirect_from_internet_to_near_address_is_refused() {
     let rows = [
         ("https://127.0.0.1/x", "refused: private"),
-        ("https://0x7f.1/x", "refused: private"),
-        ("https://2130706433/x", "refused: private"),
         ("https://[::1]/x", "refused: private"),
-        ("https://[::ffff:127.0.0.1]/x", "refused: private"),
-        ("https://0.0.0.0/x", "refused: private"),
         ("https://localhost/x", "refused: private"),
         ("https://10.1.2.3/x", "refused: private"),
-        ("https://192.168.0.1/x", "refused: private"),
-        ("https://172.20.0.1/x", "refused: private"),
-        ("https://100.64.0.1/x", "refused: private"),
-        ("https://[fd12::1]/x", "refused: private"),
         ("https://169.254.169.254/x", "refused: link-local"),
         ("http://cdn.example.com/v2/ns/cat/manifests/v1", "status"),
     ];
