@@ -203,12 +203,12 @@ fn serve_reports_unusable_files_before_it_listens() {
         (
             "registries: {authFiles: [/none]}",
             "--store store",
-            "authFiles, /none: cannot be read",
+            "authFiles (--auth-file), /none: cannot be read",
         ),
         (
             "registries: {caFiles: [/none]}",
             "--store store",
-            "caFiles, /none: cannot be read",
+            "caFiles (--ca-file), /none: cannot be read",
         ),
         ("trust: {keys: []}", "--store store", "trust: keys is empty"),
         ("store: ''", "", "store"),

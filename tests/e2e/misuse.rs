@@ -1,8 +1,282 @@
 //! Mistakes of people and texts of strangers, as they meet the commands.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use crate::support::{binary::Ran, http, work::Work};
+
+/// Command lines with a mistake, and the text that each gets.
+const MISTAKES: &[(&str, &str)] = &[
+    // Sources.
+    ("poll --store s --catalog demo", "write NAME=SOURCE"),
+    (
+        "poll --store s --catalog demo=",
+        "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, oci:DIR[:TAG] or dir:PATH",
+    ),
+    (
+        "poll --store s --catalog demo=./none",
+        "`./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout",
+    ),
+    (
+        "poll --store s --catalog demo=none",
+        "`none` names no registry: write it out, such as quay.io/none or docker.io/none, or dir:none for a folder",
+    ),
+    (
+        "poll --store s --catalog demo=quay.io/a/b",
+        "`quay.io/a/b` has neither tag nor digest: add one, such as quay.io/a/b:latest",
+    ),
+    (
+        "poll --store s --catalog demo=quay.io/a/b@sha256:1",
+        "has a malformed digest: write sha256:<64 hex digits in lower case>",
+    ),
+    (
+        "poll --store s --catalog demo=quay.io/A/b:v1",
+        "its repository may hold only lower case letters, digits and single separators",
+    ),
+    (
+        "poll --store s --catalog demo=ftp://a/b",
+        "has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all",
+    ),
+    (
+        "poll --store s --catalog demo=mirror:https://a/b",
+        "copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest",
+    ),
+    (
+        "poll --store s --catalog demo=dir:none",
+        "demo: cannot pull the catalog: cannot read none: No such file or directory",
+    ),
+    (
+        "poll --store s --catalog demo=oci:folder",
+        "cannot read folder/index.json: No such file or directory",
+    ),
+    (
+        "poll --store s --catalog demo=oci:example:v9",
+        "the image layout has no image tagged v9; it has v1, v2",
+    ),
+    (
+        "poll --store s --catalog demo=dir:empty",
+        "it holds no packages at all; check the source, or publish it as it is with `poll --force`",
+    ),
+    (
+        "poll --store s --catalog demo=127.0.0.1:1/a/b:v1",
+        "registry 127.0.0.1:1, repository a/b: cannot connect: Connection refused (5 attempts)",
+    ),
+    (
+        "poll --store s --catalog demo=http://127.0.0.1:1/a.tar",
+        "plain http is refused; use https, or list 127.0.0.1:1 under plainHttp (--plain-http)",
+    ),
+    (
+        "poll --store s --catalog Demo=dir:folder",
+        r#"lower-case letters, digits, '-' and '.', each part starting and ending with a letter or digit), not "Demo""#,
+    ),
+    (
+        "render ./none",
+        "`./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout",
+    ),
+    (
+        "validate folder",
+        "the store has no catalog folder; write ./folder for the folder",
+    ),
+    ("diff ./folder", "name two sources to compare"),
+    // Options.
+    (
+        "poll --store s",
+        "there is nothing to poll: name catalogs with --config or --catalog",
+    ),
+    (
+        "serve --store s",
+        "name catalogs with --config or --catalog, or serve with --no-poll",
+    ),
+    (
+        "serve --no-poll --listen 80800",
+        r#""80800" is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses"#,
+    ),
+    (
+        "serve --no-poll --listen 192.0.2.1:80",
+        "cannot listen on 192.0.2.1:80 (choose another address with --listen): Cannot assign requested address",
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --interval 0",
+        "0s is out of range: it must be from 1s to 365d",
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --interval ten",
+        r#""ten" is not a duration: write a number and a unit, such as 30s, 10m or 24h"#,
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --limit documents=x",
+        r#"--limit documents=x: "x" is not a whole number"#,
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --limit documents=0",
+        "0 is out of range: it must be at least 1",
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --limit document=1",
+        "there is no such limit (did you mean documents?); there are",
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --platform arm",
+        r#""arm" is not OS/ARCH, such as linux/amd64"#,
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --auth-file none",
+        "authFiles (--auth-file), none: cannot be read: No such file or directory",
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --ca-file none",
+        "caFiles (--ca-file), none: cannot be read: No such file or directory",
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --signing-key none",
+        "--signing-key: none cannot be read: No such file or directory",
+    ),
+    (
+        "poll --store s --catalog demo=dir:folder --s3-region x",
+        "the options for S3 need a store such as s3://BUCKET/PREFIX",
+    ),
+    (
+        "poll --store s3://B --catalog demo=dir:folder",
+        r#""B" is no bucket name: 3 to 63 of a-z, 0-9, dot and hyphen"#,
+    ),
+    (
+        "poll --store /proc/s --catalog demo=dir:folder",
+        "error: cannot open /proc/s: No such file or directory",
+    ),
+    // Files.
+    (
+        "poll --store s --config none.yaml",
+        "none.yaml: cannot be read: No such file or directory",
+    ),
+    (
+        "poll --store s --config folder",
+        "folder: cannot be read: Is a directory",
+    ),
+    (
+        "poll --store s --config map.yaml",
+        "map.yaml, catalogs: write a list, not a mapping",
+    ),
+    (
+        "poll --store s --config number.yaml",
+        "number.yaml, registries, authFiles, [0]: write a path, not 7",
+    ),
+    (
+        "poll --store s --config field.yaml",
+        "catalog a: unknown field sorce (did you mean source?); known are",
+    ),
+    (
+        "poll --store s --config syntax.yaml",
+        "syntax.yaml: is not valid YAML: unclosed bracket '[' at line 1, column 11",
+    ),
+    (
+        "poll --store s --config kind.yaml",
+        "write a ClusterCatalog of olm.operatorframework.io/v1, or a file with `catalogs` and without a kind",
+    ),
+    ("compose none.yaml", "cannot read none.yaml: No such file or directory"),
+    ("compose image-set.yaml", "image-set.yaml: line 6: write a list"),
+    (
+        "compose --store store package.yaml",
+        "input demo has no package demo-databas (did you mean demo-database?)",
+    ),
+    (
+        "import --store s none.tar",
+        "cannot open none.tar: No such file or directory",
+    ),
+    (
+        "import --store s map.yaml",
+        "map.yaml is not a volume of an archive: it is not a tar file of `catalog-mirror export`, or it was cut off",
+    ),
+    ("keygen /none/key", "cannot write /none/key: No such file or directory"),
+    // Stores and mirrors.
+    (
+        "ls --store store dem",
+        "the store has no catalog dem (did you mean demo?)",
+    ),
+    ("images --store store other", "the store has no catalog other"),
+    (
+        "images --store store --package demo-databas",
+        r#"none of the catalogs has a package "demo-databas" (did you mean demo-database?)"#,
+    ),
+    (
+        "images --store store --channel stabel",
+        r#"none of the packages has a channel "stabel""#,
+    ),
+    (
+        "search --store store --catalog dem etcd",
+        "error: the store has no catalog dem (did you mean demo?)",
+    ),
+    (
+        "rm --store store dem",
+        "the store has no catalog dem (did you mean demo?)",
+    ),
+    (
+        "rollback --store store demo --previous",
+        "cannot roll back: there is no earlier publication",
+    ),
+    (
+        "manifests --store store --url mirror.example",
+        r#""mirror.example" is not a URL: write https://HOST[:PORT]"#,
+    ),
+    (
+        "sync mirror.example copy",
+        "there is no folder mirror.example; write http://mirror.example or https://mirror.example for a mirror on a server",
+    ),
+    (
+        "sync http://127.0.0.1:1 copy",
+        "cannot read the origin: cannot fetch catalogs.json (5 attempts): 127.0.0.1:1: cannot connect: Connection refused",
+    ),
+    ("sync none copy", "none is not a store: it has no catalogs.json"),
+    ("lss", "a similar subcommand exists: 'ls'"),
+];
+
+/// Words of libraries, which tell a user nothing.
+const FOREIGN_WORDS: &[&str] = &[
+    "os error",
+    "client error",
+    "error sending",
+    "invalid type",
+    "expected",
+    "entire block",
+    "panicked",
+];
+
+#[test]
+fn mistakes_get_one_cause_in_plain_words() {
+    let work = Work::published();
+    work.write("folder/catalog.yaml", "{schema: olm.package, name: p}");
+    fs::create_dir(work.path("empty")).unwrap();
+    for (file, text) in [
+        ("map.yaml", "catalogs: {name: a}"),
+        ("number.yaml", "registries: {authFiles: [7]}"),
+        ("field.yaml", "catalogs: [{name: a, sorce: 'quay.io/a/b:v1'}]"),
+        ("syntax.yaml", "catalogs: ["),
+        ("kind.yaml", "kind: Catalog"),
+        (
+            "package.yaml",
+            "inputs: [{catalog: demo, select: {packages: [{name: demo-databas}]}}]",
+        ),
+        (
+            "image-set.yaml",
+            "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\nmirror:\n  operators:\n  - catalog: a.io/b:v1\n    packages: c\n",
+        ),
+    ] {
+        work.write(file, text);
+    }
+    let mut wrong = Vec::new();
+    for (line, text) in MISTAKES {
+        let ran = work.run(line);
+        let is_refused = matches!(ran.code, Some(1 | 2)) && ran.stderr.contains(text);
+        let is_foreign = FOREIGN_WORDS.iter().any(|word| ran.stderr.contains(word));
+        if !is_refused || is_foreign || ran.stderr.lines().any(repeats_a_cause) {
+            wrong.push((line, text, ran));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn repeats_a_cause(line: &str) -> bool {
+    let causes: Vec<&str> = line.split(": ").collect();
+    causes.iter().collect::<BTreeSet<_>>().len() < causes.len()
+}
 
 /// A folder that is a file is no empty catalog.
 #[test]

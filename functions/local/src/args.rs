@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use config::{Config, ConfigLoader, NamedSource, host_and_port, platform, poll_interval};
-use source::{PlainHttp, Source, SourceError, TargetPlatform};
+use source::{PlainHttp, TargetPlatform};
 use store::{FolderStore, S3Location, Store, StorePlace};
 
 use crate::wiring;
@@ -152,14 +152,6 @@ pub(crate) fn is_source(text: &str) -> bool {
     text.contains([':', '/']) || matches!(text, "." | "..")
 }
 
-/// Parses a source. A folder needs no `dir:`, as for `opm render`.
-pub(crate) fn source(text: &str) -> Result<Source, SourceError> {
-    if Path::new(text).is_dir() {
-        return Ok(Source::Dir(text.into()));
-    }
-    text.parse()
-}
-
 /// The use of a store, which decides how it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -238,7 +230,7 @@ impl S3Args {
                     Access::Read | Access::Follow => FolderStore::open_read_only(path),
                     Access::Write | Access::Create => FolderStore::open(path),
                 };
-                Ok(Arc::new(store.context("cannot open the store")?))
+                Ok(Arc::new(store?))
             }
             (StorePlace::S3(place), _) => self.open_bucket(place, access).await,
         }

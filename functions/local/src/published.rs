@@ -1,6 +1,9 @@
 //! Reading the published state of a store.
 
+use std::path::Path;
+
 use anyhow::Context;
+use model::text::did_you_mean;
 use model::{CatalogName, Current, Key, Kind, ObjectRef, ShardRef, Snapshot, decode_zstd};
 use olm::{Package, PackageParser};
 use store::{Store, StoreExt, read_object, read_stored};
@@ -13,8 +16,23 @@ pub(crate) async fn current(store: &dyn Store, name: &CatalogName) -> anyhow::Re
 
 /// Returns the pointer of a catalog that must be published.
 pub(crate) async fn pointer(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Current> {
-    let current = current(store, name).await?;
-    current.with_context(|| format!("the store has no catalog {name}"))
+    match current(store, name).await? {
+        Some(current) => Ok(current),
+        None => anyhow::bail!("{}", unknown(store, name).await?),
+    }
+}
+
+/// Returns the error for a name that no catalog of the store has.
+pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Result<String> {
+    let names = publish::catalog_names(store).await?;
+    let similar = did_you_mean(name.as_str(), names.iter().map(CatalogName::as_str));
+    // A source needs a colon or a slash, so the name of a folder alone is taken for that of a catalog.
+    let folder = if Path::new(name.as_str()).exists() {
+        format!("; write ./{name} for the folder")
+    } else {
+        String::new()
+    };
+    Ok(format!("the store has no catalog {name}{similar}{folder}"))
 }
 
 /// Returns a snapshot, or `None` if the store does not have it.

@@ -3,7 +3,7 @@ use std::{
     io::Read,
 };
 
-use model::Hasher;
+use model::{Hasher, text::did_you_mean};
 use work::Budget;
 
 use crate::{
@@ -139,7 +139,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             let mut selected = input.select.iter().flat_map(|select| &select.packages);
             if let Some(absent) = selected.find(|selection| !catalog.packages.contains(&selection.name)) {
                 let input = catalog.name.to_owned();
-                return Err(ComposeError::NoPackage(input, absent.name.clone()));
+                let similar = did_you_mean(&absent.name, catalog.packages.iter().map(String::as_str));
+                return Err(ComposeError::NoPackage(input, format!("{}{similar}", absent.name)));
             }
             for package in catalog.packages.iter().filter(|name| !name.is_empty()) {
                 self.budget.charge(1)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::CatalogName;
+use model::{CatalogName, text::yaml_error};
 use olm::Reference;
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use serde_saphyr::Spanned;
@@ -181,7 +181,7 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeFileError> {
         };
         let (line, column) = (location.line(), location.column());
         let message = message.trim_end_matches(&format!(" at line {line}, column {column}"));
-        let message = message.to_owned();
+        let message = yaml_error(message);
         ComposeFileError::Line { line, message }
     })
 }

@@ -32,20 +32,20 @@ pub enum FetchError {
     #[error("unexpected answer {0}")]
     Status(StatusCode),
     /// No TLS connection to a trusted server.
-    #[error("no TLS connection; {}", tls_advice(.0))]
-    Tls(#[source] reqwest::Error),
+    #[error("no TLS connection: {}", tls_cause(.0))]
+    Tls(reqwest::Error),
     /// The server answered a TLS handshake in plain HTTP.
     #[error("it does not speak TLS")]
     NotTls,
     /// No connection to any address of the host.
-    #[error("cannot connect")]
-    Connect(#[source] reqwest::Error),
+    #[error("cannot connect: {}", root_cause(.0))]
+    Connect(reqwest::Error),
     /// No byte within the read timeout.
     #[error("it did not answer in time")]
-    Timeout(#[source] reqwest::Error),
+    Timeout(reqwest::Error),
     /// A connection that broke after the request was sent.
-    #[error("the connection broke")]
-    Broken(#[source] reqwest::Error),
+    #[error("the connection broke: {}", root_cause(.0))]
+    Broken(reqwest::Error),
     /// A body that ended before its declared length.
     #[error("a body ended after {received} of {expected} bytes")]
     Truncated {
@@ -200,10 +200,13 @@ impl FetchError {
     }
 }
 
-/// Returns what a user can do about a server that is not trusted.
-fn tls_advice(error: &reqwest::Error) -> &'static str {
+/// Returns the reason for a failed handshake, and what a user can do about it.
+fn tls_cause(error: &reqwest::Error) -> String {
     use rustls::CertificateError as Certificate;
-    match find_cause::<rustls::Error>(error) {
+    let said = match find_cause::<rustls::Error>(error) {
+        Some(rustls::Error::InvalidCertificate(Certificate::UnknownIssuer)) => {
+            "no CA that is trusted here has signed its certificate: add a private CA with --ca-file, or point SSL_CERT_FILE to a bundle"
+        }
         Some(rustls::Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. })) => {
             "its certificate has expired: its owner must renew it, unless this machine's clock is wrong"
         }
@@ -214,26 +217,32 @@ fn tls_advice(error: &reqwest::Error) -> &'static str {
             Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
         )) => "its certificate is for another name: use the name in the certificate",
         Some(rustls::Error::InvalidCertificate(_)) => {
-            "if it uses a private CA add that with --ca-file, or point SSL_CERT_FILE to a bundle"
+            return format!("{}; add a private CA with --ca-file", root_cause(error));
         }
-        _ => "it must speak TLS 1.2 or 1.3",
-    }
+        _ => return format!("{}; it must speak TLS 1.2 or 1.3", root_cause(error)),
+    };
+    said.to_owned()
 }
 
-/// Returns the first cause of type `T`. Looks into `io::Error` too, which hides the error it wraps from `source`.
+/// Returns the text of the first cause. The errors in front of it name the libraries that pass it on.
+fn root_cause(error: &(dyn StdError + 'static)) -> String {
+    causes(error).last().map_or_else(String::new, ToString::to_string)
+}
+
+/// Returns the first cause of type `T`.
 fn find_cause<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        if let Some(found) = cause.downcast_ref::<T>() {
-            return Some(found);
-        }
+    causes(error).find_map(|cause| cause.downcast_ref())
+}
+
+/// Returns an error and its causes. Looks into `io::Error` too, which hides the error it wraps from `source`.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&cause| -> Option<&'a (dyn StdError + 'static)> {
         let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        next = match wrapped {
+        match wrapped {
             Some(inner) => Some(inner),
             None => cause.source(),
-        };
-    }
-    None
+        }
+    })
 }
 
 #[cfg(test)]

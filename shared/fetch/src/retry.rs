@@ -1,5 +1,6 @@
 //! Attempts of one request and the waits between them.
 
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
@@ -27,6 +28,26 @@ pub struct RetrySchedule {
 pub struct RetryWaits {
     delays: ExponentialBackoff,
     deadline: Instant,
+    attempts: Attempts,
+}
+
+/// Number of attempts of one request, for errors. Its text is empty for one attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempts(usize);
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl fmt::Display for Attempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => Ok(()),
+            attempts => write!(f, " ({attempts} attempts)"),
+        }
+    }
 }
 
 impl Default for RetrySchedule {
@@ -55,7 +76,13 @@ impl RetryWaits {
         Self {
             delays: delays.build(),
             deadline: Instant::now() + schedule.total,
+            attempts: Attempts::default(),
         }
+    }
+
+    /// Returns the number of attempts so far.
+    pub fn attempts(&self) -> Attempts {
+        self.attempts
     }
 
     /// Returns the end of the schedule.
@@ -69,7 +96,9 @@ impl RetryWaits {
         // Never earlier than the server asked. The extra quarter spreads the clients that were given the same time.
         let delay = asked.map_or(delay, |asked| asked.saturating_add(delay / 4));
         // Compared as durations: a server can ask for a wait beyond the range of the clock.
-        (delay <= self.deadline.saturating_duration_since(Instant::now())).then_some(delay)
+        let fits = delay <= self.deadline.saturating_duration_since(Instant::now());
+        self.attempts.0 += usize::from(fits);
+        fits.then_some(delay)
     }
 
     /// Returns the wait before the next attempt after `error`, or `None` if it is permanent or no attempt is left.

@@ -18,7 +18,74 @@ pub fn chain(error: &dyn Error) -> String {
         }
         cause = error.source();
     }
-    text
+    without_numbers(&text)
+}
+
+/// Removes the numbers that the standard library adds to errors of the system, such as ` (os error 2)`.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text + part.split_once(')').map_or(part, |(_, rest)| rest)
+    })
+}
+
+/// Least similarity of a name that is suggested, from 0 to 1: one that lacks a letter or has two of them swapped.
+const SIMILAR: f64 = 0.9;
+
+/// Returns a question for the known name that is most similar to an unknown one, to be added to an error. Empty if none is similar.
+///
+/// ```
+/// use catalog_mirror_model::text::did_you_mean;
+///
+/// assert_eq!(did_you_mean("etdc", ["argocd", "etcd"]), " (did you mean etcd?)");
+/// assert_eq!(did_you_mean("kafka", ["argocd", "etcd"]), "");
+/// ```
+pub fn did_you_mean<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let similar = known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(unknown, name), name));
+    let similar = similar.filter(|(similarity, _)| *similarity >= SIMILAR);
+    let best = similar.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    best.map_or_else(String::new, |(_, name)| format!(" (did you mean {name}?)"))
+}
+
+/// Returns an error of a YAML parser in the words of YAML: it says the kind to write, and the kind that is there.
+///
+/// ```
+/// use catalog_mirror_model::text::yaml_error;
+///
+/// assert_eq!(yaml_error("invalid type: map, expected a sequence"), "write a list, not a mapping");
+/// assert_eq!(yaml_error("expected mapping start"), "write a mapping");
+/// assert_eq!(yaml_error("unknown field `a`"), "unknown field `a`");
+/// ```
+pub fn yaml_error(text: &str) -> String {
+    let invalid = text.strip_prefix("invalid type: ");
+    if let Some((found, wanted)) = invalid.and_then(|rest| rest.split_once(", expected ")) {
+        let wanted = yaml_kind(wanted).unwrap_or(wanted);
+        // A scalar has its value after its kind: string "a", integer `1`, boolean `true`.
+        let value = found
+            .split_once(' ')
+            .map_or(found, |(_, value)| value.trim_matches('`'));
+        return format!("write {wanted}, not {}", yaml_kind(found).unwrap_or(value));
+    }
+    let wanted = text.strip_prefix("expected ").and_then(yaml_kind);
+    wanted.map_or_else(|| text.to_owned(), |wanted| format!("write {wanted}"))
+}
+
+/// Returns the YAML word for a kind of value in the errors of a parser.
+fn yaml_kind(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "a sequence" | "sequence" | "sequence start" => "a list",
+        "a map" | "map" | "mapping start" => "a mapping",
+        "a string" | "string scalar" => "a text",
+        "path string" => "a path",
+        "a boolean" => "true or false",
+        "null" | "unit value" => "nothing",
+        "u16" | "u32" | "u64" | "usize" => "a whole number",
+        _ if kind.starts_with("struct ") => "a mapping",
+        _ => return None,
+    })
 }
 
 /// First line of a certificate in PEM (RFC 7468, section 5), without its end.
@@ -129,6 +196,12 @@ mod tests {
     #[test]
     fn chain_joins_causes_on_one_line() {
         assert_eq!(chain(&Door(io::Error::other("no key"))), "cannot open the door: no key");
+    }
+
+    #[test]
+    fn chain_leaves_out_numbers_of_the_system() {
+        let missing = io::Error::from_raw_os_error(2);
+        assert_eq!(chain(&Door(missing)), "cannot open the door: No such file or directory");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fetch::{CredentialsError, FetchError, FetchSettingsError, HeaderFileError, SentSecrets};
+use fetch::{Attempts, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, SentSecrets};
 use model::text::chain;
 use oci::{Digest, ImageError, LayerError, LimitExceeded, LinkError, UnpackError};
 
@@ -161,13 +161,14 @@ impl Error {
         }
     }
 
-    /// Returns the failure of the exchange itself, which the next attempt may not meet.
-    pub(crate) fn exchange_mut(&mut self) -> Option<&mut FetchError> {
+    /// Returns the failure of the exchange itself, which the next attempt may not meet, and the attempts that the error names.
+    pub(crate) fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut Attempts)> {
         let Self::Server(failure) = self else {
             return None;
         };
+        let failure = failure.as_mut();
         match &mut failure.fault {
-            ServerFault::Fetch(error) => Some(error),
+            ServerFault::Fetch(error) => Some((error, &mut failure.attempts)),
             _ => None,
         }
     }

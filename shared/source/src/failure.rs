@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use fetch::{FetchError, Peer, RedirectRefusal, SentSecrets};
+use fetch::{Attempts, FetchError, Peer, RedirectRefusal, SentSecrets};
 
 use crate::error::Error;
 
@@ -22,6 +22,8 @@ pub struct ServerFailure {
     pub at: Option<Peer>,
     /// The failure, without secrets that were sent.
     pub fault: ServerFault,
+    /// Number of attempts at the exchange.
+    pub attempts: Attempts,
 }
 
 /// A source on a server, for errors. Holds no secrets.
@@ -109,6 +111,7 @@ impl ServerPlace {
             place: self.clone(),
             at: at.map(shown),
             fault: fault.with_shown_text(|text| secrets.show(text)),
+            attempts: Attempts::default(),
         }))
     }
 }
@@ -174,7 +177,7 @@ impl fmt::Display for ServerFailure {
         if let Some(peer) = &self.at {
             write!(f, ", at {peer}")?;
         }
-        write!(f, ": {}", self.fault)?;
+        write!(f, ": {}{}", self.fault, self.attempts)?;
         if let Some(advice) = self.advice() {
             write!(f, "; {advice}")?;
         }

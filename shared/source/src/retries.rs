@@ -21,10 +21,11 @@ impl<'a> Retries<'a> {
 
     /// Waits before the next attempt. Returns the error if there is no next attempt.
     pub(crate) async fn pause(&mut self, mut error: Error) -> Result<(), Error> {
-        let Some(failure) = error.exchange_mut() else {
+        let Some((failure, attempts)) = error.exchange_mut() else {
             return Err(error);
         };
         let Some(delay) = self.waits.wait_after(failure) else {
+            *attempts = self.waits.attempts();
             return Err(error);
         };
         tracing::debug!(failure = %failure, delay_ms = delay.as_millis(), "retrying the request");

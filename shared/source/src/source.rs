@@ -68,6 +68,21 @@ impl Source {
         }
     }
 
+    /// Parses a source of a command line, where a folder needs no scheme: an image layout, or else a folder of FBC files.
+    ///
+    /// # Errors
+    /// A text that is neither a folder nor a source.
+    pub fn of_argument(text: &str) -> Result<Self, SourceError> {
+        let dir = PathBuf::from(text);
+        if !dir.is_dir() {
+            text.parse()
+        } else if dir.join("oci-layout").exists() {
+            Ok(Self::OciLayout { dir, tag: None })
+        } else {
+            Ok(Self::Dir(dir))
+        }
+    }
+
     /// Returns the digest that the source is pinned to. A pinned source never changes, so it need not be polled.
     pub fn pinned(&self) -> Option<&Digest> {
         match self {
@@ -181,10 +196,15 @@ fn registry(text: &str) -> Result<Source, SourceError> {
             "has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all".into(),
         );
     }
+    if text.starts_with(['.', '/', '~']) {
+        return refused(format!(
+            "is a path: write dir:{text} for a folder of catalog files, oci:{text} for an image layout"
+        ));
+    }
     let (host, path) = text.split_once('/').unwrap_or(("", text));
     if !(host.contains(['.', ':']) || host == "localhost") {
         return refused(format!(
-            "names no registry: write it out, such as quay.io/{text} or docker.io/{text}"
+            "names no registry: write it out, such as quay.io/{text} or docker.io/{text}, or dir:{text} for a folder"
         ));
     }
     if !path.contains([':', '@']) {
@@ -283,6 +303,8 @@ mod tests {
         for (text, hint) in [
             ("", "registry/repo:tag"),
             ("catalog:latest", "quay.io/catalog:latest"),
+            ("./configs", "dir:./configs"),
+            ("/layout:v1", "oci:/layout:v1"),
             ("ns/catalog:latest", "docker.io/ns/catalog:latest"),
             ("quay.io/ns/catalog", "quay.io/ns/catalog:latest"),
             ("git:ssh://a.io/repo#main:configs", "git:https://HOST/PATH#REF:PATH"),

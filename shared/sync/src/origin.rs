@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fetch::{FailedFetch, FetchError};
+use fetch::{Attempts, FailedFetch, FetchError};
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use model::{CatalogName, Catalogs, Document, DocumentError, Key};
 use publish::catalog_names;
@@ -72,10 +72,12 @@ pub enum OriginError {
         status: StatusCode,
     },
     /// A server failed, or could not be reached.
-    #[error("cannot fetch {key}")]
+    #[error("cannot fetch {key}{attempts}")]
     Fetch {
         /// Key of the object, which is its path.
         key: String,
+        /// Number of attempts.
+        attempts: Attempts,
         /// Error of the server or of the connection.
         source: FailedFetch,
     },
@@ -104,6 +106,7 @@ impl OriginError {
             FetchError::TooLarge { limit } => Self::too_large(key, limit),
             _ => Self::Fetch {
                 key: key.to_string(),
+                attempts: Attempts::default(),
                 source: failed,
             },
         }

@@ -142,9 +142,9 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
                 select: Some(selection),
                 ..CompositionInput::default()
             };
-            // A folder needs no `dir:` here, as for `render`.
+            // A folder needs no scheme here, as for `render`.
             if is_source(named) && Path::new(named).is_dir() {
-                input.source = Some(format!("dir:{named}"));
+                input.source = Some(Source::of_argument(named)?.to_string());
             } else {
                 input.catalog = Some(named.to_owned());
             }

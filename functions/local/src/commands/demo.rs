@@ -24,8 +24,8 @@ const NAME: &str = "demo";
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Address to listen on.
-    #[arg(long, default_value = "127.0.0.1:8080")]
+    /// Address to listen on, or a port of 127.0.0.1.
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = config::listen_address)]
     pub(crate) listen: SocketAddr,
     /// Time until the example catalog is updated.
     #[arg(long, default_value = "20s", value_parser = config::duration)]

@@ -8,6 +8,7 @@ use olm::{
     changed_shards,
 };
 use publish::{Catalog, Mirror};
+use source::Source;
 use store::{FolderStore, Store};
 
 use crate::{
@@ -127,7 +128,7 @@ async fn between_sources(sources: [&str; 2], registries: &RegistryArgs) -> anyho
         publish::MirrorSettings::with_limits(&limits),
         publish::PollMetrics::default(),
     );
-    let [old, new] = sources.map(args::source);
+    let [old, new] = sources.map(Source::of_argument);
     let catalogs = [Catalog::new("old".parse()?, old?), Catalog::new("new".parse()?, new?)];
     // Forced: a source without packages can be compared too.
     for report in mirror.poll_all(&catalogs, true).await {

@@ -2,7 +2,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Args, ValueEnum};
 use futures_util::{StreamExt, stream};
-use model::{CatalogName, Current, Snapshot, text::chain};
+use model::{
+    CatalogName, Current, Snapshot,
+    text::{chain, did_you_mean},
+};
 use olm::{BundleSelection, Package, Reference, RequiredImages};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -90,6 +93,8 @@ struct FoundImages {
     needs: RequiredImages,
     image_set: ImageSet,
     packages: BTreeSet<String>,
+    /// Names of all packages, chosen or not.
+    known: BTreeSet<String>,
     channels: BTreeSet<String>,
 }
 
@@ -116,6 +121,8 @@ impl FoundImages {
         snapshot: &Snapshot,
         choice: &BundleSelection,
     ) -> anyhow::Result<()> {
+        self.known
+            .extend(snapshot.packages.iter().map(|shard| shard.name.clone()));
         let mut parts = Vec::new();
         let mut needs = RequiredImages::default();
         for shard in snapshot.packages.iter().filter(|shard| choice.takes(&shard.name)) {
@@ -147,7 +154,8 @@ impl FoundImages {
     /// Refuses names that occur nowhere. Most of them are misspelt.
     fn check_choice(&self, choice: &BundleSelection) -> anyhow::Result<()> {
         if let Some(package) = choice.packages.difference(&self.packages).next() {
-            anyhow::bail!("none of the catalogs has a package {package:?}");
+            let similar = did_you_mean(package, self.known.iter().map(String::as_str));
+            anyhow::bail!("none of the catalogs has a package {package:?}{similar}");
         }
         if let Some(channel) = choice.channels.difference(&self.channels).next() {
             anyhow::bail!("none of the packages has a channel {channel:?}");

@@ -11,16 +11,12 @@ use publish::{RenderSink, SourceLimits};
 use source::{EmptyLayers, Source, Sources};
 use work::{Budget, MemoryPool};
 
-use crate::{
-    args::{self, RegistryArgs},
-    exit::Exit,
-    wiring,
-};
+use crate::{args::RegistryArgs, exit::Exit, wiring};
 
 #[derive(Debug, Args)]
 pub(crate) struct RenderArgs {
-    /// Image reference, `https://HOST/PATH.tar.gz[#PATH]`, `git:https://HOST/PATH[#REF[:PATH]]`, `oci:DIR[:TAG]`, `dir:PATH` or a folder.
-    #[arg(value_name = "SOURCE", value_parser = args::source)]
+    /// Image reference, `https://HOST/PATH.tar.gz[#PATH]`, `git:https://HOST/PATH[#REF[:PATH]]`, `oci:DIR[:TAG]`, `dir:PATH`, or a folder.
+    #[arg(value_name = "SOURCE", value_parser = Source::of_argument)]
     pub(crate) source: Source,
     #[command(flatten)]
     pub(crate) registries: RegistryArgs,

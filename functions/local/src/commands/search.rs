@@ -1,6 +1,6 @@
 use anyhow::Context;
 use clap::Args;
-use model::{CatalogName, Facts, SearchPackage, Sha256};
+use model::{CatalogName, Facts, SearchPackage, Sha256, text::chain};
 use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchFilter, SearchHit, SearchIndex, SearchQuery, SearchResults};
 use serde::Serialize;
 use store::{Store, read_stored};
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
         match search(&*store, &name, &query).await {
             Ok(answer) => answers.push(answer),
             Err(error) => {
-                eprintln!("error: {name}: {error:#}");
+                eprintln!("error: {}", chain(error.as_ref()));
                 exit = Exit::Failed;
             }
         }
@@ -94,10 +94,9 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
 
 async fn search(store: &dyn Store, name: &CatalogName, query: &SearchQuery) -> anyhow::Result<SearchAnswer> {
     let (current, snapshot) = published::state(store, name).await?;
-    let texts = snapshot
-        .facts
-        .get(SEARCH.name)
-        .context("it was published without an index for search: publish it again (`catalog-mirror poll --force`)")?;
+    let texts = snapshot.facts.get(SEARCH.name).with_context(|| {
+        format!("{name} was published without an index for search: publish it again (`catalog-mirror poll --force`)")
+    })?;
     let document: Facts<SearchPackage> = read_stored(store, texts).await?;
     Ok(SearchAnswer {
         catalog: name.clone(),

@@ -45,7 +45,7 @@ pub(crate) struct ServeArgs {
     pub(crate) no_poll: bool,
     /// Address to answer the registry API of OLM v0 (gRPC) on, such as 0.0.0.0:50051. The first label of the host that a
     /// client asks is the catalog.
-    #[arg(long, env = "CATALOG_MIRROR_GRPC", value_name = "ADDRESS")]
+    #[arg(long, env = "CATALOG_MIRROR_GRPC", value_name = "ADDRESS", value_parser = config::listen_address)]
     pub(crate) grpc: Option<SocketAddr>,
     /// Catalog for clients of --grpc whose host names none. Default: the only one.
     #[arg(long, value_name = "NAME", requires = "grpc")]
@@ -54,8 +54,8 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
-    /// Address to listen on.
-    #[arg(long, env = "CATALOG_MIRROR_LISTEN", default_value = "127.0.0.1:8080")]
+    /// Address to listen on, or a port of 127.0.0.1.
+    #[arg(long, env = "CATALOG_MIRROR_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = config::listen_address)]
     pub(crate) listen: SocketAddr,
     /// PEM chain of certificates for TLS. Reloaded when it changes.
     #[arg(long, value_name = "FILE")]

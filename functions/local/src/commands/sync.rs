@@ -7,7 +7,6 @@ use std::{
 };
 
 use ::sync::{Address, Copier, FetchSettings, HttpOrigin, HttpSettings, Origin, StoreOrigin, SyncOptions, SyncReport};
-use anyhow::Context;
 use clap::Args;
 use config::poll_interval;
 use model::CatalogName;
@@ -81,6 +80,15 @@ impl FromStr for SyncOrigin {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text.starts_with("http://") || text.starts_with("https://") {
             Ok(Self::Http(text.parse()?))
+        } else if text.contains(['.', ':'])
+            && !text.starts_with(['.', '/'])
+            && !text.contains("://")
+            && !Path::new(text).exists()
+        {
+            Err(
+                format!("there is no folder {text}; write http://{text} or https://{text} for a mirror on a server")
+                    .into(),
+            )
         } else {
             Ok(Self::Store(text.parse()?))
         }
@@ -150,10 +158,7 @@ async fn once(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Exit> {
 /// Copies all catalogs once. The origin's list is read again in each round.
 async fn round(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Vec<SyncReport>> {
     match args.names.as_slice() {
-        [] => copier
-            .copy_listed()
-            .await
-            .context("cannot list the catalogs of the origin"),
+        [] => Ok(copier.copy_listed().await?),
         names => Ok(copier.copy_all(names).await),
     }
 }

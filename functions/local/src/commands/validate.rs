@@ -56,7 +56,7 @@ pub(crate) enum ValidatedCatalog {
 impl ValidatedCatalog {
     fn parse(text: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         if args::is_source(text) {
-            Ok(Self::Source(args::source(text)?))
+            Ok(Self::Source(Source::of_argument(text)?))
         } else {
             Ok(Self::Published(text.parse()?))
         }

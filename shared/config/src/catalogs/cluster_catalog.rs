@@ -35,7 +35,10 @@ pub(crate) fn add(mut manifest: Value, place: &str, loader: &mut ConfigLoader) {
         return items.iter().for_each(|item| add(item.clone(), place, loader));
     }
     if (version, kind) != (API_VERSION, "ClusterCatalog") {
-        let problem = format!("{kind:?} of {version:?} is not a ClusterCatalog of {API_VERSION:?}");
+        let problem = format!(
+            "kind {kind:?} of apiVersion {version:?} is not read here: write a ClusterCatalog of {API_VERSION}, or a file with \
+             `catalogs` and without a kind"
+        );
         return loader.problems.add(place, problem);
     }
     let name = manifest.pointer("/metadata/name").and_then(Value::as_str);

@@ -57,6 +57,7 @@ impl ConfigLoader {
             Ok(documents) => documents,
             Err(error) => {
                 // The default message speaks to programmers, and names options that users do not have.
+                let error = error.without_snippet();
                 let error = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
                 return self.problems.add(place, format!("is not valid YAML: {error}"));
             }
@@ -223,14 +224,17 @@ pub(crate) fn check_files(settings: &SourceSettings, problems: &Problems) {
             let parsed = serde_json::from_slice::<IgnoredAny>(&bytes);
             parsed.map_err(|_| "is not JSON as `podman login --authfile` writes it".to_owned())
         });
-        problems.ok(format!("registries, authFiles, {}", path.display()), json);
+        problems.ok(format!("registries, authFiles (--auth-file), {}", path.display()), json);
     }
     for path in settings.header_files.paths() {
         let fields = source::read_header_file(path).map_err(|error| model::text::chain(&error));
         problems.ok("registries, headerFiles", fields);
     }
     for path in &settings.http.ca_files {
-        problems.ok(format!("registries, caFiles, {}", path.display()), read(path));
+        problems.ok(
+            format!("registries, caFiles (--ca-file), {}", path.display()),
+            read(path),
+        );
     }
 }
 
@@ -286,7 +290,7 @@ catalogs:
         let problems = problems(text);
         for part in [
             "catalogs.yaml, interval: \"30\" is not a duration",
-            "catalogs.yaml, store: invalid type",
+            "catalogs.yaml, store: write a text, not a list",
             "registries, plainHttp: \"http://registry.lab:5000\" is not HOST",
             "registries, authFiles, [1]: ",
             "catalog a, interval: 0s is out of range",
@@ -353,7 +357,7 @@ catalogs:
         for part in [
             "bad.json: is not JSON",
             "none.json: cannot be read",
-            "caFiles, ",
+            "caFiles (--ca-file), ",
             "none.pem: cannot be read",
         ] {
             assert!(problems.contains(part), "{part} is not in {problems}");

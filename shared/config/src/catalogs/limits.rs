@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use model::text::did_you_mean;
 use publish::SourceLimits;
 
 use super::{ValueError, byte_size, section::Section, section::text, values::count};
@@ -85,7 +86,8 @@ fn find(name: &str, value: &str) -> Result<(&'static str, SetLimit, u64), String
     let found = LIMITS.iter().find(|(known, _)| *known == name);
     let &(name, set) = found.ok_or_else(|| {
         let known: Vec<_> = LIMITS.iter().map(|(known, _)| *known).collect();
-        format!("there is no such limit, only {}", known.join(", "))
+        let similar = did_you_mean(name, known.iter().copied());
+        format!("there is no such limit{similar}; there are {}", known.join(", "))
     })?;
     let to = parse(name, value).map_err(|error| error.to_string())?;
     Ok((name, set, to))
@@ -222,7 +224,10 @@ mod tests {
             let place = format!("text 0, limits, {name}: ");
             assert!(problems.contains(&place), "{name}: {problems}");
         }
-        assert!(problems.contains("only manifestBytes, configBytes, "), "{problems}");
+        assert!(
+            problems.contains("(did you mean entries?); there are manifestBytes, configBytes, "),
+            "{problems}"
+        );
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl FromStr for NamedSource {
         let (name, source) = parts.ok_or_else(|| anyhow::anyhow!("write NAME=SOURCE"))?;
         Ok(Self {
             name: name.parse()?,
-            source: source.parse()?,
+            source: Source::of_argument(source)?,
         })
     }
 }

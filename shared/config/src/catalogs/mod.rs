@@ -16,7 +16,10 @@ pub use self::{
     loader::{ConfigLoader, NamedSource},
     section::ConfigProblems,
     server::{GrpcConfig, ServerConfig, ServerLimitsConfig},
-    values::{ValueError, byte_size, days, duration, generations, host_and_port, platform, poll_interval, time_limit},
+    values::{
+        ValueError, byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval,
+        time_limit,
+    },
 };
 
 /// A configuration without problems: `catalogs.yaml`, `ClusterCatalog` manifests and the command line together.

@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, fmt, rc::Rc};
 
+use model::text::{did_you_mean, yaml_error};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -57,7 +58,7 @@ impl Section {
     /// Starts with a value that must be a mapping. `place` names it in problems.
     pub(crate) fn new(value: Value, place: String, problems: &Problems) -> Option<Self> {
         let Value::Object(fields) = value else {
-            problems.add(place, format!("{value} is not a mapping of fields"));
+            problems.add(place, format!("{value} is not a mapping of fields: write NAME: VALUE"));
             return None;
         };
         Some(Self {
@@ -154,7 +155,11 @@ impl Section {
     /// Ends the section: fields that were not taken are unknown. They are never ignored, since most are misspelt.
     pub(crate) fn finish(self) {
         for name in self.fields.keys() {
-            self.problem(format!("unknown field {name}, known are {}", self.known.join(", ")));
+            let similar = did_you_mean(name, self.known.iter().copied());
+            self.problem(format!(
+                "unknown field {name}{similar}; known are {}",
+                self.known.join(", ")
+            ));
         }
     }
 }
@@ -173,7 +178,7 @@ pub(crate) fn deserialize<T: DeserializeOwned>(value: Value, place: &str, proble
     } else {
         format!("{place}, {path}")
     };
-    problems.add(place, error.into_inner());
+    problems.add(place, yaml_error(&error.into_inner().to_string()));
     None
 }
 

@@ -1,7 +1,13 @@
 //! Values of settings. Flags and `catalogs.yaml` share these parsers, so a value means the same in both and is refused
 //! in both.
 
-use std::{fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
+use std::{
+    fmt::Display,
+    net::{Ipv4Addr, SocketAddr},
+    ops::RangeInclusive,
+    str::FromStr,
+    time::Duration,
+};
 
 use bytesize::ByteSize;
 use model::PREVIOUS_MAX;
@@ -150,6 +156,28 @@ pub fn host_and_port(text: &str) -> Result<String, ValueError> {
     }
 }
 
+/// Parses an address to listen on. A port alone is one of this machine's loopback address.
+///
+/// ```
+/// use catalog_mirror_config::listen_address;
+///
+/// assert_eq!(listen_address("8080"), listen_address("127.0.0.1:8080"));
+/// ```
+///
+/// # Errors
+/// [`ValueError`] for a text of another form.
+pub fn listen_address(text: &str) -> Result<SocketAddr, ValueError> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text).parse();
+    let address = port
+        .map(|port| (Ipv4Addr::LOCALHOST, port).into())
+        .or_else(|_| text.parse());
+    address.map_err(|_: std::net::AddrParseError| {
+        ValueError(format!(
+            "{text:?} is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses"
+        ))
+    })
+}
+
 /// Parses a platform, such as `linux/amd64` or `linux/arm/v7`.
 ///
 /// # Errors
@@ -183,6 +211,10 @@ fn within<T: PartialOrd>(
 }
 
 fn out_of_range(value: &str, min: impl Display, max: impl Display) -> ValueError {
+    let max = max.to_string();
+    if max == u64::MAX.to_string() {
+        return ValueError(format!("{value} is out of range: it must be at least {min}"));
+    }
     ValueError(format!("{value} is out of range: it must be from {min} to {max}"))
 }
 

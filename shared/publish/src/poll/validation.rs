@@ -29,7 +29,7 @@ pub struct ValidationModeError(String);
 /// Content that is not published, because the catalog refuses errors.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it has {errors} error{}, as `catalog-mirror validate` lists them: {}; correct the catalog, force the poll to publish it as it is, \
+    "it has {errors} error{}, as `catalog-mirror validate` lists them: {}; correct the catalog, publish it as it is with `poll --force`, \
      or set validate: warn",
     plural(*.errors), .examples.join("; ")
 )]
@@ -104,12 +104,12 @@ const GONE_MAX_PERCENT: usize = 30;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Suspicion {
     /// The FBC has no packages at all.
-    #[error("the image holds no packages at all; check the image, or force the poll to publish it as it is")]
+    #[error("it holds no packages at all; check the source, or publish it as it is with `poll --force`")]
     NoPackages,
     /// More than 30 % of the published packages are gone.
     #[error(
         "{gone} of {before} packages are gone, which is more than {GONE_MAX_PERCENT} % ({}); \
-         check the image, or force the poll to publish it as it is",
+         check the source, or publish it as it is with `poll --force`",
         examples.join(", ")
     )]
     PackagesGone {
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(
             InvalidCatalog::of(&summary(1)).unwrap().to_string(),
             "it has 1 error, as `catalog-mirror validate` lists them: package db, channel c0: the channel is a cycle; \
-             correct the catalog, force the poll to publish it as it is, or set validate: warn"
+             correct the catalog, publish it as it is with `poll --force`, or set validate: warn"
         );
         assert_eq!(InvalidCatalog::of(&summary(0)), None);
     }

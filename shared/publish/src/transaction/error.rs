@@ -29,7 +29,7 @@ pub enum PublishError {
     /// Readers that verify would not accept an unsigned pointer after a signed one.
     #[error(
         "what is published is signed, and there is no key to sign what follows: give the signing key, \
-         or force the poll to publish it unsigned"
+         or publish it unsigned with `poll --force`"
     )]
     NoKey,
     /// The bytes of a document cannot be made.

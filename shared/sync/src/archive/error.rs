@@ -7,7 +7,7 @@ use upkeep::ObjectProblem;
 /// An archive that cannot be written, or that is refused. A refused archive has not changed the store.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// A file that cannot be read, is no tar file, or ends too early.
+    /// A file that cannot be read.
     #[error("cannot read {volume}")]
     Read {
         /// Name of the file, or of the object in it.
@@ -92,10 +92,13 @@ pub enum ArchiveError {
 impl ArchiveError {
     /// Reports that `volume`, a file or an object in it, cannot be read.
     pub(super) fn read(volume: &str, source: io::Error) -> Self {
-        Self::Read {
-            volume: volume.to_owned(),
-            source,
+        let volume = volume.to_owned();
+        // The reader of tar files has no errors of its own for what is not one.
+        if source.raw_os_error().is_none() {
+            let reason = "it is not a tar file of `catalog-mirror export`, or it was cut off".to_owned();
+            return Self::Malformed { volume, reason };
         }
+        Self::Read { volume, source }
     }
 }
 

@@ -124,11 +124,12 @@ impl HttpOrigin {
 }
 
 /// Waits before the next attempt. Returns the error if there is no next attempt.
-async fn pause(waits: &mut RetryWaits, error: OriginError) -> Result<(), OriginError> {
-    let OriginError::Fetch { key, source } = &error else {
+async fn pause(waits: &mut RetryWaits, mut error: OriginError) -> Result<(), OriginError> {
+    let OriginError::Fetch { key, attempts, source } = &mut error else {
         return Err(error);
     };
     let Some(delay) = waits.wait_after(&source.error) else {
+        *attempts = waits.attempts();
         return Err(error);
     };
     tracing::debug!(key, delay_ms = delay.as_millis(), "retrying the request to the mirror");
