@@ -1,6 +1,6 @@
 use http::StatusCode;
 use model::{Key, Sha256};
-use olm::TooManyTerms;
+use olm::{SEARCH_LIMIT_MAX, TooManyTerms};
 use reader::ReaderError;
 
 /// Any reason why a request is not answered with what it asks for.
@@ -61,6 +61,9 @@ pub(crate) enum ApiError {
     /// A page size that is not a number.
     #[error("{0:?} is not a number of results")]
     Page(String),
+    /// A number of packages that an answer to a search cannot have.
+    #[error("limit is a number from 0 to {SEARCH_LIMIT_MAX}, not {0:?}")]
+    Limit(String),
     /// Credentials that are missing or wrong.
     #[error("this mirror answers only with a name and password, or a token")]
     Unauthorized,
@@ -113,7 +116,7 @@ impl ApiError {
             Self::Since => (StatusCode::BAD_REQUEST, "bad-content-hash", "UNKNOWN"),
             Self::Host => (StatusCode::BAD_REQUEST, "bad-host", "UNSUPPORTED"),
             Self::Digest(_) => (StatusCode::BAD_REQUEST, "bad-digest", "DIGEST_INVALID"),
-            Self::Page(_) => (StatusCode::BAD_REQUEST, "bad-page", "PAGINATION_NUMBER_INVALID"),
+            Self::Page(_) | Self::Limit(_) => (StatusCode::BAD_REQUEST, "bad-page", "PAGINATION_NUMBER_INVALID"),
             Self::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized", "UNAUTHORIZED"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "unknown-path", "UNSUPPORTED"),
             Self::State(ReaderError::UnknownCatalog(_)) => (StatusCode::NOT_FOUND, "unknown-catalog", "NAME_UNKNOWN"),
@@ -161,5 +164,28 @@ impl ApiError {
             }
             error => error.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// Problems below `/v2/` alone, where errors have codes in place of these words.
+    const OF_REGISTRY: [&str; 3] = ["bad-digest", "unknown-blob", "unknown-manifest"];
+
+    /// Read from the source, because an enum does not list its variants.
+    #[test]
+    fn page_lists_the_words_of_all_problems() {
+        let (_, kinds) = include_str!("error.rs").split_once("const fn kind").unwrap();
+        let (kinds, _) = kinds.split_once("ErrorKind {\n            retry").unwrap();
+        let made = kinds.split("StatusCode::").skip(1);
+        let made: BTreeSet<&str> = made.filter_map(|kind| kind.split('"').nth(1)).collect();
+        let (_, page) = include_str!("../API.md").split_once("## Errors").unwrap();
+        let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
+        let listed = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+        let is_word = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        let expected = made.into_iter().filter(|word| !OF_REGISTRY.contains(word));
+        assert_eq!(listed.filter(is_word).collect::<BTreeSet<_>>(), expected.collect());
     }
 }

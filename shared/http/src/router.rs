@@ -2,8 +2,12 @@ use std::{convert::Infallible, sync::Arc, time::Instant};
 
 use axum::{Router, body::Body, extract::Request};
 use bytes::Bytes;
-use http::{Method, Response, request::Parts};
-use model::{Encoding, Sha256};
+use http::{
+    HeaderValue, Method, Response, StatusCode,
+    header::{CACHE_CONTROL, LOCATION},
+    request::Parts,
+};
+use model::{CachePolicy, Encoding, Sha256};
 use olm::SearchIndex;
 use quick_cache::sync::Cache;
 use reader::{PublishedCatalogs, PublishedState, WeightedCache};
@@ -47,7 +51,10 @@ impl App {
         );
         let result = match matched {
             Some(matched) => self.serve(request, matched).instrument(span.clone()).await,
-            None => Err(unmatched(request)),
+            None => match without_slash(request) {
+                Some(location) => Ok(redirect(location)),
+                None => Err(unmatched(request)),
+            },
         };
         let response = match result {
             Ok(mut response) => {
@@ -93,6 +100,32 @@ impl App {
         }
         refusal::respond(&request.method, path, error)
     }
+}
+
+/// Returns the relative URL of the route that a path with one more slash at its end means. Relative, because the router may be nested.
+fn without_slash(request: &Parts) -> Option<HeaderValue> {
+    let path = request.uri.path().strip_suffix('/')?;
+    if !is_read(&request.method) || is_registry(path) || find(path).is_none() {
+        return None;
+    }
+    let (_, last) = path.rsplit_once('/')?;
+    let query = request
+        .uri
+        .query()
+        .map_or_else(String::new, |query| format!("?{query}"));
+    HeaderValue::try_from(format!("../{last}{query}")).ok()
+}
+
+fn redirect(location: HeaderValue) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, location);
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static(CachePolicy::Pointer.cache_control()),
+    );
+    response
 }
 
 /// True for the methods that read, the only ones that are answered.

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use olm::{SearchFilter, SearchQuery};
+use olm::{SEARCH_LIMIT_MAX, SearchFilter, SearchQuery};
 use percent_encoding::percent_decode_str;
 use reader::MetaFilter;
 
@@ -30,7 +30,7 @@ const SEARCH_LIMIT: usize = 20;
 /// Reads a query for a search. The first value of a parameter wins, and an empty value is no filter.
 ///
 /// # Errors
-/// [`ApiError::Page`] for a limit or offset that is no number.
+/// [`ApiError::Limit`] and [`ApiError::Page`] for a limit and an offset that cannot be used.
 pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
     let names = [
         "q",
@@ -45,10 +45,6 @@ pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
     let known = "q, package, category, provider, capability, arch, limit and offset";
     let values = parameters(query, names, known)?.map(|value| value.filter(|value| !value.is_empty()));
     let [text, package, category, provider, capability, arch, limit, offset] = values;
-    let number = |value: Option<String>, default| match value {
-        None => Ok(default),
-        Some(value) => value.parse().map_err(|_| ApiError::Page(value)),
-    };
     Ok(SearchQuery {
         text: text.unwrap_or_default(),
         filter: SearchFilter {
@@ -58,8 +54,17 @@ pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
             capability,
             arch,
         },
-        offset: number(offset, 0)?,
-        limit: number(limit, SEARCH_LIMIT)?,
+        offset: match offset {
+            None => 0,
+            Some(value) => value.parse().map_err(|_| ApiError::Page(value))?,
+        },
+        limit: match limit {
+            None => SEARCH_LIMIT,
+            Some(value) => {
+                let limit = value.parse().ok().filter(|limit| *limit <= SEARCH_LIMIT_MAX);
+                limit.ok_or(ApiError::Limit(value))?
+            }
+        },
     })
 }
 

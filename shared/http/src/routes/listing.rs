@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use model::{CachePolicy, Kind, ShardRef};
 use reader::PublishedState;
@@ -34,7 +36,7 @@ fn catalog(state: &PublishedState) -> Value {
         "contentHash": current.content_hash,
         "serial": current.serial,
         "publishedAt": humantime::format_rfc3339_seconds(current.published_at).to_string(),
-        "source": {"ref": current.source.reference, "digest": current.source.revision},
+        "source": {"ref": shown(&current.source.reference), "digest": current.source.revision},
         "packages": current.packages,
         "metas": current.metas,
         "sizes": {
@@ -43,6 +45,17 @@ fn catalog(state: &PublishedState) -> Value {
             "zstd": current.all.zstd.digest.size,
         },
     })
+}
+
+/// Returns a source without the folders in which it lies on the server.
+fn shown(reference: &str) -> Cow<'_, str> {
+    match reference.split_once(':') {
+        Some((scheme @ ("dir" | "oci"), path)) => {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            format!("{scheme}:{name}").into()
+        }
+        _ => reference.into(),
+    }
 }
 
 fn package(shard: &ShardRef) -> Value {
@@ -59,4 +72,25 @@ fn package(shard: &ShardRef) -> Value {
 /// Returns a document as one line of text.
 pub(super) fn line(document: &Value) -> Bytes {
     format!("{document}\n").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_is_shown_without_folders_of_the_server() {
+        for (reference, expected) in [
+            ("dir:/home/ops/configs", "dir:configs"),
+            ("dir:configs", "dir:configs"),
+            ("oci:/srv/images/catalog:v1", "oci:catalog:v1"),
+            ("quay.io/a/b:v1", "quay.io/a/b:v1"),
+            (
+                "https://a.example/x/c.tar.gz#configs",
+                "https://a.example/x/c.tar.gz#configs",
+            ),
+        ] {
+            assert_eq!(shown(reference), expected);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use model::{CachePolicy, Facts, StoredDocument};
-use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchIndex, SearchQuery, SearchResults};
+use olm::{SEARCH, SearchIndex, SearchQuery, SearchResults};
 use reader::{Corruption, PublishedState, ReaderError};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ pub(super) async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError
     let state = call.state().await?;
     let index = call.app.search_index(&state).await?;
     let content_hash = state.current().content_hash;
-    let (text, offset, limit) = (query.text.clone(), query.offset, query.limit.min(SEARCH_LIMIT_MAX));
+    let (text, offset, limit) = (query.text.clone(), query.offset, query.limit);
     let found = call.app.search_in(index, query).await?;
     let answer = json!({
         "contentHash": content_hash,

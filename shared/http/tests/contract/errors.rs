@@ -156,3 +156,22 @@ async fn unknown_objects_are_not_found() {
         assert!(answer.text().contains("unknown-object"));
     }
 }
+
+#[tokio::test]
+async fn slash_at_the_end_of_a_path_redirects_to_the_route() {
+    let world = World::new().await;
+    for (path, location) in [
+        ("/catalogs/", "../catalogs"),
+        ("/catalogs/demo/packages/", "../packages"),
+        ("/catalogs/demo/api/v1/metas/?name=a", "../metas?name=a"),
+    ] {
+        let answer = world.get(path, &[]).await;
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (StatusCode::PERMANENT_REDIRECT, location)
+        );
+    }
+    for path in ["/", "//", "/catalogs/demo/", "/v2/demo/tags/list/"] {
+        assert_eq!(world.get(path, &[]).await.status, StatusCode::NOT_FOUND, "{path}");
+    }
+}

@@ -85,7 +85,10 @@ async fn steps_in_any_parameter_serve_nothing_outside() {
             let harmless = ["/v2/", "/catalogs/demo/packages/"];
             let expected = [StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST];
             assert!(
-                expected.contains(&status) || (status == StatusCode::OK && harmless.contains(&path.as_str())),
+                expected.contains(&status)
+                    // An empty parameter at the end of a path of another route.
+                    || status == StatusCode::PERMANENT_REDIRECT
+                    || (status == StatusCode::OK && harmless.contains(&path.as_str())),
                 "{path}: {status}"
             );
             refused += usize::from(expected.contains(&status));
