@@ -10,7 +10,7 @@ use std::{
     thread::{self, Scope, ScopedJoinHandle},
 };
 
-use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256};
+use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256, ZSTD_WINDOW_LOG_MAX};
 
 use crate::{
     RenderError, Rendering, Shard,
@@ -149,7 +149,10 @@ impl Rendering {
         let blocks = fan_out.add_plain();
         let level = self.context.settings.zstd_level;
         scope.spawn(move || {
-            let encoder = encoder(HashingWriter::new(sink), level, size)?;
+            let mut encoder = encoder(HashingWriter::new(sink), level, size)?;
+            // Versions of a package repeat each other, some megabytes apart.
+            encoder.window_log(ZSTD_WINDOW_LOG_MAX)?;
+            encoder.long_distance_matching(true)?;
             write_blocks(blocks, encoder)?.finish()?.finish()
         })
     }
