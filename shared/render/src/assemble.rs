@@ -5,6 +5,7 @@ use std::{
 };
 
 use fbc::{IndexIgnore, walk_order};
+use work::for_each;
 
 use crate::{
     FileProblem, RenderError, Rendering, Shard,
@@ -159,19 +160,17 @@ fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<Vec<S
             .then_with(|| walk_order(&a.path, &b.path))
             .then(a.part.cmp(&b.part))
     });
-    let (mut shards, mut packages) = (Vec::new(), 0);
-    let mut rest = fragments.into_iter().peekable();
-    while let Some(first) = rest.next() {
-        let group = first.group.clone();
-        let mut members = vec![first];
-        while let Some(next) = rest.next_if(|next| next.group == group) {
-            members.push(next);
-        }
-        packages += u64::from(!group.is_empty());
-        context.usage.packages(packages, &group);
-        within_limits(context)?;
-        context.check_budget()?;
-        shards.push(Shard::join(&members, context)?);
+    let groups: Vec<_> = fragments.chunk_by(|a, b| a.group == b.group).collect();
+    let is_global = groups.first().is_some_and(|first| first[0].group.is_empty());
+    for (count, group) in groups.iter().enumerate() {
+        context
+            .usage
+            .packages(count as u64 + u64::from(!is_global), &group[0].group);
     }
-    Ok(shards)
+    within_limits(context)?;
+    let shards = for_each(&groups, context.settings.workers, |group| {
+        context.check_budget()?;
+        Shard::join(group, context)
+    });
+    shards.into_iter().collect()
 }

@@ -16,6 +16,9 @@ use crate::{
     usage::Usage,
 };
 
+/// zstd level of lines that are kept until the rest of their file was read.
+const PART_LEVEL: i32 = 1;
+
 /// One chunk of one file, for any worker.
 pub(crate) struct ChunkJob {
     pub(crate) place: ChunkPlace,
@@ -157,7 +160,14 @@ impl RenderContext {
         let content = Content::of(&lines.bytes);
         let body = match self.stored.stored(&content.sha256) {
             Some(stored) if place.sole => CompressedLines::Stored(stored),
-            _ => CompressedLines::New(self.scratch.keep(compressor.compress(&lines.bytes)?)?.into()),
+            _ => {
+                compressor.set_compression_level(match place.sole {
+                    true => self.settings.shard_level,
+                    // Joined with the others and compressed again.
+                    false => PART_LEVEL,
+                })?;
+                CompressedLines::New(self.scratch.keep(compressor.compress(&lines.bytes)?)?.into())
+            }
         };
         Ok(Fragment {
             path: place.path.clone(),

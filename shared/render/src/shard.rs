@@ -95,23 +95,34 @@ fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
 fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Content, CompressedLines), RenderError> {
     let size = fragments.iter().map(|fragment| fragment.lines.size).sum();
     let mut hasher = Hasher::new();
-    let mut encoder = encoder(Vec::new(), context.settings.shard_level, size).map_err(RenderError::Scratch)?;
-    for fragment in fragments {
-        copy_lines(&fragment.body.read(context)?, |block| {
-            hasher.update(block);
-            encoder.write_all(block)
-        })
-        .map_err(RenderError::Scratch)?;
-    }
+    copy_all(fragments, context, &mut |block| {
+        hasher.update(block);
+        Ok(())
+    })?;
     let sha256 = hasher.finish();
     let body = match context.stored.stored(&sha256) {
         Some(stored) => CompressedLines::Stored(stored),
+        // Only now, because to decompress the parts twice costs little beside the compression that most updates need not.
         None => {
+            let mut encoder = encoder(Vec::new(), context.settings.shard_level, size).map_err(RenderError::Scratch)?;
+            copy_all(fragments, context, &mut |block| encoder.write_all(block))?;
             let kept = encoder.finish().and_then(|bytes| context.scratch.keep(bytes));
             CompressedLines::New(Arc::new(kept.map_err(RenderError::Scratch)?))
         }
     };
     Ok((Content { sha256, size }, body))
+}
+
+/// Passes the lines of all fragments to `sink`, block by block.
+fn copy_all(
+    fragments: &[Fragment],
+    context: &RenderContext,
+    sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> Result<(), RenderError> {
+    for fragment in fragments {
+        copy_lines(&fragment.body.read(context)?, &mut *sink).map_err(RenderError::Scratch)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn load(shards: &dyn StoredShards, stored: &ObjectDigest) -> Result<Vec<u8>, RenderError> {

@@ -4,8 +4,10 @@
 mod blocking;
 mod budget;
 mod memory;
+mod threads;
 
 #[cfg(feature = "runtime")]
 pub use blocking::{StopOnDrop, run};
 pub use budget::{Budget, DEFAULT_STEPS, OverBudget};
 pub use memory::{MemoryPool, MemoryShare};
+pub use threads::for_each;

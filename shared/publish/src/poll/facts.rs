@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
-    thread,
 };
 
 use model::{Facts, Sha256, Snapshot, ValidationCounts, text::chain};
@@ -11,7 +10,7 @@ use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording
 use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
 use store::{Store, read_stored};
-use work::run;
+use work::{for_each, run};
 
 use super::{once::Poll, validation::ValidationMode};
 use crate::{PollError, Transaction};
@@ -110,7 +109,10 @@ impl FactReader {
         let validated = shards.iter().filter(is_new).count();
         let mut documents: Vec<FactsBuilder> = self.kinds.iter().copied().map(FactsBuilder::new).collect();
         for batch in shards.chunks(self.workers * BATCH) {
-            for (shard, parts) in batch.iter().zip(self.read_batch(batch)) {
+            // One package changes at most polls.
+            let unknown = batch.iter().filter(|shard| !self.is_known(shard)).count();
+            let parts = for_each(batch, self.workers.min(unknown), |shard| self.read_shard(shard));
+            for (shard, parts) in batch.iter().zip(parts) {
                 for (document, part) in documents.iter_mut().zip(parts?) {
                     document.push(&shard.name, part);
                 }
@@ -127,25 +129,7 @@ impl FactReader {
         self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some())
     }
 
-    /// Reads some Shards side by side. The parts of each Shard, in the order of the kinds, come in the order of the Shards.
-    fn read_batch(&self, batch: &[Shard]) -> Vec<Result<Vec<Box<RawValue>>, RenderError>> {
-        let unknown = batch.iter().filter(|shard| !self.is_known(shard)).count();
-        let workers = self.workers.min(unknown);
-        // One package changes at most polls.
-        if workers < 2 {
-            return batch.iter().map(|shard| self.read_shard(shard)).collect();
-        }
-        let read = |shards: &[Shard]| shards.iter().map(|shard| self.read_shard(shard)).collect::<Vec<_>>();
-        thread::scope(|scope| {
-            let parts = batch.chunks(batch.len().div_ceil(workers));
-            let reading: Vec<_> = parts.map(|shards| scope.spawn(move || read(shards))).collect();
-            let ended = reading
-                .into_iter()
-                .map(|thread| thread.join().expect("recorders do not panic"));
-            ended.flatten().collect()
-        })
-    }
-
+    /// Returns the parts of a Shard, in the order of the kinds.
     fn read_shard(&self, shard: &Shard) -> Result<Vec<Box<RawValue>>, RenderError> {
         let recorded = RecordedShard {
             name: &shard.name,
