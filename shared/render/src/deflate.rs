@@ -100,11 +100,14 @@ impl Segments {
 }
 
 impl DeflateJob {
-    fn run(self, deflate: &mut Compress) -> io::Result<Segment> {
+    fn run(mut self, deflate: &mut Compress) -> io::Result<Segment> {
         let before = self.before.as_ref().map(|before| &before[..]);
         Ok(Segment {
             frame: Deflated::new(deflate, &self.piece.frame, None)?,
-            lines: Deflated::new(deflate, &self.piece.block, before)?,
+            lines: match self.piece.deflated.take() {
+                Some(bytes) => Deflated::of(bytes, &self.piece.block),
+                None => Deflated::new(deflate, &self.piece.block, before)?,
+            },
             piece: self.piece,
         })
     }
@@ -112,8 +115,6 @@ impl DeflateJob {
 
 impl Deflated {
     fn new(deflate: &mut Compress, plain: &[u8], before: Option<&[u8]>) -> io::Result<Self> {
-        let mut checksum = crc32fast::Hasher::new();
-        checksum.update(plain);
         let bytes = match plain {
             [] => Vec::new(),
             _ => {
@@ -124,11 +125,17 @@ impl Deflated {
                 deflate_all(deflate, plain)?
             }
         };
-        Ok(Self {
+        Ok(Self::of(bytes, plain))
+    }
+
+    fn of(bytes: Vec<u8>, plain: &[u8]) -> Self {
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(plain);
+        Self {
             bytes,
             checksum,
             size: plain.len(),
-        })
+        }
     }
 }
 

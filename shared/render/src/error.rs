@@ -27,14 +27,14 @@ pub enum RenderError {
     /// The work of the budget was stopped.
     #[error("was not rendered to its end: the result is not wanted any more")]
     Stopped,
-    /// A stored Shard does not have the bytes that its name promises.
-    #[error("the stored shard {sha256} is damaged")]
+    /// A stored Shard or `all.json.gz` does not have the bytes that its name promises.
+    #[error("the stored object {sha256} is damaged")]
     Damaged {
         /// The sha256 in its key.
         sha256: Sha256,
     },
-    /// A stored Shard cannot be read.
-    #[error("cannot read the stored shard {sha256}")]
+    /// A stored Shard or `all.json.gz` cannot be read.
+    #[error("cannot read the stored object {sha256}")]
     Unreadable {
         /// The sha256 in its key.
         sha256: Sha256,

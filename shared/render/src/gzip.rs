@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Magic, deflate, no flags, no time, no hints, unknown system: the same on every machine.
-const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+pub(crate) const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 /// An empty last deflate block.
 const LAST_BLOCK: [u8; 2] = [0x03, 0x00];
 
@@ -175,11 +175,13 @@ mod tests {
                 Vec::new()
             },
             block: Arc::new(block(at)),
+            deflated: None,
             begins: at.is_multiple_of(2),
         };
         let end = Piece {
             frame: vec![0; 1024],
             block: Arc::default(),
+            deflated: None,
             begins: true,
         };
         (0..7).map(piece).chain([end]).collect()

@@ -6,6 +6,7 @@ mod deflate;
 mod error;
 mod fragment;
 mod gzip;
+mod inflate;
 mod of_snapshot;
 mod renderer;
 mod rendering;
@@ -17,6 +18,7 @@ mod write_all;
 pub use fbc::DocumentPosition;
 
 pub use error::{FileProblem, RenderError};
+pub use inflate::PublishedGzip;
 pub use of_snapshot::index_lines;
 pub use renderer::Renderer;
 pub use rendering::{IndexFile, Rendering};

@@ -7,7 +7,7 @@ use fbc::DocumentPosition;
 use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256};
 
 use crate::{
-    RenderError,
+    PublishedGzip, RenderError,
     context::RenderContext,
     fragment::{CompressedLines, Fragment},
 };
@@ -164,6 +164,12 @@ pub trait StoredShards: Send + Sync {
     /// # Errors
     /// The error of the store.
     fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>>;
+
+    /// Opens the `all.json.gz` of a state that shares Shards with the next one. `None` if there is none, or if it cannot be opened:
+    /// it only saves work. Default: `None`.
+    fn gzip(&self) -> Option<PublishedGzip> {
+        None
+    }
 }
 
 /// An empty store.

@@ -16,6 +16,7 @@ use crate::{
     RenderError, Rendering, Shard,
     deflate::{self, Lanes},
     gzip,
+    inflate::{DeflatedBlock, PublishedGzip, PublishedSegments},
     shard::{copy_lines, encoder},
 };
 
@@ -28,13 +29,15 @@ pub(crate) struct Piece {
     /// Tar header that goes before it in the layer.
     pub(crate) frame: Vec<u8>,
     pub(crate) block: Arc<Block>,
+    /// The block as a segment, if a published object has it.
+    pub(crate) deflated: Option<Vec<u8>>,
     /// True for the first block of a Shard.
     pub(crate) begins: bool,
 }
 
 /// Size of a block, in bytes: small enough that a dozen in flight do not matter, large enough that a dictionary of 32 kB
 /// costs little.
-const BLOCK_BYTES: usize = 512 << 10;
+pub(crate) const BLOCK_BYTES: usize = 512 << 10;
 
 /// Destination of the bytes of one object.
 pub type Sink = Box<dyn Write + Send>;
@@ -109,15 +112,35 @@ impl Rendering {
             frame: Vec::new(),
             begins: true,
             block: Vec::with_capacity(BLOCK_BYTES),
+            deflated: None,
             fan_out,
         };
+        let mut published = self.published_segments(&blocks.fan_out)?;
         for shard in &self.shards {
             self.context.check_budget()?;
             blocks.begin(shard);
-            self.feed_shard(shard, &mut blocks)?;
+            if let Some(published) = &mut published
+                && in_published(published.sha256, published.find(shard))?
+            {
+                // A damaged Shard is found when it is published again, though its bytes are not needed.
+                shard.body.read(&self.context)?;
+                feed_segment(shard, published, &mut blocks)?;
+            } else {
+                self.feed_shard(shard, &mut blocks)?;
+            }
             blocks.send().map_err(RenderError::Scratch)?;
         }
+        if let Some(published) = published {
+            in_published(published.sha256, published.end())?;
+        }
         blocks.end().map_err(RenderError::Scratch)
+    }
+
+    fn published_segments(&self, fan_out: &FanOut) -> Result<Option<PublishedSegments>, RenderError> {
+        let is_useful = fan_out.gzip.is_some() && self.shards.iter().any(Shard::is_stored);
+        let published = is_useful.then(|| self.context.stored.gzip()).flatten();
+        let begin = |published: PublishedGzip| in_published(published.sha256, PublishedSegments::begin(published));
+        published.map(begin).transpose()
     }
 
     /// Decompresses a Shard. Bytes of the store are hashed as well, before and after decompression.
@@ -172,6 +195,30 @@ impl Rendering {
         fan_out.gzip = Some(lanes);
         Some(scope.spawn(move || gzip::write(&segments, all, layer)))
     }
+}
+
+/// Feeds a Shard from a published `all.json.gz`, whose bytes are hashed after decompression.
+fn feed_segment(shard: &Shard, published: &mut PublishedSegments, blocks: &mut BlockWriter) -> Result<(), RenderError> {
+    let mut check = Hasher::new();
+    let fed = published.blocks(shard.lines.size, |block| {
+        check.update(&block.lines);
+        blocks.add_block(block)
+    });
+    in_published(published.sha256, fed)?;
+    if check.finish() != shard.lines.sha256 {
+        return Err(RenderError::Damaged {
+            sha256: published.sha256,
+        });
+    }
+    Ok(())
+}
+
+/// Names the published object in the error of reading it.
+fn in_published<T>(sha256: Sha256, read: io::Result<T>) -> Result<T, RenderError> {
+    read.map_err(|source| match source.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => RenderError::Damaged { sha256 },
+        _ => RenderError::Unreadable { sha256, source },
+    })
 }
 
 type Writer<'scope> = ScopedJoinHandle<'scope, io::Result<ObjectDigest>>;
@@ -230,6 +277,7 @@ struct BlockWriter {
     frame: Vec<u8>,
     begins: bool,
     block: Block,
+    deflated: Option<Vec<u8>>,
     fan_out: FanOut,
 }
 
@@ -254,6 +302,14 @@ impl BlockWriter {
         Ok(())
     }
 
+    /// Sends a block that was deflated before. No lines of its Shard wait.
+    fn add_block(&mut self, block: DeflatedBlock) -> io::Result<()> {
+        self.hasher.update(&block.lines);
+        self.block = block.lines;
+        self.deflated = Some(block.deflated);
+        self.send()
+    }
+
     fn end(mut self) -> io::Result<Sha256> {
         if let Some(layer) = self.layer.take() {
             self.frame.extend(layer.end());
@@ -270,6 +326,7 @@ impl BlockWriter {
         self.fan_out.send(Piece {
             frame: mem::take(&mut self.frame),
             block: Arc::new(block),
+            deflated: self.deflated.take(),
             begins: mem::replace(&mut self.begins, false),
         })
     }

@@ -55,7 +55,7 @@ impl Copier {
             report,
             left,
         };
-        let shards = Arc::new(PublishedShards::new(self.store.clone(), [&*plan.snapshot]));
+        let shards = Arc::new(PublishedShards::new(self.store.clone(), [&*plan.snapshot], None));
         let mut rendering = Rendering::of_snapshot(&plan.snapshot, shards, RenderSettings::default());
         if index.is_some() || !streamed.is_empty() {
             rendering = rebuild.streamed(&plan.name, rendering, streamed).await?;

@@ -297,7 +297,7 @@ impl Composing<'_> {
     pub(crate) async fn run(mut self, composed: &ComposedSource) -> Result<(NewContent, Explanation), PollError> {
         let (snapshots, mut catalogs) = self.read_inputs().await?;
         let known = snapshots.iter().map(|snapshot| &**snapshot).chain(self.previous);
-        let stored = PublishedShards::new(self.mirror.store.clone(), known);
+        let stored = PublishedShards::new(self.mirror.store.clone(), known, self.previous);
         let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.budget), Arc::new(stored));
         let (composition, budget) = (composed.composition.clone(), self.budget.clone());
         let work = move || render_composition(&composition, &mut catalogs, renderer, &budget);
@@ -355,7 +355,7 @@ impl Composing<'_> {
             budget: self.budget,
             report: self.report,
         };
-        let stored = PublishedShards::new(self.mirror.store.clone(), []);
+        let stored = PublishedShards::new(self.mirror.store.clone(), [], None);
         let (rendering, _) = pull(self.mirror, self.catalog, digest, Arc::new(stored), work).await?;
         Ok(rendering)
     }

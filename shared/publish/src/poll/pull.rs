@@ -6,11 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use model::{EmptyLayers, Kind, ObjectDigest, Sha256, Snapshot};
-use render::{RenderError, Renderer, Rendering, StoredShards};
+use futures_util::TryStreamExt;
+use model::{EmptyLayers, Encoding, Kind, ObjectDigest, Sha256, Snapshot};
+use render::{PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
 use source::{Digest, Download, FileSink, Source, Sources};
-use store::{Store, read_object};
+use store::{Store, StoreExt, read_object};
 use tokio::runtime::Handle;
+use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::{Budget, run};
 
 use super::{
@@ -65,7 +67,7 @@ pub(crate) async fn read_content(
             return Ok(Some(content));
         }
     };
-    let published = PublishedShards::new(poll.mirror.store.clone(), usable);
+    let published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
     let known = poll.empty_layers.clone().unwrap_or_default();
     let images = poll.mirror.images(poll.catalog);
     let work = PullWork {
@@ -231,17 +233,24 @@ pub struct PublishedShards {
     runtime: Handle,
     /// Stored object by the hash of the lines.
     shards: HashMap<Sha256, ObjectDigest>,
+    /// State whose `all.json.gz` the next one resembles.
+    base: Option<Snapshot>,
 }
 
 impl PublishedShards {
-    /// Creates a loader. Must be called inside a runtime.
-    pub fn new<'a>(store: Arc<dyn Store>, snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Self {
+    /// Creates a loader of the Shards of some states, and of the segments of `base`. Must be called inside a runtime.
+    pub fn new<'a>(
+        store: Arc<dyn Store>,
+        snapshots: impl IntoIterator<Item = &'a Snapshot>,
+        base: Option<&Snapshot>,
+    ) -> Self {
         let shards = snapshots.into_iter().flat_map(Snapshot::shards);
         let shards = shards.map(|shard| (shard.lines.sha256, shard.stored)).collect();
         Self {
             store,
             runtime: Handle::current(),
             shards,
+            base: base.cloned(),
         }
     }
 }
@@ -255,5 +264,17 @@ impl StoredShards for PublishedShards {
         let object = stored.with_kind(Kind::Package);
         let read = self.runtime.block_on(read_object(&*self.store, &object));
         read.map(Into::into).map_err(io::Error::other)
+    }
+
+    fn gzip(&self) -> Option<PublishedGzip> {
+        let base = self.base.as_ref()?;
+        let object = base.all.gzip.with_kind(Kind::All(Encoding::Gzip));
+        let opened = self.runtime.block_on(self.store.open(&object.key(), None)).ok()?;
+        let bytes = StreamReader::new(opened.body.map_err(io::Error::other));
+        Some(PublishedGzip {
+            sha256: object.digest.sha256,
+            shards: base.shards().map(|shard| (shard.name.clone(), shard.lines)).collect(),
+            bytes: Box::new(SyncIoBridge::new_with_handle(bytes, self.runtime.clone())),
+        })
     }
 }

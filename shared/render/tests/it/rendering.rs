@@ -7,7 +7,7 @@ use std::{
 };
 
 use catalog_mirror_render::{
-    NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sink, Sinks, StoredShards,
+    NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink, Sinks, StoredShards,
 };
 use model::{Content, Encoding, Index, Kind, ObjectDigest, Sha256, ShardRef, StoredDocument};
 
@@ -358,6 +358,121 @@ fn whole_stored_shards_and_files_make_the_same_catalog_as_files_alone() {
             first.take_index().unwrap().stored,
             "{taken}"
         );
+    }
+}
+
+fn gunzip(bytes: Vec<u8>) -> Vec<u8> {
+    let mut read = Vec::new();
+    let mut decoder = flate2::read::GzDecoder::new(&bytes[..]);
+    decoder.read_to_end(&mut read).unwrap();
+    assert!(decoder.into_inner().is_empty());
+    read
+}
+
+/// Published `all.json.gz`, which may be damaged.
+struct Gzip {
+    shards: Vec<(String, Content)>,
+    bytes: Vec<u8>,
+}
+
+impl StoredShards for Gzip {
+    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
+        let stored = self.shards.iter().find(|(_, known)| known.sha256 == *lines);
+        stored.map(|_| ObjectDigest::of(b"not read"))
+    }
+
+    fn load(&self, _: &ObjectDigest) -> io::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    fn gzip(&self) -> Option<PublishedGzip> {
+        Some(PublishedGzip {
+            sha256: Sha256::of(&self.bytes),
+            shards: self.shards.clone(),
+            bytes: Box::new(io::Cursor::new(self.bytes.clone())),
+        })
+    }
+}
+
+/// Renders packages, given by name and text, with a published `all.json.gz`. Returns that of the result, and its layer.
+fn gzip_and_layer(packages: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Result<[Vec<u8>; 2], RenderError> {
+    let files: Vec<_> = packages
+        .iter()
+        .map(|(name, text)| {
+            let text = format!("schema: olm.package\nname: {name}\nfield: \"{text}\"\n");
+            (format!("{name}.yaml"), text)
+        })
+        .collect();
+    let files: Vec<_> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
+    let rendering = try_render(&files, stored, RenderSettings::default())?;
+    let buffers = [Buffer::default(), Buffer::default()];
+    let kinds = [GZIP, Kind::Blob].into_iter().zip(&buffers);
+    let facts = rendering.write_all(
+        kinds
+            .map(|(kind, buffer)| (kind, Box::new(buffer.clone()) as Sink))
+            .collect(),
+    )?;
+    let lines = rendering.shards().iter().map(|shard| shard.lines.size).sum::<u64>();
+    assert_eq!(facts.size, lines);
+    Ok(buffers.map(|buffer| buffer.0.lock().unwrap().clone()))
+}
+
+#[test]
+fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
+    // Two blocks, which do not compress to nothing.
+    let large: String = (0_u32..100_000)
+        .map(|at| format!("{:06x}", at.wrapping_mul(2_654_435_761) >> 8))
+        .collect();
+    let before = [("a", "1"), ("b", &*large), ("c", "3"), ("d", "4"), ("f", "6")];
+    let [bytes, _] = gzip_and_layer(&before, Arc::new(NoStoredShards)).unwrap();
+    let shards = before.map(|(name, text)| {
+        let line = format!("{{\"field\":\"{text}\",\"name\":\"{name}\",\"schema\":\"olm.package\"}}\n");
+        (name.to_owned(), Content::of(line.as_bytes()))
+    });
+    let published = |bytes: Vec<u8>| {
+        Arc::new(Gzip {
+            shards: shards.to_vec(),
+            bytes,
+        })
+    };
+    let updates: [&[(&str, &str)]; 5] = [
+        &before,
+        &[("a", "1"), ("b", &large), ("c", "other"), ("d", "4"), ("f", "6")],
+        &[
+            ("A", "0"),
+            ("a", "other"),
+            ("b", &large),
+            ("e", "5"),
+            ("f", "6"),
+            ("g", "7"),
+        ],
+        &[("c", "3"), ("d", &large)],
+        &[("f", "6")],
+    ];
+    for update in updates {
+        let anew = gzip_and_layer(update, Arc::new(NoStoredShards)).unwrap();
+        assert!(
+            gzip_and_layer(update, published(bytes.clone())).unwrap() == anew,
+            "{}",
+            update.len()
+        );
+        let mut damaged = 0;
+        for at in (0..bytes.len())
+            .step_by(bytes.len() / 5)
+            .chain(bytes.len() - 24..bytes.len())
+        {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            for bytes in [flipped, bytes[..at].to_vec(), [&bytes[..at], &bytes[at + 1..]].concat()] {
+                match gzip_and_layer(update, published(bytes)) {
+                    // A bit that no content depends on.
+                    Ok(made) => assert!(made.map(gunzip) == anew.clone().map(gunzip), "{} at {at}", update.len()),
+                    Err(RenderError::Damaged { .. }) => damaged += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+        assert!(damaged > 40, "{damaged}");
     }
 }
 

@@ -3,6 +3,7 @@ use std::{fs::File, io, ops::Range, sync::Arc, time::SystemTime};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use model::Key;
+use parking_lot::Mutex;
 use rustix::{buffer::spare_capacity, io::pread};
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -145,15 +146,54 @@ impl ReadMode {
 
 /// Reads a range into memory that is not cleared first.
 fn read(file: &File, mut range: Range<u64>, length: usize) -> io::Result<Bytes> {
-    let mut chunk = Vec::with_capacity(length);
+    let mut buffer = Buffer::take(length);
     while !range.is_empty() {
-        match pread(file, spare_capacity(&mut chunk), range.start)? {
+        match pread(file, spare_capacity(&mut buffer.0), range.start)? {
             0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut short")),
             read => range.start += read as u64,
         }
     }
-    chunk.truncate(length);
-    Ok(chunk.into())
+    // A buffer that served before may be longer.
+    buffer.0.truncate(length);
+    Ok(Bytes::from_owner(buffer))
+}
+
+/// Maximum number of buffers that wait for the next chunk: 8 MB of them.
+const FREE_MAX: usize = 32;
+
+/// Buffers of chunks that were sent.
+static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+/// Memory of one chunk. It serves for another one once it was sent, because to map the pages of new memory takes longer than to read
+/// the bytes into it.
+struct Buffer(Vec<u8>);
+
+impl Buffer {
+    /// Returns an empty buffer for `length` bytes.
+    fn take(length: usize) -> Self {
+        let free = (length as u64 > FIRST).then(|| FREE.lock().pop()).flatten();
+        let mut buffer = free.unwrap_or_default();
+        buffer.reserve_exact(length);
+        Self(buffer)
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.0.clear();
+        if self.0.capacity() as u64 == CHUNK {
+            let mut free = FREE.lock();
+            if free.len() < FREE_MAX {
+                free.push(std::mem::take(&mut self.0));
+            }
+        }
+    }
 }
 
 #[cfg(target_os = "linux")]
