@@ -55,10 +55,23 @@ impl Copier {
             report,
             left,
         };
-        let shards = Arc::new(PublishedShards::new(self.store.clone(), [&*plan.snapshot], None));
-        let mut rendering = Rendering::of_snapshot(&plan.snapshot, shards, RenderSettings::default());
+        let rendering_with = |base| {
+            let shards = Arc::new(PublishedShards::new(self.store.clone(), [&*plan.snapshot], base));
+            Rendering::of_snapshot(&plan.snapshot, shards, RenderSettings::default())
+        };
+        let mut rendering = rendering_with(None);
         if index.is_some() || !streamed.is_empty() {
-            rendering = rebuild.streamed(&plan.name, rendering, streamed).await?;
+            let base = plan.transaction.base_snapshot().await.ok().flatten();
+            let made = rebuild
+                .streamed(&plan.name, rendering_with(base), streamed.clone())
+                .await;
+            rendering = match made {
+                // The published state may be what is damaged.
+                Err(SyncError::Rebuild(_)) if base.is_some() => {
+                    rebuild.streamed(&plan.name, rendering, streamed).await?
+                }
+                made => made?,
+            };
         }
         rebuild.documents(documents).await?;
         if index.is_some() || !described.is_empty() {

@@ -1,6 +1,6 @@
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
-    thread,
+    thread::{self, ScopedJoinHandle},
 };
 
 /// Does `work` for each item, on up to `threads` threads. Each takes the next item when it has done one. Returns the results in the
@@ -21,7 +21,7 @@ pub fn for_each<I: Sync, T: Send>(items: &[I], threads: usize, work: impl Fn(&I)
     };
     let mut done = thread::scope(|scope| {
         let working: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
-        let done = working.into_iter().map(|thread| thread.join());
+        let done = working.into_iter().map(ScopedJoinHandle::join);
         let done = done.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         done.flatten().collect::<Vec<_>>()
     });

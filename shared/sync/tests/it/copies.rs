@@ -6,7 +6,7 @@ use std::{
 };
 
 use catalog_mirror_sync::SyncOptions;
-use model::{Key, Kind, Outcome, Status, ValidationCounts};
+use model::{Encoding, Key, Kind, Outcome, Status, ValidationCounts};
 use rstest::rstest;
 use store::{Store, StoreExt};
 use storekit::{Action, Answer, Moment};
@@ -27,9 +27,14 @@ async fn copy_is_the_original_byte_for_byte(#[values(false, true)] rebuild: bool
     assert_eq!(published(&memory).await, published(&original).await);
     assert_eq!(copy(&from, &to, options(rebuild)).await.outcome, Outcome::Unchanged);
 
+    // The segments of the published state only save work.
+    let gzip = snapshot(&to).await.all.gzip.with_kind(Kind::All(Encoding::Gzip));
+    let sound = memory.objects()[&gzip.key()].clone();
+    memory.corrupt(&gzip.key(), &b"damaged"[..]);
     publish(&from, &name(), V2).await;
     let update = copy(&from, &to, options(rebuild)).await;
     assert_eq!((update.error_text(), update.outcome), (None, Outcome::Published));
+    memory.corrupt(&gzip.key(), sound);
     // The pointer, the snapshot, two shards, and everything that is not rebuilt.
     assert_eq!(update.moved.objects, if rebuild { 4 } else { 4 + DERIVED });
     assert_eq!(published(&memory).await, published(&original).await);
