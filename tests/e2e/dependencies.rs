@@ -30,6 +30,8 @@ const ALLOWED: &[(&str, &str)] = &[
     // Of `publish`, only the report of a poll and the difference of two states.
     ("notify", "fetch model publish store"),
     ("sync", "fetch model oci olm publish render store trust upkeep work"),
+    // Copies of images, and the manifests that lead to them, without stores.
+    ("carry", "model olm source"),
     // A state is written by `publish` and read here; all below are fronts.
     ("state-reader", "model store trust"),
     ("http", "model oci olm state-reader"),

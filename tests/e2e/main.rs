@@ -3,6 +3,7 @@
 mod access;
 mod archive;
 mod binary;
+mod carry;
 mod compose;
 mod composed;
 mod config;

@@ -106,6 +106,11 @@ pub(crate) fn print_error(catalog: &model::CatalogName, error: Option<String>) {
     }
 }
 
+/// Prints a line to standard error.
+pub(crate) fn say(line: &str) {
+    eprintln!("{line}");
+}
+
 pub(crate) fn millis(duration: std::time::Duration) -> String {
     format!("{} ms", duration.as_millis())
 }

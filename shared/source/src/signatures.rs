@@ -29,6 +29,43 @@ impl Sources {
         self.in_time(found.all(digest)).await?;
         Ok(found.signatures)
     }
+
+    /// Returns the tags and digests of the manifests that are attached to the image `digest`: those of cosign, and the referrers
+    /// with the tag for their list in a registry without that API. Sources other than registries have none.
+    ///
+    /// # Errors
+    /// Every failure except the absence of attachments.
+    pub async fn attachments(&self, source: &Source, digest: &Digest) -> Result<Vec<String>, Error> {
+        let Source::Registry { reference, .. } = source else {
+            return Ok(Vec::new());
+        };
+        let session = self.session_with(reference, digest.as_str()).await?;
+        self.in_time(attachments(&session, digest)).await
+    }
+}
+
+async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, Error> {
+    let list = format!("{}-{}", digest.algorithm(), digest.hex());
+    let mut found = Vec::new();
+    for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
+        if session.exists(&tag).await? {
+            found.push(tag);
+        }
+    }
+    let limit = session.settings.limits.signatures();
+    let mut pages = session.referrers(digest);
+    while pages.has_more() {
+        let Some(page) = session.next_page(&mut pages).await? else {
+            break;
+        };
+        let _parsing = PARSING.lock().await;
+        let index: SignatureManifest = parse_document(MANIFEST, digest, &page)?;
+        found.extend(index.manifests.into_iter().map(|entry| entry.digest.to_string()));
+        if found.len() as u64 > session.settings.limits.signatures {
+            return Err(limit.exceeded(format!("what is attached to {digest}")).into());
+        }
+    }
+    Ok(found)
 }
 
 /// The collection of the signatures of one image.

@@ -2,9 +2,11 @@ use std::{
     fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
 };
 
-use ::sync::{Pack, PackOptions, Since};
+use ::sync::{Manifest, Pack, PackOptions, Since};
 use anyhow::Context;
 use clap::Args;
 use config::byte_size;
@@ -16,7 +18,7 @@ use store::Store;
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
-    output::{Column, Table, bytes, print, print_json},
+    output::{Column, Table, bytes, print, print_json, short},
     published,
 };
 
@@ -84,6 +86,51 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
         print(&volumes, false)?;
     }
     Ok(Exit::Success)
+}
+
+/// Writes an archive of the whole catalogs into a folder, unless it is there. Returns the name of its file.
+#[expect(clippy::disallowed_methods, reason = "only the own store is read")]
+pub(super) async fn archive_into(
+    store: Arc<dyn Store>,
+    names: &[CatalogName],
+    folder: &Path,
+) -> anyhow::Result<String> {
+    let pack = Pack::plan(store, names, &PackOptions::default()).await?;
+    let end = format!("-{}.tar", archive_id(pack.manifest()));
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(&end) {
+            return Ok(name);
+        }
+    }
+    let name = archive_name(pack.manifest());
+    let path = folder.join(&name);
+    tokio::task::spawn_blocking(move || write_file(&pack, 1, &path)).await??;
+    Ok(name)
+}
+
+/// Returns the name of an archive: the catalog, the day, and the first digits of the content hash. So it is not mixed up with that
+/// of last month.
+fn archive_name(manifest: &Manifest) -> String {
+    let name = match manifest.catalogs.as_slice() {
+        [catalog] => catalog.name.as_str(),
+        _ => "catalogs",
+    };
+    let day: String = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    format!("{name}-{}-{}.tar", &day[..10], archive_id(manifest))
+}
+
+/// Returns the first digits of the content hash. Several catalogs have a hash of all their states.
+fn archive_id(manifest: &Manifest) -> String {
+    match manifest.catalogs.as_slice() {
+        [catalog] => short(&catalog.content_hash),
+        catalogs => {
+            let states = catalogs
+                .iter()
+                .map(|packed| format!("{} {}\n", packed.name, packed.content_hash));
+            short(&Sha256::of(states.collect::<String>().as_bytes()))
+        }
+    }
 }
 
 fn since(args: &ExportArgs) -> anyhow::Result<Since> {

@@ -1,5 +1,6 @@
 //! The command line. Each command has its arguments, its work and its printing in one file.
 
+mod carry;
 mod compose;
 mod demo;
 mod diff;
@@ -78,6 +79,8 @@ Examples:
   catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
   catalog-mirror images --package etcd --format skopeo-sync
   catalog-mirror manifests --url https://mirror.example
+  catalog-mirror carry out imageset.yaml /media/disk
+  catalog-mirror carry in /media/disk registry.example/olm
 
 Exit codes:
   0   the command succeeded, whether or not it published something
@@ -97,6 +100,8 @@ enum Command {
     Compose(compose::ComposeArgs),
     /// List the published catalogs, or the packages of one.
     Ls(ls::LsArgs),
+    /// Bring catalogs and their images from an ImageSetConfiguration to a registry, by a folder that is carried or at once.
+    Carry(carry::CarryArgs),
     /// Find packages by words in their names, keywords, APIs and descriptions.
     Search(search::SearchArgs),
     /// Check a catalog by the rules of `opm validate` and `opm serve`, and list all that it breaks.
@@ -183,6 +188,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Render(args) => render::run(args).instrument(info_span!("render")).await,
         Command::Compose(args) => compose::run(args).instrument(info_span!("compose")).await,
         Command::Ls(args) => ls::run(args).instrument(info_span!("ls")).await,
+        Command::Carry(args) => carry::run(args).instrument(info_span!("carry")).await,
         Command::Search(args) => search::run(args).instrument(info_span!("search")).await,
         Command::Validate(args) => validate::run(args).instrument(info_span!("validate")).await,
         Command::Verify(args) => verify::run(args).instrument(info_span!("verify")).await,

@@ -1,9 +1,10 @@
-mod documents;
-mod mirrors;
-
 use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Context;
+use carry::{
+    CatalogRepository, GrpcHost, ImageMirrors, ManifestTarget, TargetRegistry, addressed_catalog_source,
+    catalog_source, cluster_catalog,
+};
 use clap::{Args, ValueEnum};
 use config::poll_interval;
 use model::{CatalogName, Sha256, Snapshot};
@@ -11,11 +12,6 @@ use serde_json::Value;
 use source::Source;
 use store::Store;
 
-use self::documents::{GrpcHost, addressed_catalog_source};
-pub(super) use self::{
-    documents::{CatalogRepository, ManifestTarget, catalog_source, cluster_catalog},
-    mirrors::{ImageMirrors, TargetRegistry},
-};
 use super::images;
 use crate::{
     args::{Access, StoreArgs},
@@ -111,7 +107,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
         eprintln!("{}", TargetRegistry::plain_warning(&target.host));
     }
     let needs = images::required(&*store, &names).await?;
-    let mirrors = ImageMirrors::new(target, needs.iter().map(|(image, _)| image));
+    let mirrors = ImageMirrors::new(target, needs.iter().map(|(image, _)| image), &output::say);
     match args.kind {
         ManifestKind::RegistriesConf => output::print_text(&mirrors.registries_conf())?,
         ManifestKind::HostsToml => {
@@ -202,4 +198,173 @@ pub(super) fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use config::ConfigLoader;
+
+    use super::*;
+
+    /// Tag under which the mirror serves the published state.
+    const LATEST: &str = "latest";
+
+    fn latest(catalog: &str) -> CatalogRepository {
+        CatalogRepository {
+            repository: catalog.to_owned(),
+            tag: LATEST.to_owned(),
+        }
+    }
+
+    fn target(pinned: Option<Sha256>) -> ManifestTarget {
+        let (name, image) = ("community.v4-20", latest("community.v4-20"));
+        let catalog = name.parse().unwrap();
+        ManifestTarget::new("mirror.example:8443", &catalog, &image, pinned, Duration::from_secs(90)).unwrap()
+    }
+
+    #[test]
+    fn manifests_have_the_fields_that_olm_reads() {
+        insta::assert_snapshot!(yaml(&[cluster_catalog(&target(None)), catalog_source(&target(None), "olm")]), @r"
+        apiVersion: olm.operatorframework.io/v1
+        kind: ClusterCatalog
+        metadata:
+          name: cc-community-v4-20-latest
+        spec:
+          source:
+            image:
+              pollIntervalMinutes: 2
+              ref: mirror.example:8443/community.v4-20:latest
+            type: Image
+        ---
+        apiVersion: operators.coreos.com/v1alpha1
+        kind: CatalogSource
+        metadata:
+          name: cs-community-v4-20-latest
+          namespace: olm
+        spec:
+          displayName: community.v4-20
+          grpcPodConfig:
+            extractContent:
+              catalogDir: /configs
+            securityContextConfig: restricted
+          image: mirror.example:8443/community.v4-20:latest
+          sourceType: grpc
+          updateStrategy:
+            registryPoll:
+              interval: 2m
+        ");
+        insta::assert_snapshot!(yaml(&[cluster_catalog(&target(Some(Sha256::of(b""))))]), @r"
+        apiVersion: olm.operatorframework.io/v1
+        kind: ClusterCatalog
+        metadata:
+          name: cc-community-v4-20-latest
+        spec:
+          source:
+            image:
+              ref: mirror.example:8443/community.v4-20@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+            type: Image
+        ");
+    }
+
+    fn yaml(documents: &[Value]) -> String {
+        crate::output::yaml(documents).unwrap()
+    }
+
+    #[test]
+    fn addressed_catalog_source_names_the_catalog_in_its_host() {
+        let manifests = |host: &str| {
+            yaml(&addressed_catalog_source(
+                &target(None),
+                &GrpcHost::of(host),
+                50051,
+                "olm",
+            ))
+        };
+        insta::assert_snapshot!(manifests("mirror.olm-system.svc:8080"), @r"
+        apiVersion: operators.coreos.com/v1alpha1
+        kind: CatalogSource
+        metadata:
+          name: cs-community-v4-20-latest
+          namespace: olm
+        spec:
+          address: community-v4-20.olm-system.svc:50051
+          displayName: community.v4-20
+          sourceType: grpc
+        ---
+        apiVersion: v1
+        kind: Service
+        metadata:
+          name: community-v4-20
+          namespace: olm-system
+        spec:
+          ports:
+          - name: grpc
+            port: 50051
+            targetPort: 50051
+          selector:
+            app.kubernetes.io/name: mirror
+        ");
+        let outside = manifests("mirror.example:8443");
+        assert!(
+            outside.contains("address: community-v4-20.mirror.example:50051"),
+            "{outside}"
+        );
+        assert!(!outside.contains("Service"), "{outside}");
+    }
+
+    /// The configuration checks ClusterCatalogs with the rules of the CRD.
+    #[test]
+    fn cluster_catalog_is_accepted_as_configuration() {
+        for pinned in [None, Some(Sha256::of(b""))] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), yaml(&[cluster_catalog(&target(pinned))])).unwrap();
+            let mut loader = ConfigLoader::new(Duration::from_secs(60));
+            loader.file(file.path());
+            let config = loader.finish().unwrap();
+            assert_eq!(config.catalogs[0].name.as_str(), "cc-community-v4-20-latest");
+            let source = config.catalogs[0].source.to_string();
+            assert!(source.starts_with("mirror.example:8443/community.v4-20"), "{source}");
+        }
+    }
+
+    /// Facts of oc-mirror v2 (`generateCatalogSource`): `cs-`, the last part of the repository, at most 12 characters of the tag.
+    #[test]
+    fn manifest_names_are_those_of_oc_mirror() {
+        for (name, source, expected) in [
+            (
+                "community-operator-index-v4-20",
+                "compose:quay.io/redhat/community-operator-index:v4.20#0123456789ab",
+                "community-operator-index-v4-20",
+            ),
+            (
+                "index-v4-20-2026-11-24",
+                "compose:registry.example:5000/index:v4.20-2026-11-24#0",
+                "index-v4-20-2026-1",
+            ),
+            (
+                "operatorhubio",
+                "quay.io/operatorhubio/catalog:latest",
+                "operatorhubio-latest",
+            ),
+            // The repository is targetCatalog, whose name in the mirror has no tag.
+            ("mine", "compose:quay.io/redhat/index:v4.20#0", "mine-latest"),
+            ("team-v1", "compose:quay.io/a/b:v1,quay.io/a/c:v1#0", "team-v1-latest"),
+        ] {
+            assert_eq!(
+                CatalogRepository::new(&name.parse().unwrap(), source).suffix(),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn manifest_name_longer_than_63_bytes_is_refused() {
+        let named = |length: usize| {
+            let name = "a".repeat(length);
+            let catalog = name.parse().unwrap();
+            ManifestTarget::new("h.example", &catalog, &latest(&name), None, Duration::ZERO)
+        };
+        assert!(named(63 - "cs--latest".len()).is_ok());
+        assert!(named(64 - "cs--latest".len()).is_err());
+    }
 }

@@ -6,23 +6,23 @@ use olm::Reference;
 use serde_json::{Value, json};
 use source::Source;
 
-use crate::output::printable;
+use crate::{Say, printable};
 
 /// Registry to which images are copied, each below the name of the registry that it came from, as `skopeo sync --scoped` does:
 /// `quay.io/team/app` becomes `REGISTRY/PATH/quay.io/team/app`. So images of two registries never have one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TargetRegistry {
+pub struct TargetRegistry {
     /// Host with its port.
-    pub(crate) host: String,
+    pub host: String,
     /// Host and path, without a slash at the end.
-    pub(crate) base: String,
+    pub base: String,
     /// True if the registry has no TLS.
-    pub(crate) is_plain: bool,
+    pub is_plain: bool,
 }
 
 impl TargetRegistry {
     /// Returns the place of an image or of a group of repositories in this registry.
-    pub(crate) fn place_of(&self, image: &str) -> String {
+    pub fn place_of(&self, image: &str) -> String {
         match image.split_once('/') {
             Some((host, path)) => format!("{}/{}/{path}", self.base, in_path(host)),
             None => format!("{}/{}", self.base, in_path(image)),
@@ -30,7 +30,7 @@ impl TargetRegistry {
     }
 
     /// Returns the warning about a registry that speaks plain HTTP.
-    pub(crate) fn plain_warning(host: &str) -> String {
+    pub fn plain_warning(host: &str) -> String {
         format!(
             "warning: {host} speaks plain HTTP: nodes pull from it only if their settings list it as insecure \
              (OpenShift: spec.registrySources.insecureRegistries of image.config.openshift.io/cluster)"
@@ -76,19 +76,22 @@ struct MirroredPulls {
 
 /// Groups of repositories with their place in another registry.
 #[derive(Debug)]
-pub(crate) struct ImageMirrors<'a> {
+pub struct ImageMirrors<'a> {
     target: &'a TargetRegistry,
     scopes: BTreeMap<String, MirroredPulls>,
 }
 
 impl<'a> ImageMirrors<'a> {
-    /// Groups images. What is no reference of an image is named on standard error: no cluster can pull it either.
-    pub(crate) fn new<'i>(target: &'a TargetRegistry, images: impl IntoIterator<Item = &'i str>) -> Self {
+    /// Groups images. What is no reference of an image is said: no cluster can pull it either.
+    pub fn new<'i>(target: &'a TargetRegistry, images: impl IntoIterator<Item = &'i str>, say: Say<'_>) -> Self {
         let mut scopes: BTreeMap<String, MirroredPulls> = BTreeMap::new();
         for image in images {
             let reference = Reference::new(image);
             if reference.to_string().parse::<Source>().is_err() {
-                eprintln!("warning: {} is no image reference and has no mirror", printable(image));
+                say(&format!(
+                    "warning: {} is no image reference and has no mirror",
+                    printable(image)
+                ));
                 continue;
             }
             let pulls = scopes.entry(scope(&reference)).or_default();
@@ -99,7 +102,7 @@ impl<'a> ImageMirrors<'a> {
     }
 
     /// Returns an ImageDigestMirrorSet and an ImageTagMirrorSet, each only if it has an entry.
-    pub(crate) fn manifests(&self) -> Vec<Value> {
+    pub fn manifests(&self) -> Vec<Value> {
         let entries = |wanted: fn(&MirroredPulls) -> bool| {
             let scopes = self.scopes.iter().filter(move |(_, pulls)| wanted(pulls));
             let entry = |(scope, _): (&String, _)| json!({"source": scope, "mirrors": [self.target.place_of(scope)]});
@@ -128,7 +131,7 @@ impl<'a> ImageMirrors<'a> {
     }
 
     /// Returns a file for `/etc/containers/registries.conf.d` of podman and CRI-O (containers-registries.conf(5)).
-    pub(crate) fn registries_conf(&self) -> String {
+    pub fn registries_conf(&self) -> String {
         let mut text = String::new();
         for (scope, pulls) in &self.scopes {
             let (source, mirror) = (quoted(scope), quoted(&self.target.place_of(scope)));
@@ -150,7 +153,7 @@ impl<'a> ImageMirrors<'a> {
     }
 
     /// Returns a `hosts.toml` of containerd for each registry, by its folder below `/etc/containerd/certs.d`.
-    pub(crate) fn hosts_toml(&self) -> BTreeMap<&str, String> {
+    pub fn hosts_toml(&self) -> BTreeMap<&str, String> {
         let hosts = self.scopes.keys().map(|scope| scope.split('/').next().unwrap_or(scope));
         let file = |host: &str| {
             // Docker Hub answers at another name than that in its references.
@@ -240,7 +243,7 @@ mod tests {
         ];
         for (images, digests, tags) in facts {
             let target = target(TARGET);
-            let sets = ImageMirrors::new(&target, images.iter().map(String::as_str)).manifests();
+            let sets = ImageMirrors::new(&target, images.iter().map(String::as_str), &|_| {}).manifests();
             let entries = |kind: &str, field: &str| {
                 let set = sets.iter().find(|set| set["kind"] == kind);
                 set.map_or(json!([]), |set| set["spec"][field].clone())
@@ -266,7 +269,7 @@ mod tests {
             "not an image",
         ];
         let plain = target("http://mirror.example:5000");
-        let mirrors = ImageMirrors::new(&plain, images);
+        let mirrors = ImageMirrors::new(&plain, images, &|_| {});
         insta::assert_snapshot!(mirrors.registries_conf(), @r#"
         [[registry]]
         location = "alone.io/c"
@@ -291,7 +294,7 @@ mod tests {
         override_path = true
         "#);
         let tls = target(TARGET);
-        let files = ImageMirrors::new(&tls, ["nginx"]);
+        let files = ImageMirrors::new(&tls, ["nginx"], &|_| {});
         assert!(files.hosts_toml()["docker.io"].contains("[host.\"https://mirror.example:5000/v2/olm/docker.io\"]"));
     }
 

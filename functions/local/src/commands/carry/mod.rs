@@ -1,0 +1,414 @@
+//! From an ImageSetConfiguration to a registry that clusters reach, over a folder that a person carries or at once.
+
+mod manifests;
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use ::carry::{
+    CarriedFolder, CarriedImage, CatalogRepository, CopyCounts, ImageCopier, ImagePlace, ManifestTarget, Skopeo,
+    TargetRegistry, list_images, remove_partial,
+};
+use ::compose::ComposeFile;
+use ::sync::{Archive, Importer, SyncOptions};
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use config::poll_interval;
+use model::{CatalogName, Kind};
+use oci::Documents;
+use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollMetrics, SourceLimits};
+use source::{Source, Sources};
+use store::{FolderStore, Store, read_object};
+
+use self::manifests::write_manifests;
+use super::{
+    export,
+    manifests::check_names,
+    poll::print_polls,
+    sync::{AllowArgs, print},
+};
+use crate::{
+    args::{Access, RegistryArgs, ReportArgs, StoreArgs},
+    exit::Exit,
+    output::say,
+    progress, published, wiring,
+};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The program skopeo copies the images, with all their platforms and with the signatures that are attached to them. Each \
+command is printed. What is there already is not copied again, so a run that failed or was killed is just repeated. An \
+image that fails is named, the others are copied, and the exit code is 1.
+
+Credentials: --auth-file, else the files of podman and docker. TLS: --ca-file and --plain-http.
+
+Examples:
+  catalog-mirror carry out imageset.yaml /media/disk
+  catalog-mirror carry in /media/disk registry.example/olm
+  catalog-mirror carry across imageset.yaml registry.example/olm")]
+pub(crate) struct CarryArgs {
+    #[command(subcommand)]
+    step: CarryStep,
+}
+
+#[derive(Debug, Subcommand)]
+enum CarryStep {
+    /// Collect the catalogs of an ImageSetConfiguration and all their images in a folder.
+    Out(CarryOutArgs),
+    /// Push what a folder holds to a registry, and write the manifests for clusters.
+    In(CarryInArgs),
+    /// Do both at once, where the registries of the images and the own one are reachable.
+    Across(CarryAcrossArgs),
+}
+
+/// Options of a step that copies images.
+#[derive(Debug, Args)]
+struct CopyArgs {
+    #[command(flatten)]
+    registries: RegistryArgs,
+    /// The program skopeo, 1.9 or newer.
+    #[arg(long, value_name = "PATH", default_value = "skopeo")]
+    skopeo: PathBuf,
+    /// Print what would be done and copied. Nothing is written.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Options of a step that ends at clusters.
+#[derive(Debug, Args)]
+struct ClusterArgs {
+    /// Folder for the manifests. Its files are replaced.
+    #[arg(long, value_name = "DIR", default_value = "manifests")]
+    manifests: PathBuf,
+    /// Time between two polls of the catalogs by clusters, from 1s to 365d. Rounded up to minutes.
+    #[arg(long, default_value = "10m", value_parser = poll_interval)]
+    interval: std::time::Duration,
+    /// Namespace of CatalogSources. Outside OpenShift it is `olm`.
+    #[arg(long, default_value = "openshift-marketplace")]
+    namespace: String,
+}
+
+#[derive(Debug, Args)]
+struct CarryOutArgs {
+    #[command(flatten)]
+    copy: CopyArgs,
+    /// ImageSetConfiguration of oc-mirror v2.
+    #[arg(value_name = "ISC")]
+    file: PathBuf,
+    /// Folder to fill.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct CarryInArgs {
+    #[command(flatten)]
+    copy: CopyArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    allow: AllowArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// Folder that `carry out` has filled.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Registry for images and catalogs. An image lies below the name of its registry: REGISTRY/quay.io/team/app.
+    #[arg(value_name = "REGISTRY")]
+    registry: TargetRegistry,
+}
+
+#[derive(Debug, Args)]
+struct CarryAcrossArgs {
+    #[command(flatten)]
+    copy: CopyArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// ImageSetConfiguration of oc-mirror v2.
+    #[arg(value_name = "ISC")]
+    file: PathBuf,
+    /// Registry for images and catalogs. An image lies below the name of its registry: REGISTRY/quay.io/team/app.
+    #[arg(value_name = "REGISTRY")]
+    registry: TargetRegistry,
+}
+
+/// Folder of the images in the folder that is carried.
+const IMAGES: &str = "images";
+
+pub(crate) async fn run(args: CarryArgs) -> anyhow::Result<Exit> {
+    match args.step {
+        CarryStep::Out(args) => carry_out(args).await,
+        CarryStep::In(args) => carry_in(args).await,
+        CarryStep::Across(args) => carry_across(args).await,
+    }
+}
+
+async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
+    let catalogs = image_set(&args.file)?;
+    let tools = Tools::new(&args.copy, None).await?;
+    let folder = &args.folder;
+    let none = tempfile::tempdir().context("cannot create a temporary folder")?;
+    // A dry run reads the catalogs too: they decide which images are needed.
+    let work = if args.copy.dry_run { none.path() } else { folder };
+    fs::create_dir_all(work).with_context(|| format!("cannot create {}", work.display()))?;
+    let _lock = lock(work)?;
+    let images_folder = folder.join(IMAGES);
+    if !args.copy.dry_run {
+        remove_partial(&images_folder);
+    }
+    let store: Arc<dyn Store> = Arc::new(FolderStore::open(work.join("store")).context("cannot open the store")?);
+    let (names, mut failed) = tools.publish(&store, &catalogs).await?;
+    let (images, unlisted) = tools.list(&*store, &names).await?;
+    failed += unlisted;
+    let counts = tools
+        .copy(&images, ImagePlace::Origin, ImagePlace::Folder(&images_folder))
+        .await?;
+    if !args.copy.dry_run {
+        remove_partial(&images_folder);
+        let before = CarriedFolder::read(folder).ok();
+        let archive = export::archive_into(store, &names, folder).await?;
+        let carried = CarriedFolder::new(archive, images);
+        carried.write(folder)?;
+        if let Some(before) = before.filter(|before| before.archive != carried.archive) {
+            // An archive that is not removed is of no harm: carry.json names the one that is read.
+            fs::remove_file(folder.join(&before.archive)).ok();
+        }
+        println!(
+            "carry {} to the other side: catalog-mirror carry in DIR REGISTRY",
+            folder.display()
+        );
+    }
+    Ok(Exit::of_check(failed + counts.failed == 0))
+}
+
+async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
+    let (folder, target) = (&args.folder, &args.registry);
+    let carried = CarriedFolder::read(folder)?;
+    let tools = Tools::new(&args.copy, Some(target)).await?;
+    let path = folder.join(&carried.archive);
+    let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    let archive = Archive::open(vec![(path.display().to_string(), file)])?;
+    let names: Vec<CatalogName> = archive
+        .manifest()
+        .catalogs
+        .iter()
+        .map(|packed| packed.name.clone())
+        .collect();
+    let images_folder = folder.join(IMAGES);
+    let (from, to) = (ImagePlace::Folder(&images_folder), ImagePlace::Target(target));
+    if args.copy.dry_run {
+        let counts = tools.copy(&carried.images, from, to).await?;
+        println!("would import {} and push {}", path.display(), join(&names));
+        return Ok(Exit::of_check(counts.failed == 0));
+    }
+    let store = args.store.open_alone(Access::Create).await?;
+    let options = SyncOptions {
+        source: format!("archive {}", path.display()),
+        rollback: args.allow.allow_rollback,
+        diverged: args.allow.allow_diverged,
+        ..SyncOptions::default()
+    };
+    let report = ReportArgs {
+        json: false,
+        detailed_exitcode: false,
+    };
+    let imported = print(&Importer::new(archive, store.clone(), options).run().await?, report)?;
+    let counts = tools.copy(&carried.images, from, to).await?;
+    let failed = tools
+        .finish(&store, &names, &carried.images, target, &args.cluster)
+        .await?;
+    Ok(Exit::of_check(imported == Exit::Success && counts.failed + failed == 0))
+}
+
+async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
+    let catalogs = image_set(&args.file)?;
+    let target = &args.registry;
+    let tools = Tools::new(&args.copy, Some(target)).await?;
+    let none = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let store: Arc<dyn Store> = if args.copy.dry_run {
+        Arc::new(FolderStore::open(none.path().join("store")).context("cannot open the store")?)
+    } else {
+        args.store.open_alone(Access::Create).await?
+    };
+    let (names, mut failed) = tools.publish(&store, &catalogs).await?;
+    let (images, unlisted) = tools.list(&*store, &names).await?;
+    failed += unlisted;
+    let counts = tools
+        .copy(&images, ImagePlace::Origin, ImagePlace::Target(target))
+        .await?;
+    if args.copy.dry_run {
+        println!("would push {}", join(&names));
+    } else {
+        failed += tools.finish(&store, &names, &images, target, &args.cluster).await?;
+    }
+    Ok(Exit::of_check(failed + counts.failed == 0))
+}
+
+fn join(names: &[CatalogName]) -> String {
+    names.iter().map(CatalogName::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the compositions of an ImageSetConfiguration.
+fn image_set(path: &Path) -> anyhow::Result<Vec<Catalog>> {
+    let place = || path.display().to_string();
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", place()))?;
+    let ComposeFile::ImageSet(image_set) = ComposeFile::parse(&text).with_context(place)? else {
+        anyhow::bail!("{} is no ImageSetConfiguration", place());
+    };
+    if !image_set.ignored.is_empty() {
+        eprintln!("notice: not carried: {}", image_set.ignored.join(", "));
+    }
+    anyhow::ensure!(
+        !image_set.entries.is_empty(),
+        "{}: mirror.operators has no entry",
+        place()
+    );
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let catalogs = image_set.entries.into_iter().map(|(name, composition)| {
+        let composed = ComposedSource::new(&name, composition, folder).with_context(place)?;
+        Ok(Catalog::new(name, CatalogSource::Composed(Box::new(composed))))
+    });
+    catalogs.collect()
+}
+
+/// Locks a folder against another `carry out`. The lock ends with the process.
+fn lock(folder: &Path) -> anyhow::Result<File> {
+    let path = folder.join(".lock");
+    let context = || format!("cannot lock {}", path.display());
+    let file = File::create(&path).with_context(context)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => anyhow::bail!("another `carry out` fills {}", folder.display()),
+        Err(fs::TryLockError::Error(error)) => Err(error).with_context(context),
+    }
+}
+
+/// The parts that do the work.
+struct Tools {
+    sources: Sources,
+    limits: SourceLimits,
+    skopeo: Skopeo,
+    dry_run: bool,
+}
+
+impl Tools {
+    async fn new(args: &CopyArgs, target: Option<&TargetRegistry>) -> anyhow::Result<Self> {
+        let mut registries = args.registries.clone();
+        if let Some(target) = target.filter(|target| target.is_plain) {
+            registries.plain_http.push(target.host.clone());
+        }
+        let (sources, limits) = wiring::sources(&registries)?;
+        let http = sources.settings().http.clone();
+        Ok(Self {
+            skopeo: Skopeo::find(args.skopeo.clone(), http, &registries.auth_file).await?,
+            sources,
+            limits,
+            dry_run: args.dry_run,
+        })
+    }
+
+    /// Composes and publishes the catalogs. Returns those that are published, also by an earlier run, and the number of failures.
+    async fn publish(&self, store: &Arc<dyn Store>, catalogs: &[Catalog]) -> anyhow::Result<(Vec<CatalogName>, usize)> {
+        let settings = MirrorSettings::with_limits(&self.limits);
+        let mirror = Mirror::new(self.sources.clone(), store.clone(), settings, PollMetrics::default());
+        let progress = progress::show_poll(mirror.progress(), false);
+        let reports = mirror.poll_all(catalogs, false).await;
+        progress.finish_and_clear();
+        print_polls(&reports, false)?;
+        let failed = reports.iter().filter(|report| !report.outcome.is_success()).count();
+        let mut names = Vec::new();
+        for catalog in catalogs {
+            if published::current(&**store, &catalog.name).await?.is_some() {
+                names.push(catalog.name.clone());
+            }
+        }
+        anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
+        Ok((names, failed))
+    }
+
+    /// Lists the images of the catalogs. Returns them, and the number of those that could not be listed.
+    async fn list(&self, store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<(Vec<CarriedImage>, usize)> {
+        let needs = super::images::required(store, names).await?;
+        Ok(list_images(&self.sources, needs.iter().map(|(image, _)| image), &say).await)
+    }
+
+    async fn copy(
+        &self,
+        images: &[CarriedImage],
+        from: ImagePlace<'_>,
+        to: ImagePlace<'_>,
+    ) -> anyhow::Result<CopyCounts> {
+        let copier = ImageCopier {
+            skopeo: &self.skopeo,
+            sources: &self.sources,
+            from,
+            to,
+            dry_run: self.dry_run,
+            say: &say,
+        };
+        let counts = copier.copy(images).await;
+        let what = if self.dry_run { "to copy" } else { "copied" };
+        let CopyCounts { copied, kept, failed } = counts;
+        println!(
+            "{} images: {copied} {what}, {kept} there already, {failed} failed",
+            images.len()
+        );
+        Ok(counts)
+    }
+
+    /// Pushes the catalogs, which come last so that clusters see no catalog before its images, and writes the manifests. Returns
+    /// the number of failures.
+    async fn finish(
+        &self,
+        store: &Arc<dyn Store>,
+        names: &[CatalogName],
+        images: &[CarriedImage],
+        target: &TargetRegistry,
+        args: &ClusterArgs,
+    ) -> anyhow::Result<usize> {
+        let (mut targets, mut failed) = (Vec::new(), 0);
+        for name in names {
+            match self.push(&**store, name, target, args).await {
+                Ok(pushed) => targets.push(pushed),
+                Err(error) => {
+                    failed += 1;
+                    eprintln!("failed: catalog {name}: {}", model::text::chain(error.as_ref()));
+                }
+            }
+        }
+        check_names(&targets)?;
+        write_manifests(&args.manifests, &args.namespace, &targets, images, target)?;
+        Ok(failed)
+    }
+
+    async fn push(
+        &self,
+        store: &dyn Store,
+        name: &CatalogName,
+        target: &TargetRegistry,
+        args: &ClusterArgs,
+    ) -> anyhow::Result<ManifestTarget> {
+        let (current, snapshot) = published::state(store, name).await?;
+        let place = CatalogRepository::new(name, &current.source.reference);
+        let pushed = ManifestTarget::pushed(&target.base, name, &place, args.interval)?;
+        let Source::Registry { reference, .. } = pushed.image().parse()? else {
+            anyhow::bail!("{} is no place for an image", pushed.image());
+        };
+        let image = snapshot.image.context("it was published without an image")?;
+        let documents = Documents::new(image.layer, image.diff_id);
+        anyhow::ensure!(
+            documents.image(image.layer, image.diff_id) == image,
+            "another version of this program has made its image"
+        );
+        let layer = read_object(store, &image.layer.with_kind(Kind::Blob)).await?;
+        let result = self.sources.push(&reference, documents, layer).await?;
+        let done = if result.was_there { "is there already" } else { "pushed" };
+        println!("catalog {} {done}", pushed.image());
+        Ok(pushed)
+    }
+}

@@ -1,0 +1,232 @@
+# `carry out`, `in` and `across` with two docker-registries on TLS with a login, and the real skopeo: every image of a catalog, with
+# all its platforms and its signatures, has the same digest on the other side; kill -9 at any moment and a failed image are mended by
+# the next run, which moves nothing that is there. Digests are those that the check itself has pushed, asked for with curl and skopeo.
+# shellcheck shell=bash
+
+LOW=$REGISTRY HIGH=127.0.0.1:$(free_port)
+DISK=$WORK/disk HIGH_STORE=$WORK/high-store MANIFESTS_OUT=$WORK/manifests
+# `name digest` of each image and of each signature, as pushed.
+PUSHED=$WORK/pushed
+: >"$PUSHED"
+
+start_high() {
+  local home=$WORK/high
+  mkdir -p "$home"
+  sed "s|addr: .*|addr: $HIGH|; s|rootdirectory: [^}]*|rootdirectory: $home/data|" "$(dirname "$REGISTRY_LOG")/config.yml" >"$home/config.yml"
+  start "$home/log" env -i PATH="$PATH" docker-registry serve "$home/config.yml"
+  wait_for 20 curl -s --cacert "$REGISTRY_CA" "https://$HIGH/v2/"
+  skopeo login --authfile "$AUTH_FILE" --tls-verify=false -u "$REGISTRY_USER" -p "$REGISTRY_PASSWORD" "$HIGH" >/dev/null
+}
+
+# raw HOST NAME DIGEST: sha256 of the manifest that a registry serves.
+raw() {
+  registry_curl -f -H "Accept: $INDEX, $MANIFEST, application/vnd.docker.distribution.manifest.v2+json" "https://$1/v2/$2/manifests/$3" | sha256 -
+}
+
+# push NAME TEXT [OPTION...]: an image of one layer with the text; its digest is printed.
+push() {
+  local layout=$WORK/made tree=$WORK/made-tree digest
+  rm -rf "$layout" "$tree"
+  new_image "$layout:v1"
+  mkdir -p "$tree/bin"
+  { echo "$2"; head -c 200000 /dev/urandom; } >"$tree/bin/program"
+  add_layer "$layout:v1" "$tree"
+  copy_image "oci:$layout:v1" "docker://$LOW/$1:v1" "${@:3}"
+  digest=sha256:$(raw "$LOW" "$1" v1)
+  echo "$1 $digest" >>"$PUSHED"
+  echo "$digest"
+}
+
+# push_list NAME TAG MEDIATYPE MANIFEST-DIGEST...: an index with these manifests of the same repository; its digest is printed.
+push_list() {
+  local name=$1 tag=$2 digest entries=() at=0 size
+  local architectures=(amd64 arm64)
+  for digest in "${@:3}"; do
+    size=$(registry_curl -H "Accept: $MANIFEST" "https://$LOW/v2/$name/manifests/$digest" | wc -c)
+    entries+=("$(jq -nc --arg d "$digest" --argjson s "$size" --arg m "$MANIFEST" --arg a "${architectures[at++]}" \
+      '{mediaType: $m, digest: $d, size: $s, platform: {os: "linux", architecture: $a}}')")
+  done
+  printf '%s\n' "${entries[@]}" | jq -sc --arg m "$INDEX" '{schemaVersion: 2, mediaType: $m, manifests: .}' >"$WORK/index.json"
+  registry_curl -f -X PUT -H "Content-Type: $INDEX" --data-binary "@$WORK/index.json" "https://$LOW/v2/$name/manifests/$tag"
+  digest=sha256:$(sha256 "$WORK/index.json")
+  echo "$name $digest" >>"$PUSHED"
+  echo "$digest"
+}
+
+# The catalog: two packages whose operators have one name in repositories of two owners.
+make_images() {
+  local one two signature
+  TEAM=$(push team/operator team)
+  OTHER=$(push other/operator other --format v2s2)
+  BUNDLE=$(push team/bundle bundle)
+  one=$(push team/many amd64) two=$(push team/many arm64)
+  MANY=$(push_list team/many v2 "$one" "$two")
+  push deep/er/still/tagged tagged >/dev/null
+  # cosign's tag, and the tag that lists the referrers of an image.
+  signature=$(push team/operator signature)
+  copy_image "docker://$LOW/team/operator@$signature" "docker://$LOW/team/operator:${TEAM/:/-}.sig"
+  push_list team/operator "${TEAM/:/-}" "$signature" >/dev/null
+}
+
+# bundle PACKAGE IMAGE RELATED...
+bundle() {
+  jq -nc --arg p "$1" --arg image "$2" '{schema: "olm.package", name: $p, defaultChannel: "stable"},
+    {schema: "olm.channel", name: "stable", package: $p, entries: [{name: "\($p).v1"}]},
+    {schema: "olm.bundle", name: "\($p).v1", package: $p, image: $image, properties: [{type: "olm.package", value: {packageName: $p, version: "1.0.0"}}],
+     relatedImages: ($ARGS.positional | map({name: "", image: .}))}' --args "${@:3}"
+}
+
+make_catalog() {
+  local configs=$WORK/catalog
+  mkdir -p "$configs"
+  bundle one "$LOW/team/bundle@$BUNDLE" "$LOW/team/operator@$TEAM" "$LOW/team/many@$MANY" >"$configs/one.json"
+  bundle two "$LOW/other/operator@$OTHER" "$LOW/deep/er/still/tagged:v1" "$LOW/late/image@$LATE" >"$configs/two.json"
+  bundle three "$LOW/never/asked@$TEAM" >"$configs/three.json"
+  rm -rf "$WORK/catalog-layout"
+  new_image "$WORK/catalog-layout:v1"
+  mkdir -p "$WORK/catalog-tree" && cp -r "$configs" "$WORK/catalog-tree/configs"
+  add_layer "$WORK/catalog-layout:v1" "$WORK/catalog-tree"
+  copy_image "oci:$WORK/catalog-layout:v1" "docker://$LOW/redhat/redhat-operator-index:v4.20"
+  cat >"$WORK/isc.yaml" <<YAML
+apiVersion: mirror.openshift.io/v2alpha1
+kind: ImageSetConfiguration
+mirror:
+  operators:
+  - catalog: $LOW/redhat/redhat-operator-index:v4.20
+    packages: [{name: one}, {name: two}]
+YAML
+}
+
+# A skopeo that takes its time and counts its copies.
+write_skopeo() {
+  cat >"$WORK/skopeo" <<SH
+#!/bin/sh
+if [ "\$1" = copy ]; then echo copy >>"$WORK/copies"; sleep 0.6; fi
+exec $(command -v skopeo) "\$@"
+SH
+  chmod +x "$WORK/skopeo"
+}
+
+carry() { "$CATALOG_MIRROR" carry "$@" --skopeo "$WORK/skopeo" --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA"; }
+out() { carry out "$WORK/isc.yaml" "$DISK" "$@"; }
+in_() { carry in "$DISK" "$HIGH/olm" --store "$HIGH_STORE" --manifests "$MANIFESTS_OUT" "$@"; }
+
+# code COMMAND...: its exit code; output goes to $WORK/said.
+code() {
+  local code=0
+  "$@" >"$WORK/said" 2>&1 || code=$?
+  echo "$code"
+}
+
+# killed PATTERN COMMAND...: kill -9 when the command has printed a line, only of the program: skopeo lives on. Without a pattern it
+# is killed while it composes or imports.
+killed() {
+  local pid code=0
+  : >"$WORK/killed"
+  "${@:2}" >"$WORK/killed" 2>&1 &
+  pid=$!
+  if [[ -z $1 ]]; then sleep 0.1; else wait_for 20 grep -q "$1" "$WORK/killed"; fi
+  pkill -9 -P "$pid" -x catalog-mirror
+  wait "$pid" || code=$?
+  is "killed at '$1': ${*:2}" "$code" 137
+}
+
+copies() { wc -l <"$WORK/copies"; }
+
+# missing: each pushed manifest that the target does not serve under its digest.
+missing() {
+  local name digest
+  sort -u "$PUSHED" | while read -r name digest; do
+    [[ sha256:$(raw "$HIGH" "olm/${LOW/:/-}/$name" "$digest" 2>/dev/null) == "$digest" ]] || echo "$name@$digest"
+  done
+}
+
+check_out() {
+  : >"$WORK/copies"
+  is "a dry run of out ends well" "$(code out --dry-run)" 0
+  matches "and prints the command of each image" "$(cat "$WORK/said")" "copy --all --preserve-digests .*docker://$LOW/other/operator@$OTHER dir:$DISK/images/"
+  is "and writes and copies nothing" "$(ls "$DISK" 2>/dev/null) $(copies)" " 0"
+  for line in '' '^.1/' '^.3/' '^.5/'; do killed "$line" out; done
+  is "out ends with 1 for the image that is missing" "$(code out)" 1
+  matches "which is named" "$(cat "$WORK/said")" "failed: $LOW/late/image@$LATE: .*manifest unknown"
+  copy_image "oci:$WORK/late:v1" "docker://$LOW/late/image:v1"
+  : >"$WORK/copies"
+  is "once it is there the next run ends well" "$(code out)" 0
+  is "and copies it alone" "$(copies)" 1
+  is "nothing is left of the runs that were killed" "$(find "$DISK" -name '*partial*')" ""
+  before=$(find "$DISK/images" -printf '%p %i %T@\n' | sort)
+  is "the next one has nothing to do" "$(code out) $(copies)" "0 1"
+  same_lines "and writes no image" "$(find "$DISK/images" -printf '%p %i %T@\n' | sort)" "$before"
+  is "there is one archive" "$(find "$DISK" -maxdepth 1 -name '*.tar' | wc -l)" 1
+}
+
+check_in() {
+  : >"$WORK/copies"
+  is "a dry run of in copies nothing" "$(code in_ --dry-run) $(copies) $(ls "$HIGH_STORE" 2>/dev/null)" "0 0 "
+  for line in '' '^.1/' '^.5/' '^8 images'; do killed "$line" in_; done
+  is "the next run ends well" "$(code in_)" 0
+  is "every digest that was pushed to the one registry is in the other" "$(missing)" ""
+  is "a tag too" "$(skopeo inspect --raw --authfile "$AUTH_FILE" --tls-verify=false "docker://$HIGH/olm/${LOW/:/-}/deep/er/still/tagged:v1" | sha256 -)" \
+    "$(raw "$LOW" deep/er/still/tagged v1)"
+  is "and the signature has the tag that cosign looks for" "$(raw "$HIGH" "olm/${LOW/:/-}/team/operator" "${TEAM/:/-}.sig")" "$(raw "$LOW" team/operator "${TEAM/:/-}.sig")"
+  before=$(find "$WORK/high/data" -type f -printf '%p %i %T@\n' | sort)
+  : >"$WORK/copies"
+  is "the next run copies nothing" "$(code in_) $(copies)" "0 0"
+  same_lines "and the registry writes nothing" "$(find "$WORK/high/data" -type f -printf '%p %i %T@\n' | sort)" "$before"
+}
+
+check_lost() {
+  local lost=$DISK/images/$LOW/team/many@$MANY
+  mv "$lost" "$WORK/lost"
+  is "in ends with 1 for an image that was lost on the way" "$(code carry in "$DISK" "$HIGH/lost" --store "$WORK/lost-store" --manifests "$WORK/lost-manifests")" 1
+  matches "which is named" "$(cat "$WORK/said")" "failed: $LOW/team/many@$MANY: it is not in the folder"
+  is "and the others are there" "$(raw "$HIGH" "lost/${LOW/:/-}/other/operator" "$OTHER")" "${OTHER#sha256:}"
+  mv "$WORK/lost" "$lost"
+}
+
+# The catalog is what the mirror would serve, and clusters get its name from oc-mirror's rules.
+check_catalog() {
+  poll "$WORK/read" "back=$HIGH/olm/redhat-operator-index:v4.20" >/dev/null
+  is "the pushed catalog has the packages of the configuration" "$(shards "$WORK/read" back | cut -d' ' -f1 | paste -sd' ')" "one two"
+  is "and the content hash of the mirror" "$(content_hash "$WORK/read" back)" "$(content_hash "$HIGH_STORE" redhat-operator-index-v4-20)"
+  matches "the manifests have oc-mirror's names" "$(grep -o 'name: c.*' "$MANIFESTS_OUT/catalogs.yaml" | paste -sd' ')" \
+    '^name: cc-redhat-operator-index-v4-20 name: cs-redhat-operator-index-v4-20$'
+  matches "the mirror sets lead to the registry" "$(cat "$MANIFESTS_OUT/mirror-sets.yaml")" "$HIGH/olm/${LOW/:/-}/team
+    source: $LOW/team"
+  matches "repositories with signatures have sigstore attachments" "$(cat "$MANIFESTS_OUT/registries.d.yaml")" "$HIGH/olm/${LOW/:/-}/team/operator\"?:"
+}
+
+# podman's and skopeo's library reads the settings of nodes: an image of the one registry is pulled from the other.
+check_nodes() {
+  local conf=$WORK/nodes.conf image=docker://$LOW/team/operator@$TEAM
+  cp "$MANIFESTS_OUT/registries.conf" "$conf"
+  sed "s|location = \"$LOW/|prefix = \"$LOW/|; /prefix = /a location = \"127.0.0.1:1/none\"" "$conf" >"$conf.cut"
+  is "a node without its own way to the registry pulls by the mirror" \
+    "$(CONTAINERS_REGISTRIES_CONF=$conf.cut skopeo inspect --raw --authfile "$AUTH_FILE" --tls-verify=false "$image" | sha256 -)" "${TEAM#sha256:}"
+}
+
+check_across() {
+  : >"$WORK/copies"
+  killed '^.2/' carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests"
+  is "across ends well" "$(code carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests")" 0
+  is "and has the other operator" "$(raw "$HIGH" "across/${LOW/:/-}/other/operator" "$OTHER")" "${OTHER#sha256:}"
+  : >"$WORK/copies"
+  is "and nothing to do the next time" \
+    "$(code carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests") $(copies)" "0 0"
+}
+
+start_high
+make_images
+# An image that the catalog names before it is there.
+new_image "$WORK/late:v1"
+LATE=$(skopeo inspect --raw "oci:$WORK/late:v1" | sha256 -)
+LATE=sha256:$LATE
+make_catalog
+write_skopeo
+check_out
+echo "late/image $LATE" >>"$PUSHED"
+check_in
+check_lost
+check_catalog
+check_nodes
+check_across

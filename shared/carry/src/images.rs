@@ -1,0 +1,303 @@
+//! Images with what is attached to them, and copying them from one place to another.
+
+use std::{
+    fs, io,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use futures_util::{StreamExt, stream};
+use model::Sha256;
+use olm::Reference;
+use serde::{Deserialize, Serialize};
+use source::{Digest, Source, Sources};
+
+use crate::{CarryError, Skopeo, TargetRegistry, printable, skopeo::shown};
+
+/// Images that are copied at the same time. skopeo copies six layers of each at once.
+const COPIES: usize = 4;
+
+/// Folder beside the images for those that are being copied. No registry has this name.
+const PARTIAL: &str = ".partial";
+
+/// Requests to registries at the same time.
+const LOOKUPS: usize = 8;
+
+/// Receiver of the lines for people: commands, and what failed.
+pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// Image to copy, or a manifest that is attached to one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CarriedImage {
+    /// Reference in the registry that it comes from.
+    pub image: String,
+    /// Digest that the reference had when the image was listed.
+    pub digest: String,
+    /// True for a signature, an attestation or another manifest that is attached to an image.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub attached: bool,
+}
+
+/// Place of images.
+#[derive(Debug, Clone, Copy)]
+pub enum ImagePlace<'a> {
+    /// Registries that the references name.
+    Origin,
+    /// Folder with a folder for each image, in the layout of `skopeo sync --scoped --dest dir`.
+    Folder(&'a Path),
+    /// Registry with all images.
+    Target(&'a TargetRegistry),
+}
+
+/// Numbers of a copy.
+#[derive(Debug, Default)]
+pub struct CopyCounts {
+    /// Images that were copied.
+    pub copied: usize,
+    /// Images that were there.
+    pub kept: usize,
+    /// Images that were not copied.
+    pub failed: usize,
+}
+
+/// Lists images with what is attached to them. Returns those that could be listed, and the number of the others, which are said.
+pub async fn list_images(
+    sources: &Sources,
+    images: impl Iterator<Item = &str>,
+    say: Say<'_>,
+) -> (Vec<CarriedImage>, usize) {
+    let lookups = images.map(|image| async move { (image, with_attachments(sources, image).await) });
+    let mut found = Vec::new();
+    let mut failed = 0;
+    let mut lookups = stream::iter(lookups).buffer_unordered(LOOKUPS);
+    while let Some((image, listed)) = lookups.next().await {
+        match listed {
+            Ok(listed) => found.extend(listed),
+            Err(error) => {
+                failed += 1;
+                say(&format!("failed: {}: {}", printable(image), model::text::chain(&error)));
+            }
+        }
+    }
+    // An image that is attached to two others is copied once.
+    found.sort();
+    found.dedup_by(|next, before| next.image == before.image);
+    (found, failed)
+}
+
+async fn with_attachments(sources: &Sources, image: &str) -> Result<Vec<CarriedImage>, CarryError> {
+    let reference = Reference::new(image);
+    let source = registry_image(&reference.to_string())?;
+    let digest = sources.resolve(&source).await?;
+    let mut found = vec![CarriedImage {
+        image: reference.to_string(),
+        digest: digest.to_string(),
+        attached: false,
+    }];
+    for version in sources.attachments(&source, &digest).await? {
+        let attached = Reference {
+            is_digest: version.contains(':'),
+            version,
+            ..reference.clone()
+        };
+        let image = attached.to_string();
+        found.push(CarriedImage {
+            digest: sources.resolve(&registry_image(&image)?).await?.to_string(),
+            image,
+            attached: true,
+        });
+    }
+    Ok(found)
+}
+
+impl CarriedImage {
+    /// Checks a list that comes from elsewhere: its texts become paths and arguments of a program.
+    pub(crate) fn check(&self) -> Result<(), CarryError> {
+        registry_image(&self.image)?;
+        let is_whole = self.reference().to_string() == self.image && self.digest.parse::<Digest>().is_ok();
+        is_whole
+            .then_some(())
+            .ok_or_else(|| CarryError::Reference(self.image.clone()))
+    }
+
+    /// Returns the repository of the image in another registry.
+    pub fn mirror_of_repository(&self, target: &TargetRegistry) -> String {
+        let reference = self.reference();
+        target.place_of(&format!("{}/{}", reference.registry, reference.repository))
+    }
+
+    fn reference(&self) -> Reference {
+        Reference::new(&self.image)
+    }
+
+    /// Returns the reference by digest: a tag may have moved since the image was listed.
+    fn pinned(&self) -> Reference {
+        Reference {
+            version: self.digest.clone(),
+            is_digest: true,
+            ..self.reference()
+        }
+    }
+}
+
+impl ImagePlace<'_> {
+    /// Returns the place of an image to read, in the words of skopeo.
+    fn from(self, image: &CarriedImage) -> String {
+        match self {
+            Self::Origin => format!("docker://{}", image.pinned()),
+            Self::Folder(folder) => dir(&folder.join(&image.image)),
+            Self::Target(target) => format!("docker://{}", target.place_of(&image.pinned().to_string())),
+        }
+    }
+
+    /// Returns the place of an image to write, in the words of skopeo.
+    fn to(self, image: &CarriedImage) -> String {
+        let Self::Target(target) = self else {
+            return self.from(image);
+        };
+        let mut reference = image.reference();
+        if reference.is_digest {
+            // Registries such as Quay remove an image without a tag.
+            let hex = image.digest.rsplit(':').next().unwrap_or_default();
+            reference.version = format!("carried-{}", hex.chars().take(32).collect::<String>());
+            reference.is_digest = false;
+        }
+        format!("docker://{}", target.place_of(&reference.to_string()))
+    }
+
+    /// Returns true if the place has the image with its digest.
+    async fn has(self, sources: &Sources, image: &CarriedImage) -> Result<bool, CarryError> {
+        match self {
+            Self::Origin => Ok(true),
+            Self::Folder(folder) => {
+                let path = folder.join(&image.image).join("manifest.json");
+                match fs::read(&path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                    read => {
+                        let manifest = read.map_err(CarryError::file(path))?;
+                        Ok(format!("sha256:{}", Sha256::of(&manifest)) == image.digest)
+                    }
+                }
+            }
+            Self::Target(target) => {
+                let pinned = registry_image(&target.place_of(&image.pinned().to_string()))?;
+                if !sources.exists(&pinned).await? {
+                    return Ok(false);
+                }
+                if image.reference().is_digest {
+                    return Ok(true);
+                }
+                let tagged = registry_image(&target.place_of(&image.image))?;
+                Ok(sources.exists(&tagged).await? && sources.resolve(&tagged).await?.as_str() == image.digest)
+            }
+        }
+    }
+}
+
+/// Parses the reference of an image in a registry.
+fn registry_image(text: &str) -> Result<Source, CarryError> {
+    match text.parse() {
+        Ok(source @ Source::Registry { .. }) => Ok(source),
+        _ => Err(CarryError::Reference(text.to_owned())),
+    }
+}
+
+fn dir(path: &Path) -> String {
+    format!("dir:{}", path.display())
+}
+
+/// A copy of many images.
+pub struct ImageCopier<'a> {
+    /// The program.
+    pub skopeo: &'a Skopeo,
+    /// Answers of registries about what is there.
+    pub sources: &'a Sources,
+    /// Place of the images.
+    pub from: ImagePlace<'a>,
+    /// Place for the images.
+    pub to: ImagePlace<'a>,
+    /// Says the commands and runs none.
+    pub dry_run: bool,
+    /// Receiver of the commands and of what failed.
+    pub say: Say<'a>,
+}
+
+impl ImageCopier<'_> {
+    /// Copies what is missing. Each command is said, and each image that fails.
+    pub async fn copy(&self, images: &[CarriedImage]) -> CopyCounts {
+        let started = AtomicUsize::new(0);
+        let (started, of) = (&started, images.len());
+        let copies = images.iter().map(|image| async move {
+            let number = started.fetch_add(1, Ordering::Relaxed) + 1;
+            (image, self.one(image, number, of).await)
+        });
+        let mut counts = CopyCounts::default();
+        let mut copies = stream::iter(copies).buffer_unordered(COPIES);
+        while let Some((image, copied)) = copies.next().await {
+            match copied {
+                Ok(true) => counts.copied += 1,
+                Ok(false) => counts.kept += 1,
+                Err(error) => {
+                    counts.failed += 1;
+                    let error = model::text::chain(&error);
+                    (self.say)(&format!("failed: {}: {error}", printable(&image.image)));
+                }
+            }
+        }
+        counts
+    }
+
+    /// Copies an image unless it is there. Returns true if it was copied.
+    async fn one(&self, image: &CarriedImage, number: usize, of: usize) -> Result<bool, CarryError> {
+        if self.to.has(self.sources, image).await? {
+            return Ok(false);
+        }
+        let is_carried = !matches!(self.from, ImagePlace::Folder(_)) || self.from.has(self.sources, image).await?;
+        if !is_carried {
+            return Err(CarryError::NotCarried);
+        }
+        let ImagePlace::Folder(folder) = self.to else {
+            return self.run(image, &self.to.to(image), number, of).await.map(|()| true);
+        };
+        let path = folder.join(&image.image);
+        // With the process in its name, because skopeo may outlive this program and write on.
+        let partial = folder.join(PARTIAL).join(format!("{}-{number}", std::process::id()));
+        self.run(image, &dir(&partial), number, of).await?;
+        if !self.dry_run {
+            // An image has its name only when it is whole, also if this process is killed.
+            let place = path.parent().unwrap_or(folder);
+            let moved = fs::create_dir_all(place).and_then(|()| remove_dir(&path));
+            let moved = moved.and_then(|()| fs::rename(&partial, &path));
+            moved.map_err(CarryError::file(&path))?;
+            if !self.to.has(self.sources, image).await? {
+                return Err(CarryError::OtherImage);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn run(&self, image: &CarriedImage, to: &str, number: usize, of: usize) -> Result<(), CarryError> {
+        let words = self.skopeo.command(&self.from.from(image), to);
+        (self.say)(&format!("[{number}/{of}] {}", shown(&words)));
+        if self.dry_run {
+            return Ok(());
+        }
+        if let Some(folder) = to.strip_prefix("dir:").and_then(|path| Path::new(path).parent()) {
+            fs::create_dir_all(folder).map_err(CarryError::file(folder))?;
+        }
+        self.skopeo.run(&words).await
+    }
+}
+
+/// Removes the images that are half copied, as far as possible: a skopeo that outlives a killed process may still write them.
+pub fn remove_partial(folder: &Path) {
+    fs::remove_dir_all(folder.join(PARTIAL)).ok();
+}
+
+fn remove_dir(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}

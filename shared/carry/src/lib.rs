@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+mod folder;
+mod images;
+mod manifests;
+mod mirrors;
+mod skopeo;
+
+pub use crate::error::CarryError;
+pub use crate::folder::{CarriedFolder, replace_file};
+pub use crate::images::{CarriedImage, CopyCounts, ImageCopier, ImagePlace, Say, list_images, remove_partial};
+pub use crate::manifests::{
+    CatalogRepository, GrpcHost, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog,
+};
+pub use crate::mirrors::{ImageMirrors, TargetRegistry};
+pub use crate::skopeo::Skopeo;
+
+/// Returns foreign text on one line, with control characters escaped.
+fn printable(text: &str) -> String {
+    // Longer than any reference and any command of these.
+    model::text::line(text, 4000)
+}

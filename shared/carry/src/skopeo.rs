@@ -1,0 +1,167 @@
+//! The program skopeo, which copies the images.
+
+use std::{fs, io, path::PathBuf, process::Stdio};
+
+use source::FetchSettings;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use crate::{CarryError, printable};
+
+/// Oldest version that is tested: that of Debian 12.
+pub(crate) const VERSION_MIN: (u32, u32) = (1, 9);
+
+/// Number of attempts that skopeo repeats after a failure that may pass.
+const RETRIES: &str = "3";
+
+/// skopeo with the settings of this program.
+pub struct Skopeo {
+    program: PathBuf,
+    http: FetchSettings,
+    auth_file: Option<PathBuf>,
+    /// Folder of the certificates to trust, as skopeo wants them: files that end with `.crt`.
+    certificates: Option<TempDir>,
+}
+
+impl Skopeo {
+    /// Finds the program and checks its version.
+    ///
+    /// # Errors
+    /// A program that is missing or too old, and settings that it cannot have.
+    pub async fn find(program: PathBuf, http: FetchSettings, auth_files: &[PathBuf]) -> Result<Self, CarryError> {
+        if auth_files.len() > 1 {
+            return Err(CarryError::AuthFiles);
+        }
+        let shown = program.display().to_string();
+        let output = match Command::new(&program).arg("--version").output().await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(CarryError::NoSkopeo(shown)),
+            output => output.map_err(CarryError::Run)?,
+        };
+        let Some(version) = version(&String::from_utf8_lossy(&output.stdout)) else {
+            return Err(CarryError::NoVersion(shown));
+        };
+        if version < VERSION_MIN {
+            let program = shown;
+            return Err(CarryError::OldSkopeo { program, version });
+        }
+        Ok(Self {
+            program,
+            certificates: certificates(&http.ca_files)?,
+            http,
+            auth_file: auth_files.first().cloned(),
+        })
+    }
+
+    /// Returns the words of the command that copies an image with all its platforms, byte for byte.
+    pub(crate) fn command(&self, from: &str, to: &str) -> Vec<String> {
+        let program = self.program.display().to_string();
+        let mut words = [
+            &program,
+            "copy",
+            "--all",
+            "--preserve-digests",
+            "--quiet",
+            "--retry-times",
+            RETRIES,
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        if let Some(file) = &self.auth_file {
+            words.extend(["--authfile".to_owned(), file.display().to_string()]);
+        }
+        for (side, place) in [("src", from), ("dest", to)] {
+            let Some(image) = place.strip_prefix("docker://") else {
+                continue;
+            };
+            let host = image.split('/').next().unwrap_or(image);
+            if self.http.allows_plain_http(host) {
+                words.push(format!("--{side}-tls-verify=false"));
+            }
+            if let Some(folder) = &self.certificates {
+                words.extend([format!("--{side}-cert-dir"), folder.path().display().to_string()]);
+            }
+        }
+        words.extend([from.to_owned(), to.to_owned()]);
+        words
+    }
+
+    /// Runs a command to its end.
+    ///
+    /// # Errors
+    /// The last line that skopeo printed.
+    pub(crate) async fn run(&self, words: &[String]) -> Result<(), CarryError> {
+        let mut command = Command::new(&self.program);
+        command.args(&words[1..]).stdin(Stdio::null()).kill_on_drop(true);
+        let output = command.output().await.map_err(CarryError::Run)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&output.stderr);
+        let last = text
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or_default();
+        // A line of its log: time="..." level=fatal msg="..."
+        let message = last
+            .split_once("msg=")
+            .map_or(last, |(_, message)| message.trim_matches('"'));
+        Err(CarryError::Skopeo {
+            message: printable(message),
+            status: output.status,
+        })
+    }
+}
+
+/// Returns a command as a person may type it into a shell.
+pub(crate) fn shown(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@=+,%".contains(c);
+    let quoted = words.iter().map(|word| {
+        if word.chars().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    printable(&quoted.collect::<Vec<_>>().join(" "))
+}
+
+/// Returns the first two numbers of `skopeo version 1.9.3`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().strip_prefix("skopeo version ")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn certificates(files: &[PathBuf]) -> Result<Option<TempDir>, CarryError> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let folder = tempfile::tempdir().map_err(CarryError::file(std::env::temp_dir()))?;
+    for (at, file) in files.iter().enumerate() {
+        fs::copy(file, folder.path().join(format!("{at}.crt"))).map_err(CarryError::file(file))?;
+    }
+    Ok(Some(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_is_read_from_the_text_of_skopeo() {
+        for (text, expected) in [
+            ("skopeo version 1.9.3\n", Some((1, 9))),
+            ("skopeo version 1.18.0 commit: 1234", Some((1, 18))),
+            ("skopeo version 2.0-dev", None),
+            ("podman version 4.3.1", None),
+        ] {
+            assert_eq!(version(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn shown_command_quotes_words_for_a_shell() {
+        let words = ["skopeo", "dir:/a b/c'd@sha256:00"].map(str::to_owned);
+        assert_eq!(shown(&words), r"skopeo 'dir:/a b/c'\''d@sha256:00'");
+    }
+}

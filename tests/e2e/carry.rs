@@ -1,0 +1,206 @@
+//! `carry` with a registry of the tests, and a skopeo of the tests that copies manifests alone. scripts/checks/carry.sh has the real
+//! ones.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use testkit::{Image, ImageBuilder, Layer, Registry};
+
+use crate::support::{binary::Ran, catalogs, work::Work};
+
+/// A registry with a catalog of one package with two images, and an ImageSetConfiguration of it.
+struct Site {
+    work: Work,
+    registry: Registry,
+    images: Vec<Image>,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let (work, registry) = (Work::new(), Registry::start().await);
+        let host = registry.host().to_owned();
+        let image = |content: &str| {
+            ImageBuilder::catalog("/configs")
+                .layer(Layer::new().file("a", content))
+                .build()
+        };
+        let images: Vec<Image> = ["bundle", "operator"].map(image).into();
+        let [bundle, operator] = [&images[0].digest, &images[1].digest];
+        let text = format!(
+            "schema: olm.package\nname: small\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: small\nname: stable\nentries: [{{name: small.v1}}]\n---\nschema: olm.bundle\npackage: small\nname: small.v1\nimage: {host}/team/app@{bundle}\nrelatedImages: [{{name: a, image: \"{host}/other/app@{operator}\"}}]\nproperties: [{{type: olm.package, value: {{packageName: small, version: 1.0.0}}}}]\n"
+        );
+        work.write("small/catalog.yaml", text);
+        registry.push(
+            "ns/index",
+            "v4.20",
+            &catalogs::image(&catalogs::files(&work.path("small"))),
+        );
+        registry.push("team/app", "v1", &images[0]);
+        registry.push("other/app", "v1", &images[1]);
+        let isc = "apiVersion: mirror.openshift.io/v2alpha1\nkind: ImageSetConfiguration\nmirror: {operators: [{catalog: 'HOST/ns/index:v4.20', packages: [{name: small}]}]}\n";
+        work.write("isc.yaml", isc.replace("HOST", &host));
+        let site = Self { work, registry, images };
+        site.write_skopeo("1.9.3", "");
+        for image in &site.images {
+            let hex = image.digest.trim_start_matches("sha256:");
+            site.work
+                .write(&format!("manifests-of/{hex}"), &image.manifests[&image.digest].1);
+        }
+        site
+    }
+
+    /// Writes a skopeo that notes its copies, fails for images with `failing` in their reference, and copies manifests to folders.
+    fn write_skopeo(&self, version: &str, failing: &str) {
+        let root = self.work.root().display();
+        let script = format!(
+            r#"#!/bin/sh
+if [ "$1" = --version ]; then echo skopeo version {version}; exit; fi
+for word in "$@"; do from=$to; to=$word; done
+echo "$*" >>{root}/copies
+case $from in *{failing}@*) [ -z "{failing}" ] || {{ echo 'time="now" level=fatal msg="it is broken"' >&2; exit 1; }} ;; esac
+case $to in dir:*) mkdir -p "${{to#dir:}}" && cp "{root}/manifests-of/${{from##*sha256:}}" "${{to#dir:}}/manifest.json" ;; esac
+"#
+        );
+        self.work.write("skopeo", script);
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.work.path("skopeo"), mode).expect("the file is there");
+    }
+
+    fn carry(&self, step: &str) -> Ran {
+        let host = self.registry.host();
+        self.work
+            .run(&format!("carry {step} --skopeo ./skopeo --plain-http {host}"))
+    }
+
+    /// Returns the commands since the last call.
+    fn copies(&self) -> Vec<String> {
+        let text = if self.work.exists("copies") {
+            self.work.read("copies")
+        } else {
+            String::new()
+        };
+        fs::remove_file(self.work.path("copies")).ok();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_out_names_what_fails_and_copies_the_rest_once() {
+    let site = Site::start().await;
+    let dry = site.carry("out isc.yaml disk --dry-run").exits(0);
+    dry.complains("./skopeo copy --all --preserve-digests --quiet --retry-times 3 --src-tls-verify=false docker://");
+    dry.prints("2 images: 2 to copy, 0 there already, 0 failed");
+    assert!(!site.work.exists("disk") && site.copies().is_empty());
+    site.write_skopeo("1.9.3", "team/app");
+    let failed = site.carry("out isc.yaml disk").exits(1);
+    failed.complains(&format!("team/app@{}: skopeo: it is broken", site.images[0].digest));
+    assert_eq!(site.copies().len(), 2);
+    site.write_skopeo("1.9.3", "");
+    site.carry("out isc.yaml disk")
+        .exits(0)
+        .prints("1 copied, 1 there already");
+    assert_eq!(site.copies().len(), 1);
+    site.carry("out isc.yaml disk").exits(0);
+    assert!(site.copies().is_empty());
+    // An image that is damaged on the medium is copied again.
+    let path = format!(
+        "disk/images/{}/other/app@{}/manifest.json",
+        site.registry.host(),
+        site.images[1].digest
+    );
+    site.work.write(&path, "damaged");
+    site.carry("out isc.yaml disk").exits(0).prints("1 copied");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_in_pushes_catalogs_and_writes_manifests() {
+    let site = Site::start().await;
+    let target = Registry::start().await;
+    let to = format!("http://{}/olm", target.host());
+    site.carry("out isc.yaml disk").exits(0);
+    site.copies();
+    site.carry(&format!("in disk {to} --dry-run"))
+        .exits(0)
+        .prints("push index-v4-20");
+    assert!(!site.work.exists("store") && !site.work.exists("manifests") && site.copies().is_empty());
+    let done = site.carry(&format!("in disk {to}")).exits(0);
+    done.complains("speaks plain HTTP");
+    let place = format!("{}/olm/{}", target.host(), site.registry.host().replace(':', "-"));
+    let copies = site.copies();
+    assert!(
+        copies
+            .iter()
+            .any(|copy| copy.contains(&format!(" docker://{place}/team/app:carried-"))),
+        "{copies:?}"
+    );
+    assert!(target.reference("olm/index", "v4.20").parse::<source::Source>().is_ok());
+    let catalogs = site.work.read("manifests/catalogs.yaml");
+    for part in [
+        "name: cs-index-v4-20\n",
+        "name: cc-index-v4-20\n",
+        &format!("{}/olm/index:v4.20\n", target.host()),
+    ] {
+        assert!(catalogs.contains(part), "{part}: {catalogs}");
+    }
+    assert!(
+        site.work
+            .read("manifests/mirror-sets.yaml")
+            .contains(&format!("- {place}/team\n"))
+    );
+    assert!(site.work.read("manifests/registries.conf").contains("insecure = true"));
+    // The catalog is at the target: the mirror reads it back.
+    let poll = format!(
+        "poll --store back --plain-http {0} --catalog back={0}/olm/index:v4.20",
+        target.host()
+    );
+    site.work.run(&poll).exits(0);
+    let across = format!("across isc.yaml {to} --store across --manifests across-manifests");
+    site.carry(&across).exits(0).prints("is there already");
+    assert_eq!(site.work.read("across-manifests/catalogs.yaml"), catalogs);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_refuses_wrong_tools_and_folders() {
+    let site = Site::start().await;
+    site.work.write("team.yaml", "inputs: [{catalog: a}]\n");
+    site.work.write(
+        "empty.yaml",
+        "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\nmirror: {}\n",
+    );
+    for file in ["a", "b"] {
+        site.work.write(file, "{}");
+    }
+    for (step, code, said) in [
+        ("out none.yaml disk", 1, "cannot read none.yaml"),
+        ("out team.yaml disk", 1, "team.yaml is no ImageSetConfiguration"),
+        ("out empty.yaml disk", 1, "mirror.operators has no entry"),
+        (
+            "out isc.yaml disk --auth-file a --auth-file b",
+            1,
+            "skopeo reads one credential file",
+        ),
+        ("in disk registry.example", 1, "disk has no carry.json"),
+        ("in disk registry", 2, "names no registry"),
+    ] {
+        site.carry(step).exits(code).complains(said);
+        assert!(!site.work.exists("disk"), "{step}");
+    }
+    site.write_skopeo("1.8.0", "");
+    site.carry("out isc.yaml disk")
+        .exits(1)
+        .complains("./skopeo is skopeo 1.8; 1.9 or newer is needed");
+    fs::remove_file(site.work.path("skopeo")).expect("it is there");
+    site.carry("out isc.yaml disk")
+        .exits(1)
+        .complains("./skopeo is not there: install skopeo 1.9 or newer");
+    for wrong in [
+        r#"{"formatVersion":2,"archive":"a","images":[]}"#,
+        r#"{"formatVersion":1,"archive":"../a","images":[]}"#,
+        r#"{"formatVersion":1,"archive":"a","images":[{"image":"--all","digest":"sha256:00"}]}"#,
+        r#"{"formatVersion":1,"archive":"a","images":[{"image":"q.io/../a:v1","digest":"sha256:00"}]}"#,
+    ] {
+        site.work.write("disk/carry.json", wrong);
+        site.carry("in disk registry.example")
+            .exits(1)
+            .complains("disk/carry.json");
+    }
+}
