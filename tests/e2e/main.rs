@@ -19,6 +19,7 @@ mod licences;
 mod maintenance;
 mod misuse;
 mod notify;
+mod page_commands;
 mod pages;
 mod protocol;
 mod registry;

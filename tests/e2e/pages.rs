@@ -12,9 +12,16 @@ use crate::support::{
 };
 
 /// A Markdown file of the source tree.
-struct Page {
-    path: PathBuf,
+pub(crate) struct Page {
+    pub(crate) path: PathBuf,
     text: String,
+}
+
+/// A fenced block of a page.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) info: String,
+    pub(crate) text: String,
 }
 
 /// Runs every block that is marked `sh test` against a demo.
@@ -24,7 +31,7 @@ fn page_examples_run_against_demo() {
     let mut count = 0;
     for page in pages() {
         for block in page.blocks("sh test") {
-            run_block(&page.path, &block, &server.url);
+            run_block(&page.path, &block.text, &server.url);
             count += 1;
         }
     }
@@ -37,7 +44,7 @@ fn page_examples_run_against_demo() {
 fn page_command_lines_name_existing_options() {
     let mut count = 0;
     for page in pages() {
-        for line in page.blocks("sh").iter().flat_map(|block| block.lines()) {
+        for line in page.blocks("sh").iter().flat_map(|block| block.text.lines()) {
             let words: Vec<&str> = line
                 .split_whitespace()
                 .take_while(|word| !["|", ">", "&&", "#", "\\", "<"].contains(word))
@@ -124,21 +131,24 @@ fn options<'a>(words: &'a [&str]) -> impl Iterator<Item = &'a str> {
 }
 
 impl Page {
-    /// Returns the fenced blocks whose info string starts with `info`.
-    fn blocks(&self, info: &str) -> Vec<String> {
+    /// Returns the fenced blocks whose info string starts with `info`. A block in a list is indented.
+    pub(crate) fn blocks(&self, info: &str) -> Vec<Block> {
         let mut blocks = Vec::new();
-        let mut block: Option<String> = None;
+        let mut block: Option<Block> = None;
         let mut fenced = false;
         for line in self.text.lines() {
-            if let Some(found) = line.strip_prefix("```") {
+            if let Some(found) = line.trim_start().strip_prefix("```") {
                 blocks.extend(block.take());
                 if !fenced && found.starts_with(info) {
-                    block = Some(String::new());
+                    block = Some(Block {
+                        info: found.to_owned(),
+                        text: String::new(),
+                    });
                 }
                 fenced = !fenced;
             } else if let Some(block) = &mut block {
-                block.push_str(line);
-                block.push('\n');
+                block.text.push_str(line);
+                block.text.push('\n');
             }
         }
         blocks
@@ -159,7 +169,7 @@ fn is_file_link(target: &str) -> bool {
 }
 
 /// Returns all Markdown pages of the source tree.
-fn pages() -> Vec<Page> {
+pub(crate) fn pages() -> Vec<Page> {
     let mut pages = Vec::new();
     let mut folders = vec![cargo::root()];
     while let Some(folder) = folders.pop() {
@@ -179,11 +189,17 @@ fn pages() -> Vec<Page> {
 
 #[test]
 fn blocks_of_one_kind_are_found_between_others() {
-    let text = "```yaml\na: 1\n```\n```sh test\none\n```\ntext\n```sh\ntwo\n```\n".to_owned();
+    let text = "```yaml\na: 1\n```\n  ```sh test\none\n  ```\ntext\n```sh\ntwo\n```\n".to_owned();
     let page = Page {
         path: PathBuf::new(),
         text,
     };
-    assert_eq!(page.blocks("sh"), ["one\n", "two\n"]);
-    assert_eq!(page.blocks("sh test"), ["one\n"]);
+    let texts = |info| {
+        page.blocks(info)
+            .into_iter()
+            .map(|block| block.text)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(texts("sh"), ["one\n", "two\n"]);
+    assert_eq!(texts("sh test"), ["one\n"]);
 }

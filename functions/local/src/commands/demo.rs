@@ -72,7 +72,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     if let Some(updated) = stop.run_until_cancelled(update).await {
         updated?;
         println!(
-            "Ask again: the same conditional request now answers 200.{}",
+            "Ask again: the content hash and the ETags have changed.{}",
             if args.once { "" } else { " Stop with Ctrl-C." }
         );
     }
