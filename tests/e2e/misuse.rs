@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use crate::support::{binary::Ran, http, work::Work};
+use crate::support::{binary::Ran, cargo, http, work::Work};
 
 /// Command lines with a mistake, and the text that each gets.
 const MISTAKES: &[(&str, &str)] = &[
@@ -271,6 +271,20 @@ fn mistakes_get_one_cause_in_plain_words() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn troubleshooting_page_has_messages_that_mistakes_get() {
+    let page = fs::read_to_string(cargo::root().join("infra/TROUBLESHOOTING.md")).unwrap();
+    let messages = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let messages: Vec<&str> = messages.collect();
+    assert!(messages.len() >= 20, "{messages:?}");
+    for message in messages {
+        let is_made = MISTAKES.iter().any(|(_, text)| text.contains(message));
+        assert!(is_made, "no mistake gets {message:?}");
+    }
 }
 
 fn repeats_a_cause(line: &str) -> bool {
