@@ -59,6 +59,37 @@ fn diff_accepts_all_names_of_states_and_sources() {
     assert_eq!(sources.json(), by_default);
 }
 
+#[test]
+fn history_lists_states_with_changes_and_says_when_it_is_held_back() {
+    let work = both();
+    let states = || work.run("history --store store --json demo").exits(0).json();
+    let newest = states()[0].clone();
+    assert_eq!(newest["serial"], 2);
+    assert_eq!(newest["changes"]["added"][0], "demo-vault");
+    assert_eq!(
+        states()[1]["changes"]["added"].as_array().map(Vec::len),
+        Some(4),
+        "the first state adds all"
+    );
+    let first = states()[1]["contentHash"].as_str().unwrap().to_owned();
+    let table = work.run("history --store store demo").exits(0).stdout;
+    assert!(table.contains("+1 -1 ~1") && !table.contains("rolled back"), "{table}");
+    work.run(&format!("rollback --store store demo {}", &first[..7]))
+        .exits(0);
+    work.run("history --store store demo")
+        .exits(0)
+        .prints("published, rolled back");
+    work.run("ls --store store")
+        .exits(0)
+        .prints("demo: rolled back: it stays at this state");
+    assert_eq!(states()[0]["isHeldBack"], true);
+    assert_eq!(states()[0]["changes"]["removed"][0], "demo-vault");
+    assert_eq!(states().as_array().map(Vec::len), Some(3));
+    work.run("history --store store other")
+        .exits(1)
+        .complains("no catalog other");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_route_equals_diff_command() {
     let work = both();

@@ -99,6 +99,31 @@ async fn import_makes_copy_that_answers_like_origin() {
     );
     work.run("verify --store high").exits(0);
 
+    // The same archive again, and an older one, are named with what they hold.
+    let again = work.run("import --store high a.tar").exits(0);
+    again.complains("the archive a.tar (demo ");
+    again.complains(" at serial 2, exported at 20");
+    again.complains("brings nothing new");
+    fs::create_dir(work.path("disk")).unwrap();
+    let named = work.run("export --store store --to disk --since 0").exits(1);
+    named.complains("starts with \"0\"; see `history NAME`");
+    let hash = work.run("ls --store store --json").exits(0).json()[0]["current"]["contentHash"].clone();
+    let hash = hash.as_str().unwrap();
+    let exported = work
+        .run(&format!("export --store store --to disk --since {}", &hash[..8]))
+        .exits(0);
+    exported.prints(&format!("export --since {hash}"));
+    let files: Vec<String> = tree(&work, "disk").into_iter().map(|(path, _)| path).collect();
+    assert!(
+        files.len() == 1 && files[0].contains(&format!("-{}.tar", &hash[..12])),
+        "{files:?}"
+    );
+    work.run("rollback --store store demo --previous").exits(0);
+    work.run("export --store store --to b.tar").exits(0);
+    work.run("import --store high b.tar").exits(0);
+    let older = work.run("import --store high a.tar").exits(1);
+    older.complains("the archive a.tar (demo ");
+
     let archive = work.path("a.tar");
     let mut bytes = fs::read(&archive).unwrap();
     let middle = bytes.len() / 2;

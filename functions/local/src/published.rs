@@ -1,10 +1,10 @@
 //! Reading the published state of a store.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Context;
 use model::text::did_you_mean;
-use model::{CatalogName, Current, Key, Kind, ObjectRef, ShardRef, Snapshot, decode_zstd};
+use model::{CatalogName, Current, Key, Kind, ObjectRef, Previous, Sha256, ShardRef, Snapshot, decode_zstd};
 use olm::{Package, PackageParser};
 use store::{Store, StoreExt, read_object, read_stored};
 
@@ -33,6 +33,35 @@ pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Re
         String::new()
     };
     Ok(format!("the store has no catalog {name}{similar}{folder}"))
+}
+
+/// Returns the published state and the earlier ones that the pointer remembers, newest first.
+pub(crate) fn publications(current: &Current) -> Vec<Previous> {
+    let newest = current.as_previous().into_iter().take(1);
+    newest.chain(current.previous.iter().cloned()).collect()
+}
+
+/// Returns the content hash that starts with these digits, of all states of the catalogs.
+pub(crate) async fn content_hash(store: &dyn Store, names: &[CatalogName], digits: &str) -> anyhow::Result<Sha256> {
+    if let Ok(whole) = digits.parse() {
+        return Ok(whole);
+    }
+    let mut found = BTreeSet::new();
+    for name in names {
+        let states = publications(&pointer(store, name).await?).into_iter();
+        found.extend(
+            states
+                .map(|state| state.content_hash)
+                .filter(|hash| hash.to_string().starts_with(digits)),
+        );
+    }
+    match found.len() {
+        1 => found.pop_first().context("there is one"),
+        0 => {
+            anyhow::bail!("no state of the catalogs has a content hash that starts with {digits:?}; see `history NAME`")
+        }
+        count => anyhow::bail!("{count} states have content hashes that start with {digits:?}: write more digits"),
+    }
 }
 
 /// Returns a snapshot, or `None` if the store does not have it.

@@ -90,8 +90,7 @@ async fn snapshot(store: &dyn Store, name: &CatalogName, state: &Previous) -> an
 
 /// Returns the publication that a text names, of those in the pointer.
 fn find(current: &Current, text: &str) -> anyhow::Result<Previous> {
-    let newest = current.as_previous().into_iter().take(1);
-    let mut states: Vec<Previous> = newest.chain(current.previous.iter().cloned()).collect();
+    let mut states = published::publications(current);
     match text {
         "current" => states.truncate(1),
         "previous" => states = states.into_iter().skip(1).take(1).collect(),

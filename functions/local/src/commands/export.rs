@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -26,12 +27,12 @@ use crate::{
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Archive to write, or `-` for standard output.
+    /// Archive to write, a folder for one that is named by catalog, day and content hash, or `-` for standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) to: PathBuf,
-    /// Leave out the objects of the state with this content hash. May be repeated.
+    /// Leave out the objects of the state with this content hash, or with these first digits of it. May be repeated.
     #[arg(long, value_name = "CONTENT_HASH", conflicts_with = "receipt")]
-    pub(crate) since: Vec<Sha256>,
+    pub(crate) since: Vec<String>,
     /// Leave out the objects in this output of `catalog-mirror receipt`.
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
@@ -62,15 +63,19 @@ pub(crate) struct ReceiptArgs {
 const BUFFER_BYTES: usize = 1 << 20;
 
 #[expect(clippy::disallowed_methods, reason = "only the own store is read")]
-pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(mut args: ExportArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Read).await?;
     let names = published::some_names(&*store, &args.names).await?;
     let options = PackOptions {
-        since: since(&args)?,
+        since: since(&*store, &names, &args).await?,
         whole: args.whole,
         volume_bytes: args.volume_size,
+        exported_at: Some(SystemTime::now()),
     };
     let pack = Pack::plan(store, &names, &options).await?;
+    if args.to.is_dir() {
+        args.to.push(archive_name(pack.manifest()));
+    }
     let (is_file, json) = (args.to != Path::new("-"), args.json);
     // An archive is written and synced by blocking calls, for minutes.
     let (pack, volumes) = tokio::task::spawn_blocking(move || write(&args, pack)).await??;
@@ -84,6 +89,17 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
         }))?;
     } else if is_file {
         print(&volumes, false)?;
+        let hashes: BTreeSet<_> = pack
+            .manifest()
+            .catalogs
+            .iter()
+            .map(|packed| packed.content_hash)
+            .collect();
+        let options = hashes.iter().map(|hash| format!(" --since {hash}"));
+        println!(
+            "what changes after this: catalog-mirror export{}",
+            options.collect::<String>()
+        );
     }
     Ok(Exit::Success)
 }
@@ -95,7 +111,11 @@ pub(super) async fn archive_into(
     names: &[CatalogName],
     folder: &Path,
 ) -> anyhow::Result<String> {
-    let pack = Pack::plan(store, names, &PackOptions::default()).await?;
+    let options = PackOptions {
+        exported_at: Some(SystemTime::now()),
+        ..PackOptions::default()
+    };
+    let pack = Pack::plan(store, names, &options).await?;
     let end = format!("-{}.tar", archive_id(pack.manifest()));
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
@@ -133,9 +153,13 @@ fn archive_id(manifest: &Manifest) -> String {
     }
 }
 
-fn since(args: &ExportArgs) -> anyhow::Result<Since> {
+async fn since(store: &dyn Store, names: &[CatalogName], args: &ExportArgs) -> anyhow::Result<Since> {
     let Some(path) = &args.receipt else {
-        return Ok(Since::Contents(args.since.clone()));
+        let mut hashes = Vec::new();
+        for digits in &args.since {
+            hashes.push(published::content_hash(store, names, digits).await?);
+        }
+        return Ok(Since::Contents(hashes));
     };
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let receipt = ::sync::Receipt::from_bytes(&bytes).with_context(|| path.display().to_string())?;

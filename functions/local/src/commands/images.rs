@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use carry::{OperatorImageSet, package_entry, skopeo_sync};
 use clap::{Args, ValueEnum};
 use futures_util::{StreamExt, stream};
 use model::{
@@ -7,12 +8,10 @@ use model::{
     text::{chain, did_you_mean},
 };
 use olm::{BundleSelection, Package, Reference, RequiredImages};
-use serde::Serialize;
 use serde_json::{Value, json};
 use source::{Source, SourceError, Sources};
 use store::Store;
 
-use super::imageset::{ImageSet, package_entry};
 use crate::{
     args::{Access, RegistryArgs, StoreArgs},
     exit::Exit,
@@ -91,7 +90,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
 #[derive(Default)]
 struct FoundImages {
     needs: RequiredImages,
-    image_set: ImageSet,
+    image_set: OperatorImageSet,
     packages: BTreeSet<String>,
     /// Names of all packages, chosen or not.
     known: BTreeSet<String>,
@@ -200,7 +199,7 @@ fn print_images(
             print_text(&lines.concat())
         }
         ImagesFormat::Json => print_json(&document(needs, checks)),
-        ImagesFormat::SkopeoSync => print_yaml(&[skopeo(needs)]),
+        ImagesFormat::SkopeoSync => print_yaml(&[skopeo_sync(needs)]),
         ImagesFormat::Imageset => print_yaml(&[image_set.document()]),
     }
 }
@@ -241,59 +240,4 @@ fn document(needs: &RequiredImages, checks: Option<&ImageChecks>) -> Value {
         line
     });
     json!({"formatVersion": 1, "images": images.collect::<Vec<_>>()})
-}
-
-/// Repositories of a registry with their tags and digests (skopeo-sync(1), "YAML file content").
-// No list may be empty: that would mean all tags.
-#[derive(Default, Serialize)]
-struct SkopeoRegistry {
-    images: BTreeMap<String, BTreeSet<String>>,
-}
-
-fn skopeo(needs: &RequiredImages) -> BTreeMap<String, SkopeoRegistry> {
-    let mut registries: BTreeMap<String, SkopeoRegistry> = BTreeMap::new();
-    for (image, _) in needs.iter() {
-        let reference = Reference::new(image);
-        let registry = registries.entry(reference.registry).or_default();
-        let versions = registry.images.entry(reference.repository).or_default();
-        versions.insert(reference.version);
-    }
-    registries
-}
-
-#[cfg(test)]
-mod tests {
-    use olm::{BundleSelection, PackageParser};
-
-    use super::*;
-
-    /// Tags that look like numbers stay texts, and no list is empty.
-    #[test]
-    fn skopeo_document_groups_versions_by_registry() {
-        let bundle = |at: usize, image: &str| format!(r#"{{"image":"{image}","name":"b{at}","schema":"olm.bundle"}}"#);
-        let images = [
-            "q.io/a/b:1.0",
-            "q.io/a/b:012",
-            "q.io/a/b:1e5",
-            "q.io/a/b@sha256:00",
-            "nginx",
-        ];
-        let lines: Vec<String> = images.iter().enumerate().map(|(at, image)| bundle(at, image)).collect();
-        let mut needs = RequiredImages::default();
-        let package = PackageParser::parse(lines.join("\n").as_bytes());
-        needs.add("c", "p", &package, &BundleSelection::default()).unwrap();
-        insta::assert_snapshot!(crate::output::yaml(&[skopeo(&needs)]).unwrap(), @r#"
-        docker.io:
-          images:
-            library/nginx:
-            - latest
-        q.io:
-          images:
-            a/b:
-            - "012"
-            - "1.0"
-            - "1e5"
-            - sha256:00
-        "#);
-    }
 }

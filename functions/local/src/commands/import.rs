@@ -4,9 +4,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ::sync::{Archive, Importer, SyncOptions, VolumeFile};
+use ::sync::{Archive, Importer, Manifest, PackedCatalog, SyncOptions, VolumeFile};
 use anyhow::Context;
 use clap::Args;
+use model::Outcome;
 
 use super::{
     export::receipt,
@@ -15,6 +16,7 @@ use super::{
 use crate::{
     args::{Access, ReportArgs, StoreArgs, TrustArgs},
     exit::Exit,
+    output::{printable, short},
     progress, wiring,
 };
 
@@ -50,16 +52,37 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
         trust,
         ..SyncOptions::default()
     };
+    let exported = described(&args.files, archive.manifest());
     let importer = Importer::new(archive, store.clone(), options);
     let progress = progress::show_copy(importer.progress(), args.report.json);
     let reports = importer.run().await;
     progress.finish_and_clear();
-    let exit = print(&reports?, args.report)?;
+    let reports = reports.with_context(|| exported.clone())?;
+    let exit = print(&reports, args.report)?;
+    if reports.iter().all(|report| report.outcome == Outcome::Unchanged) {
+        eprintln!("{exported} brings nothing new: the store has its state already");
+    }
     if let Some(path) = &args.receipt {
         let bytes = receipt(&*store, &[]).await?;
         fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(exit)
+}
+
+/// Returns the archive in words: its file, the states that it holds, and the time of its export.
+fn described(files: &[PathBuf], manifest: &Manifest) -> String {
+    let state = |packed: &PackedCatalog| {
+        let content = short(&packed.content_hash);
+        format!("{} {content} at serial {}", packed.name, packed.serial)
+    };
+    let mut facts: Vec<String> = manifest.catalogs.iter().map(state).collect();
+    facts.extend(
+        manifest
+            .exported_at
+            .iter()
+            .map(|time| format!("exported at {}", printable(time))),
+    );
+    format!("the archive {} ({})", files[0].display(), facts.join(", "))
 }
 
 /// Opens a volume. Standard input is copied to a temporary file first: an archive is read several times.

@@ -4,6 +4,7 @@ use model::{CatalogName, Current, Key, ShardRef, SignedBy, Status, Verified};
 use serde::Serialize;
 use store::{Store, StoreExt};
 
+use super::history::HELD_BACK;
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
@@ -60,6 +61,13 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
     }
     print(&rows, json)?;
     for row in rows.iter().filter(|_| !json) {
+        if row
+            .current
+            .as_ref()
+            .is_some_and(|current| current.rolled_back.is_some())
+        {
+            println!("{}: {HELD_BACK}", row.name);
+        }
         if let Some(error) = row.status.as_ref().and_then(|status| status.error.as_ref()) {
             println!("{}: {}", row.name, printable(error));
         }

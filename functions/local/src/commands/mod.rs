@@ -6,8 +6,8 @@ mod demo;
 mod diff;
 mod export;
 mod gc;
+mod history;
 mod images;
-mod imageset;
 mod import;
 mod keygen;
 mod ls;
@@ -100,6 +100,8 @@ enum Command {
     Compose(compose::ComposeArgs),
     /// List the published catalogs, or the packages of one.
     Ls(ls::LsArgs),
+    /// List the states of a catalog that were published, and what each changed.
+    History(history::HistoryArgs),
     /// Bring catalogs and their images from an ImageSetConfiguration to a registry, by a folder that is carried or at once.
     Carry(carry::CarryArgs),
     /// Find packages by words in their names, keywords, APIs and descriptions.
@@ -188,6 +190,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Render(args) => render::run(args).instrument(info_span!("render")).await,
         Command::Compose(args) => compose::run(args).instrument(info_span!("compose")).await,
         Command::Ls(args) => ls::run(args).instrument(info_span!("ls")).await,
+        Command::History(args) => history::run(args).instrument(info_span!("history")).await,
         Command::Carry(args) => carry::run(args).instrument(info_span!("carry")).await,
         Command::Search(args) => search::run(args).instrument(info_span!("search")).await,
         Command::Validate(args) => validate::run(args).instrument(info_span!("validate")).await,

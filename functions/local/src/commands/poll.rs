@@ -94,7 +94,7 @@ pub(super) fn print_polls(reports: &[Report], json: bool) -> anyhow::Result<()> 
 }
 
 /// Returns the numbers of added, removed and changed packages, such as `+2 -1 ~3`. A zero is left out.
-fn changes(changes: &ChangedPackages) -> String {
+pub(super) fn changes(changes: &ChangedPackages) -> String {
     let counts = [
         ('+', changes.added.len()),
         ('-', changes.removed.len()),

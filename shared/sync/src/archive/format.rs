@@ -1,6 +1,6 @@
 //! Format of a volume: a tar file (POSIX.1-2017, `pax`, "ustar Interchange Format") of `manifest.json`, `volume.json` and the
 //! objects in the order of the manifest, at the paths that they have in a store. All headers have the same owner, mode and
-//! time, so that equal states make equal archives.
+//! time, so that equal states make equal archives but for the time of the export.
 
 use std::io;
 
@@ -31,6 +31,9 @@ pub struct Manifest {
     /// Empty if the archive is complete.
     #[serde(default)]
     pub since: Vec<Sha256>,
+    /// Time of the export: RFC 3339, UTC, whole seconds. Missing in archives of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exported_at: Option<String>,
     /// All objects in their order in the volumes, from the first volume to the last.
     pub objects: Vec<PackedObject>,
 }

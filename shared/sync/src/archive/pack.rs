@@ -2,6 +2,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io::{self, Write},
     sync::Arc,
+    time::SystemTime,
 };
 
 use bytes::Bytes;
@@ -27,6 +28,8 @@ pub struct PackOptions {
     pub whole: bool,
     /// Maximum size of a volume, in bytes. Default: none, one volume.
     pub volume_bytes: Option<u64>,
+    /// Time that the manifest tells. Default: none, so that equal states make equal archives.
+    pub exported_at: Option<SystemTime>,
 }
 
 /// A planned archive, ready to be written.
@@ -61,6 +64,9 @@ impl Pack {
         let mut manifest = Manifest {
             volumes: 1,
             catalogs: planning.catalogs,
+            exported_at: options
+                .exported_at
+                .map(|time| humantime::format_rfc3339_seconds(time).to_string()),
             since: match &options.since {
                 Since::Contents(hashes) => hashes.clone(),
                 Since::Receipt(receipt) => receipt.catalogs.iter().map(|catalog| catalog.content_hash).collect(),

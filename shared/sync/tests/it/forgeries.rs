@@ -111,6 +111,7 @@ fn tar(entries: &[(String, Vec<u8>)]) -> Vec<u8> {
         volumes: 1,
         catalogs,
         since: Vec::new(),
+        exported_at: None,
         objects: objects.collect(),
     };
     let mut builder = tar::Builder::new(Vec::new());

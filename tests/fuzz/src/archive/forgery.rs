@@ -209,6 +209,7 @@ fn volume(entries: &Entries) -> Vec<u8> {
         volumes: 1,
         catalogs: catalogs(entries),
         since: Vec::new(),
+        exported_at: None,
         objects: entries.iter().map(object).collect(),
     };
     let manifest = manifest.to_bytes();

@@ -1,6 +1,6 @@
 //! The configuration of oc-mirror v2 (`mirror.openshift.io/v2alpha1`, internal/pkg/api/v2alpha1/type_config.go).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::SourceRef;
 use olm::{BundleSelection, Reference, RequiredImages};
@@ -10,20 +10,14 @@ use source::Source;
 
 /// Catalogs and images of a configuration.
 #[derive(Default)]
-pub(super) struct ImageSet {
+pub struct OperatorImageSet {
     operators: Vec<Value>,
     additional_images: BTreeSet<String>,
 }
 
-impl ImageSet {
+impl OperatorImageSet {
     /// Adds the chosen packages of a catalog. One of a registry becomes an entry of `operators`, pinned to the digest that was read.
-    pub(super) fn add(
-        &mut self,
-        source: &SourceRef,
-        choice: &BundleSelection,
-        packages: &[Value],
-        images: &RequiredImages,
-    ) {
+    pub fn add(&mut self, source: &SourceRef, choice: &BundleSelection, packages: &[Value], images: &RequiredImages) {
         if !matches!(source.reference.parse(), Ok(Source::Registry { .. })) {
             // oc-mirror reads nothing but images, so the images of such a catalog are listed one by one.
             let images = images.iter().map(|(image, _)| image.to_owned());
@@ -47,7 +41,7 @@ impl ImageSet {
     }
 
     /// Returns the document.
-    pub(super) fn document(&self) -> Value {
+    pub fn document(&self) -> Value {
         let mut mirror = json!({});
         if !self.operators.is_empty() {
             mirror["operators"] = json!(self.operators);
@@ -60,7 +54,7 @@ impl ImageSet {
 }
 
 /// Returns the entry of a package with these chosen channels. None means all.
-pub(super) fn package_entry(name: &str, default_channel: Option<&String>, channels: &[&str]) -> Value {
+pub fn package_entry(name: &str, default_channel: Option<&String>, channels: &[&str]) -> Value {
     let mut entry = json!({"name": name});
     if let Some(newest) = channels.last() {
         // oc-mirror requires a default channel that is among the chosen ones. Most names of channels contain a version, so the
@@ -76,4 +70,60 @@ pub(super) fn package_entry(name: &str, default_channel: Option<&String>, channe
 /// Returns a list of objects with a name.
 fn named<T: Serialize>(names: impl IntoIterator<Item = T>) -> Value {
     names.into_iter().map(|name| json!({"name": name})).collect()
+}
+
+/// Repositories of a registry with their tags and digests (skopeo-sync(1), "YAML file content").
+// No list may be empty: that would mean all tags.
+#[derive(Default, Serialize)]
+pub struct SkopeoRegistry {
+    images: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Returns the images as the file of `skopeo sync --src yaml`.
+pub fn skopeo_sync(needs: &RequiredImages) -> BTreeMap<String, SkopeoRegistry> {
+    let mut registries: BTreeMap<String, SkopeoRegistry> = BTreeMap::new();
+    for (image, _) in needs.iter() {
+        let reference = Reference::new(image);
+        let registry = registries.entry(reference.registry).or_default();
+        let versions = registry.images.entry(reference.repository).or_default();
+        versions.insert(reference.version);
+    }
+    registries
+}
+
+#[cfg(test)]
+mod tests {
+    use olm::{BundleSelection, PackageParser};
+
+    use super::*;
+
+    /// Tags that look like numbers stay texts, and no list is empty.
+    #[test]
+    fn skopeo_document_groups_versions_by_registry() {
+        let bundle = |at: usize, image: &str| format!(r#"{{"image":"{image}","name":"b{at}","schema":"olm.bundle"}}"#);
+        let images = [
+            "q.io/a/b:1.0",
+            "q.io/a/b:012",
+            "q.io/a/b:1e5",
+            "q.io/a/b@sha256:00",
+            "nginx",
+        ];
+        let lines: Vec<String> = images.iter().enumerate().map(|(at, image)| bundle(at, image)).collect();
+        let mut needs = RequiredImages::default();
+        let package = PackageParser::parse(lines.join("\n").as_bytes());
+        needs.add("c", "p", &package, &BundleSelection::default()).unwrap();
+        insta::assert_snapshot!(serde_saphyr::to_string(&skopeo_sync(&needs)).unwrap(), @r#"
+        docker.io:
+          images:
+            library/nginx:
+            - latest
+        q.io:
+          images:
+            a/b:
+            - "012"
+            - "1.0"
+            - "1e5"
+            - sha256:00
+        "#);
+    }
 }
