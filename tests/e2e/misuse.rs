@@ -287,6 +287,25 @@ fn troubleshooting_page_has_messages_that_mistakes_get() {
     }
 }
 
+#[test]
+fn errors_and_failed_rows_are_red_where_colours_are_wanted() {
+    let work = Work::published();
+    let poll = "poll --store store --catalog bad=dir:none --catalog demo=oci:example:v1";
+    for (line, red) in [("ls --store store other", "error:"), (poll, "bad:"), (poll, " bad  ")] {
+        let wanted = Ran::of(work.command(line).env("CLICOLOR_FORCE", "1"));
+        let unwanted = Ran::of(work.command(line).env("NO_COLOR", "1"));
+        let coloured = format!("\u{1b}[31m{red}");
+        assert!(
+            [&wanted.stdout, &wanted.stderr]
+                .iter()
+                .any(|text| text.contains(&coloured)),
+            "{wanted:?}"
+        );
+        assert!(!wanted.stdout.contains("\u{1b}[31m demo"), "{wanted:?}");
+        assert!(!format!("{unwanted:?}").contains("u{1b}"), "{unwanted:?}");
+    }
+}
+
 fn repeats_a_cause(line: &str) -> bool {
     let causes: Vec<&str> = line.split(": ").collect();
     causes.iter().collect::<BTreeSet<_>>().len() < causes.len()

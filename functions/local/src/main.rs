@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     match commands::run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("error: {}", model::text::chain(error.as_ref()));
+            output::print_failure("error", &model::text::chain(error.as_ref()));
             exit::Exit::Failed.into()
         }
     }

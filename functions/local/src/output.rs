@@ -1,6 +1,10 @@
 //! Printing results: tables for people, JSON and YAML for programs.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    iter,
+    time::SystemTime,
+};
 
 use comfy_table::presets;
 use serde::Serialize;
@@ -15,6 +19,11 @@ pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
 pub(crate) trait Table: Sized + 'static {
     /// Columns. The last one is left out if it is empty in all rows.
     const COLUMNS: &'static [Column<Self>];
+
+    /// Returns true for a row that tells a failure.
+    fn is_failed(&self) -> bool {
+        false
+    }
 }
 
 /// Prints values as a JSON array for programs, or as a table for people.
@@ -34,20 +43,72 @@ pub(crate) fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
     };
     let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
     let row = |value: &T| columns.iter().map(|(_, cell)| cell(value)).collect();
-    print_rows(&heads, &values.iter().map(row).collect::<Vec<_>>())
+    let failed = values.iter().map(T::is_failed);
+    print_marked(&heads, &values.iter().map(row).collect::<Vec<_>>(), failed)
 }
 
-/// Prints rows as a table for people. Escapes what a catalog could use to change the terminal.
+/// Prints rows as a table for people.
 pub(crate) fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+    print_marked(heads, rows, iter::repeat(false))
+}
+
+/// Prints rows, in red where they failed. A terminal gets as much of each as it has columns, and a file or pipe all of it. Escapes
+/// what a catalog could use to change the terminal.
+fn print_marked(heads: &[&str], rows: &[Vec<String>], failed: impl Iterator<Item = bool>) -> anyhow::Result<()> {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_header(heads);
     for row in rows {
         table.add_row(row.iter().map(|cell| printable(cell)));
     }
     let text = table.to_string();
-    // The table pads its last column with spaces.
-    let lines = text.lines().map(|line| format!("{}\n", line.trim_end()));
+    let width = terminal_width();
+    let lines = text
+        .lines()
+        .zip(iter::once(false).chain(failed))
+        .map(|(line, is_failed)| {
+            // The table pads its last column with spaces.
+            let line = cut(line.trim_end(), width);
+            if is_failed {
+                format!("{RED}{line}{RESET}\n")
+            } else {
+                format!("{line}\n")
+            }
+        });
     print_text(&lines.collect::<String>())
+}
+
+const RED: &str = "\u{1b}[31m";
+const RESET: &str = "\u{1b}[0m";
+
+/// Returns the number of columns of the terminal, and the largest number without one.
+fn terminal_width() -> usize {
+    let size = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    size.map_or(usize::MAX, |(width, _)| width.0.into())
+}
+
+/// Returns a text of at most so many characters, with an ellipsis in place of what was cut off.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+        None => text.to_owned(),
+    }
+}
+
+/// Prints an error to standard error. The part in front, such as the name of a catalog, is red on a terminal.
+pub(crate) fn print_failure(what: &str, error: &str) {
+    anstream::eprintln!("{RED}{what}:{RESET} {error}");
+}
+
+/// Returns the time since an event, for people.
+pub(crate) fn age(time: SystemTime) -> String {
+    let seconds = SystemTime::now().duration_since(time).unwrap_or_default().as_secs();
+    let (count, unit) = match seconds {
+        0..60 => (seconds, "s"),
+        60..3600 => (seconds / 60, "min"),
+        3600..172_800 => (seconds / 3600, "h"),
+        _ => (seconds / 86400, "days"),
+    };
+    format!("{count} {unit} ago")
 }
 
 /// Returns foreign text on one line, with control characters escaped.
@@ -62,7 +123,8 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 }
 
 pub(crate) fn print_text(text: &str) -> anyhow::Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+    // Leaves out colours unless standard output is a terminal, and with NO_COLOR.
+    match anstream::stdout().lock().write_all(text.as_bytes()) {
         // `catalog-mirror images ... | head` is not a failure.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
@@ -102,7 +164,7 @@ pub(crate) fn print_error(catalog: &model::CatalogName, error: Option<String>) {
     if let Some(error) = error
         && !tracing::enabled!(target: "report", tracing::Level::ERROR)
     {
-        eprintln!("{catalog}: {error}");
+        print_failure(catalog.as_str(), &error);
     }
 }
 
@@ -118,6 +180,21 @@ pub(crate) fn millis(duration: std::time::Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn age_has_one_unit() {
+        let ago = |seconds| age(SystemTime::now() - std::time::Duration::from_secs(seconds));
+        assert_eq!(
+            [0, 59, 60, 3599, 3600].map(ago),
+            ["0 s ago", "59 s ago", "1 min ago", "59 min ago", "1 h ago"]
+        );
+        assert_eq!([172_799, 172_800].map(ago), ["47 h ago", "2 days ago"]);
+    }
+
+    #[test]
+    fn cut_keeps_what_fits() {
+        assert_eq!([cut("añb", 3), cut("añbc", 3)], ["añb", "añ…"]);
+    }
 
     #[test]
     fn printable_escapes_control_characters() {

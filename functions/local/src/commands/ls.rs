@@ -1,5 +1,4 @@
 use clap::Args;
-use humantime::format_rfc3339_seconds as time;
 use model::{CatalogName, Current, Key, ShardRef, SignedBy, Status, Verified};
 use serde::Serialize;
 use store::{Store, StoreExt};
@@ -8,7 +7,7 @@ use super::history::HELD_BACK;
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
-    output::{Column, Table, bytes, cell, print, printable, short},
+    output::{Column, Table, age, bytes, cell, print, printable, short},
     published,
 };
 
@@ -106,16 +105,16 @@ impl ListedCatalog {
 }
 
 impl Table for ListedCatalog {
-    // Most stores have no policies, so the last column is often left out.
+    // What fits a terminal of 80 columns comes first; --json has the rest. Most stores have no policies, so the last column is often
+    // left out.
     const COLUMNS: &'static [Column<Self>] = &[
         ("NAME", |row| row.name.to_string()),
-        ("SERIAL", |row| row.of_current(|current| current.serial)),
         ("CONTENT", |row| row.of_current(|current| short(&current.content_hash))),
         ("PACKAGES", |row| cell(row.packages)),
-        ("SIZE", |row| cell(row.size.map(bytes))),
-        ("PUBLISHED", |row| row.of_current(|current| time(current.published_at))),
-        ("LAST POLL", |row| row.of_status(|status| time(status.last_poll))),
-        ("OUTCOME", |row| row.of_status(|status| status.outcome.as_str())),
+        ("PUBLISHED", |row| row.of_current(|current| age(current.published_at))),
+        ("LAST POLL", |row| {
+            row.of_status(|status| format!("{} {}", status.outcome.as_str(), age(status.last_poll)))
+        }),
         ("SOURCE", |row| {
             row.of_current(|current| current.source.reference.clone())
         }),
@@ -123,6 +122,10 @@ impl Table for ListedCatalog {
             cell(row.current.as_ref().and_then(Current::verified).map(signers))
         }),
     ];
+
+    fn is_failed(&self) -> bool {
+        self.status.as_ref().is_some_and(|status| !status.outcome.is_success())
+    }
 }
 
 /// Returns the method of each signature and the first 12 characters of its key.

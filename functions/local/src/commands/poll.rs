@@ -81,6 +81,10 @@ impl Table for Report {
         ("PUBLISHED", |report| bytes(report.bytes_published)),
         ("TIME", |report| millis(report.duration)),
     ];
+
+    fn is_failed(&self) -> bool {
+        !self.outcome.is_success()
+    }
 }
 
 /// Prints the reports of polls and rollbacks, then their errors.

@@ -5,7 +5,7 @@ use model::CatalogName;
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
-    published,
+    output, published,
 };
 
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
                 "{name}: removed {removed} documents. Its objects stay until `catalog-mirror gc` has collected them."
             ),
             None => {
-                eprintln!("error: {}", published::unknown(&*store, name).await?);
+                output::print_failure("error", &published::unknown(&*store, name).await?);
                 exit = Exit::Failed;
             }
         }

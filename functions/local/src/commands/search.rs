@@ -8,7 +8,7 @@ use store::{Store, read_stored};
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
-    output::{print_json, print_rows},
+    output::{self, cut, print_json, print_rows},
     published,
 };
 
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
         match search(&*store, &name, &query).await {
             Ok(answer) => answers.push(answer),
             Err(error) => {
-                eprintln!("error: {}", chain(error.as_ref()));
+                output::print_failure("error", &chain(error.as_ref()));
                 exit = Exit::Failed;
             }
         }
@@ -129,7 +129,7 @@ fn print_found(answers: &[SearchAnswer], limit: usize) -> anyhow::Result<()> {
     hits.truncate(limit);
     let rows = hits.iter().map(|(catalog, hit)| {
         let (package, name, version) = (&hit.package, &hit.display_name, &hit.version);
-        let (channel, provider, summary) = (&hit.channel, &hit.provider, &cut(&hit.summary));
+        let (channel, provider, summary) = (&hit.channel, &hit.provider, &cut(&hit.summary, SUMMARY_CHARS));
         let cells = [catalog.as_str(), package, name, version, channel, provider, summary];
         cells.map(str::to_owned).to_vec()
     });
@@ -144,11 +144,4 @@ fn print_found(answers: &[SearchAnswer], limit: usize) -> anyhow::Result<()> {
         more => println!("{more} more; --limit shows more of them, --category, --provider and --arch fewer"),
     }
     Ok(())
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SUMMARY_CHARS) {
-        Some((at, _)) => format!("{}...", text[..at].trim_end()),
-        None => text.to_owned(),
-    }
 }

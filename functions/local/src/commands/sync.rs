@@ -219,6 +219,10 @@ impl Table for SyncReport {
         ("ALL.JSON.GZ", |report| bytes(report.full_bytes)),
         ("TIME", |report| millis(report.duration)),
     ];
+
+    fn is_failed(&self) -> bool {
+        !self.outcome.is_success()
+    }
 }
 
 #[cfg(test)]

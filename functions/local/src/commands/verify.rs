@@ -91,4 +91,8 @@ impl Table for VerifiedCatalog {
         ("SIZE", |verified| bytes(verified.found.bytes)),
         ("FINDINGS", |verified| verified.found.findings.len().to_string()),
     ];
+
+    fn is_failed(&self) -> bool {
+        !self.found.findings.is_empty()
+    }
 }
