@@ -3,18 +3,18 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use testkit::{Image, ImageBuilder, Layer, Registry};
+use testkit::{Fault, Image, ImageBuilder, Kind, Layer, Registry};
 
 use crate::support::{binary::Ran, catalogs, work::Work};
 
 /// A registry with a catalog of one package with two images, and an ImageSetConfiguration of it.
-struct Site {
+struct CarrySite {
     work: Work,
     registry: Registry,
     images: Vec<Image>,
 }
 
-impl Site {
+impl CarrySite {
     async fn start() -> Self {
         let (work, registry) = (Work::new(), Registry::start().await);
         let host = registry.host().to_owned();
@@ -85,7 +85,7 @@ case $to in dir:*) mkdir -p "${{to#dir:}}" && cp "{root}/manifests-of/${{from##*
 
 #[tokio::test(flavor = "multi_thread")]
 async fn carry_out_names_what_fails_and_copies_the_rest_once() {
-    let site = Site::start().await;
+    let site = CarrySite::start().await;
     let dry = site.carry("out isc.yaml disk --dry-run").exits(0);
     dry.complains("./skopeo copy --all --preserve-digests --quiet --retry-times 3 --src-tls-verify=false docker://");
     dry.prints("2 images: 2 to copy, 0 there already, 0 failed");
@@ -101,6 +101,12 @@ async fn carry_out_names_what_fails_and_copies_the_rest_once() {
     assert_eq!(site.copies().len(), 1);
     site.carry("out isc.yaml disk").exits(0);
     assert!(site.copies().is_empty());
+    // Neither the image nor the others wait for a lookup that fails.
+    fs::remove_dir_all(site.work.path("disk")).expect("it is there");
+    site.registry.script(Kind::Other, Fault::Status(403, None));
+    let unknown = site.carry("out isc.yaml disk").exits(1);
+    unknown.complains("failed: what is attached to ");
+    unknown.prints("2 images: 2 copied");
     // An image that is damaged on the medium is copied again.
     let path = format!(
         "disk/images/{}/other/app@{}/manifest.json",
@@ -113,8 +119,10 @@ async fn carry_out_names_what_fails_and_copies_the_rest_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn carry_in_pushes_catalogs_and_writes_manifests() {
-    let site = Site::start().await;
+    let site = CarrySite::start().await;
     let target = Registry::start().await;
+    let tag = format!("{}.sig", site.images[0].digest.replace(':', "-"));
+    site.registry.push("team/app", &tag, &site.images[1]);
     let to = format!("http://{}/olm", target.host());
     site.carry("out isc.yaml disk").exits(0);
     site.copies();
@@ -133,6 +141,17 @@ async fn carry_in_pushes_catalogs_and_writes_manifests() {
         "{copies:?}"
     );
     assert!(target.reference("olm/index", "v4.20").parse::<source::Source>().is_ok());
+    assert!(
+        copies
+            .iter()
+            .any(|copy| copy.ends_with(&format!(" docker://{place}/team/app:{tag}"))),
+        "{copies:?}"
+    );
+    let attachments = site.work.read("manifests/registries.d.yaml");
+    assert!(
+        attachments.contains("team/app") && !attachments.contains("other/app"),
+        "{attachments}"
+    );
     let catalogs = site.work.read("manifests/catalogs.yaml");
     for part in [
         "name: cs-index-v4-20\n",
@@ -160,7 +179,7 @@ async fn carry_in_pushes_catalogs_and_writes_manifests() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn carry_refuses_wrong_tools_and_folders() {
-    let site = Site::start().await;
+    let site = CarrySite::start().await;
     site.work.write("team.yaml", "inputs: [{catalog: a}]\n");
     site.work.write(
         "empty.yaml",

@@ -24,7 +24,7 @@ const PARTIAL: &str = ".partial";
 const LOOKUPS: usize = 8;
 
 /// Receiver of the lines for people: commands, and what failed.
-pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
+pub type SayLine<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// Image to copy, or a manifest that is attached to one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,40 +61,45 @@ pub struct CopyCounts {
     pub failed: usize,
 }
 
-/// Lists images with what is attached to them. Returns those that could be listed, and the number of the others, which are said.
+/// Lists images with what is attached to them. What fails is said. Returns the images, and the number of failures: an image is
+/// listed too if what is attached to it cannot be looked up.
 pub async fn list_images(
     sources: &Sources,
     images: impl Iterator<Item = &str>,
-    say: Say<'_>,
+    say: SayLine<'_>,
 ) -> (Vec<CarriedImage>, usize) {
-    let lookups = images.map(|image| async move { (image, with_attachments(sources, image).await) });
-    let mut found = Vec::new();
-    let mut failed = 0;
+    let lookups = images.map(|image| async move {
+        let mut found = Vec::new();
+        let listed = list_image(sources, image, &mut found).await;
+        (image, found, listed)
+    });
+    let (mut all, mut failed) = (Vec::new(), 0);
     let mut lookups = stream::iter(lookups).buffer_unordered(LOOKUPS);
-    while let Some((image, listed)) = lookups.next().await {
-        match listed {
-            Ok(listed) => found.extend(listed),
-            Err(error) => {
-                failed += 1;
-                say(&format!("failed: {}: {}", printable(image), model::text::chain(&error)));
-            }
+    while let Some((image, found, listed)) = lookups.next().await {
+        let what = if found.is_empty() { "" } else { "what is attached to " };
+        all.extend(found);
+        if let Err(error) = listed {
+            failed += 1;
+            let error = model::text::chain(&error);
+            say(&format!("failed: {what}{}: {error}", printable(image)));
         }
     }
-    // An image that is attached to two others is copied once.
-    found.sort();
-    found.dedup_by(|next, before| next.image == before.image);
-    (found, failed)
+    // What is attached to two images is copied once.
+    all.sort();
+    all.dedup_by(|next, before| next.image == before.image);
+    (all, failed)
 }
 
-async fn with_attachments(sources: &Sources, image: &str) -> Result<Vec<CarriedImage>, CarryError> {
+/// Adds the image to `found`, then what is attached to it.
+async fn list_image(sources: &Sources, image: &str, found: &mut Vec<CarriedImage>) -> Result<(), CarryError> {
     let reference = Reference::new(image);
     let source = registry_image(&reference.to_string())?;
     let digest = sources.resolve(&source).await?;
-    let mut found = vec![CarriedImage {
+    found.push(CarriedImage {
         image: reference.to_string(),
         digest: digest.to_string(),
         attached: false,
-    }];
+    });
     for version in sources.attachments(&source, &digest).await? {
         let attached = Reference {
             is_digest: version.contains(':'),
@@ -108,7 +113,7 @@ async fn with_attachments(sources: &Sources, image: &str) -> Result<Vec<CarriedI
             attached: true,
         });
     }
-    Ok(found)
+    Ok(())
 }
 
 impl CarriedImage {
@@ -220,7 +225,7 @@ pub struct ImageCopier<'a> {
     /// Says the commands and runs none.
     pub dry_run: bool,
     /// Receiver of the commands and of what failed.
-    pub say: Say<'a>,
+    pub say: SayLine<'a>,
 }
 
 impl ImageCopier<'_> {

@@ -10,7 +10,7 @@ mod skopeo;
 
 pub use crate::error::CarryError;
 pub use crate::folder::{CarriedFolder, replace_file};
-pub use crate::images::{CarriedImage, CopyCounts, ImageCopier, ImagePlace, Say, list_images, remove_partial};
+pub use crate::images::{CarriedImage, CopyCounts, ImageCopier, ImagePlace, SayLine, list_images, remove_partial};
 pub use crate::imageset::{OperatorImageSet, SkopeoRegistry, package_entry, skopeo_sync};
 pub use crate::manifests::{
     CatalogRepository, GrpcHost, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog,

@@ -6,7 +6,7 @@ use olm::Reference;
 use serde_json::{Value, json};
 use source::Source;
 
-use crate::{Say, printable};
+use crate::{SayLine, printable};
 
 /// Registry to which images are copied, each below the name of the registry that it came from, as `skopeo sync --scoped` does:
 /// `quay.io/team/app` becomes `REGISTRY/PATH/quay.io/team/app`. So images of two registries never have one name.
@@ -83,7 +83,7 @@ pub struct ImageMirrors<'a> {
 
 impl<'a> ImageMirrors<'a> {
     /// Groups images. What is no reference of an image is said: no cluster can pull it either.
-    pub fn new<'i>(target: &'a TargetRegistry, images: impl IntoIterator<Item = &'i str>, say: Say<'_>) -> Self {
+    pub fn new<'i>(target: &'a TargetRegistry, images: impl IntoIterator<Item = &'i str>, say: SayLine<'_>) -> Self {
         let mut scopes: BTreeMap<String, MirroredPulls> = BTreeMap::new();
         for image in images {
             let reference = Reference::new(image);

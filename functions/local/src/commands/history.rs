@@ -44,17 +44,17 @@ pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<Exit> {
 /// Text about a catalog after a rollback.
 pub(super) const HELD_BACK: &str = "rolled back: it stays at this state until its source changes or a poll is forced";
 
-async fn states(store: &dyn Store, current: &model::Current) -> anyhow::Result<Vec<PublishedState>> {
+async fn states(store: &dyn Store, current: &model::Current) -> anyhow::Result<Vec<HistoryState>> {
     let mut states = Vec::new();
     let mut newer: Option<model::Snapshot> = None;
     for publication in published::publications(current) {
         let snapshot = published::snapshot(store, &publication.snapshot).await?;
-        if let (Some(newer), Some(PublishedState { changes, .. })) = (&newer, states.last_mut()) {
+        if let (Some(newer), Some(HistoryState { changes, .. })) = (&newer, states.last_mut()) {
             let known = snapshot.as_ref();
             *changes = known.map(|older| ChangedPackages::between(Some(older), newer));
         }
         let is_first = publication.serial == 1;
-        states.push(PublishedState {
+        states.push(HistoryState {
             serial: publication.serial,
             content_hash: publication.content_hash,
             published_at: publication.published_at,
@@ -75,7 +75,7 @@ async fn states(store: &dyn Store, current: &model::Current) -> anyhow::Result<V
 /// Publication of a catalog, newest first.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PublishedState {
+struct HistoryState {
     serial: u64,
     content_hash: Sha256,
     #[serde(serialize_with = "as_rfc3339")]
@@ -92,7 +92,7 @@ fn as_rfc3339<S: Serializer>(moment: &SystemTime, serializer: S) -> Result<S::Ok
     serializer.collect_str(&time(*moment))
 }
 
-impl Table for PublishedState {
+impl Table for HistoryState {
     const COLUMNS: &'static [Column<Self>] = &[
         ("SERIAL", |state| state.serial.to_string()),
         ("CONTENT", |state| short(&state.content_hash)),

@@ -1,6 +1,7 @@
 //! From an ImageSetConfiguration to a registry that clusters reach, over a folder that a person carries or at once.
 
 mod manifests;
+mod tools;
 
 use std::{
     fs::{self, File},
@@ -8,33 +9,24 @@ use std::{
     sync::Arc,
 };
 
-use ::carry::{
-    CarriedFolder, CarriedImage, CatalogRepository, CopyCounts, ImageCopier, ImagePlace, ManifestTarget, Skopeo,
-    TargetRegistry, list_images, remove_partial,
-};
+use ::carry::{CarriedFolder, ImagePlace, TargetRegistry, remove_partial};
 use ::compose::ComposeFile;
 use ::sync::{Archive, Importer, SyncOptions};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use config::poll_interval;
-use model::{CatalogName, Kind};
-use oci::Documents;
-use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollMetrics, SourceLimits};
-use source::{Source, Sources};
-use store::{FolderStore, Store, read_object};
+use model::CatalogName;
+use publish::{Catalog, CatalogSource, ComposedSource};
+use store::{FolderStore, Store};
 
-use self::manifests::write_manifests;
+use self::tools::Tools;
 use super::{
     export,
-    manifests::check_names,
-    poll::print_polls,
     sync::{AllowArgs, print},
 };
 use crate::{
     args::{Access, RegistryArgs, ReportArgs, StoreArgs},
     exit::Exit,
-    output::say,
-    progress, published, wiring,
 };
 
 #[derive(Debug, Args)]
@@ -285,130 +277,5 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => anyhow::bail!("another `carry out` fills {}", folder.display()),
         Err(fs::TryLockError::Error(error)) => Err(error).with_context(context),
-    }
-}
-
-/// The parts that do the work.
-struct Tools {
-    sources: Sources,
-    limits: SourceLimits,
-    skopeo: Skopeo,
-    dry_run: bool,
-}
-
-impl Tools {
-    async fn new(args: &CopyArgs, target: Option<&TargetRegistry>) -> anyhow::Result<Self> {
-        let mut registries = args.registries.clone();
-        if let Some(target) = target.filter(|target| target.is_plain) {
-            registries.plain_http.push(target.host.clone());
-        }
-        let (sources, limits) = wiring::sources(&registries)?;
-        let http = sources.settings().http.clone();
-        Ok(Self {
-            skopeo: Skopeo::find(args.skopeo.clone(), http, &registries.auth_file).await?,
-            sources,
-            limits,
-            dry_run: args.dry_run,
-        })
-    }
-
-    /// Composes and publishes the catalogs. Returns those that are published, also by an earlier run, and the number of failures.
-    async fn publish(&self, store: &Arc<dyn Store>, catalogs: &[Catalog]) -> anyhow::Result<(Vec<CatalogName>, usize)> {
-        let settings = MirrorSettings::with_limits(&self.limits);
-        let mirror = Mirror::new(self.sources.clone(), store.clone(), settings, PollMetrics::default());
-        let progress = progress::show_poll(mirror.progress(), false);
-        let reports = mirror.poll_all(catalogs, false).await;
-        progress.finish_and_clear();
-        print_polls(&reports, false)?;
-        let failed = reports.iter().filter(|report| !report.outcome.is_success()).count();
-        let mut names = Vec::new();
-        for catalog in catalogs {
-            if published::current(&**store, &catalog.name).await?.is_some() {
-                names.push(catalog.name.clone());
-            }
-        }
-        anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
-        Ok((names, failed))
-    }
-
-    /// Lists the images of the catalogs. Returns them, and the number of those that could not be listed.
-    async fn list(&self, store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<(Vec<CarriedImage>, usize)> {
-        let needs = super::images::required(store, names).await?;
-        Ok(list_images(&self.sources, needs.iter().map(|(image, _)| image), &say).await)
-    }
-
-    async fn copy(
-        &self,
-        images: &[CarriedImage],
-        from: ImagePlace<'_>,
-        to: ImagePlace<'_>,
-    ) -> anyhow::Result<CopyCounts> {
-        let copier = ImageCopier {
-            skopeo: &self.skopeo,
-            sources: &self.sources,
-            from,
-            to,
-            dry_run: self.dry_run,
-            say: &say,
-        };
-        let counts = copier.copy(images).await;
-        let what = if self.dry_run { "to copy" } else { "copied" };
-        let CopyCounts { copied, kept, failed } = counts;
-        println!(
-            "{} images: {copied} {what}, {kept} there already, {failed} failed",
-            images.len()
-        );
-        Ok(counts)
-    }
-
-    /// Pushes the catalogs, which come last so that clusters see no catalog before its images, and writes the manifests. Returns
-    /// the number of failures.
-    async fn finish(
-        &self,
-        store: &Arc<dyn Store>,
-        names: &[CatalogName],
-        images: &[CarriedImage],
-        target: &TargetRegistry,
-        args: &ClusterArgs,
-    ) -> anyhow::Result<usize> {
-        let (mut targets, mut failed) = (Vec::new(), 0);
-        for name in names {
-            match self.push(&**store, name, target, args).await {
-                Ok(pushed) => targets.push(pushed),
-                Err(error) => {
-                    failed += 1;
-                    eprintln!("failed: catalog {name}: {}", model::text::chain(error.as_ref()));
-                }
-            }
-        }
-        check_names(&targets)?;
-        write_manifests(&args.manifests, &args.namespace, &targets, images, target)?;
-        Ok(failed)
-    }
-
-    async fn push(
-        &self,
-        store: &dyn Store,
-        name: &CatalogName,
-        target: &TargetRegistry,
-        args: &ClusterArgs,
-    ) -> anyhow::Result<ManifestTarget> {
-        let (current, snapshot) = published::state(store, name).await?;
-        let place = CatalogRepository::new(name, &current.source.reference);
-        let pushed = ManifestTarget::pushed(&target.base, name, &place, args.interval)?;
-        let Source::Registry { reference, .. } = pushed.image().parse()? else {
-            anyhow::bail!("{} is no place for an image", pushed.image());
-        };
-        let image = snapshot.image.context("it was published without an image")?;
-        let documents = Documents::new(image.layer, image.diff_id);
-        anyhow::ensure!(
-            documents.image(image.layer, image.diff_id) == image,
-            "another version of this program has made its image"
-        );
-        let layer = read_object(store, &image.layer.with_kind(Kind::Blob)).await?;
-        let result = self.sources.push(&reference, documents, layer).await?;
-        let done = if result.was_there { "is there already" } else { "pushed" };
-        println!("catalog {} {done}", pushed.image());
-        Ok(pushed)
     }
 }

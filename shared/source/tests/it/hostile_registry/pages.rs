@@ -195,3 +195,18 @@ async fn filtered_referrers_are_filtered_again() {
     assert_eq!(lab.signatures().await.unwrap().bundles, [b"a"]);
     assert!(lab.asked()[0].ends_with('?'), "no filter is asked for");
 }
+
+#[tokio::test]
+async fn attachments_are_listed_up_to_the_limit_of_signatures() {
+    let lab = Lab::new().await;
+    let digest = lab.image.digest.parse().unwrap();
+    for (count, fits) in [(3, true), (4, false)] {
+        lab.lists([page(&vec![sbom(); count], None)]);
+        let client = lab
+            .client()
+            .clone()
+            .with_settings(|settings| settings.limits.signatures = 3);
+        let attached = client.attachments(&lab.source(), &digest).await;
+        assert_eq!(attached.ok().map(|found| found.len()), fits.then_some(count));
+    }
+}

@@ -1,0 +1,152 @@
+use std::sync::Arc;
+
+use ::carry::{
+    CarriedImage, CatalogRepository, CopyCounts, ImageCopier, ImagePlace, ManifestTarget, Skopeo, TargetRegistry,
+    list_images,
+};
+use anyhow::Context;
+use model::{CatalogName, Kind};
+use oci::Documents;
+use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
+use source::{Source, Sources};
+use store::{Store, read_object};
+
+use super::{ClusterArgs, CopyArgs, manifests::write_manifests};
+use crate::{
+    commands::{images, manifests::check_names, poll::print_polls},
+    output::say,
+    progress, published, wiring,
+};
+
+/// The parts that do the work.
+pub(super) struct Tools {
+    sources: Sources,
+    limits: SourceLimits,
+    skopeo: Skopeo,
+    dry_run: bool,
+}
+
+impl Tools {
+    pub(super) async fn new(args: &CopyArgs, target: Option<&TargetRegistry>) -> anyhow::Result<Self> {
+        let mut registries = args.registries.clone();
+        if let Some(target) = target.filter(|target| target.is_plain) {
+            registries.plain_http.push(target.host.clone());
+        }
+        let (sources, limits) = wiring::sources(&registries)?;
+        let http = sources.settings().http.clone();
+        Ok(Self {
+            skopeo: Skopeo::find(args.skopeo.clone(), http, &registries.auth_file).await?,
+            sources,
+            limits,
+            dry_run: args.dry_run,
+        })
+    }
+
+    /// Composes and publishes the catalogs. Returns those that are published, also by an earlier run, and the number of failures.
+    pub(super) async fn publish(
+        &self,
+        store: &Arc<dyn Store>,
+        catalogs: &[Catalog],
+    ) -> anyhow::Result<(Vec<CatalogName>, usize)> {
+        let settings = MirrorSettings::with_limits(&self.limits);
+        let mirror = Mirror::new(self.sources.clone(), store.clone(), settings, PollMetrics::default());
+        let progress = progress::show_poll(mirror.progress(), false);
+        let reports = mirror.poll_all(catalogs, false).await;
+        progress.finish_and_clear();
+        print_polls(&reports, false)?;
+        let failed = reports.iter().filter(|report| !report.outcome.is_success()).count();
+        let mut names = Vec::new();
+        for catalog in catalogs {
+            if published::current(&**store, &catalog.name).await?.is_some() {
+                names.push(catalog.name.clone());
+            }
+        }
+        anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
+        Ok((names, failed))
+    }
+
+    /// Lists the images of the catalogs. Returns them, and the number of those that could not be listed.
+    pub(super) async fn list(
+        &self,
+        store: &dyn Store,
+        names: &[CatalogName],
+    ) -> anyhow::Result<(Vec<CarriedImage>, usize)> {
+        let needs = images::required(store, names).await?;
+        Ok(list_images(&self.sources, needs.iter().map(|(image, _)| image), &say).await)
+    }
+
+    pub(super) async fn copy(
+        &self,
+        images: &[CarriedImage],
+        from: ImagePlace<'_>,
+        to: ImagePlace<'_>,
+    ) -> anyhow::Result<CopyCounts> {
+        let copier = ImageCopier {
+            skopeo: &self.skopeo,
+            sources: &self.sources,
+            from,
+            to,
+            dry_run: self.dry_run,
+            say: &say,
+        };
+        let counts = copier.copy(images).await;
+        let what = if self.dry_run { "to copy" } else { "copied" };
+        let CopyCounts { copied, kept, failed } = counts;
+        println!(
+            "{} images: {copied} {what}, {kept} there already, {failed} failed",
+            images.len()
+        );
+        Ok(counts)
+    }
+
+    /// Pushes the catalogs, which come last so that clusters see no catalog before its images, and writes the manifests. Returns
+    /// the number of failures.
+    pub(super) async fn finish(
+        &self,
+        store: &Arc<dyn Store>,
+        names: &[CatalogName],
+        images: &[CarriedImage],
+        target: &TargetRegistry,
+        args: &ClusterArgs,
+    ) -> anyhow::Result<usize> {
+        let (mut targets, mut failed) = (Vec::new(), 0);
+        for name in names {
+            match self.push(&**store, name, target, args).await {
+                Ok(pushed) => targets.push(pushed),
+                Err(error) => {
+                    failed += 1;
+                    eprintln!("failed: catalog {name}: {}", model::text::chain(error.as_ref()));
+                }
+            }
+        }
+        check_names(&targets)?;
+        write_manifests(&args.manifests, &args.namespace, &targets, images, target)?;
+        Ok(failed)
+    }
+
+    async fn push(
+        &self,
+        store: &dyn Store,
+        name: &CatalogName,
+        target: &TargetRegistry,
+        args: &ClusterArgs,
+    ) -> anyhow::Result<ManifestTarget> {
+        let (current, snapshot) = published::state(store, name).await?;
+        let place = CatalogRepository::new(name, &current.source.reference);
+        let pushed = ManifestTarget::pushed(&target.base, name, &place, args.interval)?;
+        let Source::Registry { reference, .. } = pushed.image().parse()? else {
+            anyhow::bail!("{} is no place for an image", pushed.image());
+        };
+        let image = snapshot.image.context("it was published without an image")?;
+        let documents = Documents::new(image.layer, image.diff_id);
+        anyhow::ensure!(
+            documents.image(image.layer, image.diff_id) == image,
+            "another version of this program has made its image"
+        );
+        let layer = read_object(store, &image.layer.with_kind(Kind::Blob)).await?;
+        let result = self.sources.push(&reference, documents, layer).await?;
+        let done = if result.was_there { "is there already" } else { "pushed" };
+        println!("catalog {} {done}", pushed.image());
+        Ok(pushed)
+    }
+}
