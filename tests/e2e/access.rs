@@ -93,26 +93,6 @@ async fn server_certificate_changed_is_used_without_restart() {
     drop(silent);
 }
 
-#[test]
-fn serve_with_unusable_file_fails_before_port_is_open() {
-    let work = Work::published();
-    work.certify();
-    work.write("plain", "alice:password\n");
-    work.write("empty", "");
-    for (options, error) in [
-        ("--tls-cert tls.crt", "tlsKey is missing"),
-        ("--tls-cert tls.key --tls-key tls.key", "certificate"),
-        ("--readers plain", "line 1"),
-        ("--readers empty", "names no users"),
-        ("--readers missing", "missing"),
-    ] {
-        let line = format!("serve --no-poll --listen 127.0.0.1:0 --store store {options}");
-        let failed = work.run(&line).exits(1);
-        failed.complains(error);
-        assert!(!failed.stderr.contains("password"), "{failed:#?}");
-    }
-}
-
 fn basic(login: &str) -> String {
     format!("Basic {}", STANDARD.encode(login))
 }

@@ -195,32 +195,42 @@ fn store_of_the_configuration_is_used_by_every_command() {
     work.run("ls --config catalogs.yaml").exits(1).complains("interval");
 }
 
-/// Nothing listens before everything is checked, and each message names its field.
+/// Nothing listens before everything is checked, and each message names its field and no secret.
 #[test]
 fn serve_reports_unusable_files_before_it_listens() {
     let work = Work::new();
-    for (text, store, part) in [
+    work.write("plain", "alice:password\n");
+    work.write("empty", "");
+    for (text, options, part) in [
         (
             "registries: {authFiles: [/none]}",
-            "--store store",
+            "",
             "authFiles (--auth-file), /none: cannot be read",
         ),
         (
             "registries: {caFiles: [/none]}",
-            "--store store",
+            "",
             "caFiles (--ca-file), /none: cannot be read",
         ),
-        ("trust: {keys: []}", "--store store", "trust: keys is empty"),
-        ("store: ''", "", "store"),
+        ("trust: {keys: []}", "", "trust: keys is empty"),
+        ("", "--tls-cert empty", "tlsKey is missing"),
+        ("", "--tls-cert empty --tls-key empty", "certificate"),
+        ("", "--readers plain", "line 1"),
+        ("", "--readers empty", "names no users"),
+        ("", "--readers missing", "missing"),
+        ("store: ''", "none", "store"),
     ] {
-        work.write(
-            "catalogs.yaml",
-            format!("{text}\ncatalogs: [{{name: a, source: 'oci:example:v1'}}]\n"),
-        );
-        let line = format!("-v serve --listen 127.0.0.1:0 --config catalogs.yaml {store}");
+        let catalogs = "catalogs: [{name: a, source: 'oci:example:v1'}]";
+        work.write("catalogs.yaml", format!("{text}\n{catalogs}\n"));
+        let options = match options {
+            "none" => String::new(),
+            options => format!("--store store {options}"),
+        };
+        let line = format!("-v serve --listen 127.0.0.1:0 --config catalogs.yaml {options}");
         let failed = work.run(&line).exits(1);
         failed.complains(part);
-        assert!(!failed.stderr.contains("listening"), "{failed:#?}");
+        let is_quiet = !failed.stderr.contains("listening") && !failed.stderr.contains("password");
+        assert!(is_quiet, "{failed:#?}");
     }
 }
 

@@ -105,19 +105,6 @@ fn gc_offline_deletes_at_once() {
     work.run("gc --offline --dry-run --store store").exits(2);
 }
 
-#[test]
-fn config_with_impossible_retention_is_refused() {
-    let work = Work::new();
-    for (retention, problem) in [
-        ("{generations: 17}", "generations"),
-        ("{grace: soon}", "24h"),
-        ("{weeks: 3}", "weeks"),
-    ] {
-        work.write("catalogs.yaml", format!("retention: {retention}\ncatalogs: []\n"));
-        work.run("poll --config catalogs.yaml").exits(1).complains(problem);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn verify_repairs_missing_and_damaged_objects_from_other_mirror() {
     let work = Work::new();
