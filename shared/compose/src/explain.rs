@@ -1,3 +1,5 @@
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
 /// Maximum number of notices that are kept; the others are counted. A catalog may cause one for each of its documents.
@@ -27,6 +29,48 @@ pub struct Decision {
     pub kept: bool,
     /// Reason, for people.
     pub reason: String,
+}
+
+/// Decisions for people: packages that are out as a whole for one reason are one row.
+#[derive(Debug)]
+pub struct FoldedDecisions {
+    /// Decisions for bundles, then those for whole packages.
+    pub rows: Vec<Decision>,
+    /// Numbers of packages and bundles that are in and out, in words.
+    pub sum: String,
+}
+
+impl FoldedDecisions {
+    /// Folds all decisions of a composition.
+    pub fn of(mut decisions: Vec<Decision>) -> Self {
+        let bundles = |kept| {
+            let of_kind = |decision: &&Decision| decision.kept == kept && !decision.bundle.is_empty();
+            decisions.iter().filter(of_kind).count()
+        };
+        let (bundles_in, bundles_out) = (bundles(true), bundles(false));
+        let kept = decisions.iter().filter(|decision| decision.kept);
+        let packages_in = kept.map(|decision| &decision.package).collect::<BTreeSet<_>>().len();
+        let mut whole: BTreeMap<String, Vec<Decision>> = BTreeMap::new();
+        for decision in decisions.extract_if(.., |decision| !decision.kept && decision.bundle.is_empty()) {
+            whole.entry(decision.reason.clone()).or_default().push(decision);
+        }
+        let packages_out: usize = whole.values().map(Vec::len).sum();
+        let folded = whole.into_values().filter_map(|mut same| {
+            let count = same.len();
+            let mut one = same.pop()?;
+            if count > 1 {
+                one.package = format!("({count} packages)");
+            }
+            Some(one)
+        });
+        decisions.extend(folded);
+        Self {
+            rows: decisions,
+            sum: format!(
+                "in: packages {packages_in}, bundles {bundles_in}; out: bundles {bundles_out}, whole packages {packages_out}"
+            ),
+        }
+    }
 }
 
 impl Explanation {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod change_rows;
 mod changes;
 mod channel;
 mod compare;

@@ -1,11 +1,10 @@
 use std::{
-    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use ::compose::{ComposeFile, Composition, CompositionInput, Decision};
+use ::compose::{ComposeFile, Composition, CompositionInput, Decision, FoldedDecisions};
 use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
@@ -106,7 +105,14 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         eprintln!("notice: {} more notices", explanation.more_notices);
     }
     let Some(rendering) = rendering else {
-        print_decisions(explanation.decisions.unwrap_or_default(), args.json)?;
+        let decisions = explanation.decisions.unwrap_or_default();
+        if args.json {
+            output::print_json(&decisions)?;
+        } else {
+            let folded = FoldedDecisions::of(decisions);
+            output::print_table(&folded.rows)?;
+            println!("{}", folded.sum);
+        }
         return Ok(Exit::Success);
     };
     if let Some(target) = args.image {
@@ -187,39 +193,6 @@ async fn follow_published(store: &dyn Store, composed: &mut ComposedSource) -> a
         });
         found.map(|(name, _)| name.clone())
     });
-    Ok(())
-}
-
-/// Prints decisions and their numbers. For people, packages that are out as a whole for one reason are one row.
-fn print_decisions(mut decisions: Vec<Decision>, json: bool) -> anyhow::Result<()> {
-    if json {
-        return output::print_json(&decisions);
-    }
-    let bundles = |kept| {
-        let of_kind = |decision: &&Decision| decision.kept == kept && !decision.bundle.is_empty();
-        decisions.iter().filter(of_kind).count()
-    };
-    let (bundles_in, bundles_out) = (bundles(true), bundles(false));
-    let kept = decisions.iter().filter(|decision| decision.kept);
-    let packages_in = kept.map(|decision| &decision.package).collect::<BTreeSet<_>>().len();
-    let mut whole: BTreeMap<String, Vec<Decision>> = BTreeMap::new();
-    for decision in decisions.extract_if(.., |decision| !decision.kept && decision.bundle.is_empty()) {
-        whole.entry(decision.reason.clone()).or_default().push(decision);
-    }
-    let packages_out: usize = whole.values().map(Vec::len).sum();
-    let folded = whole.into_values().filter_map(|mut same| {
-        let count = same.len();
-        let mut one = same.pop()?;
-        if count > 1 {
-            one.package = format!("({count} packages)");
-        }
-        Some(one)
-    });
-    decisions.extend(folded);
-    output::print_table(&decisions)?;
-    println!(
-        "in: packages {packages_in}, bundles {bundles_in}; out: bundles {bundles_out}, whole packages {packages_out}"
-    );
     Ok(())
 }
 
