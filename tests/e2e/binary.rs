@@ -1,11 +1,11 @@
 //! The command line: output and exit codes.
 
-use std::fs;
+use std::{fs, os::unix::fs::symlink, process::Command};
 
 use model::Sha256;
 
 use crate::support::{
-    binary::{Ran, run},
+    binary::{Ran, path, run},
     catalogs,
     work::Work,
 };
@@ -141,13 +141,34 @@ fn commands_go_on_beside_a_name_without_a_catalog() {
 }
 
 #[test]
-fn help_version_and_completions_are_printed() {
+fn help_and_version_are_printed() {
     let help = run(["--help"]).exits(0);
     for command in ["serve", "poll", "render", "ls", "verify", "rm", "demo", "Exit codes"] {
         help.prints(command);
     }
     let version = run(["--version"]).exits(0).stdout;
     assert!(version.contains("commit") && version.contains("rustc"), "{version}");
-    run(["completions", "bash"]).exits(0).prints("catalog-mirror");
     run(["no-such-command"]).exits(2);
+}
+
+/// As bash asks: the words of the line, and the one under the cursor, which is the last.
+#[test]
+fn completions_know_commands_catalogs_and_packages() {
+    let work = Work::published();
+    symlink(path(), work.path("catalog-mirror")).unwrap();
+    for (line, expected) in [
+        ("catalog-mirror roll", "rollback"),
+        ("catalog-mirror ls --store store dem", "demo"),
+        ("catalog-mirror images --store store --package demo-q", "demo-queue"),
+        ("catalog-mirror gc --dry", "--dry-run"),
+        ("catalog-mirror ls --store none dem", ""),
+    ] {
+        let script = format!(
+            "PATH=$PWD:$PATH; source <(catalog-mirror completions bash); COMP_WORDS=({line}) COMP_TYPE=9; \
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _clap_complete_catalog_mirror catalog-mirror \"${{COMP_WORDS[-1]}}\"; \
+             echo \"${{COMPREPLY[*]}}\""
+        );
+        let completed = Ran::of(Command::new("bash").args(["-c", &script]).current_dir(work.root()));
+        assert_eq!(completed.stdout.trim(), expected, "{line}: {completed:?}");
+    }
 }

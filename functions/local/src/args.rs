@@ -14,7 +14,7 @@ use store::{FolderStore, S3Location, Store, StorePlace};
 
 use crate::wiring;
 
-const DEFAULT_STORE: &str = "./store";
+pub(crate) const DEFAULT_STORE: &str = "./store";
 const REGISTRIES: &str = "Registries";
 const S3: &str = "S3";
 const SIGNATURES: &str = "Signatures";

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod complete;
 mod exit;
 #[cfg(feature = "grpc")]
 mod grpc_listener;
@@ -24,6 +25,7 @@ use clap::Parser;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    complete::answer();
     let cli = commands::Cli::parse();
     config::logs::init(cli.log_format, cli.log_filter());
     if cli.runs_for_long()

@@ -22,13 +22,11 @@ mod sync;
 mod validate;
 mod verify;
 
-use std::io;
-
-use clap::{ArgAction, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 use tracing::{Instrument, info_span};
 
-use crate::exit::Exit;
+use crate::{complete, exit::Exit};
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
 ///
@@ -214,7 +212,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Keygen(args) => keygen::run(&args),
         Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await,
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "catalog-mirror", &mut io::stdout());
+            complete::print_script(shell)?;
             Ok(Exit::Success)
         }
     }

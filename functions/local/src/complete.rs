@@ -1,0 +1,79 @@
+//! Completions of a shell, which asks the program itself: commands, options, and names in the store that the command line names.
+
+use std::{collections::BTreeSet, env, io, path::PathBuf, sync::Arc};
+
+use clap::CommandFactory;
+use clap_complete::{
+    CompleteEnv, Shell,
+    engine::{ArgValueCandidates, CompletionCandidate},
+    env::Shells,
+};
+use store::{FolderStore, Store};
+
+use crate::{args::DEFAULT_STORE, commands::Cli, published};
+
+/// Variable by which the script of a shell asks.
+const VARIABLE: &str = "CATALOG_MIRROR_COMPLETE";
+
+const PROGRAM: &str = "catalog-mirror";
+
+/// Answers a shell and exits, if one asks.
+pub(crate) fn answer() {
+    CompleteEnv::with_factory(command).var(VARIABLE).complete();
+}
+
+/// Prints the script that makes a shell ask.
+pub(crate) fn print_script(shell: Shell) -> io::Result<()> {
+    let shells = Shells::builtins();
+    let shell = shells.completer(&shell.to_string()).ok_or(io::ErrorKind::Unsupported)?;
+    shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut io::stdout())
+}
+
+/// Returns the command line with candidates for the names of catalogs and packages.
+fn command() -> clap::Command {
+    Cli::command().mut_subcommands(|command| {
+        command.mut_args(|arg| match arg.get_id().as_str() {
+            "name" | "names" | "what" | "catalog" => arg.add(ArgValueCandidates::new(|| candidates(false))),
+            "package" | "packages" => arg.add(ArgValueCandidates::new(|| candidates(true))),
+            _ => arg,
+        })
+    })
+}
+
+/// Returns the names in the store. A shell shows no errors, so a store that cannot be read has none.
+fn candidates(are_packages: bool) -> Vec<CompletionCandidate> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let names = runtime
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(names(are_packages)));
+    names
+        .unwrap_or_default()
+        .into_iter()
+        .map(CompletionCandidate::new)
+        .collect()
+}
+
+async fn names(are_packages: bool) -> anyhow::Result<BTreeSet<String>> {
+    let store: Arc<dyn Store> = Arc::new(FolderStore::open_read_only(store_folder())?);
+    let catalogs = publish::catalog_names(&*store).await?;
+    if !are_packages {
+        return Ok(catalogs.iter().map(ToString::to_string).collect());
+    }
+    let mut packages = BTreeSet::new();
+    for catalog in catalogs {
+        let (_, snapshot) = published::state(&*store, &catalog).await?;
+        packages.extend(snapshot.packages.into_iter().map(|shard| shard.name));
+    }
+    Ok(packages)
+}
+
+/// Returns the folder that `--store` names on the unfinished command line, else the variable, else the default.
+fn store_folder() -> PathBuf {
+    let words: Vec<String> = env::args().collect();
+    let option = words
+        .windows(2)
+        .find(|pair| pair[0] == "--store")
+        .map(|pair| pair[1].clone());
+    let named = option.or_else(|| env::var("CATALOG_MIRROR_STORE").ok());
+    named.map_or_else(|| DEFAULT_STORE.into(), PathBuf::from)
+}
