@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod checks;
 mod error;
 mod folder;
 mod images;
@@ -8,6 +9,7 @@ mod manifests;
 mod mirrors;
 mod skopeo;
 
+pub use crate::checks::{ImageChecks, check_images, images_document};
 pub use crate::error::CarryError;
 pub use crate::folder::{CarriedFolder, replace_file};
 pub use crate::images::{CarriedImage, CopyCounts, ImageCopier, ImagePlace, SayLine, list_images, remove_partial};

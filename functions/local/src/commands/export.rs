@@ -1,17 +1,17 @@
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
-    io::{self, BufWriter, Write},
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
 };
 
-use ::sync::{Manifest, Pack, PackOptions, Since};
+use ::sync::{Pack, PackOptions, Since, volume_path};
 use anyhow::Context;
 use clap::Args;
 use config::byte_size;
-use model::{CatalogName, Document, ObjectDigest, Sha256};
+use model::{CatalogName, Document, ObjectDigest};
 use serde::Serialize;
 use serde_json::json;
 use store::Store;
@@ -19,7 +19,7 @@ use store::Store;
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
-    output::{Column, Table, bytes, print, print_json, short},
+    output::{Column, Table, bytes, print, print_json},
     published,
 };
 
@@ -59,9 +59,6 @@ pub(crate) struct ReceiptArgs {
     pub(crate) names: Vec<CatalogName>,
 }
 
-/// Write buffer in bytes, larger than most objects, so that slow media get long writes.
-const BUFFER_BYTES: usize = 1 << 20;
-
 #[expect(clippy::disallowed_methods, reason = "only the own store is read")]
 pub(crate) async fn run(mut args: ExportArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Read).await?;
@@ -74,7 +71,7 @@ pub(crate) async fn run(mut args: ExportArgs) -> anyhow::Result<Exit> {
     };
     let pack = Pack::plan(store, &names, &options).await?;
     if args.to.is_dir() {
-        args.to.push(archive_name(pack.manifest()));
+        args.to.push(pack.manifest().file_name(SystemTime::now()));
     }
     let (is_file, json) = (args.to != Path::new("-"), args.json);
     // An archive is written and synced by blocking calls, for minutes.
@@ -116,41 +113,17 @@ pub(super) async fn archive_into(
         ..PackOptions::default()
     };
     let pack = Pack::plan(store, names, &options).await?;
-    let end = format!("-{}.tar", archive_id(pack.manifest()));
+    let end = format!("-{}.tar", pack.manifest().state_digits());
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if name.ends_with(&end) {
             return Ok(name);
         }
     }
-    let name = archive_name(pack.manifest());
+    let name = pack.manifest().file_name(SystemTime::now());
     let path = folder.join(&name);
-    tokio::task::spawn_blocking(move || write_file(&pack, 1, &path)).await??;
+    tokio::task::spawn_blocking(move || pack.write_file(1, &path)).await??;
     Ok(name)
-}
-
-/// Returns the name of an archive: the catalog, the day, and the first digits of the content hash. So it is not mixed up with that
-/// of last month.
-fn archive_name(manifest: &Manifest) -> String {
-    let name = match manifest.catalogs.as_slice() {
-        [catalog] => catalog.name.as_str(),
-        _ => "catalogs",
-    };
-    let day: String = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    format!("{name}-{}-{}.tar", &day[..10], archive_id(manifest))
-}
-
-/// Returns the first digits of the content hash. Several catalogs have a hash of all their states.
-fn archive_id(manifest: &Manifest) -> String {
-    match manifest.catalogs.as_slice() {
-        [catalog] => short(&catalog.content_hash),
-        catalogs => {
-            let states = catalogs
-                .iter()
-                .map(|packed| format!("{} {}\n", packed.name, packed.content_hash));
-            short(&Sha256::of(states.collect::<String>().as_bytes()))
-        }
-    }
 }
 
 async fn since(store: &dyn Store, names: &[CatalogName], args: &ExportArgs) -> anyhow::Result<Since> {
@@ -170,49 +143,21 @@ async fn since(store: &dyn Store, names: &[CatalogName], args: &ExportArgs) -> a
 fn write(args: &ExportArgs, pack: Pack) -> anyhow::Result<(Pack, Vec<WrittenVolume>)> {
     if args.to == Path::new("-") {
         anyhow::ensure!(args.volume_size.is_none(), "volumes need files, not standard output");
-        pack.write(1, BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))?;
+        pack.write(1, io::BufWriter::new(io::stdout().lock()))?;
         return Ok((pack, Vec::new()));
     }
     let mut volumes = Vec::new();
     for volume in 1..=pack.manifest().volumes {
         let path = match args.volume_size {
-            Some(_) => numbered(&args.to, volume),
+            Some(_) => volume_path(&args.to, volume),
             None => args.to.clone(),
         };
         volumes.push(WrittenVolume {
             file: path.display().to_string(),
-            stored: write_file(&pack, volume, &path)?,
+            stored: pack.write_file(volume, &path)?,
         });
     }
     Ok((pack, volumes))
-}
-
-/// Writes one volume. The file gets its name when it is complete and on the medium.
-fn write_file(pack: &Pack, volume: u32, path: &Path) -> anyhow::Result<ObjectDigest> {
-    let context = || format!("cannot write {}", path.display());
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let file = File::create(&partial).with_context(context)?;
-    let written = pack
-        .write(volume, BufWriter::with_capacity(BUFFER_BYTES, &file))
-        .map_err(anyhow::Error::from)
-        .and_then(|stored| file.sync_all().map(|()| stored).with_context(context))
-        .and_then(|stored| fs::rename(&partial, path).map(|()| stored).with_context(context));
-    if written.is_err() {
-        // The partial file is of no use. A second error would only hide the first one.
-        drop(fs::remove_file(&partial));
-    }
-    written
-}
-
-/// Returns the name of a volume: `name.001.tar` for `name.tar`.
-fn numbered(path: &Path, volume: u32) -> PathBuf {
-    let stem = path.with_extension("");
-    let extension = path.extension().unwrap_or("tar".as_ref()).to_string_lossy();
-    let mut name = stem.into_os_string();
-    name.push(format!(".{volume:03}.{extension}"));
-    name.into()
 }
 
 pub(crate) async fn run_receipt(args: ReceiptArgs) -> anyhow::Result<Exit> {
@@ -242,20 +187,4 @@ impl Table for WrittenVolume {
         ("SIZE", |volume| bytes(volume.stored.size)),
         ("SHA256", |volume| volume.stored.sha256.to_string()),
     ];
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbered_volume_keeps_its_extension() {
-        for (path, volume, expected) in [
-            ("a/name.tar", 1, "a/name.001.tar"),
-            ("name", 12, "name.012.tar"),
-            ("v4.20.tar", 1000, "v4.20.1000.tar"),
-        ] {
-            assert_eq!(numbered(Path::new(path), volume), Path::new(expected));
-        }
-    }
 }

@@ -1,15 +1,10 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use carry::{OperatorImageSet, package_entry, skopeo_sync};
+use carry::{ImageChecks, OperatorImageSet, check_images, images_document, package_entry, skopeo_sync};
 use clap::{Args, ValueEnum};
-use futures_util::{StreamExt, stream};
-use model::{
-    CatalogName, Current, Snapshot,
-    text::{chain, did_you_mean},
-};
-use olm::{BundleSelection, Package, Reference, RequiredImages};
-use serde_json::{Value, json};
-use source::{Source, SourceError, Sources};
+use model::{CatalogName, Current, Snapshot, text::did_you_mean};
+use olm::{BundleSelection, Package, RequiredImages};
+use serde_json::Value;
 use store::Store;
 
 use crate::{
@@ -63,9 +58,6 @@ pub(crate) enum ImagesFormat {
     Imageset,
 }
 
-/// Requests to registries at the same time: enough to hide the delay of a distant one, too few to look like an attack.
-const CONCURRENT_CHECKS: usize = 8;
-
 pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Read).await?;
     let choice = BundleSelection {
@@ -77,7 +69,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     let found = FoundImages::of(&*store, &names, &choice).await?;
     found.check_choice(&choice)?;
     let checks = if args.check {
-        Some(check(&found.needs, &args.registries).await?)
+        Some(check_images(&wiring::sources(&args.registries)?.0, &found.needs).await)
     } else {
         None
     };
@@ -163,27 +155,6 @@ impl FoundImages {
     }
 }
 
-/// Asks the registries for every image, by the reference with which it is pulled.
-async fn check(needs: &RequiredImages, registries: &RegistryArgs) -> anyhow::Result<ImageChecks> {
-    let (images, _) = wiring::sources(registries)?;
-    let images = &images;
-    let checks = needs.iter().map(|(reference, _)| async move {
-        let check = exists(images, reference).await;
-        (reference.to_owned(), check)
-    });
-    Ok(stream::iter(checks).buffer_unordered(CONCURRENT_CHECKS).collect().await)
-}
-
-/// Returns true if the image exists, or the reason for which the registry gave no answer.
-async fn exists(images: &Sources, reference: &str) -> Result<bool, String> {
-    let source = Reference::new(reference).to_string().parse();
-    let source: Source = source.map_err(|error: SourceError| chain(&error))?;
-    images.exists(&source).await.map_err(|error| chain(&error))
-}
-
-/// Answers by the reference of the image.
-type ImageChecks = BTreeMap<String, Result<bool, String>>;
-
 /// Prints the images in a format.
 fn print_images(
     format: ImagesFormat,
@@ -198,7 +169,7 @@ fn print_images(
                 .collect();
             print_text(&lines.concat())
         }
-        ImagesFormat::Json => print_json(&document(needs, checks)),
+        ImagesFormat::Json => print_json(&images_document(needs, checks)),
         ImagesFormat::SkopeoSync => print_yaml(&[skopeo_sync(needs)]),
         ImagesFormat::Imageset => print_yaml(&[image_set.document()]),
     }
@@ -223,21 +194,4 @@ fn print_missing(needs: &RequiredImages, checks: &ImageChecks) -> bool {
         );
     }
     missing
-}
-
-/// Returns every image with its uses. `exists` is there with --check only, and null if the registry gave no answer.
-fn document(needs: &RequiredImages, checks: Option<&ImageChecks>) -> Value {
-    let images = needs.iter().map(|(image, needed_by)| {
-        let mut line = json!({"image": image, "neededBy": needed_by});
-        match checks.and_then(|checks| checks.get(image)) {
-            None => {}
-            Some(Ok(exists)) => line["exists"] = json!(exists),
-            Some(Err(error)) => {
-                line["exists"] = Value::Null;
-                line["error"] = json!(error);
-            }
-        }
-        line
-    });
-    json!({"formatVersion": 1, "images": images.collect::<Vec<_>>()})
 }

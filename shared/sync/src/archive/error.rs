@@ -1,4 +1,4 @@
-use std::io;
+use std::{io, path::PathBuf};
 
 use model::{CatalogName, DocumentError, Sha256};
 use store::{ObjectError, ReadError};
@@ -87,6 +87,9 @@ pub enum ArchiveError {
     /// A volume that cannot be written.
     #[error("cannot write the archive")]
     Write(#[source] io::Error),
+    /// A file of the archive that cannot be written.
+    #[error("cannot write {}", .0.display())]
+    File(PathBuf, #[source] io::Error),
 }
 
 impl ArchiveError {

@@ -2,6 +2,7 @@
 //! whole before anything is written.
 
 mod error;
+mod file;
 mod format;
 mod import;
 mod pack;
@@ -10,6 +11,7 @@ mod receipt;
 
 pub use self::{
     error::ArchiveError,
+    file::volume_path,
     format::{Manifest, PackedCatalog, PackedObject},
     import::Importer,
     pack::{Pack, PackOptions},

@@ -1,0 +1,93 @@
+//! Names of the files of an archive, and writing them.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use model::{ObjectDigest, Sha256};
+
+use super::{ArchiveError, Manifest, Pack};
+
+/// Write buffer in bytes, larger than most objects, so that slow media get long writes.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Number of hex digits of a hash in the name of a file.
+const HASH_DIGITS: usize = 12;
+
+impl Manifest {
+    /// Returns a name for the archive: the catalog, the day in UTC, and the first digits of the content hash. So it is not mixed up
+    /// with that of last month.
+    pub fn file_name(&self, day: SystemTime) -> String {
+        let name = match self.catalogs.as_slice() {
+            [catalog] => catalog.name.as_str(),
+            _ => "catalogs",
+        };
+        let day = humantime::format_rfc3339_seconds(day).to_string();
+        let (day, _) = day.split_once('T').unwrap_or((&day, ""));
+        format!("{name}-{day}-{}.tar", self.state_digits())
+    }
+
+    /// Returns the first digits of the content hash. Several catalogs have a hash of all their states.
+    pub fn state_digits(&self) -> String {
+        let hash = match self.catalogs.as_slice() {
+            [catalog] => catalog.content_hash,
+            catalogs => {
+                let states = catalogs.iter();
+                let states = states.map(|packed| format!("{} {}\n", packed.name, packed.content_hash));
+                Sha256::of(states.collect::<String>().as_bytes())
+            }
+        };
+        hash.to_string().chars().take(HASH_DIGITS).collect()
+    }
+}
+
+impl Pack {
+    /// Writes one volume to a file, which gets its name when it is complete and on the medium. Blocks, as [`Self::write`].
+    ///
+    /// # Errors
+    /// As [`Self::write`], and [`ArchiveError::File`].
+    pub fn write_file(&self, volume: u32, path: &Path) -> Result<ObjectDigest, ArchiveError> {
+        let failed = |error: io::Error| ArchiveError::File(path.to_owned(), error);
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let file = File::create(&partial).map_err(failed)?;
+        let written = self
+            .write(volume, BufWriter::with_capacity(BUFFER_BYTES, &file))
+            .and_then(|stored| file.sync_all().map(|()| stored).map_err(failed))
+            .and_then(|stored| fs::rename(&partial, path).map(|()| stored).map_err(failed));
+        if written.is_err() {
+            // The partial file is of no use. A second error would only hide the first one.
+            drop(fs::remove_file(&partial));
+        }
+        written
+    }
+}
+
+/// Returns the name of a volume: `name.001.tar` for `name.tar`.
+pub fn volume_path(path: &Path, volume: u32) -> PathBuf {
+    let stem = path.with_extension("");
+    let extension = path.extension().unwrap_or("tar".as_ref()).to_string_lossy();
+    let mut name = stem.into_os_string();
+    name.push(format!(".{volume:03}.{extension}"));
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbered_volume_keeps_its_extension() {
+        for (path, volume, expected) in [
+            ("a/name.tar", 1, "a/name.001.tar"),
+            ("name", 12, "name.012.tar"),
+            ("v4.20.tar", 1000, "v4.20.1000.tar"),
+        ] {
+            assert_eq!(volume_path(Path::new(path), volume), Path::new(expected));
+        }
+    }
+}
