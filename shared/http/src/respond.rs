@@ -4,7 +4,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
+    HeaderMap, HeaderValue, Method, Response, StatusCode,
     header::{
         ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
         LAST_MODIFIED, LOCATION, RANGE, VARY,
@@ -32,8 +32,8 @@ pub(crate) struct Representation {
     pub(crate) encoding: Encoding,
     /// True if the encoding was chosen by `Accept-Encoding`, which makes the answer vary by it.
     pub(crate) negotiated: bool,
-    /// A field that only some routes have.
-    pub(crate) extra: Option<Box<(HeaderName, HeaderValue)>>,
+    /// Fields that only some routes have.
+    pub(crate) extra: Option<Box<HeaderMap>>,
     pub(crate) payload: Payload,
 }
 
@@ -83,7 +83,7 @@ impl Representation {
         if let Some(modified) = &self.modified {
             headers.insert(LAST_MODIFIED, modified.header(SystemTime::now()));
         }
-        headers.extend(self.extra.as_deref().cloned());
+        headers.extend(self.extra.as_deref().cloned().unwrap_or_default());
         let mut response = Response::new(Body::empty());
         *response.status_mut() = status;
         *response.headers_mut() = headers;

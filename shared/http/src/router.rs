@@ -108,7 +108,7 @@ fn without_slash(request: &Parts) -> Option<HeaderValue> {
     if !is_read(&request.method) || is_registry(path) || find(path).is_none() {
         return None;
     }
-    let (_, last) = path.rsplit_once('/')?;
+    let (_, last) = path.rsplit_once('/').filter(|(_, last)| !last.is_empty())?;
     let query = request
         .uri
         .query()

@@ -114,7 +114,9 @@ fn show(title: &str, report: Report) -> anyhow::Result<()> {
 fn invitation(url: &str) -> String {
     let catalog = format!("{url}/catalogs/{NAME}");
     format!(
-        "Try, in another terminal:
+        "Look at it: {url}/
+
+Or try, in another terminal:
 
   curl -s {url}/catalogs
   curl -s {catalog}/api/v1/all | sha256sum; curl -s {catalog}/content-hash

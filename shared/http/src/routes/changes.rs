@@ -39,8 +39,16 @@ impl Comparison {
 
 pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let since = since(call.query())?;
-    let since: Sha256 = since.unwrap_or_default().parse().map_err(|_| ApiError::Since)?;
     let state = call.state().await?;
+    let current = state.current();
+    let since = match since {
+        Some(since) => since.parse().map_err(|_| ApiError::Since)?,
+        // The last publication changed nothing where there is none before.
+        None => current
+            .previous
+            .first()
+            .map_or(current.content_hash, |before| before.content_hash),
+    };
     let old = if since == state.current().content_hash {
         None
     } else {

@@ -83,7 +83,7 @@ mod tests {
         for path in [
             "",
             "*",
-            "/",
+            "/page/",
             "/catalogs/",
             "/catalogs/a",
             "/catalogs/a/",

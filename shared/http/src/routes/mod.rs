@@ -7,6 +7,7 @@ mod documents;
 mod listing;
 mod matcher;
 mod metas;
+mod page;
 mod probes;
 mod registry;
 mod search;
@@ -32,6 +33,8 @@ const READINESS: &str = "/readyz";
 /// All routes. A path that matches several belongs to the one with fewer parameters.
 #[rustfmt::skip] // One row for each route.
 pub(crate) const ROUTES: &[Route] = &[
+    Route::get("/", |call| Box::pin(page::page(call))),
+    Route::get("/page/{file}", |call| Box::pin(page::asset(call))),
     Route::get("/catalogs", |call| Box::pin(listing::catalogs(call))),
     Route::get("/catalogs.json", |call| Box::pin(documents::names(call))),
     Route::get("/catalogs/{catalog}/current.json", |call| Box::pin(documents::current(call))),
@@ -42,6 +45,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::get("/catalogs/{catalog}/all.json", |call| Box::pin(metas::all(call))),
     Route::get("/catalogs/{catalog}/api/v1/metas", |call| Box::pin(metas::metas(call))),
     Route::get("/catalogs/{catalog}/packages", |call| Box::pin(listing::packages(call))),
+    Route::get("/catalogs/{catalog}/search.json", |call| Box::pin(page::search_document(call))),
     Route::get("/catalogs/{catalog}/search", |call| Box::pin(search::find(call))),
     Route::get("/catalogs/{catalog}/packages/{package}", |call| Box::pin(metas::package(call))),
     Route::get(OBJECT, |call| Box::pin(documents::object(call))),

@@ -103,6 +103,19 @@ async fn changes_since_the_published_state_are_empty() {
 }
 
 #[tokio::test]
+async fn changes_without_a_state_are_those_of_the_last_publication() {
+    let world = World::new().await;
+    let last = async || world.get("/catalogs/demo/changes", &[]).await.text();
+    let first = world.demo.current.content_hash;
+    let own = world.get(&path(first), &[]).await.text();
+    assert_eq!(last().await, own);
+    publish_next(&world, &later()).await;
+    let since = world.get(&path(first), &[]).await.text();
+    assert_ne!(since, own);
+    assert_eq!(last().await, since);
+}
+
+#[tokio::test]
 async fn changes_304_reads_no_shard() {
     let world = World::new().await;
     publish_next(&world, &later()).await;
@@ -128,7 +141,7 @@ async fn changes_refuses_bad_and_unknown_states() {
     let world = World::new().await;
     let show = async |query: &str| world.show(&format!("/catalogs/demo/changes{query}"), &[]).await;
     let detail = "the query parameter since must be the content hash of an earlier state: 64 lower-case hex digits";
-    assert_eq!(show("").await, problem(400, "bad-content-hash", detail, ""));
+    assert_eq!(show("?since=").await, problem(400, "bad-content-hash", detail, ""));
     let upper = format!("?since={}", world.demo.current.content_hash.to_string().to_uppercase());
     assert!(show(&upper).await.starts_with("400"));
     let unknown = show("?since=0&package=alpha").await;

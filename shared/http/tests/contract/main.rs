@@ -10,6 +10,7 @@ mod forgeries;
 mod large;
 mod metas;
 mod openapi;
+mod page;
 mod registry;
 mod rows;
 mod search;

@@ -63,6 +63,8 @@ async fn answers_have_the_fields_of_their_caching_and_their_own() {
         (STATE, "/catalogs/demo/content-hash", "", ""),
         (POINTER, "/catalogs", "", ""),
         (POINTER, "/catalogs.json", "", ""),
+        (STATE, "/catalogs/demo/search.json", "accept-encoding", "zstd"),
+        (STATE, "/catalogs/demo/search.json", "accept-encoding", "gzip"),
         (POINTER, "/catalogs/demo/current.json", "", ""),
         (FOREVER, &gzip, "", ""),
         (FOREVER, &shard, "", ""),
@@ -104,8 +106,12 @@ async fn answers_have_the_fields_of_their_caching_and_their_own() {
       content-length: 302; content-type: application/json; etag: "QZpaycSCQLWIjfWrBWOUrKrEJLPvYXVkTwptNnrbIHk"
     /catalogs.json 
       content-length: 72; content-type: application/json; etag: "UrDjVMVECWTe8Dfp5R4BUgUOqyeTqou8iv4OAA5jrh0"
+    /catalogs/demo/search.json zstd
+      content-encoding: zstd; content-length: 90; content-type: application/json; etag: "2Di2G2dWs027N_a_h8YZQ4oJFxyfPu8vJS-gUOAWzMg"; vary: Accept-Encoding
+    /catalogs/demo/search.json gzip
+      content-encoding: gzip; content-length: 95; content-type: application/json; etag: "2Di2G2dWs027N_a_h8YZQ4oJFxyfPu8vJS-gUOAWzMg-gzip"; vary: Accept-Encoding
     /catalogs/demo/current.json 
-      content-length: 908; content-type: application/json; etag: "Y0NjLrhroJTT-L8H2GNmQKvAuSy0DrhSGMxfXQok5aY"
+      content-length: 908; content-type: application/json; etag: "8vBUDSMMUzvaFkqzuEsdu8r1I02b8cUNncBA339rj20"
     /all/sha256/577dbdcd05d8abc06b7ada3db803c6297131d49104503ae5ba01082ab56550c4.json.gz 
       content-encoding: gzip; content-length: 197; content-type: application/jsonl; etag: "V329zQXYq8Breto9uAPGKXEx1JEEUDrlugEIKrVlUMQ"
     /packages/sha256/9d52aebcffcee127e38ad5f5f80106c79fc0bb343326a0dc1e6215c62f336e6b.json.zst 
@@ -133,8 +139,8 @@ async fn documents_and_probes_have_their_bodies() {
       "serial": 1,
       "contentHash": "713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0",
       "snapshot": {
-        "key": "snapshots/sha256/47bc977b387a0369ebc8e27cd6e465e08e3972fafe2e0dae5b968a2e20622fe8.json.zst",
-        "size": 1173
+        "key": "snapshots/sha256/932c36fe1d4a105a0b3c376222f1b012f202dce15f8693ddb2422c35051d4661.json.zst",
+        "size": 1177
       },
       "all": {
         "zstd": {
@@ -212,6 +218,8 @@ async fn head_has_the_headers_of_get() {
         "/catalogs/demo/content-hash",
         "/catalogs/none/content-hash",
         "/catalogs/demo/api/v1/metas?a=b",
+        "/catalogs/demo/search.json",
+        "/",
         "/openapi.json",
         "/healthz",
         &snapshot,

@@ -88,7 +88,9 @@ async fn search_in_state_without_texts_says_what_to_do() {
         ..Publication::default()
     };
     let world = World::with(HttpSettings::default(), publication, LINES).await;
-    let answer = world.get(&format!("{PATH}?q=a"), &[]).await;
-    assert_eq!(answer.status, StatusCode::NOT_FOUND);
-    assert!(answer.text().contains("poll --force"), "{}", answer.text());
+    for path in [format!("{PATH}?q=a"), format!("{PATH}.json")] {
+        let answer = world.get(&path, &[]).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND);
+        assert!(answer.text().contains("poll --force"), "{}", answer.text());
+    }
 }

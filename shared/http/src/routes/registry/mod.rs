@@ -151,7 +151,7 @@ fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) ->
     Representation {
         tag: Tag::of_stored(stored.sha256),
         content_type,
-        extra: Some(Box::new((CONTENT_DIGEST, digest))),
+        extra: Some(Box::new([(CONTENT_DIGEST, digest)].into_iter().collect())),
         payload: Payload::Object(stored.with_kind(Kind::Blob)),
         ..Representation::empty_document(cache)
     }
@@ -159,7 +159,7 @@ fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) ->
 
 fn listed(list: &Value, link: Option<HeaderValue>) -> Representation {
     Representation {
-        extra: link.map(|link| Box::new((LINK, link))),
+        extra: link.map(|link| Box::new([(LINK, link)].into_iter().collect())),
         ..Representation::document(list.to_string().into(), CachePolicy::Pointer)
     }
 }

@@ -1,0 +1,152 @@
+//! The page for people: an HTML document, its script and its style, which read the documents of the other routes.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
+};
+use model::{CachePolicy, Encoding, Facts, SearchPackage, Sha256, StoredDocument, decode_zstd};
+use olm::SEARCH;
+use reader::{BodyKey, Corruption, ReaderError};
+
+use super::RouteCall;
+use crate::{
+    coding::encode_all,
+    error::ApiError,
+    payload::Payload,
+    respond::Representation,
+    rfc9110::{Precondition, Tag, negotiate},
+    router::App,
+};
+
+const HTML: &str = include_str!("../../page/page.html");
+
+/// Policy of the page (W3C Content Security Policy 3, Trusted Types): its own files, icons in `data:` URLs, no HTML from text.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// Files that the HTML names, which changes with them.
+static FILES: LazyLock<[PageFile; 2]> = LazyLock::new(|| {
+    [
+        PageFile::new(
+            include_str!("../../page/page.js"),
+            "js",
+            "text/javascript; charset=utf-8",
+        ),
+        PageFile::new(include_str!("../../page/page.css"), "css", "text/css; charset=utf-8"),
+    ]
+});
+
+/// The HTML with the names of the files.
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let [script, style] = &*FILES;
+    HTML.replace("page.js", &script.path).replace("page.css", &style.path)
+});
+
+/// Script or style of the page.
+struct PageFile {
+    /// Path below the root. It names the content, so that an update needs no purge.
+    path: String,
+    text: &'static str,
+    content_type: &'static str,
+}
+
+impl PageFile {
+    fn new(text: &'static str, extension: &str, content_type: &'static str) -> Self {
+        let hash = Sha256::of(text.as_bytes()).to_string();
+        Self {
+            path: format!("page/{}.{extension}", &hash[..16]),
+            text,
+            content_type,
+        }
+    }
+}
+
+pub(super) async fn page(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let mut representation = file(call, PAGE.as_str(), "text/html; charset=utf-8", CachePolicy::Pointer).await?;
+    let fields = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    representation.extra = Some(Box::new(headers(fields)));
+    Ok(representation)
+}
+
+pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let found = FILES
+        .iter()
+        .find(|file| call.path().strip_prefix('/') == Some(&file.path));
+    let found = found.ok_or(ApiError::UnknownPath)?;
+    let mut representation = file(call, found.text, found.content_type, CachePolicy::Immutable).await?;
+    representation.extra = Some(Box::new(headers([(X_CONTENT_TYPE_OPTIONS, "nosniff")])));
+    Ok(representation)
+}
+
+/// Returns the stored document for search of a catalog, in the coding that the client prefers: a script cannot decode zstd.
+pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let state = call.state().await?;
+    let snapshot = state.snapshot().await?;
+    let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
+    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let mut representation = Representation {
+        tag: Tag::of_made(object.digest.sha256, encoding),
+        modified: Some(call.app.head(&state).modified.clone()),
+        encoding,
+        negotiated: true,
+        payload: Payload::Object(object),
+        ..Representation::empty_document(CachePolicy::Pointer)
+    };
+    if encoding == Encoding::Zstd {
+        representation.tag = Tag::of_stored(object.digest.sha256);
+    } else if representation.evaluate(&call.request.headers) == Precondition::Proceed {
+        let stored = call.app.catalogs.cached_object(&object).await?;
+        let plain = decode_zstd(&stored, Facts::<SearchPackage>::MAX_BYTES);
+        let plain = plain.map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Coding(source)))?;
+        let bytes = call.app.coded(object.digest.sha256, plain.into(), encoding).await;
+        representation.payload = Payload::Bytes(bytes?);
+    }
+    Ok(representation)
+}
+
+async fn file(
+    call: RouteCall<'_>,
+    text: &'static str,
+    content_type: &'static str,
+    cache: CachePolicy,
+) -> Result<Representation, ApiError> {
+    let hash = Sha256::of(text.as_bytes());
+    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let bytes = call
+        .app
+        .coded(hash, Bytes::from_static(text.as_bytes()), encoding)
+        .await?;
+    Ok(Representation {
+        tag: Tag::of_made(hash, encoding),
+        content_type,
+        encoding,
+        negotiated: true,
+        payload: Payload::Bytes(bytes),
+        ..Representation::empty_document(cache)
+    })
+}
+
+impl App {
+    /// Returns the bytes with this hash in a coding, from memory or into it.
+    async fn coded(&self, hash: Sha256, plain: Bytes, encoding: Encoding) -> Result<Bytes, ReaderError> {
+        let make = async {
+            let coded = encode_all(plain, encoding);
+            Ok::<_, ReaderError>(coded.expect("compressors of memory do not fail"))
+        };
+        self.catalogs.body(&BodyKey::Made(hash, encoding), make).await
+    }
+}
+
+fn headers<const N: usize>(fields: [(HeaderName, &'static str); N]) -> HeaderMap {
+    let fields = fields.into_iter();
+    fields
+        .map(|(name, value)| (name, HeaderValue::from_static(value)))
+        .collect()
+}
