@@ -36,10 +36,13 @@ const escaped = (value) =>
     .slice(0, TEXT_WHOLE)
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (letter) => `\\u{${letter.codePointAt(0).toString(16)}}`);
 
+// Returns foreign text, cut without a button: for links and buttons, which hold no others.
+const brief = (value, most = TEXT_MAX) => el('bdi', {}, escaped(value).slice(0, most));
+
 // Returns foreign text, cut with a button for the rest.
 function text(value, most = TEXT_MAX) {
   const whole = escaped(value);
-  if (whole.length <= most) return el('bdi', {}, whole);
+  if (whole.length <= most) return brief(value, most);
   const node = el('bdi', {}, `${whole.slice(0, most)}…`);
   const more = el('button', { type: 'button', class: 'more', click: () => { node.textContent = whole; more.remove(); } }, 'more');
   return [node, more];
@@ -55,7 +58,7 @@ function link(url, label) {
   }
   if (!['https:', 'http:', 'mailto:'].includes(target.protocol)) return text(label || url);
   const host = target.host || target.pathname;
-  const anchor = el('a', { href: target.href, target: '_blank', rel: 'noopener noreferrer' }, el('bdi', {}, escaped(label || host).slice(0, TEXT_MAX)));
+  const anchor = el('a', { href: target.href, target: '_blank', rel: 'noopener noreferrer' }, brief(label || host));
   return label && label !== host ? [anchor, ' ', el('small', {}, `(${escaped(host).slice(0, TEXT_MAX)})`)] : anchor;
 }
 
@@ -88,7 +91,7 @@ function rows(items, row, make) {
   return [node, more];
 }
 
-function copied(title, content) {
+function copied(title, content, level = 'h3') {
   const said = el('span', { role: 'status' });
   const copy = async () => {
     try {
@@ -98,7 +101,7 @@ function copied(title, content) {
       said.textContent = ' The browser does not allow it: select the text';
     }
   };
-  return el('section', { 'aria-label': title }, el('h3', {}, title), el('button', { type: 'button', click: copy }, `Copy ${title}`), said,
+  return el('section', { 'aria-label': title }, el(level, {}, title), el('button', { type: 'button', click: copy }, `Copy ${title}`), said,
     el('pre', { tabindex: '0' }, el('code', {}, content)));
 }
 
@@ -517,7 +520,7 @@ async function viewCatalogs({ signal }) {
   })));
   const published = found.filter(({ current }) => current);
   const row = ({ name, current, status }) => el('li', {},
-    el('h2', {}, el('a', { href: href(['c', name]) }, text(name))),
+    el('h2', {}, el('a', { href: href(['c', name]) }, brief(name))),
     facts([
       ['Packages', String(current.packages)], ['Published', age(current.publishedAt)],
       ['Last poll', status.lastPoll && [age(status.lastPoll), status.error && el('p', { class: 'warn' }, text(status.error))]],
@@ -555,7 +558,7 @@ async function viewCatalog({ parts: [, catalog], query, signal }) {
   const count = el('p', { role: 'status' });
   const results = el('div', {});
   const row = ({ name, displayName, summary, version, channel, provider }) => el('li', {},
-    el('a', { href: href(['c', catalog, 'p', name]) }, el('strong', {}, text(displayName || name))), ' ', el('small', {}, text(name)),
+    el('a', { href: href(['c', catalog, 'p', name]) }, el('strong', {}, brief(displayName || name))), ' ', el('small', {}, text(name)),
     summary && el('div', {}, text(summary)),
     el('small', {}, commas([version && text(version), channel && [text('channel '), text(channel)], provider && text(provider)].filter(Boolean))));
   const update = () => {
@@ -573,7 +576,7 @@ async function viewCatalog({ parts: [, catalog], query, signal }) {
   for (const { select } of selects) select.addEventListener('change', update);
   update();
   return [
-    heading(text(catalog)),
+    heading(brief(catalog)),
     el('p', {}, el('a', { href: href(['c', catalog, 'changes']) }, 'What changed last')),
     el('form', { class: 'filters', role: 'search', submit: (event) => event.preventDefault() },
       el('label', { class: 'wide' }, 'Search packages', input), selects.map(({ node }) => node)),
@@ -583,7 +586,7 @@ async function viewCatalog({ parts: [, catalog], query, signal }) {
 
 async function viewChanges({ parts: [, catalog], signal }) {
   const { packages, complete } = await json(catalogPath(catalog, 'changes'), signal);
-  const named = ({ name }) => el('a', { href: href(['c', catalog, 'p', name]) }, text(name));
+  const named = ({ name }) => el('a', { href: href(['c', catalog, 'p', name]) }, brief(name));
   const bundles = (items) => commas(list(items).slice(0, 20).map(({ version, name }) => text(version || name)));
   const said = (label, items) => list(items).length > 0 && el('div', {}, `${label}: `, bundles(items));
   const row = (found) => el('li', {}, named(found), found.omitted && ' (too large to compare here)',
@@ -592,7 +595,7 @@ async function viewChanges({ parts: [, catalog], signal }) {
     [el('h2', {}, title), el('ul', {}, items.slice(0, CHANGES_MAX).map(title === 'Removed' ? ({ name }) => el('li', {}, text(name)) : row))];
   const sections = [section('Added', packages.added), section('Removed', packages.removed), section('Changed', packages.changed)].filter(Boolean);
   return [
-    heading('Last changes of ', text(catalog)),
+    heading('Last changes of ', brief(catalog)),
     el('p', {}, el('a', { href: href(['c', catalog]) }, 'All packages')),
     sections.length ? sections : el('p', {}, 'Nothing is known of a publication before this one.'),
     complete === false && el('p', { class: 'quiet' }, 'Some packages were too large to compare.'),
@@ -612,8 +615,8 @@ async function viewPackage({ parts: [, catalog, , name], query, signal }) {
   const csv = head?.csv ?? {};
   const deprecated = found.deprecation('olm.package');
   return [
-    el('div', { class: 'title' }, icon(found.icon), heading(text(csv.displayName || name))),
-    el('p', {}, el('a', { href: href(['c', catalog]) }, 'All packages of ', text(catalog))),
+    el('div', { class: 'title' }, icon(found.icon), heading(brief(csv.displayName || name))),
+    el('p', {}, el('a', { href: href(['c', catalog]) }, 'All packages of ', brief(catalog))),
     deprecated !== undefined && el('p', { class: 'warn' }, 'Deprecated: ', text(deprecated, 1000)),
     about(name, csv, head),
     el('h2', {}, 'Versions'),
@@ -730,7 +733,7 @@ function takeAway(catalog, name, found, current, channels, channel) {
   const add = () => setBasket([...basket().filter(([of, one, at]) => of !== catalog || one !== name || at !== channel), [catalog, name, channel, least.value, most.value]]);
   return [
     el('form', { class: 'filters', submit: (event) => { event.preventDefault(); add(); } }, leastLabel, mostLabel,
-      el('button', { type: 'submit' }, 'Put channel ', text(channel, 40), ' into the basket')),
+      el('button', { type: 'submit' }, 'Put channel ', brief(channel, 40), ' into the basket')),
     bundle.image && copied('image', bundle.image),
     copied('ClusterExtension', extension(name, channel ?? '', bundle.version)),
     copied('Subscription', subscription(name, channel ?? '', bundle.name, catalog)),
@@ -750,8 +753,8 @@ async function viewBasket({ signal }) {
     });
   }
   const row = (item, at) => el('li', {}, commas([item[0], item[1], item[2], [item[3], item[4]].filter(Boolean).join(' to ') || 'all versions'].map((part) => text(part))), ' ',
-    el('button', { type: 'button', click: () => setBasket(items.filter((_, other) => other !== at)) }, 'Remove ', text(item[1], 40)));
-  return [heading('Basket'), el('ul', {}, items.map(row)), copied('ImageSetConfiguration', imageSet(items, images, defaults))];
+    el('button', { type: 'button', click: () => setBasket(items.filter((_, other) => other !== at)) }, 'Remove ', brief(item[1], 40)));
+  return [heading('Basket'), el('ul', {}, items.map(row)), copied('ImageSetConfiguration', imageSet(items, images, defaults), 'h2')];
 }
 
 // --- The view of the place

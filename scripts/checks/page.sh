@@ -1,0 +1,55 @@
+# The page in a browser: how it looks in all sizes, with the keyboard, search, versions, and a catalog whose texts are attacks.
+# shellcheck shell=bash
+
+STORE=$WORK/store
+SCREENS=$WORK/screens
+mkdir -p "$SCREENS" "$WORK/hostile/configs"
+
+need_debian chromium=chromium node=nodejs npm=npm
+need_node
+
+# Every text is an attack: on HTML, on links, on the direction of text, on the length of lines.
+hostile_catalog() {
+  python3 - >"$WORK/hostile/configs/catalog.json" <<'PY'
+import base64, json
+attack = '<script>alert(1)</script><img src=x onerror=alert(1)>" onload="alert(1) \u202e\u2028 javascript:alert(1)'
+markdown = f'# {attack}\n\n[a](javascript:alert(1)) ![b](https://attacker.example/b.png) <iframe src="https://attacker.example">\n\n' + '> ' * 5000 + '\n\n' + \
+    '- ' + '*' * 3000 + '[' * 3000 + '\n\n|a|\n|-|\n|' + attack + '|\n'
+csv = {'displayName': attack, 'description': markdown, 'provider': {'name': attack}, 'keywords': [attack], 'maintainers': [{'name': attack, 'email': attack}],
+       'links': [{'name': attack, 'url': 'javascript:alert(1)'}, {'name': 'x', 'url': 'data:text/html,<script>alert(1)</script>'}, {'name': attack, 'url': 'https://attacker.example/?' + 'a' * 900}],
+       'installModes': [{'type': attack, 'supported': True}], 'annotations': {'capabilities': attack, 'categories': attack}}
+names = [f'hostile.v{number}.0.0{attack if number == 3 else ""}' for number in range(4)]
+metas = [{'schema': 'olm.package', 'name': 'hostile', 'defaultChannel': attack, 'description': markdown,
+          'icon': {'base64data': base64.b64encode(b'<script>alert(1)</script>').decode(), 'mediatype': 'text/html'}},
+         # A circle, two heads, and an entry without a bundle.
+         {'schema': 'olm.channel', 'package': 'hostile', 'name': attack, 'entries': [
+             {'name': names[0], 'replaces': names[1]}, {'name': names[1], 'replaces': names[0]}, {'name': names[2], 'skipRange': '<' + '9' * 5000}, {'name': names[3]}, {'name': 'none'}]},
+         {'schema': 'olm.deprecations', 'package': 'hostile', 'entries': [{'reference': {'schema': 'olm.package'}, 'message': attack}]},
+         {'schema': 'io.openshift.operators.lifecycles.v1alpha1', 'package': 'hostile', 'versions': [{'name': '0.0', 'phases': [{'name': attack, 'startDate': '0', 'endDate': '9'}]}]}]
+metas += [{'schema': 'olm.bundle', 'package': 'hostile', 'name': name, 'image': attack, 'properties': [
+    {'type': 'olm.package', 'value': {'packageName': 'hostile', 'version': f'{number}.0.0'}}, {'type': 'olm.csv.metadata', 'value': csv},
+    {'type': 'olm.gvk', 'value': {'group': attack, 'version': attack, 'kind': attack}}]} for number, name in enumerate(names)]
+print('\n'.join(map(json.dumps, metas)))
+PY
+}
+
+hostile_catalog
+"$CATALOG_MIRROR" poll --store "$STORE" --catalog "demo=dir:$ROOT/tests/catalogs/v1" --catalog "hostile=dir:$WORK/hostile/configs" >"$WORK/poll.log" 2>&1
+cp -r "$ROOT/tests/catalogs/v2" "$WORK/demo"
+"$CATALOG_MIRROR" poll --store "$STORE" --catalog "demo=dir:$WORK/demo" >>"$WORK/poll.log" 2>&1
+serve "$STORE"
+while IFS= read -r line; do
+  case $line in
+    'ok '*) ok "${line#ok }" ;;
+    'not ok '*) not_ok "${line#not ok }" ;;
+    *) say "$line" ;;
+  esac
+done < <(node "$LIB/page.mjs" "$URL" "$SCREENS" 2>&1)
+
+# The configuration of the basket selects what was put into it. The image of the catalog is the mirror's own.
+composed=$("$CATALOG_MIRROR" compose --plain-http "${URL#http://}" "$SCREENS/imageset.yaml" 2>"$WORK/compose.err")
+is "the basket's configuration selects its package" "$(jq -r 'select(.schema == "olm.package").name' <<<"$composed")" demo-queue
+is "and its channel" "$(jq -r 'select(.schema == "olm.channel").name' <<<"$composed")" "$(cat "$SCREENS/chosen")"
+for kind in ClusterExtension Subscription; do
+  matches "the $kind names its package" "$(cat "$SCREENS/$kind.yaml")" "kind: $kind"$'\n''.*"demo-queue"'
+done
