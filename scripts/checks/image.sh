@@ -105,7 +105,7 @@ runs() {
   MOUNTS+=("$REGISTRY_CA:/etc/ssl/certs/ca-certificates.crt:ro")
   matches "$arch: CA certificates can be mounted" "$(mirror_in "ca-$arch" "$arch" poll --catalog "c=$REGISTRY/ns/catalog:v1" 2>&1)" 'unchanged'
   matches "$arch: a root that cannot be written needs a store that can" \
-    "$(MOUNTS=() && mirror_in "lost-$arch" "$arch" poll --catalog "c=$REGISTRY/ns/catalog:v1" 2>&1)" 'cannot open the store.*Read-only'
+    "$(MOUNTS=() && mirror_in "lost-$arch" "$arch" poll --catalog "c=$REGISTRY/ns/catalog:v1" 2>&1)" 'cannot open .*Read-only'
   port=$(free_port)
   MOUNTS=("$store:/var/lib/catalog-mirror:ro") VARIABLES=(CATALOG_MIRROR_LISTEN="127.0.0.1:$port")
   RUNNER=${RUNNERS[$arch]} new_container "serve-$arch" "$WORK/catalog-mirror-$arch" serve --no-poll
