@@ -41,13 +41,14 @@ struct Package {
 impl Client {
     /// Requests one of the small documents.
     pub(super) async fn documents(&mut self, catalog: &str) -> Result<(), Violation> {
-        match rand::random_range(0..7) {
+        match rand::random_range(0..8) {
             0 => self.plain(any::<Route>(PLAIN)).await,
             1 => self.listing().await,
             2 => self.status(catalog).await,
             3 => self.content_hash(catalog).await,
             4 => self.packages(catalog).await,
             5 => self.metrics().await,
+            6 => self.page().await,
             _ => self.current(catalog).await.map(drop),
         }
     }
@@ -108,6 +109,20 @@ impl Client {
             .iter()
             .map(|shard| (shard.name.as_str(), shard.lines.sha256));
         equal("that a list has the packages of its snapshot", &found.eq(named), &true)
+    }
+
+    /// Requests the page and the files that it names.
+    async fn page(&mut self) -> Result<(), Violation> {
+        let wanted = CheckedRequest::new("/", "/".to_owned(), Expectation::Content);
+        let html = self.must_get(&wanted).await?.plain;
+        let html = String::from_utf8_lossy(&html);
+        for file in html.split('"').filter(|part| part.starts_with("page/")) {
+            let wanted = CheckedRequest::new("/page/{file}", format!("/{file}"), Expectation::Content);
+            let found = self.must_get(&wanted).await?;
+            let is_named = file.contains(&found.hash.to_string()[..16]);
+            equal("that a file of the page has its name", &is_named, &true)?;
+        }
+        Ok(())
     }
 
     async fn metrics(&mut self) -> Result<(), Violation> {

@@ -27,6 +27,17 @@ impl Client {
         let Some(state) = self.state(catalog, current.content_hash).await? else {
             return Ok(());
         };
+        let wanted = CheckedRequest::new(
+            "/catalogs/{catalog}/search.json",
+            format!("/catalogs/{catalog}/search.json"),
+            Expectation::Question,
+        );
+        let texts: serde_json::Value = serde_json::from_slice(&self.must_get(&wanted).await?.plain)?;
+        equal(
+            "that there are texts of packages",
+            &texts["packages"].is_object(),
+            &true,
+        )?;
         let name = &any(&state.packages).name;
         let wanted = CheckedRequest::new(
             "/catalogs/{catalog}/search",
