@@ -32,7 +32,7 @@ pub enum CarryError {
     Skopeo {
         /// Last line that it printed.
         message: String,
-        /// How it ended.
+        /// Exit status of skopeo.
         status: ExitStatus,
     },
     /// A file or folder cannot be read or written.

@@ -1,5 +1,6 @@
 //! Folder as a store. The key of an object is the path of its file, so any static file server can serve the mirror.
 
+mod buffer;
 mod dir;
 mod list;
 mod publish;

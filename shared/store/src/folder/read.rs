@@ -3,13 +3,17 @@ use std::{fs::File, io, ops::Range, sync::Arc, time::SystemTime};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use model::Key;
-use parking_lot::Mutex;
 use rustix::{buffer::spare_capacity, io::pread};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::{
     Body, Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version,
-    folder::{Dir, Inner, Stamp, Temp, joined, split, temp::content_version},
+    folder::{
+        Dir, Inner, Stamp, Temp,
+        buffer::{Buffer, CHUNK},
+        joined, split,
+        temp::content_version,
+    },
 };
 
 /// Object that was found: an open file, or the whole content where only that tells the version.
@@ -148,52 +152,14 @@ impl ReadMode {
 fn read(file: &File, mut range: Range<u64>, length: usize) -> io::Result<Bytes> {
     let mut buffer = Buffer::take(length);
     while !range.is_empty() {
-        match pread(file, spare_capacity(&mut buffer.0), range.start)? {
+        match pread(file, spare_capacity(buffer.bytes()), range.start)? {
             0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut short")),
             read => range.start += read as u64,
         }
     }
-    // A buffer that served before may be longer.
-    buffer.0.truncate(length);
+    // Its allocator may have given more.
+    buffer.bytes().truncate(length);
     Ok(Bytes::from_owner(buffer))
-}
-
-/// Maximum number of buffers that wait for the next chunk: 8 MB of them.
-const FREE_MAX: usize = 32;
-
-/// Buffers of chunks that were sent.
-static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
-
-/// Memory of one chunk. It serves for another one once it was sent, because to map the pages of new memory takes longer than to read
-/// the bytes into it.
-struct Buffer(Vec<u8>);
-
-impl Buffer {
-    /// Returns an empty buffer for `length` bytes.
-    fn take(length: usize) -> Self {
-        let free = (length as u64 > FIRST).then(|| FREE.lock().pop()).flatten();
-        let mut buffer = free.unwrap_or_default();
-        buffer.reserve_exact(length);
-        Self(buffer)
-    }
-}
-
-impl AsRef<[u8]> for Buffer {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        self.0.clear();
-        if self.0.capacity() as u64 == CHUNK {
-            let mut free = FREE.lock();
-            if free.len() < FREE_MAX {
-                free.push(std::mem::take(&mut self.0));
-            }
-        }
-    }
 }
 
 #[cfg(target_os = "linux")]
@@ -258,12 +224,6 @@ mod cached {
 /// Size of the first chunk in bytes. It is read when the file is opened; most objects have no second one.
 const FIRST: u64 = 64 << 10;
 
-/// Size of the later chunks in bytes: large enough that handing them over costs little, small enough for thousands of slow
-/// clients.
-// Below the 256 kB from which the server has its allocator map pages for each buffer: to map, fault and unmap them doubles the CPU
-// time of a download.
-const CHUNK: u64 = 240 << 10;
-
 /// Reads the first chunk of a range of a file now, and the others on demand.
 pub(super) fn of_file(file: File, key: String, mut range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
     let first = mode.read(&file, take(&mut range, FIRST))?;
@@ -305,7 +265,7 @@ impl Chunks {
 
     #[expect(clippy::disallowed_methods, reason = "only files of the store are read and written")]
     fn start(&mut self) -> Option<JoinHandle<io::Result<Bytes>>> {
-        let range = take(&mut self.rest, CHUNK);
+        let range = take(&mut self.rest, CHUNK as u64);
         let file = Arc::clone(&self.file);
         (!range.is_empty()).then(|| spawn_blocking(move || ReadMode::Blocking.read(&file, range)))
     }
@@ -396,7 +356,8 @@ mod tests {
 
     #[tokio::test]
     async fn body_chunks_join_to_the_range() {
-        let size = FIRST + 2 * CHUNK + 5;
+        let chunk = CHUNK as u64;
+        let size = FIRST + 2 * chunk + 5;
         for range in [
             0..0,
             0..1,
@@ -404,7 +365,7 @@ mod tests {
             0..FIRST + 1,
             1..size,
             0..size,
-            FIRST..FIRST + CHUNK,
+            FIRST..FIRST + chunk,
         ] {
             let (file, content) = file(size);
             let expected = &content[range.start as usize..range.end as usize];

@@ -1,0 +1,45 @@
+use parking_lot::Mutex;
+
+/// Size of the later chunks in bytes: large enough that handing them over costs little, small enough for thousands of slow
+/// clients.
+// Below the 256 kB from which the server has its allocator map pages for each buffer: to map, fault and unmap them doubles the CPU
+// time of a download.
+pub(super) const CHUNK: usize = 240 << 10;
+
+/// Maximum number of buffers that wait for the next chunk: 8 MB of them.
+const FREE_MAX: usize = 32;
+
+/// Buffers of chunks that were sent.
+static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+/// Memory of one chunk. It serves for another one once it was sent, because to map the pages of new memory takes longer than to read
+/// the bytes into it.
+pub(super) struct Buffer(Vec<u8>);
+
+impl Buffer {
+    /// Returns an empty buffer for `length` bytes.
+    pub(super) fn take(length: usize) -> Self {
+        let free = (length == CHUNK).then(|| FREE.lock().pop()).flatten();
+        Self(free.unwrap_or_else(|| Vec::with_capacity(length)))
+    }
+
+    pub(super) const fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let mut free = FREE.lock();
+        if self.0.capacity() == CHUNK && free.len() < FREE_MAX {
+            self.0.clear();
+            free.push(std::mem::take(&mut self.0));
+        }
+    }
+}
