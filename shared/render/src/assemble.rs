@@ -160,15 +160,20 @@ fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<Vec<S
             .then_with(|| walk_order(&a.path, &b.path))
             .then(a.part.cmp(&b.part))
     });
-    let groups: Vec<_> = fragments.chunk_by(|a, b| a.group == b.group).collect();
-    let is_global = groups.first().is_some_and(|first| first[0].group.is_empty());
-    for (count, group) in groups.iter().enumerate() {
-        context
-            .usage
-            .packages(count as u64 + u64::from(!is_global), &group[0].group);
+    let (mut groups, mut packages) = (Vec::new(), 0);
+    let mut rest = fragments.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let group = first.group.clone();
+        packages += u64::from(!group.is_empty());
+        context.usage.packages(packages, &group);
+        let mut members = vec![first];
+        while let Some(next) = rest.next_if(|next| next.group == group) {
+            members.push(next);
+        }
+        groups.push(members);
     }
     within_limits(context)?;
-    let shards = for_each(&groups, context.settings.workers, |group| {
+    let shards = for_each(groups, context.settings.workers, |group| {
         context.check_budget()?;
         Shard::join(group, context)
     });

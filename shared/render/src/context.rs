@@ -154,7 +154,7 @@ impl RenderContext {
         &self,
         place: &ChunkPlace,
         group: String,
-        lines: Lines,
+        mut lines: Lines,
         compressor: &mut Compressor<'_>,
     ) -> io::Result<Fragment> {
         let content = Content::of(&lines.bytes);
@@ -173,7 +173,10 @@ impl RenderContext {
             path: place.path.clone(),
             part: place.part,
             group: group.into(),
-            metas: lines.metas.into(),
+            metas: {
+                lines.metas.shrink_to_fit();
+                lines.metas.into()
+            },
             positions: lines.positions.into(),
             lines: content,
             is_whole: place.sole,

@@ -22,7 +22,7 @@ pub(crate) struct Fragment {
     /// Name of the Package; empty for the global group.
     pub(crate) group: Arc<str>,
     /// Position of each line in this fragment.
-    pub(crate) metas: Arc<[IndexedMeta]>,
+    pub(crate) metas: Arc<Vec<IndexedMeta>>,
     /// Position of each Meta in its file; empty unless the settings ask for it.
     pub(crate) positions: Arc<[DocumentPosition]>,
     /// Hash and size of the uncompressed lines.

@@ -44,12 +44,12 @@ impl Shard {
     }
 
     /// Joins the fragments of one Package, which are in order.
-    pub(crate) fn join(fragments: &[Fragment], context: &RenderContext) -> Result<Self, RenderError> {
+    pub(crate) fn join(fragments: Vec<Fragment>, context: &RenderContext) -> Result<Self, RenderError> {
         let name = fragments.first().map(|first| first.group.to_string());
-        let (lines, body) = match fragments {
+        let (lines, body) = match &fragments[..] {
             // Nearly every Package is one fragment, whose bytes are the Shard already.
             [only] if only.is_whole => (only.lines, only.body.clone()),
-            _ => join_bodies(fragments, context)?,
+            _ => join_bodies(&fragments, context)?,
         };
         let stored = match &body {
             CompressedLines::Stored(stored) => *stored,
@@ -59,26 +59,27 @@ impl Shard {
             name: name.unwrap_or_default(),
             lines,
             stored,
+            places: places(&fragments),
             metas: metas(fragments),
-            places: places(fragments),
             body,
         })
     }
 }
 
-/// Returns the entries of all fragments, their offsets counted from the start of the Shard.
-fn metas(fragments: &[Fragment]) -> Vec<IndexedMeta> {
+/// Returns the entries of all fragments, their offsets counted from the start of the Shard. They are large, and moved.
+fn metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
     let mut start = 0;
-    let mut metas = Vec::with_capacity(fragments.iter().map(|fragment| fragment.metas.len()).sum());
-    for fragment in fragments {
-        let shifted = fragment.metas.iter().cloned();
-        metas.extend(shifted.map(|meta| IndexedMeta {
-            offset: meta.offset + start,
-            ..meta
-        }));
+    let parts = fragments.into_iter().map(|fragment| {
+        let mut metas = Arc::unwrap_or_clone(fragment.metas);
+        metas.iter_mut().for_each(|meta| meta.offset += start);
         start += fragment.lines.size;
-    }
-    metas
+        metas
+    });
+    let append = |mut all: Vec<_>, mut part: Vec<_>| {
+        all.append(&mut part);
+        all
+    };
+    parts.reduce(append).unwrap_or_default()
 }
 
 fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {

@@ -1,23 +1,22 @@
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    thread::{self, ScopedJoinHandle},
-};
+use std::thread::{self, ScopedJoinHandle};
+
+use parking_lot::Mutex;
 
 /// Does `work` for each item, on up to `threads` threads. Each takes the next item when it has done one. Returns the results in the
 /// order of the items.
 ///
 /// # Panics
 /// Panics if `work` does.
-pub fn for_each<I: Sync, T: Send>(items: &[I], threads: usize, work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+pub fn for_each<I: Send, T: Send>(items: Vec<I>, threads: usize, work: impl Fn(I) -> T + Sync) -> Vec<T> {
     let threads = threads.min(items.len());
     if threads < 2 {
-        return items.iter().map(work).collect();
+        return items.into_iter().map(work).collect();
     }
-    let next = AtomicUsize::new(0);
+    let items = Mutex::new(items.into_iter().enumerate());
+    let next = || items.lock().next();
     let some = || {
-        let taken = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-        let taken = taken.map_while(|at| Some((at, work(items.get(at)?))));
-        taken.collect::<Vec<_>>()
+        let taken = std::iter::from_fn(next);
+        taken.map(|(at, item)| (at, work(item))).collect::<Vec<_>>()
     };
     let mut done = thread::scope(|scope| {
         let working: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
@@ -38,10 +37,10 @@ mod tests {
         let items: Vec<usize> = (0..100).collect();
         for threads in [0, 1, 3, 200] {
             assert_eq!(
-                for_each(&items, threads, |item| item * 2),
+                for_each(items.clone(), threads, |item| item * 2),
                 (0..200).step_by(2).collect::<Vec<_>>()
             );
         }
-        assert_eq!(for_each(&[], 2, |item: &u8| *item), []);
+        assert_eq!(for_each(Vec::<u8>::new(), 2, |item| item), []);
     }
 }

@@ -111,7 +111,9 @@ impl FactReader {
         for batch in shards.chunks(self.workers * BATCH) {
             // One package changes at most polls.
             let unknown = batch.iter().filter(|shard| !self.is_known(shard)).count();
-            let parts = for_each(batch, self.workers.min(unknown), |shard| self.read_shard(shard));
+            let parts = for_each(batch.iter().collect(), self.workers.min(unknown), |shard| {
+                self.read_shard(shard)
+            });
             for (shard, parts) in batch.iter().zip(parts) {
                 for (document, part) in documents.iter_mut().zip(parts?) {
                     document.push(&shard.name, part);
