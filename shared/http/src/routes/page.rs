@@ -92,16 +92,19 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
     let mut representation = Representation {
-        tag: Tag::of_made(object.digest.sha256, encoding),
+        // Without a suffix it stands for the stored bytes.
+        tag: match encoding {
+            Encoding::Zstd => Tag::of_stored(object.digest.sha256),
+            Encoding::Gzip => Tag::with_suffix(object.digest.sha256, "-gzip"),
+            Encoding::Identity => Tag::with_suffix(object.digest.sha256, "-identity"),
+        },
         modified: Some(call.app.head(&state).modified.clone()),
         encoding,
         negotiated: true,
         payload: Payload::Object(object),
         ..Representation::empty_document(CachePolicy::Pointer)
     };
-    if encoding == Encoding::Zstd {
-        representation.tag = Tag::of_stored(object.digest.sha256);
-    } else if representation.evaluate(&call.request.headers) == Precondition::Proceed {
+    if encoding != Encoding::Zstd && representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let stored = call.app.catalogs.cached_object(&object).await?;
         let plain = decode_zstd(&stored, Facts::<SearchPackage>::MAX_BYTES);
         let plain = plain.map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Coding(source)))?;
