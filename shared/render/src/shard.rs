@@ -121,6 +121,8 @@ fn copy_all(
     sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), RenderError> {
     for fragment in fragments {
+        // A Package may have gigabytes.
+        context.check_budget()?;
         copy_lines(&fragment.body.read(context)?, &mut *sink).map_err(RenderError::Scratch)?;
     }
     Ok(())

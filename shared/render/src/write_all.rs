@@ -124,7 +124,7 @@ impl Rendering {
             {
                 // A damaged Shard is found when it is published again, though its bytes are not needed.
                 shard.body.read(&self.context)?;
-                feed_segment(shard, published, &mut blocks)?;
+                self.feed_segment(shard, published, &mut blocks)?;
             } else {
                 self.feed_shard(shard, &mut blocks)?;
             }
@@ -134,6 +134,37 @@ impl Rendering {
             in_published(published.sha256, published.end())?;
         }
         blocks.end().map_err(RenderError::Scratch)
+    }
+
+    /// Feeds a Shard from a published `all.json.gz`, whose bytes are hashed after decompression.
+    fn feed_segment(
+        &self,
+        shard: &Shard,
+        published: &mut PublishedSegments,
+        blocks: &mut BlockWriter,
+    ) -> Result<(), RenderError> {
+        let mut check = Hasher::new();
+        let fed = published.blocks(shard.lines.size, |block| {
+            check.update(&block.lines);
+            self.go_on()?;
+            blocks.add_block(block)
+        });
+        self.context.check_budget()?;
+        in_published(published.sha256, fed)?;
+        if check.finish() != shard.lines.sha256 {
+            return Err(RenderError::Damaged {
+                sha256: published.sha256,
+            });
+        }
+        Ok(())
+    }
+
+    /// Fails once the work is stopped: a Package may have gigabytes.
+    fn go_on(&self) -> io::Result<()> {
+        match self.context.settings.budget.is_stopped() {
+            true => Err(io::Error::other("the work was stopped")),
+            false => Ok(()),
+        }
     }
 
     fn published_segments(&self, fan_out: &FanOut) -> Result<Option<PublishedSegments>, RenderError> {
@@ -146,14 +177,18 @@ impl Rendering {
     /// Decompresses a Shard. Bytes of the store are hashed as well, before and after decompression.
     fn feed_shard(&self, shard: &Shard, blocks: &mut BlockWriter) -> Result<(), RenderError> {
         let compressed = shard.body.read(&self.context)?;
-        if !shard.is_stored() {
-            return copy_lines(&compressed, |lines| blocks.add(lines)).map_err(RenderError::Scratch);
-        }
         let mut check = Hasher::new();
         let copied = copy_lines(&compressed, |lines| {
-            check.update(lines);
+            if shard.is_stored() {
+                check.update(lines);
+            }
+            self.go_on()?;
             blocks.add(lines)
         });
+        self.context.check_budget()?;
+        if !shard.is_stored() {
+            return copied.map_err(RenderError::Scratch);
+        }
         if copied.is_err() || check.finish() != shard.lines.sha256 {
             return Err(RenderError::Damaged {
                 sha256: shard.stored.sha256,
@@ -195,22 +230,6 @@ impl Rendering {
         fan_out.gzip = Some(lanes);
         Some(scope.spawn(move || gzip::write(&segments, all, layer)))
     }
-}
-
-/// Feeds a Shard from a published `all.json.gz`, whose bytes are hashed after decompression.
-fn feed_segment(shard: &Shard, published: &mut PublishedSegments, blocks: &mut BlockWriter) -> Result<(), RenderError> {
-    let mut check = Hasher::new();
-    let fed = published.blocks(shard.lines.size, |block| {
-        check.update(&block.lines);
-        blocks.add_block(block)
-    });
-    in_published(published.sha256, fed)?;
-    if check.finish() != shard.lines.sha256 {
-        return Err(RenderError::Damaged {
-            sha256: published.sha256,
-        });
-    }
-    Ok(())
 }
 
 /// Names the published object in the error of reading it.
