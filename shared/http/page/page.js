@@ -126,20 +126,21 @@ function inline(source) {
 
 const cells = (line, name) => line.trim().replace(/^\||\|$/g, '').split('|').slice(0, 30).map((cell) => el(name, {}, inline(cell.trim())));
 
-// Blocks by the form of their first line. Each takes lines from the front and returns a node.
+// Blocks by the form of their first line. Each takes its lines and returns a node. The first line is the last of the array, because to
+// take one from the front of an array can cost its length.
 const BLOCKS = [
   [/^\s{0,3}(```|~~~)/, (lines) => {
-    const [fence] = lines.shift().trim().match(/^(```|~~~)/);
+    const [fence] = lines.pop().trim().match(/^(```|~~~)/);
     const code = [];
-    while (lines.length && !lines[0].trim().startsWith(fence)) code.push(escaped(lines.shift()));
-    lines.shift();
+    while (lines.length && !lines.at(-1).trim().startsWith(fence)) code.push(escaped(lines.pop()));
+    lines.pop();
     return el('pre', { tabindex: '0' }, el('code', {}, code.join('\n')));
   }],
-  [/^\s{0,3}#{1,6}\s/, (lines) => el('h3', {}, inline(lines.shift().replace(/^[\s#]+|[\s#]+$/g, '')))],
+  [/^\s{0,3}#{1,6}\s/, (lines) => el('h3', {}, inline(lines.pop().replace(/^[\s#]+|[\s#]+$/g, '')))],
   [/^\s*([-*+]|\d{1,9}[.)])\s/, (lines) => {
-    const list = el(/^\s*\d/.test(lines[0]) ? 'ol' : 'ul', {});
-    while (lines.length && lines[0].trim()) {
-      const item = lines.shift();
+    const list = el(/^\s*\d/.test(lines.at(-1)) ? 'ol' : 'ul', {});
+    while (lines.length && lines.at(-1).trim()) {
+      const item = lines.pop();
       if (/^\s*([-*+]|\d{1,9}[.)])\s/.test(item) || !list.lastChild) list.append(el('li', {}, inline(item.replace(/^\s*\S+\s+/, ''))));
       else list.lastChild.append(' ', ...inline(item.trim()).flat(Infinity));
     }
@@ -147,36 +148,32 @@ const BLOCKS = [
   }],
   [/^\s{0,3}>/, (lines) => {
     const quoted = [];
-    while (lines.length && /^\s{0,3}>/.test(lines[0])) quoted.push(lines.shift().replace(/^\s*>\s?/, ''));
+    while (lines.length && /^\s{0,3}>/.test(lines.at(-1))) quoted.push(lines.pop().replace(/^\s*>\s?/, ''));
     return el('blockquote', {}, inline(quoted.join(' ')));
   }],
   [/\|/, (lines) => {
-    if (!/^[\s|:-]*-[\s|:-]*$/.test(lines[1] ?? '')) return paragraph(lines);
-    const head = el('tr', {}, cells(lines.shift(), 'th'));
-    lines.shift();
+    if (!/^[\s|:-]*-[\s|:-]*$/.test(lines.at(-2) ?? '')) return paragraph(lines);
+    const head = el('tr', {}, cells(lines.pop(), 'th'));
+    lines.pop();
     const body = [];
-    while (lines.length && lines[0].includes('|')) body.push(el('tr', {}, cells(lines.shift(), 'td')));
+    while (lines.length && lines.at(-1).includes('|')) body.push(el('tr', {}, cells(lines.pop(), 'td')));
     return el('div', { class: 'scroll', tabindex: '0' }, el('table', {}, el('thead', {}, head), el('tbody', {}, body)));
   }],
   [/^/, paragraph],
 ];
 
 function paragraph(lines) {
-  const taken = [lines.shift()];
-  while (lines.length && lines[0].trim() && !BLOCKS.slice(0, 4).some(([form]) => form.test(lines[0]))) taken.push(lines.shift());
+  const taken = [lines.pop()];
+  while (lines.length && lines.at(-1).trim() && !BLOCKS.slice(0, 4).some(([form]) => form.test(lines.at(-1)))) taken.push(lines.pop());
   return el('p', {}, inline(taken.join(' ')));
 }
 
 function markdown(source) {
   const node = el('div', { class: 'markdown' });
-  // Reversed, because taking lines from the front of an array costs its length.
-  let lines = String(source ?? '').slice(0, TEXT_WHOLE).split(/\r?\n/);
+  const lines = String(source ?? '').slice(0, TEXT_WHOLE).split(/\r?\n/).reverse();
   while (lines.length) {
-    const part = lines.splice(0, 500);
-    while (part.length) {
-      if (part[0].trim()) node.append(BLOCKS.find(([form]) => form.test(part[0]))[1](part));
-      else part.shift();
-    }
+    if (lines.at(-1).trim()) node.append(BLOCKS.find(([form]) => form.test(lines.at(-1)))[1](lines));
+    else lines.pop();
   }
   return node;
 }
@@ -243,9 +240,9 @@ function compareVersions(one, other) {
   for (let at = 0; at < Math.min(a.pre.length, b.pre.length); at++) {
     const [left, right] = [a.pre[at], b.pre[at]];
     if (left === right) continue;
-    const [number, other] = [/^\d+$/.test(left), /^\d+$/.test(right)];
-    if (number && other) return Number(left) - Number(right);
-    return number ? -1 : other ? 1 : left < right ? -1 : 1;
+    const [isNumber, isOther] = [left, right].map((part) => /^\d+$/.test(part));
+    if (isNumber && isOther) return Number(left) - Number(right);
+    return isNumber ? -1 : isOther ? 1 : left < right ? -1 : 1;
   }
   return a.pre.length - b.pre.length;
 }
@@ -746,11 +743,8 @@ async function viewBasket({ signal }) {
   const catalogs = [...new Set(items.map(([catalog]) => catalog))];
   const images = new Map(await Promise.all(catalogs.map(async (catalog) => [catalog, catalogImage(catalog, await json(catalogPath(catalog, 'current.json'), signal))])));
   const defaults = new Map();
-  for (const [catalog, name] of items) {
-    await lines(catalogPath(catalog, `packages/${encodeURIComponent(name)}`), signal, 'default', (line) => {
-      const meta = line.includes('"olm.package"') && JSON.parse(line);
-      if (meta?.schema === 'olm.package') defaults.set(`${catalog}/${name}`, meta.defaultChannel);
-    });
+  for (const catalog of catalogs) {
+    for (const { name, channel } of await packagesOf(catalog, signal, 'default')) defaults.set(`${catalog}/${name}`, channel);
   }
   const row = (item, at) => el('li', {}, commas([item[0], item[1], item[2], [item[3], item[4]].filter(Boolean).join(' to ') || 'all versions'].map((part) => text(part))), ' ',
     el('button', { type: 'button', click: () => setBasket(items.filter((_, other) => other !== at)) }, 'Remove ', brief(item[1], 40)));
