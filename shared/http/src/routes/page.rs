@@ -29,50 +29,48 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// Files that the HTML names, which changes with them.
 static FILES: LazyLock<[PageFile; 2]> = LazyLock::new(|| {
+    let (script, style) = (include_str!("../../page/page.js"), include_str!("../../page/page.css"));
     [
-        PageFile::new(
-            include_str!("../../page/page.js"),
-            "js",
-            "text/javascript; charset=utf-8",
-        ),
-        PageFile::new(include_str!("../../page/page.css"), "css", "text/css; charset=utf-8"),
+        PageFile::new(script.to_owned(), "js", "text/javascript; charset=utf-8"),
+        PageFile::new(style.to_owned(), "css", "text/css; charset=utf-8"),
     ]
 });
 
 /// The HTML with the names of the files.
-static PAGE: LazyLock<String> = LazyLock::new(|| {
+static PAGE: LazyLock<PageFile> = LazyLock::new(|| {
     let [script, style] = &*FILES;
-    HTML.replace("page.js", &script.path).replace("page.css", &style.path)
+    let html = HTML.replace("page.js", &script.path).replace("page.css", &style.path);
+    PageFile::new(html, "html", "text/html; charset=utf-8")
 });
 
-/// Script or style of the page.
+/// File of the page.
 struct PageFile {
     /// Path below the root. It names the content, so that an update needs no purge.
     path: String,
-    text: &'static str,
+    text: String,
+    hash: Sha256,
     content_type: &'static str,
 }
 
 impl PageFile {
-    fn new(text: &'static str, extension: &str, content_type: &'static str) -> Self {
-        let hash = Sha256::of(text.as_bytes()).to_string();
+    fn new(text: String, extension: &str, content_type: &'static str) -> Self {
+        let hash = Sha256::of(text.as_bytes());
         Self {
-            path: format!("page/{}.{extension}", &hash[..16]),
+            path: format!("page/{}.{extension}", &hash.to_string()[..16]),
             text,
+            hash,
             content_type,
         }
     }
 }
 
 pub(super) async fn page(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let mut representation = file(call, PAGE.as_str(), "text/html; charset=utf-8", CachePolicy::Pointer).await?;
-    let fields = [
+    let fields = headers([
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
-    ];
-    representation.extra = Some(Box::new(headers(fields)));
-    Ok(representation)
+    ]);
+    file(call, &PAGE, CachePolicy::Pointer, fields).await
 }
 
 pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -80,9 +78,8 @@ pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiErro
         .iter()
         .find(|file| call.path().strip_prefix('/') == Some(&file.path));
     let found = found.ok_or(ApiError::UnknownPath)?;
-    let mut representation = file(call, found.text, found.content_type, CachePolicy::Immutable).await?;
-    representation.extra = Some(Box::new(headers([(X_CONTENT_TYPE_OPTIONS, "nosniff")])));
-    Ok(representation)
+    let fields = headers([(X_CONTENT_TYPE_OPTIONS, "nosniff")]);
+    file(call, found, CachePolicy::Immutable, fields).await
 }
 
 /// Returns the stored document for search of a catalog, in the coding that the client prefers: a script cannot decode zstd.
@@ -116,21 +113,19 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
 
 async fn file(
     call: RouteCall<'_>,
-    text: &'static str,
-    content_type: &'static str,
+    file: &'static PageFile,
     cache: CachePolicy,
+    fields: HeaderMap,
 ) -> Result<Representation, ApiError> {
-    let hash = Sha256::of(text.as_bytes());
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
-    let bytes = call
-        .app
-        .coded(hash, Bytes::from_static(text.as_bytes()), encoding)
-        .await?;
+    let plain = Bytes::from_static(file.text.as_bytes());
+    let bytes = call.app.coded(file.hash, plain, encoding).await?;
     Ok(Representation {
-        tag: Tag::of_made(hash, encoding),
-        content_type,
+        tag: Tag::of_made(file.hash, encoding),
+        content_type: file.content_type,
         encoding,
         negotiated: true,
+        extra: Some(Box::new(fields)),
         payload: Payload::Bytes(bytes),
         ..Representation::empty_document(cache)
     })
