@@ -28,6 +28,6 @@ pub use redact::{SentSecrets, WITHHELD};
 pub use redirect::{RedirectRefusal, RedirectTarget, authority, same_origin, unusable};
 pub use request::RequestSpec;
 pub use response::{FetchResponse, ResumableBody};
-pub use retry::{Attempts, RetrySchedule, RetryWaits, retry_after};
+pub use retry::{AttemptCount, RetrySchedule, RetryWaits, retry_after};
 pub use scope::AddressScope;
 pub use settings::{FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, USER_AGENT};

@@ -28,20 +28,20 @@ pub struct RetrySchedule {
 pub struct RetryWaits {
     delays: ExponentialBackoff,
     deadline: Instant,
-    attempts: Attempts,
+    attempts: AttemptCount,
 }
 
 /// Number of attempts of one request, for errors. Its text is empty for one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attempts(usize);
+pub struct AttemptCount(usize);
 
-impl Default for Attempts {
+impl Default for AttemptCount {
     fn default() -> Self {
         Self(1)
     }
 }
 
-impl fmt::Display for Attempts {
+impl fmt::Display for AttemptCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             1 => Ok(()),
@@ -76,12 +76,12 @@ impl RetryWaits {
         Self {
             delays: delays.build(),
             deadline: Instant::now() + schedule.total,
-            attempts: Attempts::default(),
+            attempts: AttemptCount::default(),
         }
     }
 
     /// Returns the number of attempts so far.
-    pub fn attempts(&self) -> Attempts {
+    pub fn attempts(&self) -> AttemptCount {
         self.attempts
     }
 

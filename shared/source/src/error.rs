@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fetch::{Attempts, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, SentSecrets};
+use fetch::{AttemptCount, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, SentSecrets};
 use model::text::chain;
 use oci::{Digest, ImageError, LayerError, LimitExceeded, LinkError, UnpackError};
 
@@ -162,7 +162,7 @@ impl Error {
     }
 
     /// Returns the failure of the exchange itself, which the next attempt may not meet, and the attempts that the error names.
-    pub(crate) fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut Attempts)> {
+    pub(crate) fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
         let Self::Server(failure) = self else {
             return None;
         };

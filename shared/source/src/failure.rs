@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use fetch::{Attempts, FetchError, Peer, RedirectRefusal, SentSecrets};
+use fetch::{AttemptCount, FetchError, Peer, RedirectRefusal, SentSecrets};
 
 use crate::error::Error;
 
@@ -23,7 +23,7 @@ pub struct ServerFailure {
     /// The failure, without secrets that were sent.
     pub fault: ServerFault,
     /// Number of attempts at the exchange.
-    pub attempts: Attempts,
+    pub attempts: AttemptCount,
 }
 
 /// A source on a server, for errors. Holds no secrets.
@@ -111,7 +111,7 @@ impl ServerPlace {
             place: self.clone(),
             at: at.map(shown),
             fault: fault.with_shown_text(|text| secrets.show(text)),
-            attempts: Attempts::default(),
+            attempts: AttemptCount::default(),
         }))
     }
 }

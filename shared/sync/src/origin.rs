@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fetch::{Attempts, FailedFetch, FetchError};
+use fetch::{AttemptCount, FailedFetch, FetchError};
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use model::{CatalogName, Catalogs, Document, DocumentError, Key};
 use publish::catalog_names;
@@ -77,7 +77,7 @@ pub enum OriginError {
         /// Key of the object, which is its path.
         key: String,
         /// Number of attempts.
-        attempts: Attempts,
+        attempts: AttemptCount,
         /// Error of the server or of the connection.
         source: FailedFetch,
     },
@@ -106,7 +106,7 @@ impl OriginError {
             FetchError::TooLarge { limit } => Self::too_large(key, limit),
             _ => Self::Fetch {
                 key: key.to_string(),
-                attempts: Attempts::default(),
+                attempts: AttemptCount::default(),
                 source: failed,
             },
         }
