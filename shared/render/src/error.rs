@@ -66,6 +66,11 @@ pub struct FileProblem {
 }
 
 impl RenderError {
+    /// True if a stored object cannot be used, which was made from the source and can be made again.
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Unreadable { .. })
+    }
+
     /// Returns the names of the limits that the catalog exceeds, each once.
     pub fn limits(&self) -> BTreeSet<&'static str> {
         match self {

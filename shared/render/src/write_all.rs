@@ -86,7 +86,7 @@ impl Rendering {
             let identity = identity.map(|sink| spawn_identity(scope, &mut fan_out, sink));
             let read = match self.feed(fan_out, is_framed) {
                 // The writers then ended too soon: their errors are a consequence.
-                Err(error @ (RenderError::Damaged { .. } | RenderError::Unreadable { .. })) => return Err(error),
+                Err(error) if !matches!(error, RenderError::Scratch(_)) => return Err(error),
                 read => read,
             };
             // A writer that failed made the reading stop: its error is the cause.

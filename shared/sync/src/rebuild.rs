@@ -67,7 +67,7 @@ impl Copier {
                 .await;
             rendering = match made {
                 // The published state may be what is damaged.
-                Err(SyncError::Rebuild(_)) if base.is_some() => {
+                Err(SyncError::Rebuild(error)) if base.is_some() && error.is_damage() => {
                     rebuild.streamed(&plan.name, rendering, streamed).await?
                 }
                 made => made?,

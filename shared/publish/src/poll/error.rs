@@ -243,7 +243,7 @@ impl PollError {
     /// True if a published object is missing or damaged and has to be written again.
     pub(crate) const fn is_damage(&self) -> bool {
         match self.cause() {
-            Self::Render(error) => matches!(error, RenderError::Damaged { .. } | RenderError::Unreadable { .. }),
+            Self::Render(error) => error.is_damage(),
             Self::Publish(error) => error.is_damage(),
             _ => false,
         }

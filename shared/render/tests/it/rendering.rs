@@ -10,6 +10,7 @@ use catalog_mirror_render::{
     NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink, Sinks, StoredShards,
 };
 use model::{Content, Encoding, Index, Kind, ObjectDigest, Sha256, ShardRef, StoredDocument};
+use work::Budget;
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
@@ -491,6 +492,44 @@ fn write_all_detects_a_damaged_stored_shard() {
     // The compressors are told how much will come, and get less.
     let error = rendering.write_all(ignored()).unwrap_err();
     assert!(matches!(error, RenderError::Damaged { .. }), "{error}");
+}
+
+/// Store whose reader has stopped the work when the Shard at the end is read.
+struct Stopping {
+    store: Store,
+    last: ObjectDigest,
+    budget: Budget,
+}
+
+impl StoredShards for Stopping {
+    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
+        self.store.stored(lines)
+    }
+
+    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {
+        if *stored == self.last {
+            self.budget.stop();
+        }
+        self.store.load(stored)
+    }
+}
+
+#[test]
+fn write_all_that_is_stopped_says_so() {
+    let published = render(CATALOG);
+    let stopping = Stopping {
+        store: Store::of(&published),
+        last: published.shards().last().unwrap().stored,
+        budget: Budget::default(),
+    };
+    let settings = RenderSettings {
+        budget: stopping.budget.clone(),
+        ..settings()
+    };
+    let rendering = try_render(CATALOG, Arc::new(stopping), settings).unwrap();
+    // The compressors are told how much will come, and get less.
+    let error = rendering.write_all(ignored()).unwrap_err();
+    assert!(matches!(error, RenderError::Stopped), "{error}");
 }
 
 #[test]
