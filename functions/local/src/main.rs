@@ -6,7 +6,6 @@ mod complete;
 mod exit;
 #[cfg(feature = "grpc")]
 mod grpc_listener;
-mod image;
 mod output;
 mod progress;
 mod published;

@@ -133,15 +133,7 @@ pub(crate) fn print_text(text: &str) -> anyhow::Result<()> {
 
 /// Prints documents as YAML, separated by `---`.
 pub(crate) fn print_yaml(documents: &[impl Serialize]) -> anyhow::Result<()> {
-    print_text(&yaml(documents)?)
-}
-
-pub(crate) fn yaml(documents: &[impl Serialize]) -> anyhow::Result<String> {
-    // No folded text: people search for digests with grep, so they must stay on one line.
-    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-    let text = |document| serde_saphyr::to_string_with_options(document, options.clone());
-    let texts: Result<Vec<String>, _> = documents.iter().map(text).collect();
-    Ok(texts?.join("---\n"))
+    print_text(&carry::yaml(documents)?)
 }
 
 /// Returns a size with a binary unit, as `ls -h` prints it.

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Context;
 use model::text::did_you_mean;
-use model::{CatalogName, Current, Key, Kind, ObjectRef, Previous, Sha256, ShardRef, Snapshot, decode_zstd};
+use model::{CatalogName, Current, Key, Kind, ObjectRef, Sha256, ShardRef, Snapshot, decode_zstd};
 use olm::{Package, PackageParser};
 use store::{Store, StoreExt, read_object, read_stored};
 
@@ -35,12 +35,6 @@ pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Re
     Ok(format!("the store has no catalog {name}{similar}{folder}"))
 }
 
-/// Returns the published state and the earlier ones that the pointer remembers, newest first.
-pub(crate) fn publications(current: &Current) -> Vec<Previous> {
-    let newest = current.as_previous().into_iter().take(1);
-    newest.chain(current.previous.iter().cloned()).collect()
-}
-
 /// Returns the content hash that starts with these digits, of all states of the catalogs.
 pub(crate) async fn content_hash(store: &dyn Store, names: &[CatalogName], digits: &str) -> anyhow::Result<Sha256> {
     if let Ok(whole) = digits.parse() {
@@ -48,7 +42,7 @@ pub(crate) async fn content_hash(store: &dyn Store, names: &[CatalogName], digit
     }
     let mut found = BTreeSet::new();
     for name in names {
-        let states = publications(&pointer(store, name).await?).into_iter();
+        let states = pointer(store, name).await?.publications().into_iter();
         found.extend(
             states
                 .map(|state| state.content_hash)

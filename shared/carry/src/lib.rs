@@ -2,6 +2,7 @@
 
 mod checks;
 mod error;
+mod files;
 mod folder;
 mod images;
 mod imageset;
@@ -11,6 +12,7 @@ mod skopeo;
 
 pub use crate::checks::{ImageChecks, check_images, images_document};
 pub use crate::error::CarryError;
+pub use crate::files::{cluster_files, yaml};
 pub use crate::folder::{CarriedFolder, replace_file};
 pub use crate::images::{CarriedImage, CopyCounts, ImageCopier, ImagePlace, SayLine, list_images, remove_partial};
 pub use crate::imageset::{OperatorImageSet, SkopeoRegistry, package_entry, skopeo_sync};

@@ -161,8 +161,8 @@ impl Current {
         }
     }
 
-    /// Returns `previous` of the next publication: this one, then the earlier ones, newest first.
-    pub fn as_previous(&self) -> Vec<Previous> {
+    /// Returns this publication and the earlier ones that it remembers, newest first.
+    pub fn publications(&self) -> Vec<Previous> {
         let this = Previous {
             serial: self.serial,
             content_hash: self.content_hash,
@@ -170,11 +170,15 @@ impl Current {
             published_at: self.published_at,
             verified: self.verified().cloned(),
         };
-        std::iter::once(this)
-            .chain(self.previous.iter().cloned())
-            // Bounded, because every reader fetches this document at each poll.
-            .take(PREVIOUS_MAX)
-            .collect()
+        std::iter::once(this).chain(self.previous.iter().cloned()).collect()
+    }
+
+    /// Returns `previous` of the next publication.
+    pub fn as_previous(&self) -> Vec<Previous> {
+        let mut publications = self.publications();
+        // Bounded, because every reader fetches this document at each poll.
+        publications.truncate(PREVIOUS_MAX);
+        publications
     }
 
     /// Returns the Snapshots under which a content is or was published, newest publication first. One content has several

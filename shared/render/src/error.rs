@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fmt, io};
+use std::{collections::BTreeSet, fmt, io, path::PathBuf};
 
 use model::Sha256;
 
@@ -44,6 +44,14 @@ pub enum RenderError {
     /// The temporary file for compressed Shards fails.
     #[error("cannot use temporary storage")]
     Scratch(#[source] io::Error),
+    /// A file of an OCI layout cannot be read or written.
+    #[error("cannot write to {}", path.display())]
+    File {
+        /// Path of the file, or of its folder.
+        path: PathBuf,
+        /// Error of the file system, or of `index.json`.
+        source: io::Error,
+    },
     /// A part of the publication cannot be written.
     #[error("cannot write {part}")]
     Sink {

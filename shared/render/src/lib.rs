@@ -6,6 +6,7 @@ mod deflate;
 mod error;
 mod fragment;
 mod gzip;
+mod image;
 mod inflate;
 mod of_snapshot;
 mod renderer;
@@ -18,6 +19,7 @@ mod write_all;
 pub use fbc::DocumentPosition;
 
 pub use error::{FileProblem, RenderError};
+pub use image::ImageLayer;
 pub use inflate::PublishedGzip;
 pub use of_snapshot::index_lines;
 pub use renderer::Renderer;

@@ -5,12 +5,14 @@ use std::{
 };
 
 use ::compose::{ComposeFile, Composition, CompositionInput, Decision, FoldedDecisions};
+use ::render::{ImageLayer, Rendering};
 use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
+use oci::Digest;
 use olm::Reference;
 use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics};
-use source::Source;
+use source::{Source, Sources};
 use store::{FolderStore, Store};
 use tempfile::TempDir;
 
@@ -18,7 +20,6 @@ use super::render::{SHARD_LEVEL, print};
 use crate::{
     args::{Access, RegistryArgs, StoreArgs, is_source},
     exit::Exit,
-    image,
     output::{self, Column, Table, cell},
     published, wiring,
 };
@@ -116,10 +117,35 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Success);
     };
     if let Some(target) = args.image {
-        println!("{}", image::write(&sources, &target, rendering).await?);
+        println!("{}", write_image(&sources, target, rendering).await?);
         return Ok(Exit::Success);
     }
     work::run(rendering.budget().clone(), move || print(&rendering)).await?
+}
+
+/// Writes the image to a layout, or pushes it, and returns its digest.
+async fn write_image(sources: &Sources, target: Source, rendering: Rendering) -> anyhow::Result<Digest> {
+    let budget = rendering.budget().clone();
+    match target {
+        Source::OciLayout { dir, tag } => {
+            let write = move || {
+                // Beside its place, so that it can be renamed.
+                let layer = ImageLayer::new(&dir.join("blobs/sha256"), &rendering)?;
+                layer.into_layout(&dir, tag.as_deref())
+            };
+            Ok(work::run(budget, write).await??)
+        }
+        Source::Registry { ref reference, .. } => {
+            let layer = move || ImageLayer::new(&std::env::temp_dir(), &rendering)?.into_parts();
+            let (layer, documents) = work::run(budget, layer).await??;
+            let pushed = sources.push(reference, documents, layer.into()).await?;
+            if pushed.was_there {
+                eprintln!("{target} is this image already; nothing was pushed");
+            }
+            Ok(pushed.digest)
+        }
+        other => anyhow::bail!("{other} is no place for an image"),
+    }
 }
 
 /// Returns the one composition that the file and the arguments name.

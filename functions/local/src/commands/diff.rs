@@ -87,7 +87,7 @@ async fn snapshot(store: &dyn Store, name: &CatalogName, state: &Previous) -> an
 
 /// Returns the publication that a text names, of those in the pointer.
 fn find(current: &Current, text: &str) -> anyhow::Result<Previous> {
-    let mut states = published::publications(current);
+    let mut states = current.publications();
     match text {
         "current" => states.truncate(1),
         "previous" => states = states.into_iter().skip(1).take(1).collect(),

@@ -47,7 +47,7 @@ pub(super) const HELD_BACK: &str = "rolled back: it stays at this state until it
 async fn states(store: &dyn Store, current: &model::Current) -> anyhow::Result<Vec<HistoryState>> {
     let mut states = Vec::new();
     let mut newer: Option<model::Snapshot> = None;
-    for publication in published::publications(current) {
+    for publication in current.publications() {
         let snapshot = published::snapshot(store, &publication.snapshot).await?;
         if let (Some(newer), Some(HistoryState { changes, .. })) = (&newer, states.last_mut()) {
             let known = snapshot.as_ref();

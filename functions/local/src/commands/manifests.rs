@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn yaml(documents: &[Value]) -> String {
-        crate::output::yaml(documents).unwrap()
+        carry::yaml(documents).unwrap()
     }
 
     #[test]

@@ -1,12 +1,12 @@
 use std::{
-    fmt,
     path::{Path, PathBuf},
-    str::FromStr,
     sync::Arc,
     time::Duration,
 };
 
-use ::sync::{Address, Copier, FetchSettings, HttpOrigin, HttpSettings, Origin, StoreOrigin, SyncOptions, SyncReport};
+use ::sync::{
+    Copier, FetchSettings, HttpOrigin, HttpSettings, Origin, StoreOrigin, SyncOptions, SyncOrigin, SyncReport,
+};
 use clap::Args;
 use config::poll_interval;
 use model::CatalogName;
@@ -63,56 +63,6 @@ pub(crate) struct AllowArgs {
     /// Accept a state that does not descend from the present one.
     #[arg(long)]
     pub(crate) allow_diverged: bool,
-}
-
-/// A mirror to copy from: the FROM of `sync` and `verify`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SyncOrigin {
-    /// A mirror over HTTP or HTTPS, by its URL.
-    Http(Address),
-    /// A store that this program opens itself.
-    Store(StorePlace),
-}
-
-impl FromStr for SyncOrigin {
-    type Err = Box<dyn std::error::Error + Send + Sync>;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.starts_with("http://") || text.starts_with("https://") {
-            Ok(Self::Http(text.parse()?))
-        } else if text.contains(['.', ':'])
-            && !text.starts_with(['.', '/'])
-            && !text.contains("://")
-            && !Path::new(text).exists()
-        {
-            Err(
-                format!("there is no folder {text}; write http://{text} or https://{text} for a mirror on a server")
-                    .into(),
-            )
-        } else {
-            Ok(Self::Store(text.parse()?))
-        }
-    }
-}
-
-impl SyncOrigin {
-    /// Returns the store, if it is one.
-    pub(crate) const fn store(&self) -> Option<&StorePlace> {
-        match self {
-            Self::Store(place) => Some(place),
-            Self::Http(_) => None,
-        }
-    }
-}
-
-// Without user name and password, which a URL may contain.
-impl fmt::Display for SyncOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Http(address) => address.fmt(f),
-            Self::Store(place) => place.fmt(f),
-        }
-    }
 }
 
 pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
@@ -222,18 +172,5 @@ impl Table for SyncReport {
 
     fn is_failed(&self) -> bool {
         !self.outcome.is_success()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sync_origin_scheme_decides_kind() {
-        let parse = |text: &str| text.parse::<SyncOrigin>();
-        assert!(matches!(parse("https://cdn.example/x"), Ok(SyncOrigin::Http(_))));
-        assert!(matches!(parse("./http"), Ok(SyncOrigin::Store(StorePlace::Folder(_)))));
-        assert!(parse("https://cdn.example/?token=1").is_err());
     }
 }

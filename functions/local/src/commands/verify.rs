@@ -1,12 +1,12 @@
 use std::path::PathBuf;
 
-use ::sync::{Copier, SyncOptions};
+use ::sync::{Copier, SyncOptions, SyncOrigin};
 use clap::Args;
 use model::CatalogName;
 use serde::Serialize;
 use upkeep::Verification;
 
-use super::sync::{SyncOrigin, origin};
+use super::sync::origin;
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,

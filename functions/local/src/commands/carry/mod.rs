@@ -1,6 +1,5 @@
 //! From an ImageSetConfiguration to a registry that clusters reach, over a folder that a person carries or at once.
 
-mod manifests;
 mod tools;
 
 use std::{

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use ::carry::{
     CarriedImage, CatalogRepository, CopyCounts, ImageCopier, ImagePlace, ManifestTarget, Skopeo, TargetRegistry,
-    list_images,
+    cluster_files, list_images, replace_file,
 };
 use anyhow::Context;
 use model::{CatalogName, Kind};
@@ -11,7 +11,7 @@ use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
 use source::{Source, Sources};
 use store::{Store, read_object};
 
-use super::{ClusterArgs, CopyArgs, manifests::write_manifests};
+use super::{ClusterArgs, CopyArgs};
 use crate::{
     commands::{images, manifests::check_names, poll::print_polls},
     output::say,
@@ -120,7 +120,14 @@ impl Tools {
             }
         }
         check_names(&targets)?;
-        write_manifests(&args.manifests, &args.namespace, &targets, images, target)?;
+        if target.is_plain {
+            eprintln!("{}", TargetRegistry::plain_warning(&target.host));
+        }
+        for (name, text) in cluster_files(&args.namespace, &targets, images, target, &say)? {
+            let path = args.manifests.join(name);
+            replace_file(&path, text.as_bytes())?;
+            println!("wrote {}", path.display());
+        }
         Ok(failed)
     }
 

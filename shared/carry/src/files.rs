@@ -1,30 +1,28 @@
 //! The folder of manifests: what clusters need to use a registry with catalogs and images.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
-use ::carry::{
-    CarriedImage, ImageMirrors, ManifestTarget, TargetRegistry, catalog_source, cluster_catalog, replace_file,
-};
+use serde::Serialize;
 use serde_json::json;
 
-use crate::output::{say, yaml};
+use crate::{CarriedImage, ImageMirrors, ManifestTarget, SayLine, TargetRegistry, catalog_source, cluster_catalog};
 
-/// Writes the manifests of catalogs and the settings of nodes, and prints the names of the files.
-pub(super) fn write_manifests(
-    folder: &Path,
+/// Returns the manifests of catalogs and the settings of nodes, each by its path in a folder. `say` is told what is left out.
+///
+/// # Errors
+/// A value that YAML cannot hold.
+pub fn cluster_files(
     namespace: &str,
     catalogs: &[ManifestTarget],
     images: &[CarriedImage],
     target: &TargetRegistry,
-) -> anyhow::Result<()> {
-    if target.is_plain {
-        eprintln!("{}", TargetRegistry::plain_warning(&target.host));
-    }
+    say: SayLine<'_>,
+) -> Result<BTreeMap<String, String>, serde_saphyr::ser::Error> {
     let documents = catalogs.iter();
     let documents = documents.flat_map(|target| [cluster_catalog(target), catalog_source(target, namespace)]);
     // Verifiers look for what is attached to an image in the repository of the image.
     let mirrored = images.iter().filter(|image| !image.attached);
-    let mirrors = ImageMirrors::new(target, mirrored.map(|image| image.image.as_str()), &say);
+    let mirrors = ImageMirrors::new(target, mirrored.map(|image| image.image.as_str()), say);
     let mut files = BTreeMap::from([
         ("catalogs.yaml".to_owned(), yaml(&documents.collect::<Vec<_>>())?),
         ("mirror-sets.yaml".to_owned(), yaml(&mirrors.manifests())?),
@@ -44,10 +42,17 @@ pub(super) fn write_manifests(
         // containers-registries.d(5)
         files.insert("registries.d.yaml".to_owned(), yaml(&[json!({"docker": signed})])?);
     }
-    for (name, text) in files {
-        let path = folder.join(name);
-        replace_file(&path, text.as_bytes())?;
-        println!("wrote {}", path.display());
-    }
-    Ok(())
+    Ok(files)
+}
+
+/// Returns documents as YAML, separated by `---`.
+///
+/// # Errors
+/// As [`cluster_files`].
+pub fn yaml(documents: &[impl Serialize]) -> Result<String, serde_saphyr::ser::Error> {
+    // No folded text: people search for digests with grep, so they must stay on one line.
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let text = |document| serde_saphyr::to_string_with_options(document, options.clone());
+    let texts: Result<Vec<String>, _> = documents.iter().map(text).collect();
+    Ok(texts?.join("---\n"))
 }
