@@ -209,6 +209,18 @@ const MISTAKES: &[(&str, &str)] = &[
         "the store has no catalog dem (did you mean demo?)",
     ),
     (
+        "verify --store store dem",
+        "the store has no catalog dem (did you mean demo?)",
+    ),
+    (
+        "export --store store --to a.tar dem",
+        "the store has no catalog dem (did you mean demo?)",
+    ),
+    (
+        "rollback --store store dem --previous",
+        "the store has no catalog dem (did you mean demo?)",
+    ),
+    (
         "rollback --store store demo --previous",
         "cannot roll back: there is no earlier publication",
     ),

@@ -86,10 +86,13 @@ pub(crate) async fn names_or_all(store: &dyn Store, names: &[CatalogName]) -> an
     Ok(names.into_iter().collect())
 }
 
-/// Returns the same as [`names_or_all`], and an error for a store without catalogs.
+/// Returns the same as [`names_or_all`], and an error for a store without catalogs or without one of the names.
 pub(crate) async fn some_names(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<CatalogName>> {
     let names = names_or_all(store, names).await?;
     anyhow::ensure!(!names.is_empty(), "the store has no catalogs");
+    for name in &names {
+        pointer(store, name).await?;
+    }
     Ok(names)
 }
 

@@ -9,7 +9,7 @@ use super::poll::print_polls;
 use crate::{
     args::{Access, KeyArgs, ReportArgs, StoreArgs},
     exit::Exit,
-    wiring,
+    published, wiring,
 };
 
 #[derive(Debug, Args)]
@@ -41,6 +41,7 @@ pub(crate) struct RollbackArgs {
 pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     let config = wiring::files_and_keys(&args.store.config, &args.keys)?;
     let store = args.store.s3.open(&args.store.place(&config)?, Access::Write).await?;
+    published::pointer(&*store, &args.name).await?;
     let notifier = wiring::notifier(&config, store.clone(), NotifierSettings::default());
     let target = args.content_hash.map_or(RollbackTarget::Previous, RollbackTarget::Hash);
     // A rollback is a publication, so its events are sent now and not only by the next poll.
