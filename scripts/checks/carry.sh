@@ -53,7 +53,7 @@ push_list() {
   echo "$digest"
 }
 
-# The catalog: two packages whose operators have one name in repositories of two owners.
+# Three packages among those of a real catalog, two of them with operators of one name in repositories of two owners.
 make_images() {
   local one two signature
   TEAM=$(push team/operator team)
@@ -83,7 +83,8 @@ make_catalog() {
   bundle two "$LOW/other/operator@$OTHER" "$LOW/deep/er/still/tagged:v1" "$LOW/late/image@$LATE" >"$configs/two.json"
   bundle three "$LOW/never/asked@$TEAM" >"$configs/three.json"
   rm -rf "$WORK/catalog-layout"
-  new_image "$WORK/catalog-layout:v1"
+  # Over the first catalog of the series, the real one of v4.20.
+  skopeo copy --quiet "oci:$LAYOUT:step-000" "oci:$WORK/catalog-layout:v1"
   mkdir -p "$WORK/catalog-tree" && cp -r "$configs" "$WORK/catalog-tree/configs"
   add_layer "$WORK/catalog-layout:v1" "$WORK/catalog-tree"
   copy_image "oci:$WORK/catalog-layout:v1" "docker://$LOW/redhat/redhat-operator-index:v4.20"
