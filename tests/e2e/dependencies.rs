@@ -18,6 +18,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("olm", "model work"),
     ("compose", "fbc model olm work"),
     ("oci", "model work"),
+    // A bundle is the files of an image, whose sink is of `oci`, or objects in a line of a catalog.
+    ("bundle", "fbc model oci olm"),
     ("fetch", "model"),
     ("trust", "model"),
     ("source", "fetch model oci work"),
@@ -55,6 +57,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("catalog-mirror-olm", NO_IO),
     ("catalog-mirror-compose", NO_IO),
     ("catalog-mirror-oci", NO_IO),
+    ("catalog-mirror-bundle", NO_IO),
     (
         "catalog-mirror-store",
         "reqwest granit-parser catalog-mirror-source aws-sdk-s3",

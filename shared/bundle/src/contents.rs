@@ -1,0 +1,403 @@
+//! All that a bundle brings to a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::{
+    BundleError, BundleFiles,
+    crd::Crd,
+    manifest::{self, Field, Manifest},
+    permissions::{self, Permissions},
+};
+
+/// Largest object that etcd takes, in bytes (`--max-request-bytes`, "1.5 MiB").
+const ETCD_BYTES: usize = 3 << 19;
+
+/// Facts by their kind: texts that two bundles may share. [`FACT_KINDS`](crate::FACT_KINDS) has the kinds.
+pub(crate) type BundleFacts = BTreeMap<&'static str, BTreeSet<String>>;
+
+/// Content of a bundle.
+#[derive(Debug)]
+pub struct Contents {
+    pub(crate) identity: BundleIdentity,
+    pub(crate) crds: BTreeMap<String, Crd>,
+    pub(crate) permissions: Permissions,
+    pub(crate) facts: BundleFacts,
+    pub(crate) size: BundleSize,
+}
+
+/// Name and version of a bundle, as its ClusterServiceVersion has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BundleIdentity {
+    /// Name of the ClusterServiceVersion.
+    pub name: String,
+    /// Version; empty if there is none.
+    pub version: String,
+}
+
+/// Size of the objects of a bundle as JSON, about as etcd stores them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BundleSize {
+    /// Bytes of all objects.
+    pub all: usize,
+    /// Bytes of the largest object.
+    pub largest: usize,
+    /// File with the largest object.
+    pub largest_file: String,
+    /// Largest object that etcd takes by default, in bytes.
+    pub limit: usize,
+}
+
+impl Contents {
+    /// Reads the files of a bundle.
+    ///
+    /// # Errors
+    /// Files that Kubernetes or OLM would refuse, and more than the limits.
+    pub fn read(files: &BundleFiles) -> Result<Self, BundleError> {
+        let manifests = manifest::parse(&files.manifests)?;
+        let operator = operator(&manifests)?;
+        let mut facts = facts(operator)?;
+        let mut crds = BTreeMap::new();
+        let mut defined: BTreeMap<&str, &str> = BTreeMap::new();
+        for manifest in &manifests {
+            let name = manifest.name().to_owned();
+            match manifest.kind() {
+                "ClusterServiceVersion" => {}
+                "CustomResourceDefinition" => {
+                    if let Some(other) = defined.insert(manifest.name(), &manifest.file) {
+                        return Err(BundleError::TwoDefinitions(other.to_owned(), manifest.file.clone()));
+                    }
+                    let crd = Crd::read(manifest)?;
+                    let versions = crd.version_texts().map(|version| format!("{name} {version}"));
+                    facts.entry("crdVersions").or_default().extend(versions);
+                    crds.insert(name, crd);
+                }
+                kind => {
+                    facts.entry("objects").or_default().insert(format!("{kind} {name}"));
+                }
+            }
+        }
+        for document in manifest::parse(&files.metadata)? {
+            add_dependencies(&mut facts, &document)?;
+        }
+        let largest = manifests.iter().max_by_key(|manifest| manifest.bytes);
+        Ok(Self {
+            identity: BundleIdentity {
+                name: operator.name().to_owned(),
+                version: operator.root().at("spec.version")?.text()?.to_owned(),
+            },
+            permissions: permissions::read(operator, &manifests)?,
+            size: BundleSize {
+                all: manifests.iter().map(|manifest| manifest.bytes).sum(),
+                largest: largest.map_or(0, |manifest| manifest.bytes),
+                largest_file: largest.map(|manifest| manifest.file.clone()).unwrap_or_default(),
+                limit: ETCD_BYTES,
+            },
+            crds,
+            facts,
+        })
+    }
+}
+
+fn operator(manifests: &[Manifest]) -> Result<&Manifest, BundleError> {
+    let mut operators = manifests
+        .iter()
+        .filter(|manifest| manifest.kind() == "ClusterServiceVersion");
+    let operator = operators.next().ok_or(BundleError::NoOperator)?;
+    match operators.next() {
+        Some(other) => Err(BundleError::TwoOperators(operator.file.clone(), other.file.clone())),
+        None => Ok(operator),
+    }
+}
+
+/// Returns the facts of a ClusterServiceVersion.
+fn facts(operator: &Manifest) -> Result<BundleFacts, BundleError> {
+    let spec = operator.root().child("spec")?;
+    let mut facts = BundleFacts::new();
+    let mut add = |kind, text: String| {
+        if !text.is_empty() {
+            facts.entry(kind).or_default().insert(text);
+        }
+    };
+    for image in spec.child("relatedImages")?.items()? {
+        add("images", image.child("image")?.text()?.to_owned());
+    }
+    for deployment in spec.at("install.spec.deployments")?.items()? {
+        let pod = deployment.at("spec.template.spec")?;
+        for containers in ["initContainers", "containers"] {
+            for container in pod.child(containers)?.items()? {
+                add("images", container.child("image")?.text()?.to_owned());
+            }
+        }
+    }
+    for webhook in spec.child("webhookdefinitions")?.items()? {
+        let text = |field| webhook.child(field)?.text();
+        let (kind, name, path) = (text("type")?, text("generateName")?, text("webhookPath")?);
+        let failure = Some(text("failurePolicy")?).filter(|policy| !policy.is_empty());
+        add(
+            "webhooks",
+            format!("{kind} {name} at {path}, on failure {}", failure.unwrap_or("Fail")),
+        );
+    }
+    for mode in spec.child("installModes")?.items()? {
+        if mode.child("supported")?.flag()? {
+            add("installModes", mode.child("type")?.text()?.to_owned());
+        }
+    }
+    add("minKubeVersion", spec.child("minKubeVersion")?.text()?.to_owned());
+    for (kind, role) in [("ownedApis", "owned"), ("requiredApis", "required")] {
+        for api in spec.child("customresourcedefinitions")?.child(role)?.items()? {
+            let name = api.child("name")?.text()?;
+            let group = name.split_once('.').map_or(name, |(_, group)| group);
+            add(kind, api_text(group, &api)?);
+        }
+        for api in spec.child("apiservicedefinitions")?.child(role)?.items()? {
+            add(kind, api_text(api.child("group")?.text()?, &api)?);
+        }
+    }
+    Ok(facts)
+}
+
+fn api_text(group: &str, api: &Field<'_>) -> Result<String, BundleError> {
+    let (version, kind) = (api.child("version")?.text()?, api.child("kind")?.text()?);
+    Ok(format!("{group}/{version} {kind}"))
+}
+
+/// Adds the requirements of `dependencies.yaml`, or of properties: there the types without an end are of what the bundle provides.
+fn add_dependencies(facts: &mut BundleFacts, document: &Manifest) -> Result<(), BundleError> {
+    for (list, package, range, api) in [
+        ("dependencies", "olm.package", "version", "olm.gvk"),
+        ("properties", "olm.package.required", "versionRange", "olm.gvk.required"),
+    ] {
+        for entry in document.root().child(list)?.items()? {
+            let (kind, value) = (entry.child("type")?.text()?, entry.child("value")?);
+            let text = if kind == package {
+                format!(
+                    "package {} {}",
+                    value.child("packageName")?.text()?,
+                    value.child(range)?.text()?
+                )
+            } else if kind == api {
+                format!("API {}", api_text(value.child("group")?.text()?, &value)?)
+            } else if kind == "olm.constraint" {
+                format!("constraint {}", value.value)
+            } else {
+                continue;
+            };
+            facts.entry("dependencies").or_default().insert(text);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{self, Read},
+        iter,
+    };
+
+    use oci::FileSink;
+
+    use super::*;
+    use crate::{BUNDLE_BYTES_MAX, BundleFolder, CatalogBundle, FILE_BYTES_MAX};
+
+    const OPERATOR: &str = "kind: ClusterServiceVersion\nmetadata: {name: a.v1}\nspec: {version: 1.0.0}\n";
+    const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\n";
+
+    fn folder(name: &'static str, files: &[(&str, &str)]) -> BundleFolder {
+        let mut folder = BundleFolder::new(name);
+        for (file, content) in files {
+            folder
+                .file(file, content.len() as u64, &mut content.as_bytes())
+                .unwrap();
+        }
+        folder
+    }
+
+    fn read(manifests: &[(&str, &str)], metadata: &[(&str, &str)]) -> Result<Contents, String> {
+        let files = BundleFiles::new(folder("manifests", manifests), folder("metadata", metadata));
+        Contents::read(&files).map_err(|error| model::text::chain(&error))
+    }
+
+    fn crd_with(schema: &str) -> String {
+        format!("{CRD}spec: {{versions: [{{name: v1, storage: true, schema: {{openAPIV3Schema: {schema}}}}}]}}\n")
+    }
+
+    #[test]
+    fn read_of_bad_bundle_names_file_and_field() {
+        let deep = |levels: usize| format!("{}{{}}{}", "{not: ".repeat(levels), "}".repeat(levels));
+        let bomb: String = iter::once("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned())
+            .chain((1..9).map(|at| format!("a{at}: &a{at} [{}]\n", vec![format!("*a{}", at - 1); 10].join(", "))))
+            .collect();
+        let old = CRD.replace("io/v1", "io/v1beta1");
+        let references = crd_with("{properties: {a: {$ref: b}}}");
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (&[], "it has no ClusterServiceVersion"),
+            (
+                &[("b.txt", OPERATOR), ("c/a.yaml", OPERATOR)],
+                "it has no ClusterServiceVersion",
+            ),
+            (
+                &[("a.yaml", OPERATOR), ("b.yml", OPERATOR)],
+                "manifests/a.yaml and manifests/b.yml are both",
+            ),
+            (
+                &[("a.yaml", &format!("{OPERATOR}---\n{OPERATOR}"))],
+                "manifests/a.yaml and manifests/a.yaml, document 2 are both",
+            ),
+            (
+                &[("a.yaml", "kind: ["), ("b.yaml", OPERATOR)],
+                "manifests/a.yaml: document 1",
+            ),
+            (&[("a.yaml", &bomb)], "manifests/a.yaml: document 1"),
+            (
+                &[("a.json", &OPERATOR.replace("1.0.0", "1"))],
+                "manifests/a.json: spec.version must be a text",
+            ),
+            (
+                &[("a.yaml", &OPERATOR.replace("version: 1.0.0", "installModes: {}"))],
+                "manifests/a.yaml: spec.installModes must be a list",
+            ),
+            (
+                &[("a.yaml", OPERATOR), ("b.yaml", &old)],
+                "manifests/b.yaml: apiVersion must be apiextensions.k8s.io/v1",
+            ),
+            (
+                &[("a.yaml", OPERATOR), ("b.yaml", CRD), ("c.yaml", CRD)],
+                "manifests/b.yaml and manifests/c.yaml define",
+            ),
+            (
+                &[("a.yaml", OPERATOR), ("b.yaml", &references)],
+                "manifests/b.yaml: spec.versions[0].schema.openAPIV3Schema.properties.a.$ref is forbidden",
+            ),
+            (
+                &[("a.yaml", OPERATOR), ("b.yaml", &crd_with("{items: {maxLength: a}}"))],
+                "items.maxLength must be a number",
+            ),
+            (
+                &[("a.yaml", OPERATOR), ("b.yaml", &crd_with("{properties: {a: [b]}}"))],
+                "properties.a must be an object",
+            ),
+            (
+                &[("a.yaml", OPERATOR), ("b.yaml", &crd_with(&deep(115)))],
+                "exceeds the limit depth of 120",
+            ),
+            (
+                &[("a.yaml", OPERATOR), ("b.yaml", &crd_with(&deep(1000)))],
+                "document 1, line 4: invalid YAML: recursion limit",
+            ),
+        ];
+        for (files, says) in cases {
+            let error = read(files, &[]).err().unwrap_or_default();
+            assert!(error.contains(says), "{says}: {error}");
+        }
+        // Five levels are around the schema.
+        assert!(read(&[("a.yaml", OPERATOR), ("b.yaml", &crd_with(&deep(114)))], &[]).is_ok());
+    }
+
+    #[test]
+    fn folder_refuses_files_beyond_limits() {
+        let mut files = BundleFolder::new("manifests");
+        let mut add = |name: &str, bytes: usize| files.file(name, 0, &mut io::repeat(b' ').take(bytes as u64));
+        let error = add("a.yaml", FILE_BYTES_MAX + 1).unwrap_err();
+        assert_eq!(error.to_string(), "manifests/a.yaml exceeds the limit of 4194304 bytes");
+        for at in 0..BUNDLE_BYTES_MAX / FILE_BYTES_MAX {
+            add(&format!("{at}.yaml"), FILE_BYTES_MAX).unwrap();
+        }
+        let error = add("b.yaml", 1).unwrap_err();
+        assert_eq!(error.to_string(), "manifests exceeds the limit of 16777216 bytes");
+    }
+
+    #[test]
+    fn facts_are_those_of_operator_and_metadata() {
+        let operator = r#"{"kind": "ClusterServiceVersion", "metadata": {"name": "a.v2"}, "spec": {
+            "version": "2.0.0", "minKubeVersion": "1.30.0",
+            "installModes": [{"type": "AllNamespaces", "supported": true}, {"type": "OwnNamespace", "supported": false}],
+            "relatedImages": [{"name": "x", "image": "x:1"}],
+            "webhookdefinitions": [{"type": "ConversionWebhook", "generateName": "c", "webhookPath": "/convert"}],
+            "customresourcedefinitions": {"owned": [{"name": "as.x", "version": "v1", "kind": "A"}]},
+            "apiservicedefinitions": {"required": [{"name": "b", "group": "y", "version": "v1", "kind": "B"}]},
+            "install": {"spec": {"deployments": [{"spec": {"template": {"spec": {"containers": [{"image": "y:2"}]}}}}]}}}}"#;
+        let new = read(
+            &[("a.json", operator), ("b.yaml", &crd_with("{type: object}")), ("c.yaml", "kind: Service\nmetadata: {name: s}\n")],
+            &[
+                ("annotations.yaml", "annotations: {}\n"),
+                ("dependencies.yaml", "dependencies: [{type: olm.package, value: {packageName: p, version: '>1'}}]\n"),
+                ("properties.yaml", "properties: [{type: olm.gvk.required, value: {group: g, version: v1, kind: K}}, {type: olm.gvk}]\n"),
+            ],
+        )
+        .unwrap();
+        assert_eq!(
+            new.report().to_string(),
+            "a.v2 (version 2.0.0)\n\
+             CustomResourceDefinitions\n  as.x\n\
+             Versions of CRDs\n  as.x v1 (stored)\n\
+             Images\n  x:1\n  y:2\n\
+             Webhooks\n  ConversionWebhook c at /convert, on failure Fail\n\
+             Install modes\n  AllNamespaces\n\
+             Minimum Kubernetes version\n  1.30.0\n\
+             APIs owned\n  x/v1 A\n\
+             APIs required\n  y/v1 B\n\
+             Dependencies\n  API g/v1 K\n  package p >1\n\
+             Other objects\n  Service s\n\
+             Size\n  871 bytes in all; manifests/a.json has 628, 0 % of what etcd takes\n"
+        );
+        let old = read(
+            &[
+                ("a.yaml", OPERATOR),
+                ("b.yaml", &crd_with("{type: object, nullable: true}")),
+            ],
+            &[],
+        )
+        .unwrap();
+        let difference = old.difference(&new);
+        let text = difference.to_string();
+        let crd = "CustomResourceDefinitions\n  ~ as.x\n    unsafe: v1 ^ nullable: nullable: true -> none\n";
+        assert!(
+            text.contains(crd) && text.contains("Images\n  + x:1\n  + y:2\n"),
+            "{text}"
+        );
+        assert_eq!(difference.unsafe_changes().count(), 1);
+        assert!(new.difference(&new).to_string().lines().count() == 1);
+        let json = serde_json::to_value(&difference).unwrap();
+        assert_eq!(
+            (
+                &json["crds"]["changed"][0]["unsafe"][0]["rule"],
+                &json["images"]["removed"]
+            ),
+            (&"nullable".into(), &[0; 0].into())
+        );
+    }
+
+    #[test]
+    fn catalog_bundle_has_objects_or_image() {
+        let line = |data: &str, properties: &str| {
+            format!(
+                r#"{{"image":"x@y","name":"a.v1","properties":[{{"type":"olm.bundle.object","value":{{"data":"{data}"}}}}{properties}],"schema":"olm.bundle"}}"#
+            )
+        };
+        let required = r#",{"type":"olm.package.required","value":{"packageName":"p","versionRange":"1"}}"#;
+        // `OPERATOR` in base64.
+        let data =
+            "a2luZDogQ2x1c3RlclNlcnZpY2VWZXJzaW9uCm1ldGFkYXRhOiB7bmFtZTogYS52MX0Kc3BlYzoge3ZlcnNpb246IDEuMC4wfQo=";
+        let bundle = CatalogBundle::of_line(line(data, required).as_bytes()).unwrap();
+        let contents = Contents::read(&bundle.files.unwrap()).unwrap();
+        assert_eq!(contents.size.largest_file, "olm.bundle.object/0001");
+        assert_eq!(
+            contents.facts["dependencies"],
+            BTreeSet::from(["package p 1".to_owned()])
+        );
+        let error = CatalogBundle::of_line(line("?", "").as_bytes()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("the catalog: properties[0].value.data is no base64"),
+            "{error}"
+        );
+        let bundle = CatalogBundle::of_line(br#"{"name":"a.v1","image":"x@y"}"#).unwrap();
+        assert!(bundle.files.is_none() && bundle.image == "x@y");
+    }
+}

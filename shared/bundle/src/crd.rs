@@ -1,0 +1,414 @@
+//! CustomResourceDefinitions and what is unsafe about a change of one.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    BundleError,
+    manifest::Manifest,
+    schema::{self, SchemaChange, SchemaComparison},
+};
+
+/// A CustomResourceDefinition.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Crd {
+    scope: String,
+    has_conversion_webhook: bool,
+    /// Versions in which objects are stored: what the status says, and the one that is written.
+    stored: BTreeSet<String>,
+    versions: Vec<CrdVersion>,
+    spec: Value,
+}
+
+#[derive(Debug, PartialEq)]
+struct CrdVersion {
+    name: String,
+    is_served: bool,
+    is_written: bool,
+}
+
+/// Change of a CustomResourceDefinition for which OLM v1 stops an upgrade.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct UnsafeChange {
+    /// Version, or two served versions as `v1alpha1 -> v1`; empty for the whole definition.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// Path of the property, such as `^.spec.size`; empty for the whole definition.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub property: String,
+    /// Name of crdify's validation, such as `maximum`.
+    pub rule: &'static str,
+    /// Old and new value, shortened.
+    pub change: String,
+}
+
+impl Crd {
+    /// Reads and checks a definition.
+    pub(crate) fn read(manifest: &Manifest) -> Result<Self, BundleError> {
+        let root = manifest.root();
+        let version = root.child("apiVersion")?;
+        if version.text()? != "apiextensions.k8s.io/v1" {
+            return Err(version.error("must be apiextensions.k8s.io/v1: clusters since Kubernetes 1.22 refuse others"));
+        }
+        let mut crd = Self {
+            scope: root.at("spec.scope")?.text()?.to_owned(),
+            has_conversion_webhook: root.at("spec.conversion.strategy")?.text()? == "Webhook",
+            stored: root
+                .at("status.storedVersions")?
+                .texts()?
+                .into_iter()
+                .map(Into::into)
+                .collect(),
+            versions: Vec::new(),
+            spec: root.child("spec")?.value.clone(),
+        };
+        for version in root.at("spec.versions")?.items()? {
+            schema::check(&version.at("schema.openAPIV3Schema")?)?;
+            let (name, is_written) = (
+                version.child("name")?.text()?.to_owned(),
+                version.child("storage")?.flag()?,
+            );
+            if is_written {
+                crd.stored.insert(name.clone());
+            }
+            crd.versions.push(CrdVersion {
+                name,
+                is_served: version.child("served")?.flag()?,
+                is_written,
+            });
+        }
+        Ok(crd)
+    }
+
+    /// Returns each version with its role.
+    pub(crate) fn version_texts(&self) -> impl Iterator<Item = String> {
+        self.versions.iter().map(|version| {
+            let role = match (version.is_served, version.is_written) {
+                (true, true) => "served, stored",
+                (true, false) => "served",
+                (false, true) => "stored",
+                (false, false) => "not served",
+            };
+            format!("{} ({role})", version.name)
+        })
+    }
+
+    /// Returns true if anything in the specification differs.
+    pub(crate) fn differs(&self, other: &Self) -> bool {
+        self.spec != other.spec
+    }
+
+    /// Returns all changes for which OLM v1 stops the upgrade to `new`.
+    pub(crate) fn unsafe_changes(&self, new: &Self) -> Vec<UnsafeChange> {
+        let mut found = Vec::new();
+        let mut whole = |rule, change| {
+            found.push(UnsafeChange {
+                version: String::new(),
+                property: String::new(),
+                rule,
+                change,
+            });
+        };
+        if self.scope != new.scope {
+            whole("scope", format!("{} -> {}", self.scope, new.scope));
+        }
+        for version in self.stored.iter().filter(|version| new.schema(version).is_none()) {
+            whole(
+                "storedVersionRemoval",
+                format!("{version} is gone, and objects may be stored in it"),
+            );
+        }
+        for CrdVersion { name, .. } in &self.versions {
+            if let (Some(old), Some(new)) = (self.schema(name), new.schema(name)) {
+                let mut comparison = SchemaComparison::default();
+                comparison.compare("^", old, new);
+                found.extend(comparison.changes.iter().map(|change| of_schema(name, change)));
+            }
+        }
+        // Then the webhook converts, whatever the schemas say.
+        if !new.has_conversion_webhook {
+            found.extend(self.between_served(new));
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// Returns the changes from one served version to a later one that the old definition did not have.
+    fn between_served(&self, new: &Self) -> Vec<UnsafeChange> {
+        let mut found = Vec::new();
+        let names = new.served();
+        for (at, from) in names.iter().enumerate() {
+            for to in &names[at + 1..] {
+                let before = self.changes_between(from, to);
+                let after = new.changes_between(from, to);
+                let after = after.iter().filter(|change| !before.contains(change));
+                found.extend(after.map(|change| of_schema(&format!("{from} -> {to}"), change)));
+            }
+        }
+        found
+    }
+
+    /// Returns the unsafe changes from one version to another one, none unless both are served in this order.
+    fn changes_between(&self, from: &str, to: &str) -> Vec<SchemaChange<'_>> {
+        let served = self.served();
+        let is_served = |name| served.contains(&name);
+        let mut comparison = SchemaComparison {
+            ignores_removal: true,
+            ..SchemaComparison::default()
+        };
+        if let (true, true, Some(from), Some(to)) = (is_served(from), is_served(to), self.schema(from), self.schema(to))
+        {
+            comparison.compare("^", from, to);
+        }
+        comparison.changes
+    }
+
+    /// Returns the served versions in the order in which Kubernetes prefers them, the best one last.
+    fn served(&self) -> Vec<&str> {
+        let served = self.versions.iter().filter(|version| version.is_served);
+        let mut names: Vec<&str> = served.map(|version| version.name.as_str()).collect();
+        names.sort_by_key(|name| (stability(name), Reverse(*name)));
+        names
+    }
+
+    /// Returns the schema of a version; null if the version has none, and `None` if there is no such version.
+    fn schema(&self, name: &str) -> Option<&Value> {
+        let at = self.versions.iter().position(|version| version.name == name)?;
+        Some(&self.spec["versions"][at]["schema"]["openAPIV3Schema"])
+    }
+}
+
+fn of_schema(version: &str, change: &SchemaChange<'_>) -> UnsafeChange {
+    UnsafeChange {
+        version: version.to_owned(),
+        property: change.property.clone(),
+        rule: change.rule,
+        change: change.text(),
+    }
+}
+
+/// Returns the place of a version such as `v2beta1` among others: alpha, beta or neither, then its numbers. Other names have none
+/// and come first.
+fn stability(name: &str) -> Option<(usize, u64, u64)> {
+    let numbers = name.strip_prefix('v')?;
+    let number = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| text.parse().ok())?
+    };
+    for (stage, word) in ["alpha", "beta"].into_iter().enumerate() {
+        if let Some((major, minor)) = numbers.split_once(word) {
+            return Some((stage, number(major)?, number(minor)?));
+        }
+    }
+    Some((2, number(numbers)?, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{prelude::*, sample::Index};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn crd(spec: &Value) -> Crd {
+        Crd::read(&Manifest {
+            file: "crd.yaml".to_owned(),
+            bytes: 0,
+            value: json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}),
+        })
+        .unwrap()
+    }
+
+    /// Returns a definition with one version of this schema.
+    fn of_one(schema: &Value) -> Crd {
+        let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+        crd(&json!({"scope": "Namespaced", "versions": [version]}))
+    }
+
+    fn unsafe_between(old: &Value, new: &Value) -> Vec<String> {
+        let found = of_one(old).unsafe_changes(&of_one(new));
+        found
+            .iter()
+            .map(|change| format!("{} {}", change.property, change.rule))
+            .collect()
+    }
+
+    #[test]
+    fn schema_change_is_judged_by_rule_of_its_keyword() {
+        let cases: &[(Value, Value, &[&str])] = &[
+            (json!({"type": "string"}), json!({"type": "integer"}), &["^ type"]),
+            (json!({"description": "a"}), json!({"description": "b"}), &[]),
+            (json!({}), json!({"properties": {"a": {"type": "string"}}}), &[]),
+            (
+                json!({"properties": {"a": {"properties": {"b": {}}}}}),
+                json!({"properties": {}}),
+                &["^.a existingFieldRemoval"],
+            ),
+            (
+                json!({"items": {"maxLength": 2}}),
+                json!({"items": {"maxLength": 1}}),
+                &["^.items maxLength"],
+            ),
+            (json!({"maximum": 1}), json!({"maximum": 1.5}), &[]),
+            (json!({"maximum": 1}), json!({"maximum": 1.0}), &[]),
+            (json!({"maximum": 1}), json!({}), &[]),
+            (json!({}), json!({"maximum": 1}), &["^ maximum"]),
+            (json!({"minItems": 1}), json!({"minItems": 0}), &[]),
+            (json!({"minItems": 0}), json!({"minItems": 1}), &["^ minItems"]),
+            (json!({}), json!({"minItems": 0}), &["^ minItems"]),
+            (json!({"enum": ["a"]}), json!({"enum": ["b", "a"]}), &[]),
+            (json!({"enum": ["a", "b"]}), json!({"enum": ["b"]}), &["^ enum"]),
+            (json!({"enum": ["a"]}), json!({"enum": []}), &["^ enum"]),
+            (json!({}), json!({"enum": ["a"]}), &["^ enum"]),
+            (json!({"required": ["a", "b"]}), json!({"required": ["b"]}), &[]),
+            (
+                json!({"required": ["a"]}),
+                json!({"required": ["b", "a"]}),
+                &["^ required"],
+            ),
+            (json!({"default": 1}), json!({"default": 2}), &["^ default"]),
+            (json!({"default": null}), json!({}), &[]),
+            (json!({"default": false}), json!({}), &["^ default"]),
+            (json!({"nullable": false}), json!({}), &[]),
+            (json!({}), json!({"nullable": true}), &["^ nullable"]),
+            (json!({"pattern": "a"}), json!({}), &["^ pattern"]),
+            (
+                json!({"format": "int32"}),
+                json!({"format": "int64", "title": "a"}),
+                &["^ unhandled"],
+            ),
+            (
+                json!({"x-kubernetes-preserve-unknown-fields": false}),
+                json!({}),
+                &["^ unhandled"],
+            ),
+            (json!({"x-unknown": 1}), json!({"x-unknown": 2}), &[]),
+            (
+                json!({"additionalProperties": true}),
+                json!({"additionalProperties": {}}),
+                &["^ unhandled"],
+            ),
+            // As in crdify, a change inside is one of the schema around it too, and even a description counts there.
+            (
+                json!({"additionalProperties": {"properties": {"a": {"description": "a"}}}}),
+                json!({"additionalProperties": {"properties": {"a": {"description": "b"}}}}),
+                &["^ unhandled"],
+            ),
+            (
+                json!({"anyOf": [{"type": "string"}, {"minimum": 1}]}),
+                json!({"anyOf": [{"type": "string"}, {"minimum": 2}]}),
+                &["^ unhandled", "^.anyOf[1] minimum"],
+            ),
+        ];
+        for (old, new, expected) in cases {
+            assert_eq!(unsafe_between(old, new), *expected, "{old} -> {new}");
+        }
+    }
+
+    #[test]
+    fn definition_change_is_judged_by_scope_and_versions() {
+        let version = |name: &str, storage: bool, kind: &str| {
+            let schema = json!({"openAPIV3Schema": {"properties": {"a": {"type": kind}}}});
+            json!({"name": name, "served": true, "storage": storage, "schema": schema})
+        };
+        let with = |versions: &[Value], strategy: &str| {
+            crd(&json!({"scope": "Cluster", "versions": versions, "conversion": {"strategy": strategy}}))
+        };
+        let found = |old: &Crd, new: &Crd| {
+            let found = old.unsafe_changes(new).into_iter();
+            found
+                .map(|change| format!("{} {} {}", change.version, change.property, change.rule))
+                .collect::<Vec<_>>()
+        };
+        let alpha = with(&[version("v1alpha1", true, "string")], "None");
+        let both = [version("v1", true, "integer"), version("v1alpha1", false, "string")];
+        let (plain, converted) = (with(&both, "None"), with(&both, "Webhook"));
+        assert_eq!(found(&alpha, &plain), ["v1alpha1 -> v1 ^.a type"]);
+        assert_eq!(found(&alpha, &converted), [""; 0]);
+        // The difference was there before.
+        assert_eq!(found(&plain, &plain), [""; 0]);
+        assert_eq!(found(&plain, &alpha), ["  storedVersionRemoval"]);
+        assert_eq!(
+            found(&plain, &crd(&json!({"scope": "Namespaced", "versions": both}))),
+            ["  scope"]
+        );
+    }
+
+    #[test]
+    fn versions_are_ordered_by_stability_and_number() {
+        let mut names = [
+            "v10", "v2", "v1beta2", "v1beta10", "v3alpha1", "odd", "vx", "v1", "v1beta", "v+1",
+        ];
+        names.sort_by_key(|name| (stability(name), Reverse(*name)));
+        let ordered = [
+            "vx", "v1beta", "v+1", "odd", "v3alpha1", "v1beta2", "v1beta10", "v1", "v2", "v10",
+        ];
+        assert_eq!(names, ordered);
+    }
+
+    /// Each keyword with two values, the rule for the change from the first to the second and for the way back; empty for none.
+    const MUTATIONS: &[[&str; 5]] = &[
+        ["description", "\"a\"", "\"b\"", "", ""],
+        ["type", "\"string\"", "\"integer\"", "type", "type"],
+        ["pattern", "\"a\"", "\"b\"", "pattern", "pattern"],
+        ["nullable", "false", "true", "nullable", "nullable"],
+        ["default", "1", "{\"a\":1}", "default", "default"],
+        ["enum", "[1]", "[1,2]", "", "enum"],
+        ["required", "[\"a\"]", "[\"b\",\"a\"]", "required", ""],
+        ["maximum", "1.5", "2", "", "maximum"],
+        ["maxItems", "1", "2", "", "maxItems"],
+        ["maxLength", "1", "2", "", "maxLength"],
+        ["maxProperties", "1", "2", "", "maxProperties"],
+        ["minimum", "1", "2", "minimum", ""],
+        ["minItems", "1", "2", "minItems", ""],
+        ["minLength", "1", "2", "minLength", ""],
+        ["minProperties", "1", "2", "minProperties", ""],
+        ["format", "\"a\"", "\"b\"", "unhandled", "unhandled"],
+        ["uniqueItems", "false", "true", "unhandled", "unhandled"],
+        ["multipleOf", "1", "2", "unhandled", "unhandled"],
+        ["x-kubernetes-list-type", "\"set\"", "\"map\"", "unhandled", "unhandled"],
+        [
+            "x-kubernetes-validations",
+            "[]",
+            "[{\"rule\":\"a\"}]",
+            "unhandled",
+            "unhandled",
+        ],
+    ];
+
+    proptest! {
+        #[test]
+        fn mutation_at_any_place_is_judged_there(
+            path in prop::collection::vec(prop_oneof![Just("items"), "[a-z]{1,3}".prop_map(|name| &*name.leak())], 0..6),
+            one in any::<Index>(), back in any::<bool>(), mutations in prop::collection::vec(any::<Index>(), 0..4),
+        ) {
+            let build = |leaf: Value| path.iter().rev().fold(leaf, |schema, name| match *name {
+                "items" => json!({"type": "array", "items": schema}),
+                name => json!({"properties": {name: schema, "other": {"type": "string"}}}),
+            });
+            let [keyword, first, second, there, and_back] = *one.get(MUTATIONS);
+            // Other keywords that stay as they are change nothing.
+            let mut leaf = json!({});
+            for other in &mutations {
+                let [keyword, value, ..] = other.get(MUTATIONS);
+                leaf[keyword] = serde_json::from_str(value).unwrap();
+            }
+            let leaf_with = |value: &str| {
+                let mut leaf = leaf.clone();
+                leaf[keyword] = serde_json::from_str(value).unwrap();
+                build(leaf)
+            };
+            let (mut old, mut new, mut rule) = (leaf_with(first), leaf_with(second), there);
+            if back {
+                (old, new, rule) = (new, old, and_back);
+            }
+            let property: String = ["^"].into_iter().chain(path.iter().flat_map(|name| [".", name])).collect();
+            let expected: Vec<String> = Some(rule).filter(|rule| !rule.is_empty()).map(|rule| format!("{property} {rule}")).into_iter().collect();
+            prop_assert_eq!(unsafe_between(&old, &new), expected);
+            prop_assert!(unsafe_between(&old, &old).is_empty());
+        }
+    }
+}
