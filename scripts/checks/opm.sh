@@ -1,5 +1,6 @@
 # The registry API against opm itself, operator-registry v1.73.0: every package, channel, bundle and custom schema, the APIs
-# that bundles provide, and names that are not there. Messages are compared as bytes, and errors by code and text.
+# that bundles provide, and names that are not there. Messages are compared as bytes, and errors by code and text. Then the edges of
+# upgrade graphs, and the fewest steps along them.
 # shellcheck shell=bash
 
 DATA=$(data_folder)
@@ -39,6 +40,9 @@ if [[ -n $DATA ]]; then
   for catalog in $(real_catalogs); do
     unpack "$DATA/community-$catalog.tar.zst" "$WORK/data"
     answers_agree "the real catalog $catalog" "$(configs_folder "$WORK/data")"
+    opm-oracle graph "$(configs_folder "$WORK/data")" >"$WORK/edges"
+    succeeds "upgrades of $catalog are those that opm draws: $(sort -u "$WORK/edges" | wc -l) edges" \
+      python3 "$LIB/upgrades.py" "$WORK/edges" "$CATALOG_MIRROR" "$WORK/store" c
     rm -r "$WORK/data"
   done
 fi

@@ -1,4 +1,4 @@
-//! Commands for users of a mirror: `diff`, `images`, `manifests`.
+//! Commands for users of a mirror: `diff`, `upgrade`, `graph`, `images`, `manifests`.
 
 use std::collections::BTreeSet;
 
@@ -100,6 +100,52 @@ async fn changes_route_equals_diff_command() {
     let etag = http::field(&server.get(&path).await, "etag");
     let again = http::get(&server.url(&path), &[("if-none-match", &etag)]).await;
     assert_eq!(again.status(), 304);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upgrade_and_graph_read_stores_mirrors_and_sources() {
+    let work = both();
+    let server = work.serve("");
+    let source = format!("dir:{}", catalogs::folder("v2").display());
+    let [url, missing] = ["demo", "demos"].map(|name| server.url(&format!("/catalogs/{name}")));
+    let mut answers = Vec::new();
+    for catalog in ["--store store demo", &url, &source] {
+        let ways = work
+            .run(&format!("upgrade --json {catalog} demo-cache 1.0.0"))
+            .exits(0)
+            .json();
+        let steps = ways["channels"][0]["steps"].as_array().unwrap();
+        let steps: Vec<&str> = steps.iter().map(|step| step["version"].as_str().unwrap()).collect();
+        assert_eq!(steps, ["1.0.1", "1.1.0"], "{catalog}");
+        work.run(&format!("upgrade {catalog} demo-cache 1.0.0 1.1.0"))
+            .exits(0)
+            .prints("1.0.1 -> 1.1.0");
+        work.run(&format!("upgrade {catalog} demo-cache 1.1.0 1.0.0"))
+            .exits(1)
+            .prints("no entry updates this version");
+        work.run(&format!("upgrade {catalog} demo-cach 1.0.0"))
+            .exits(1)
+            .complains("did you mean demo-cache?");
+        work.run(&format!("graph {catalog} demo-cache --channel no"))
+            .exits(1)
+            .complains("has no channel \"no\"");
+        work.run(&format!("graph {catalog} demo-cache --format mermaid"))
+            .exits(0)
+            .prints("-- replace -->");
+        answers.push(work.run(&format!("graph {catalog} demo-cache")).exits(0).stdout);
+    }
+    assert!(
+        answers[0].contains("* 1.1.0  demo-cache.v1.1.0  (head)"),
+        "{}",
+        answers[0]
+    );
+    assert!(answers.iter().all(|answer| *answer == answers[0]));
+    work.run(&format!("upgrade {missing} demo-cache 1.0.0"))
+        .exits(1)
+        .complains("the origin has no catalog demos");
+    work.run("upgrade --store store demos demo-cache 1.0.0")
+        .exits(1)
+        .complains("did you mean demo?");
 }
 
 #[test]

@@ -16,6 +16,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("work", ""),
     ("fbc", "work"),
     ("olm", "model work"),
+    // Ways of upgrades, without clocks and without reading catalogs.
+    ("plan", "model olm"),
     ("compose", "fbc model olm work"),
     ("oci", "model work"),
     // A bundle is the files of an image, whose sink is of `oci`, or objects in a line of a catalog.
@@ -55,6 +57,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("catalog-mirror-trust", NO_IO),
     ("catalog-mirror-render", NO_IO),
     ("catalog-mirror-olm", NO_IO),
+    ("catalog-mirror-plan", NO_IO),
     ("catalog-mirror-compose", NO_IO),
     ("catalog-mirror-oci", NO_IO),
     ("catalog-mirror-bundle", NO_IO),

@@ -55,7 +55,7 @@ const STAND_INS: &[(&str, &str)] = &[
 /// is an answer of `diff`.
 const PROGRAM: &str = r#"
 case " $* " in *" serve "* | *" --watch "*) run="timeout --foreground --preserve-status --signal=INT 2" ;; esac
-case $1 in serve | poll | compose | render | validate | diff | images) set -- "$@" $PLAIN ;; esac
+case $1 in serve | poll | compose | render | validate | diff | images | upgrade | graph | plan) set -- "$@" $PLAIN ;; esac
 $run "$BINARY" "$@" || { code=$?; ((code == 10)) || exit "$code"; }
 "#;
 
@@ -184,6 +184,8 @@ impl PageSite {
             ("https://mirror.example", url),
             ("mirror.example", mirror),
             ("--package etcd", "--package demo-queue"),
+            ("operatorhubio etcd 0.9.0", "operatorhubio demo-cache 1.0.0"),
+            ("operatorhubio etcd", "operatorhubio demo-cache"),
         ] {
             script = script.replace(name, replaced);
         }

@@ -1,6 +1,7 @@
 //! `catalog-mirror`: mirrors operator catalogs and serves them, in one process.
 
 mod args;
+mod catalog;
 mod commands;
 mod complete;
 mod exit;

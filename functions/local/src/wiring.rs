@@ -51,6 +51,19 @@ pub(crate) fn sources(args: &RegistryArgs) -> anyhow::Result<(Sources, publish::
     Ok((Sources::new(config.images)?, config.limits))
 }
 
+/// Returns connections and credentials for another mirror, from arguments alone.
+pub(crate) fn mirror_settings(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpSettings> {
+    let mut loader = ConfigLoader::new(Duration::ZERO);
+    args.apply(&mut loader);
+    let settings = loader.finish()?.images;
+    let host = mirror.split_once("://").map_or(mirror, |(_, rest)| rest);
+    let host = host.split('/').next().unwrap_or_default();
+    Ok(sync::HttpSettings {
+        headers: settings.header_files.read(host)?,
+        http: settings.http,
+    })
+}
+
 /// Returns the keys that verify publications, from arguments alone.
 pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, ConfigProblems> {
     let keys = KeyArgs {

@@ -12,6 +12,7 @@ mod parser;
 mod reference;
 mod required_images;
 mod search;
+mod upgrade;
 mod validate;
 mod version;
 
@@ -31,8 +32,9 @@ pub use search::{
     FacetCount, SEARCH, SEARCH_LIMIT_MAX, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex, SearchQuery,
     SearchResults, TooManyTerms,
 };
+pub use upgrade::{ChainError, UpgradeEdge, UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStart, comparable_version};
 pub use validate::{
-    FINDINGS, FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator, ValidationSummary,
-    decode_base64,
+    FINDINGS, FINDINGS_MAX, FilePlace, PlacedFinding, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator,
+    Validation, ValidationSummary, decode_base64,
 };
 pub use version::{VersionRange, VersionRangeError, VersionSpan};

@@ -284,7 +284,7 @@ impl Copier {
 }
 
 /// True if a pointer says what its Snapshot says, and the Snapshot does not contradict itself.
-fn agree(current: &Current, snapshot: &Snapshot) -> bool {
+pub(crate) fn agree(current: &Current, snapshot: &Snapshot) -> bool {
     // Made anew from the Snapshot, so that no field can be forgotten here.
     let expected = Current::publish(
         None,

@@ -19,9 +19,11 @@ mod rollback;
 mod search;
 pub(crate) mod serve;
 mod sync;
+mod upgrade;
 mod validate;
 mod verify;
 
+pub(crate) use self::render::SourceReader;
 use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 use tracing::{Instrument, info_span};
@@ -75,6 +77,8 @@ Examples:
   catalog-mirror validate ./configs
   catalog-mirror compose --explain imageset.yaml
   catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
+  catalog-mirror upgrade operatorhubio etcd 0.9.0
+  catalog-mirror graph operatorhubio etcd
   catalog-mirror images --package etcd --format skopeo-sync
   catalog-mirror manifests --url https://mirror.example
   catalog-mirror carry out imageset.yaml /media/disk
@@ -114,6 +118,10 @@ enum Command {
     Rollback(rollback::RollbackArgs),
     /// Show the changes between two states of a catalog, or between two sources.
     Diff(diff::DiffArgs),
+    /// Show the steps from one version of a package to another, channel by channel.
+    Upgrade(upgrade::UpgradeArgs),
+    /// Draw the upgrade graph of a package.
+    Graph(upgrade::GraphArgs),
     /// List the images that catalogs, packages or channels need.
     Images(images::ImagesArgs),
     /// Print the manifests with which clusters use the mirror.
@@ -199,6 +207,8 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
             rollback::run(args).instrument(span).await
         }
         Command::Diff(args) => diff::run(args).instrument(info_span!("diff")).await,
+        Command::Upgrade(args) => upgrade::run(args).instrument(info_span!("upgrade")).await,
+        Command::Graph(args) => upgrade::run_graph(args).instrument(info_span!("graph")).await,
         Command::Images(args) => images::run(args).instrument(info_span!("images")).await,
         Command::Manifests(args) => manifests::run(args).instrument(info_span!("manifests")).await,
         Command::Rm(args) => rm::run(args).instrument(info_span!("rm")).await,

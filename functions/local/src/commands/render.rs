@@ -32,22 +32,22 @@ pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
 }
 
 /// Renders sources without a store.
-pub(super) struct SourceReader {
+pub(crate) struct SourceReader {
     images: Sources,
     limits: SourceLimits,
     /// Bound of the work on the source.
-    pub(super) budget: Budget,
+    pub(crate) budget: Budget,
 }
 
 impl SourceReader {
-    pub(super) fn new(registries: &RegistryArgs) -> anyhow::Result<Self> {
+    pub(crate) fn new(registries: &RegistryArgs) -> anyhow::Result<Self> {
         let (images, limits) = wiring::sources(registries)?;
         let budget = Budget::new(limits.catalog.steps, MemoryPool::new(limits.memory_bytes));
         Ok(Self { images, limits, budget })
     }
 
     /// Reads all files of a source; with `positions`, keeps the place of each document in them.
-    pub(super) async fn read(&self, source: &Source, positions: bool) -> anyhow::Result<RenderSink> {
+    pub(crate) async fn read(&self, source: &Source, positions: bool) -> anyhow::Result<RenderSink> {
         let digest = self.images.resolve(source).await?;
         let settings = RenderSettings {
             positions,

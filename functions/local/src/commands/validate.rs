@@ -1,11 +1,8 @@
-use std::collections::BTreeMap;
-
-use ::render::{FileProblem, MetaPlace, RenderError};
+use ::render::{MetaPlace, RenderError};
 use clap::Args;
 use model::CatalogName;
-use olm::{FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
+use olm::{FilePlace, PlacedFinding, Severity, ShardValidator, Validation};
 use publish::RenderSink;
-use serde::Serialize;
 use source::Source;
 use store::Store;
 
@@ -71,9 +68,8 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
             validate_published(&*store, &name).await?
         }
     };
-    let exit = Exit::of_check(validation.is_sound());
-    validation.print(args.json)?;
-    Ok(exit)
+    print_validation(&validation, args.json)?;
+    Ok(Exit::of_check(validation.servable))
 }
 
 async fn validate_source(source: &Source, registries: &RegistryArgs) -> anyhow::Result<Validation> {
@@ -88,7 +84,9 @@ fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
         Ok(rendering) => rendering,
         // A document above a limit of this program may be valid, so that is an error of the command.
         Err(RenderError::Invalid { problems }) if problems.iter().all(|problem| problem.limit.is_none()) => {
-            problems.iter().for_each(|problem| validation.add_file(problem));
+            problems
+                .iter()
+                .for_each(|problem| validation.add_file(&problem.path, &problem.reason));
             return Ok(validation);
         }
         Err(error) => return Err(error.into()),
@@ -96,9 +94,9 @@ fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
     for shard in rendering.shards() {
         let mut validator = ShardValidator::new(&shard.name, fbc::is_yaml);
         rendering.read_lines(shard, |lines| {
-            validator.push(lines, &mut |violation| validation.add(violation, &shard.places));
+            validator.push(lines, &mut |violation| validation.add(violation, place(&shard.places)));
         })?;
-        validation.finish(validator, &shard.places);
+        validation.finish(validator, place(&shard.places));
     }
     Ok(validation)
 }
@@ -109,161 +107,79 @@ async fn validate_published(store: &dyn Store, name: &CatalogName) -> anyhow::Re
     for shard in snapshot.shards() {
         let lines = published::lines(store, shard).await?;
         let mut validator = ShardValidator::new(&shard.name, fbc::is_yaml);
-        validator.push(&lines, &mut |violation| validation.add(violation, &[]));
-        validation.finish(validator, &[]);
+        validator.push(&lines, &mut |violation| validation.add(violation, |_| None));
+        validation.finish(validator, |_| None);
     }
     Ok(validation)
 }
 
-/// Result of a validation: the first findings, and the number of all.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Validation {
-    format_version: u32,
-    /// False if `opm validate` refuses the catalog.
-    valid: bool,
-    /// False if `opm serve` refuses the catalog.
-    servable: bool,
-    errors: u64,
-    serve_errors: u64,
-    warnings: u64,
-    /// Number of findings by the code of their rule.
-    rules: BTreeMap<&'static str, u64>,
-    documents: SchemaCounts,
-    findings: Vec<PlacedFinding>,
+/// Returns the place of a document in the files of the source.
+fn place(places: &[MetaPlace]) -> impl Fn(usize) -> Option<FilePlace> + '_ {
+    |number| {
+        places.get(number).map(|place| FilePlace {
+            file: printable(&place.path),
+            document: place.position.document,
+            line: place.position.line,
+        })
+    }
 }
 
-/// A violation with its place in the files of the source.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PlacedFinding {
-    severity: Severity,
-    #[serde(flatten)]
-    violation: RuleViolation,
-    message: &'static str,
-    /// Absent for a catalog of the store. `line` is then a line of the shard of the package, else of this file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    document: Option<usize>,
-}
-
-impl Validation {
-    /// Adds a violation in a shard whose documents come from `places`; empty for a shard of the store.
-    fn add(&mut self, mut violation: RuleViolation, places: &[MetaPlace]) {
-        let place = violation.line.checked_sub(1).and_then(|at| places.get(at));
-        if let Some(place) = place {
-            violation.line = place.position.line;
-        }
-        let file = place.map(|place| printable(&place.path));
-        self.push(violation, file, place.map(|place| place.position.document));
+/// Prints the counts and the kept findings as one JSON object, or one line for each finding and then the counts.
+fn print_validation(validation: &Validation, json: bool) -> anyhow::Result<()> {
+    if json {
+        return print_json(validation);
     }
-
-    /// Adds a file that is not FBC.
-    fn add_file(&mut self, problem: &FileProblem) {
-        let violation = RuleViolation {
-            rule: Rule::NotFbc,
-            package: String::new(),
-            channel: String::new(),
-            bundle: String::new(),
-            detail: problem.reason.clone(),
-            line: 0,
-        };
-        self.push(violation, Some(problem.path.clone()), None);
+    if !validation.findings.is_empty() {
+        print_table(&validation.findings)?;
     }
-
-    fn push(&mut self, violation: RuleViolation, file: Option<String>, document: Option<usize>) {
-        let severity = violation.rule.severity();
-        *match severity {
-            Severity::Error => &mut self.errors,
-            Severity::ServeError => &mut self.serve_errors,
-            Severity::Warning => &mut self.warnings,
-        } += 1;
-        *self.rules.entry(violation.rule.code()).or_default() += 1;
-        if self.findings.len() < FINDINGS_MAX {
-            self.findings.push(PlacedFinding {
-                severity,
-                message: violation.rule.meaning(),
-                violation,
-                file,
-                document,
-            });
-        }
+    let rest = validation.rules.values().sum::<u64>() - validation.findings.len() as u64;
+    if rest > 0 {
+        print_text(&format!("and {rest} more findings\n"))?;
     }
-
-    /// Ends the validation of a shard, and counts its documents.
-    fn finish(&mut self, validator: ShardValidator, places: &[MetaPlace]) {
-        let counts = validator.finish(&mut |violation| self.add(violation, places));
-        self.documents.merge(counts);
-    }
-
-    /// Returns true if no finding is an error.
-    const fn is_sound(&self) -> bool {
-        self.errors == 0 && self.serve_errors == 0
-    }
-
-    /// Prints the counts and the kept findings as one JSON object, or one line for each finding and then the counts.
-    fn print(mut self, json: bool) -> anyhow::Result<()> {
-        self.format_version = 1;
-        self.valid = self.errors == 0;
-        self.servable = self.is_sound();
-        if json {
-            return print_json(&self);
-        }
-        if !self.findings.is_empty() {
-            print_table(&self.findings)?;
-        }
-        let rest = self.rules.values().sum::<u64>() - self.findings.len() as u64;
-        if rest > 0 {
-            print_text(&format!("and {rest} more findings\n"))?;
-        }
-        let others: u64 = self.documents.other.values().sum();
-        print_text(&format!(
-            "{}: {} errors, {} errors of opm serve alone, {} warnings; {} documents of OLM, {others} of other schemas\n",
-            if self.valid { "valid" } else { "invalid" },
-            self.errors,
-            self.serve_errors,
-            self.warnings,
-            self.documents.known,
-        ))
-    }
+    let others: u64 = validation.documents.other.values().sum();
+    print_text(&format!(
+        "{}: {} errors, {} errors of opm serve alone, {} warnings; {} documents of OLM, {others} of other schemas\n",
+        if validation.valid { "valid" } else { "invalid" },
+        validation.errors,
+        validation.serve_errors,
+        validation.warnings,
+        validation.documents.known,
+    ))
 }
 
 impl Table for PlacedFinding {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("SEVERITY", Self::severity),
+        ("SEVERITY", severity),
         ("RULE", |finding| finding.violation.rule.code().to_owned()),
         ("PACKAGE", |finding| finding.violation.package.clone()),
         ("CHANNEL", |finding| finding.violation.channel.clone()),
         ("BUNDLE", |finding| finding.violation.bundle.clone()),
-        ("PLACE", Self::place),
-        ("FINDING", Self::text),
+        ("PLACE", finding_place),
+        ("FINDING", text),
     ];
 }
 
-impl PlacedFinding {
-    fn severity(&self) -> String {
-        let text = match self.severity {
-            Severity::Error => "error",
-            Severity::ServeError => "serve-error",
-            Severity::Warning => "warning",
-        };
-        text.to_owned()
-    }
+fn severity(finding: &PlacedFinding) -> String {
+    let text = match finding.severity {
+        Severity::Error => "error",
+        Severity::ServeError => "serve-error",
+        Severity::Warning => "warning",
+    };
+    text.to_owned()
+}
 
-    fn place(&self) -> String {
-        let line = self.violation.line;
-        match (&self.file, self.document) {
-            (Some(file), Some(document)) => format!("{file}:{line} (document {document})"),
-            (Some(file), None) => file.clone(),
-            (None, _) => format!("line {line}"),
-        }
+fn finding_place(finding: &PlacedFinding) -> String {
+    let line = finding.violation.line;
+    match (&finding.file, finding.document) {
+        (Some(file), Some(document)) => format!("{file}:{line} (document {document})"),
+        (Some(file), None) => file.clone(),
+        (None, _) => format!("line {line}"),
     }
+}
 
-    fn text(&self) -> String {
-        match self.violation.detail.as_str() {
-            "" => self.message.to_owned(),
-            detail => format!("{}: {detail}", self.message),
-        }
+fn text(finding: &PlacedFinding) -> String {
+    match finding.violation.detail.as_str() {
+        "" => finding.message.to_owned(),
+        detail => format!("{}: {detail}", finding.message),
     }
 }

@@ -3,6 +3,7 @@
 //	opm-oracle validate                      catalogs on standard input, as validate.go describes
 //	opm-oracle answers FOLDER                all answers of the registry API about the catalog in a folder, as answers.go describes
 //	opm-oracle ask ADDRESS                   the same requests, which standard input has, to a server that runs
+//	opm-oracle graph FOLDER                  the edges that `opm alpha render-graph` draws, as graph.go describes
 //	opm-oracle serve FOLDER ADDRESS [CACHE]  the registry API over gRPC; a cache that is there already is used, as opm uses it
 //
 // Of a server that runs, as bench.go describes:
@@ -39,6 +40,8 @@ func main() {
 		validateAll()
 	case command == "answers" && count == 1:
 		answerAll(arguments[0])
+	case command == "graph" && count == 1:
+		printGraph(arguments[0])
 	case command == "ask" && count == 1:
 		askAgain(arguments[0])
 	case command == "serve" && (count == 2 || count == 3):

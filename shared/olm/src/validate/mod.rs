@@ -7,6 +7,7 @@ mod channel;
 mod findings;
 mod image;
 mod package;
+mod report;
 mod rule;
 mod schemas;
 mod shape;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use work::Budget;
 
 pub use findings::{FINDINGS, FINDINGS_MAX, ValidationSummary};
+pub use report::{FilePlace, PlacedFinding, Validation};
 pub use rule::{Rule, Severity};
 pub use shape::decode_base64;
 

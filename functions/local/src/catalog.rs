@@ -1,0 +1,87 @@
+//! Catalogs that a command reads package by package, without publishing them.
+
+use std::sync::Arc;
+
+use ::sync::{HttpOrigin, Origin, OriginCatalog, ReadCatalog, StoreOrigin};
+use model::{CatalogName, text::did_you_mean};
+use olm::Package;
+use source::Source;
+
+use crate::{
+    args::{Access, RegistryArgs, StoreArgs, is_source},
+    commands::SourceReader,
+    published, wiring,
+};
+
+/// Help of an argument that names such a catalog.
+pub(crate) const CATALOG_HELP: &str = "\
+CATALOG is a catalog of the store, https://MIRROR/catalogs/NAME for a catalog of another mirror, or a source as for `render`, such \
+as dir:configs or quay.io/a/b:v1. Of a store and of a mirror only the packages that are needed are read.";
+
+/// Opens a catalog of a store, of a mirror, or a source.
+pub(crate) async fn open(text: &str, store: &StoreArgs, registries: &RegistryArgs) -> anyhow::Result<ReadCatalog> {
+    let (origin, name): (Arc<dyn Origin>, CatalogName) = if let Some((mirror, name)) = mirror_catalog(text) {
+        let settings = wiring::mirror_settings(registries, mirror)?;
+        (Arc::new(HttpOrigin::new(mirror.parse()?, settings)?), name)
+    } else if is_source(text) {
+        let reader = SourceReader::new(registries)?;
+        let sink = reader.read(&Source::of_argument(text)?, false).await?;
+        return work::run(reader.budget, move || Ok(ReadCatalog::Rendered(sink.finish()?))).await?;
+    } else {
+        let (store, name) = (store.open_alone(Access::Read).await?, text.parse()?);
+        // For its error, which knows similar names.
+        published::pointer(&*store, &name).await?;
+        (Arc::new(StoreOrigin(store)), name)
+    };
+    Ok(ReadCatalog::Published(Box::new(
+        OriginCatalog::open(origin, &name).await?,
+    )))
+}
+
+/// Reads a package that the catalog must have.
+pub(crate) async fn package(catalog: &ReadCatalog, name: &str) -> anyhow::Result<Package> {
+    match catalog.package(name).await? {
+        Some(package) => Ok(package),
+        None => anyhow::bail!(
+            "the catalog has no package {name:?}{}",
+            did_you_mean(name, catalog.packages())
+        ),
+    }
+}
+
+/// Returns the mirror and the name of a catalog in a URL such as `https://mirror.example/catalogs/operatorhubio`. An archive may lie
+/// in a folder of that name too.
+fn mirror_catalog(text: &str) -> Option<(&str, CatalogName)> {
+    let (mirror, name) = text.trim_end_matches('/').rsplit_once("/catalogs/")?;
+    let is_url = mirror.starts_with("https://") || mirror.starts_with("http://");
+    if !is_url || text.parse::<Source>().is_ok() {
+        return None;
+    }
+    Some((mirror, name.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirror_catalog_is_url_of_catalog_and_no_archive() {
+        let found = |text| mirror_catalog(text).map(|(mirror, name)| format!("{mirror} {name}"));
+        assert_eq!(
+            found("https://m.example/x/catalogs/a/").as_deref(),
+            Some("https://m.example/x a")
+        );
+        assert_eq!(
+            found("http://localhost:8080/catalogs/a").as_deref(),
+            Some("http://localhost:8080 a")
+        );
+        for other in [
+            "https://m.example/catalogs/a.tar.gz",
+            "m.example/catalogs/a:v1",
+            "https://m.example/a",
+            "dir:x/catalogs/a",
+        ] {
+            assert_eq!(found(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+use std::collections::BTreeMap;
+
+use ::plan::{ChannelWay, GraphFormat, UpgradeStep, Ways};
+use clap::{Args, ValueEnum};
+use model::text::did_you_mean;
+use olm::Channel;
+
+use crate::{
+    args::{RegistryArgs, StoreArgs},
+    catalog::{self, CATALOG_HELP},
+    exit::Exit,
+    output::{Column, Table, print_json, print_table, print_text},
+};
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+The steps are the fewest by `replaces`, `skips` and `skipRange`, in each channel by itself. Of several ways with as many steps it is \
+the one whose first steps lead to the newest versions. FROM need not be in the catalog any more.
+
+{CATALOG_HELP}
+
+Examples:
+  catalog-mirror upgrade --store /var/lib/catalog-mirror operatorhubio etcd 0.9.0
+  catalog-mirror upgrade https://mirror.example/catalogs/operatorhubio etcd 0.9.0 0.9.4
+  catalog-mirror upgrade dir:configs etcd etcdoperator.v0.9.0 --json | jq '.channels[].steps'
+
+Exit codes: 0 a channel leads there, 1 none does or the command failed, 2 wrong command line."))]
+pub(crate) struct UpgradeArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    registries: RegistryArgs,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Catalog of the store or of a mirror, or a source.
+    #[arg(value_name = "CATALOG")]
+    catalog: String,
+    /// Name of the package.
+    #[arg(value_name = "PACKAGE")]
+    package: String,
+    /// Version or bundle that is installed.
+    #[arg(value_name = "FROM")]
+    from: String,
+    /// Version or bundle to reach. Default: the head of each channel.
+    #[arg(value_name = "TO")]
+    to: Option<String>,
+}
+
+pub(crate) async fn run(args: UpgradeArgs) -> anyhow::Result<Exit> {
+    let catalog = catalog::open(&args.catalog, &args.store, &args.registries).await?;
+    let package = catalog::package(&catalog, &args.package).await?;
+    let ways = Ways::new(&args.package, &package, &args.from, args.to.as_deref())?;
+    if args.json {
+        print_json(&ways)?;
+    } else {
+        print_table(&ways.channels)?;
+    }
+    Ok(Exit::of_check(ways.is_possible()))
+}
+
+impl Table for ChannelWay {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("CHANNEL", |way| way.channel.clone()),
+        ("STEPS", |way| {
+            way.steps
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |steps| steps.len().to_string())
+        }),
+        ("WAY", |way| match (&way.steps, &way.reason) {
+            (Some(steps), _) if steps.is_empty() => "is installed".to_owned(),
+            (Some(steps), _) => steps.iter().map(UpgradeStep::label).collect::<Vec<_>>().join(" -> "),
+            (None, reason) => reason.clone().unwrap_or_default(),
+        }),
+    ];
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Upgrades are drawn from the old to the new bundle, those of a range to each entry whose version is in it, as `opm alpha \
+render-graph` does. The text form draws chains of `replaces` as `git log --graph` draws branches.
+
+{CATALOG_HELP}
+
+Examples:
+  catalog-mirror graph --store /var/lib/catalog-mirror operatorhubio etcd
+  catalog-mirror graph dir:configs etcd --channel stable --format mermaid
+  catalog-mirror graph https://mirror.example/catalogs/operatorhubio etcd --format dot | dot -Tsvg > etcd.svg"))]
+pub(crate) struct GraphArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    registries: RegistryArgs,
+    /// Only this channel.
+    #[arg(long, value_name = "CHANNEL")]
+    channel: Option<String>,
+    /// Format of the graph.
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatName,
+    /// Catalog of the store or of a mirror, or a source.
+    #[arg(value_name = "CATALOG")]
+    catalog: String,
+    /// Name of the package.
+    #[arg(value_name = "PACKAGE")]
+    package: String,
+}
+
+/// Name of a [`GraphFormat`] on the command line.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum FormatName {
+    /// Lines for a terminal, the newest version first.
+    #[default]
+    Text,
+    /// A flowchart for Mermaid.
+    Mermaid,
+    /// A graph for Graphviz.
+    Dot,
+}
+
+pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<Exit> {
+    let catalog = catalog::open(&args.catalog, &args.store, &args.registries).await?;
+    let package = catalog::package(&catalog, &args.package).await?;
+    let channels = package.channels.iter().map(|(name, channel)| (name.as_str(), channel));
+    let mut channels: BTreeMap<&str, &Channel> = channels.collect();
+    if let Some(wanted) = &args.channel {
+        let similar = did_you_mean(wanted, channels.keys().copied());
+        channels.retain(|name, _| name == wanted);
+        anyhow::ensure!(
+            !channels.is_empty(),
+            "package {} has no channel {wanted:?}{similar}",
+            args.package
+        );
+    }
+    let format = match args.format {
+        FormatName::Text => GraphFormat::Text,
+        FormatName::Mermaid => GraphFormat::Mermaid,
+        FormatName::Dot => GraphFormat::Dot,
+    };
+    print_text(&::plan::draw(format, &args.package, &package, &channels))?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,132 @@
+//! Reading a catalog of a mirror without copying it.
+
+use std::sync::Arc;
+
+use model::{CatalogName, Current, Document, Key, Kind, ObjectDigest, ShardRef, Snapshot, StoredDocument, decode_zstd};
+use store::DOCUMENT_MAX;
+use upkeep::ObjectProblem;
+
+use olm::{Package, PackageParser};
+use render::{RenderError, Rendering};
+
+use crate::{Origin, OriginError, SyncError, SyncOptions, collect, plan::agree};
+
+/// Catalog that is read package by package and not stored.
+pub enum ReadCatalog {
+    /// Published state of a mirror.
+    Published(Box<OriginCatalog>),
+    /// Content of a source.
+    Rendered(Rendering),
+}
+
+impl ReadCatalog {
+    /// Returns the names of all packages, in byte order.
+    pub fn packages(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match self {
+            Self::Published(catalog) => Box::new(catalog.snapshot.packages.iter().map(|shard| shard.name.as_str())),
+            Self::Rendered(rendering) => Box::new(rendering.packages()),
+        }
+    }
+
+    /// Reads a package; `None` if the catalog does not have it.
+    ///
+    /// # Errors
+    /// [`SyncError`], where a source can only fail to be decompressed.
+    pub async fn package(&self, name: &str) -> Result<Option<Package>, SyncError> {
+        match self {
+            Self::Published(catalog) => {
+                let lines = catalog.lines(name).await?;
+                Ok(lines.map(|lines| PackageParser::parse(&lines)))
+            }
+            Self::Rendered(rendering) => Ok(rendered_package(rendering, name)?),
+        }
+    }
+}
+
+fn rendered_package(rendering: &Rendering, name: &str) -> Result<Option<Package>, RenderError> {
+    let Some(shard) = rendering.shards().iter().find(|shard| shard.name == name) else {
+        return Ok(None);
+    };
+    let mut parser = PackageParser::default();
+    rendering.read_lines(shard, |lines| parser.push(lines))?;
+    Ok(Some(parser.finish()))
+}
+
+/// Published state of one catalog of a mirror, whose packages are read one by one. Every object is verified by its hash.
+#[derive(Debug)]
+pub struct OriginCatalog {
+    origin: Arc<dyn Origin>,
+    /// Pointer of the catalog.
+    pub current: Current,
+    /// Snapshot that it names.
+    pub snapshot: Snapshot,
+}
+
+impl OriginCatalog {
+    /// Reads the pointer and the snapshot of a catalog.
+    ///
+    /// # Errors
+    /// [`SyncError::UnknownCatalog`], and documents that cannot be read, do not belong together or exceed the default limits.
+    pub async fn open(origin: Arc<dyn Origin>, name: &CatalogName) -> Result<Self, SyncError> {
+        let key = Key::Current(name.clone());
+        let bytes = match origin.document(&key, None).await {
+            Err(OriginError::NotFound(_)) => return Err(SyncError::UnknownCatalog(name.clone())),
+            read => read?,
+        };
+        let unusable = |key: &Key| {
+            let key = key.to_string();
+            |source| SyncError::Document { key, source }
+        };
+        let current = Current::from_bytes(&bytes).map_err(unusable(&key))?;
+        let limit = SyncOptions::default().content_bytes;
+        if current.size > limit {
+            return Err(SyncError::TooLarge {
+                name: name.clone(),
+                size: current.size,
+                limit,
+            });
+        }
+        let key = current.snapshot.key();
+        // An untrusted pointer may state any size, and name any object.
+        let max = current.snapshot.digest.size.min(DOCUMENT_MAX);
+        let bytes = collect(origin.object(&key, max).await?).await?;
+        if current.snapshot.kind != Kind::Snapshot || ObjectDigest::of(&bytes) != current.snapshot.digest {
+            return Err(SyncError::Disagrees(name.clone()));
+        }
+        let snapshot = Snapshot::from_stored(&bytes).map_err(unusable(&key))?;
+        if !agree(&current, &snapshot) {
+            return Err(SyncError::Disagrees(name.clone()));
+        }
+        Ok(Self {
+            origin,
+            current,
+            snapshot,
+        })
+    }
+
+    /// Reads the lines of a package; `None` if the catalog does not have it.
+    ///
+    /// # Errors
+    /// An object that cannot be read, or is not the one that the snapshot names.
+    pub async fn lines(&self, package: &str) -> Result<Option<Vec<u8>>, SyncError> {
+        let shards = &self.snapshot.packages;
+        let Some(shard) = shards.iter().find(|shard| shard.name == package) else {
+            return Ok(None);
+        };
+        let key = shard.stored.with_kind(Kind::Package).key();
+        let bytes = collect(self.origin.object(&key, shard.stored.size).await?).await?;
+        let lines = verified(shard, &bytes).map_err(|source| SyncError::Damaged {
+            key: key.to_string(),
+            source,
+        })?;
+        Ok(Some(lines))
+    }
+}
+
+fn verified(shard: &ShardRef, bytes: &[u8]) -> Result<Vec<u8>, ObjectProblem> {
+    let found = ObjectDigest::of(bytes);
+    if found != shard.stored {
+        return Err(ObjectProblem::Hash { found });
+    }
+    decode_zstd(bytes, shard.lines.size).map_err(|_| ObjectProblem::Content)
+}
