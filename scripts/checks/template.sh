@@ -267,13 +267,14 @@ cdn() {
   is "each origin has its access control" "$(property Distribution '[.DistributionConfig.Origins[].OriginAccessControlId]')" '["ReaderAccess","BucketAccess"]'
   is "the mirror's prefix is all of the bucket that it sees" "$(property Distribution '.DistributionConfig.Origins[1].OriginPath')" /mirror
   cache_policies
+  is "pages of all origins may read" "$(property TransportHeaders '.ResponseHeadersPolicyConfig.CorsConfig.AccessControlAllowOrigins.Items')" '["*"]'
   is "anyone may read, so the poller refuses private catalogs" \
     "$(property Poller .Environment.Variables.PUBLISH_PRIVATE) $(jq 'has("Access")' "$RESOURCES")" "false false"
 }
 
 # The CDN's function, run as CloudFront runs it: one event, and the request or an answer as the result.
 closed_mirror() {
-  local hash behaviors='.DistributionConfig | [.DefaultCacheBehavior, .CacheBehaviors[]]'
+  local hash cors='.ResponseHeadersPolicyConfig.CorsConfig.AccessControlAllowOrigins.Items' behaviors='.DistributionConfig | [.DefaultCacheBehavior, .CacheBehaviors[]]'
   hash=$(printf 'Bearer secret' | sha256sum | cut -d' ' -f1)
   moto_stack resolve "$TEMPLATE" "$STACK" Public=true | jq -r .Poller.Properties.Environment.Variables.PUBLISH_PRIVATE >"$WORK/public"
   is "private catalogs are published if that is wanted" "$(<"$WORK/public")" true
@@ -288,6 +289,13 @@ closed_mirror() {
   is "a wrong one does not" "$(access '"authorization": {"value": "Bearer Secret"}')" 401
   is "nor does a hash" "$(access "\"authorization\": {\"value\": \"$hash\"}")" 401
   is "nor does none" "$(access '')" 401
+  is "pages of no other origin may read" "$(property TransportHeaders "$cors")" null
+  moto_stack resolve "$TEMPLATE" "$STACK" "AccessHashes=$HASH" Origins=https://docs.lab >"$WORK/closed.json"
+  is "but of those that are named" "$(property TransportHeaders "$cors")" '["https://docs.lab"]'
+  property Access .FunctionCode >"$WORK/preflight.js"
+  echo "const ask = (value) => handler({request: {method: 'OPTIONS', headers: {origin: {value}}}}); const answers = ['https://docs.lab', 'https://other.lab'].map(ask)
+    console.log(JSON.stringify(answers.map(({statusCode, headers}) => [statusCode, headers['access-control-allow-origin']?.value ?? '']).flat()))" >>"$WORK/preflight.js"
+  is "whose scripts may send a login" "$(node "$WORK/preflight.js")" '[204,"https://docs.lab",204,""]'
 }
 
 cache_policies() {

@@ -83,7 +83,8 @@ metas() {
 
 errors() {
   is "a wrong method is 405" "$(status "$ALL" -X POST)" 405
-  is "with Allow" "$(field "$ALL" allow -X DELETE)" "GET, HEAD"
+  is "with Allow" "$(field "$ALL" allow -X DELETE)" "GET, HEAD, OPTIONS"
+  is "OPTIONS is 204" "$(status "$ALL" -X OPTIONS)" 204
   is "an unknown catalog is 404" "$(status "$URL/catalogs/none/api/v1/all")" 404
   is "an unknown package is 404" "$(status "$C/packages/none")" 404
   is "a bad name is 400" "$(status "$URL/catalogs/A_/content-hash")" 400

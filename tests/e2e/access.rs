@@ -106,7 +106,8 @@ fn robot() -> String {
 async fn server_with_readers_refuses_requests_without_credentials() {
     let work = Work::published();
     work.write("readers", robot());
-    let server = work.serve("--readers readers");
+    work.write("cors.yaml", "server: {readers: readers, cors: [\"https://docs.lab\"]}");
+    let server = work.serve("--config cors.yaml");
     let ask = async |path: &str, login: &str| {
         let fields = [("authorization", login)];
         http::get(&server.url(path), if login.is_empty() { &[] } else { &fields }).await
@@ -144,6 +145,14 @@ async fn server_with_readers_refuses_requests_without_credentials() {
             assert!(!policy.unwrap_or_default().contains("public"), "{path}");
         }
     }
+    // A browser asks before a script's GET with a login.
+    let (url, docs) = (server.url("/catalogs"), ("origin", "https://docs.lab"));
+    let preflight = http::request(reqwest::Method::OPTIONS, &url, &[docs]).await;
+    assert_eq!(preflight.status(), 204);
+    assert_eq!(http::field(&preflight, "access-control-allow-origin"), docs.1);
+    let read = http::get(&url, &[docs, ("authorization", "Bearer token")]).await;
+    assert_eq!(http::field(&read, "access-control-allow-origin"), docs.1);
+
     let registry = ask("/v2/", "").await;
     assert_eq!(registry.headers().get_all("www-authenticate").iter().count(), 1);
     assert!(registry.text().await.unwrap().contains("UNAUTHORIZED"));

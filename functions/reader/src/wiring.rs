@@ -56,6 +56,8 @@ fn settings(environment: &ReaderEnvironment, store: &S3Store) -> http_api::HttpS
         None => Arc::new(Presigned::new(store.clone())),
     };
     http_api::HttpSettings {
+        // The CDN adds the fields: its cache has one answer for all origins.
+        origins: http_api::Origins::Only(Vec::new()),
         large: Large::Redirect {
             above: environment.inline_max,
             to,

@@ -3,6 +3,7 @@
 mod coding;
 mod error;
 mod metrics;
+mod origins;
 mod payload;
 mod refusal;
 mod respond;
@@ -12,6 +13,7 @@ mod routes;
 mod settings;
 
 pub use metrics::HttpMetrics;
+pub use origins::Origins;
 pub use refusal::refuse;
 pub use router::router;
 pub use routes::{is_probe, route_paths};

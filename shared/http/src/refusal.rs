@@ -8,7 +8,7 @@ use http::{
 use model::CachePolicy;
 use serde_json::json;
 
-use crate::error::ApiError;
+use crate::{error::ApiError, origins::METHODS};
 
 /// Value of `Retry-After` (RFC 9110, section 10.2.3), in seconds: a store that restarts is back by then.
 const RETRY_AFTER_SECONDS: u64 = 5;
@@ -88,7 +88,7 @@ fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
         headers.insert(CONTENT_RANGE, range);
     }
     if matches!(error, ApiError::Method) {
-        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        headers.insert(ALLOW, METHODS);
     }
     if error.kind().status == StatusCode::UNAUTHORIZED {
         add_challenges(headers, registry);

@@ -16,6 +16,7 @@ use tracing::Instrument;
 use crate::{
     error::ApiError,
     metrics::HttpMetrics,
+    origins::options,
     refusal::{self, is_registry, mark_registry},
     rfc9110::{Modified, Tag},
     routes::{Images, Match, RouteCall, find, unmatched},
@@ -56,7 +57,7 @@ impl App {
                 None => Err(unmatched(request)),
             },
         };
-        let response = match result {
+        let mut response = match result {
             Ok(mut response) => {
                 if is_registry(path) {
                     mark_registry(response.headers_mut());
@@ -65,6 +66,7 @@ impl App {
             }
             Err(error) => span.in_scope(|| self.refuse(request, matched, &error)),
         };
+        self.settings.origins.allow(request, response.headers_mut());
         let took = started.elapsed();
         self.metrics
             .answered(matched.map(|matched| matched.route), response.status(), took);
@@ -78,6 +80,9 @@ impl App {
     }
 
     async fn serve(self: &Arc<Self>, request: &Parts, matched: &Match<'_>) -> Result<Response<Body>, ApiError> {
+        if request.method == Method::OPTIONS {
+            return Ok(options());
+        }
         if !is_read(&request.method) {
             return Err(ApiError::Method);
         }

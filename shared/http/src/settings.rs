@@ -8,6 +8,8 @@ use async_trait::async_trait;
 use model::Key;
 use reader::Work;
 
+use crate::origins::Origins;
+
 /// Settings of one deployment of the router.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
@@ -16,6 +18,8 @@ pub struct HttpSettings {
     /// Set once `/readyz` may answer 200. Default: set. A server that polls sets it after its first polls, so that a load balancer
     /// sends no client to a catalog that is not there yet.
     pub ready: Arc<AtomicBool>,
+    /// Other origins whose pages may read the answers. Default: all.
+    pub origins: Origins,
 }
 
 impl Default for HttpSettings {
@@ -23,6 +27,7 @@ impl Default for HttpSettings {
         Self {
             large: Large::default(),
             ready: Arc::new(AtomicBool::new(true)),
+            origins: Origins::default(),
         }
     }
 }

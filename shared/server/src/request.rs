@@ -50,8 +50,10 @@ impl SharedParts {
         if has_content && matches!(request.method, Method::GET | Method::HEAD) {
             return Some(StatusCode::PAYLOAD_TOO_LARGE);
         }
+        // A browser asks by OPTIONS, without credentials, before it sends those of a script (WHATWG Fetch, "CORS-preflight request").
+        let is_open = request.method == Method::OPTIONS || (self.server.front.is_open)(uri.path());
         match &self.server.authenticator {
-            Some(users) if !(self.server.front.is_open)(uri.path()) => users.refusal(&request.headers).await,
+            Some(users) if !is_open => users.refusal(&request.headers).await,
             _ => None,
         }
     }

@@ -20,6 +20,8 @@ pub struct ServerConfig {
     pub tls_key: Option<PathBuf>,
     /// File with the users who may read. Default: no authentication.
     pub readers: Option<PathBuf>,
+    /// Origins whose pages users may read with. Without users all origins may read. Default: none.
+    pub cors: Vec<String>,
     /// Limits for clients. Those that are absent have the defaults of the server.
     pub limits: ServerLimitsConfig,
 }
@@ -74,6 +76,7 @@ impl ServerConfig {
             tls_cert: section.field("tlsCert"),
             tls_key: section.field("tlsKey"),
             readers: section.field("readers"),
+            cors: section.parsed_list("cors", values::origin),
             ..Self::default()
         });
         if let Some(limits) = section.section("limits") {
@@ -87,6 +90,9 @@ impl ServerConfig {
         self.tls_cert = other.tls_cert.or(self.tls_cert.take());
         self.tls_key = other.tls_key.or(self.tls_key.take());
         self.readers = other.readers.or(self.readers.take());
+        if !other.cors.is_empty() {
+            self.cors = other.cors;
+        }
     }
 
     /// Checks that certificate and key are set together, once all files and flags have been read.
@@ -132,9 +138,10 @@ mod tests {
 
     #[test]
     fn server_fields_are_read() {
-        let text = "server: {tlsCert: c.pem, tlsKey: k.pem, readers: r, limits: {connections: 9, stalled: 5s}}";
+        let text = "server: {tlsCert: c.pem, tlsKey: k.pem, readers: r, cors: ['https://docs.lab'], limits: {connections: 9, stalled: 5s}}";
         let server = read(text).unwrap();
         assert_eq!(server.tls_cert.as_deref(), Some("c.pem".as_ref()));
+        assert_eq!(server.cors, ["https://docs.lab"]);
         assert_eq!(server.limits.connections, Some(9));
         assert_eq!(server.limits.stalled, Some(Duration::from_secs(5)));
         assert_eq!(server.limits.idle, None);
@@ -163,6 +170,15 @@ mod tests {
                 "server, limits, connections: 0 is out of range",
             ),
             ("server: {limits: {streams: many}}", "server, limits, streams: \"many\""),
+            (
+                "server: {cors: [docs.lab]}",
+                "server, cors: \"docs.lab\" is not an origin",
+            ),
+            (
+                "server: {cors: [\"https://docs.lab/\"]}",
+                "server, cors: \"https://docs.lab/\"",
+            ),
+            ("server: {cors: [\"*\"]}", "server, cors: \"*\""),
             (
                 "server: {limits: {idle: 0s}}",
                 "server, limits, idle: 0s is out of range",

@@ -1,13 +1,15 @@
 //! Status, headers and problems of what fails.
 
-use catalog_mirror_http::HttpSettings;
-use http::{Method, StatusCode};
+use axum::body::Body;
+use catalog_mirror_http::{HttpSettings, Origins};
+use http::{HeaderValue, Method, Request, StatusCode};
 use model::Key;
 use store::{Condition, Store};
+use testkit::Answer;
 
 use crate::{
     fixture::{LINES, Publication},
-    world::{World, problem},
+    world::{World, problem, router},
 };
 
 #[tokio::test]
@@ -94,23 +96,62 @@ async fn other_methods_are_refused() {
     let detail = "only GET and HEAD are answered here";
     assert_eq!(
         answer.show(),
-        problem(405, "method-not-allowed", detail, "allow: GET, HEAD")
+        problem(405, "method-not-allowed", detail, "allow: GET, HEAD, OPTIONS")
     );
-    for method in [
-        Method::OPTIONS,
-        Method::PUT,
-        Method::DELETE,
-        Method::PATCH,
-        Method::TRACE,
-    ] {
+    for method in [Method::PUT, Method::DELETE, Method::PATCH, Method::TRACE] {
         let answer = world.ask(method, "/catalogs", &[]).await;
         assert_eq!(
             (answer.status, answer.header("allow")),
-            (StatusCode::METHOD_NOT_ALLOWED, "GET, HEAD")
+            (StatusCode::METHOD_NOT_ALLOWED, "GET, HEAD, OPTIONS")
         );
     }
     let unknown = world.ask(Method::POST, "/nothing", &[]).await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+}
+
+/// Without users any page may read. With users the configured ones may, and a front that decides itself gets no fields.
+#[tokio::test]
+async fn options_and_reads_tell_which_origins_may_read() {
+    let docs = "https://docs.lab";
+    let only =
+        |origins: &[&'static str]| Origins::Only(origins.iter().copied().map(HeaderValue::from_static).collect());
+    for (origins, allowed, varies) in [
+        (Origins::Any, "*", ""),
+        (only(&["https://console.lab", docs]), docs, "Origin"),
+        (only(&["https://console.lab"]), "", "Origin"),
+        (only(&[]), "", ""),
+    ] {
+        let settings = HttpSettings {
+            origins,
+            ..HttpSettings::default()
+        };
+        let world = World::new().await;
+        let router = router(&world.store, settings);
+        for (method, path, status) in [
+            (Method::OPTIONS, "/catalogs/demo/current.json", StatusCode::NO_CONTENT),
+            (Method::OPTIONS, "/v2/", StatusCode::NO_CONTENT),
+            (Method::OPTIONS, "/nothing", StatusCode::NOT_FOUND),
+            (Method::GET, "/catalogs/demo/current.json", StatusCode::OK),
+            (Method::HEAD, "/catalogs/none/current.json", StatusCode::NOT_FOUND),
+        ] {
+            let request = Request::builder().method(&method).uri(path).header("origin", docs);
+            let answer = Answer::to(request.body(Body::empty()).unwrap(), &router).await;
+            let field = |name: &str| answer.header(name);
+            let preflight = method == Method::OPTIONS && !allowed.is_empty();
+            assert_eq!((answer.status, field("vary")), (status, varies), "{method} {path}");
+            assert_eq!(field("access-control-allow-origin"), allowed, "{method} {path}");
+            assert_eq!(
+                field("access-control-allow-headers").is_empty(),
+                !preflight,
+                "{method} {path}"
+            );
+            assert_eq!(
+                field("allow").is_empty(),
+                status != StatusCode::NO_CONTENT,
+                "{method} {path}"
+            );
+        }
+    }
 }
 
 /// It is kept up to date but is not there for readers, except for those who know the name of what they want.

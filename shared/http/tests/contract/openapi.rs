@@ -21,12 +21,9 @@ pub(crate) fn check(method: &Method, uri: &str, answer: &Answer) {
     let Some(item) = item(path) else { return };
     let operation = match *method {
         Method::GET | Method::HEAD => &item["get"],
-        _ => &item[method.as_str().to_lowercase()],
+        // OPTIONS is alike on all routes, and not described.
+        _ => return assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{method} {uri}"),
     };
-    if operation.is_null() {
-        assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{method} {uri}");
-        return;
-    }
     let response = resolved(&operation["responses"][answer.status.as_str()]);
     assert!(
         response.is_object(),

@@ -229,7 +229,7 @@ async fn pushes_and_deletes_are_refused() {
         let answer = site.refusal(method.clone(), &path).await;
         assert_eq!(answer, (405, "UNSUPPORTED".to_owned()), "{method} {path}");
         let answer = site.world.ask(method, &format!("/v2/{path}"), &[]).await;
-        assert_eq!(answer.header("allow"), "GET, HEAD");
+        assert_eq!(answer.header("allow"), "GET, HEAD, OPTIONS");
     }
 }
 
