@@ -46,6 +46,21 @@ while IFS= read -r line; do
   esac
 done < <(node "$LIB/page.mjs" "$URL" "$SCREENS" 2>&1)
 
+# Programs: a client of the types of the description.
+mkdir "$WORK/client"
+npm_run() { "$NODE_MODULES/node_modules/.bin/$1" "${@:2}"; }
+compile() { npm_run tsc --strict --noUncheckedIndexedAccess --target es2022 --module es2022 --moduleResolution bundler --outDir "$WORK/client/out" "$1"; }
+curl -sSf "$URL/openapi.json" >"$WORK/client/openapi.json"
+succeeds "openapi-typescript reads the description" npm_run openapi-typescript "$WORK/client/openapi.json" -o "$WORK/client/openapi.ts"
+cp "$LIB/client.ts" "$WORK/client/client.ts"
+echo '{"type": "module"}' >"$WORK/client/package.json"
+succeeds "tsc accepts a client" compile "$WORK/client/client.ts"
+is "that lists catalogs, polls and reads packages" "$(node "$WORK/client/out/client.js" "$URL" | head -1)" "demo true 304 published demo-cache stable 5"
+for field in current.packagez found.total.length 'packages[name]?.channels'; do
+  sed "s/console.log(catalog/&, $field/" "$LIB/client.ts" >"$WORK/client/wrong.ts"
+  matches "and refuses $field" "$(compile "$WORK/client/wrong.ts")" "error TS2[0-9]*: Property '${field##*.}' does not exist"
+done
+
 # The configuration of the basket selects what was put into it. The image of the catalog is the mirror's own.
 composed=$("$CATALOG_MIRROR" compose --plain-http "${URL#http://}" "$SCREENS/imageset.yaml" 2>"$WORK/compose.err")
 is "the basket's configuration selects its package" "$(jq -r 'select(.schema == "olm.package").name' <<<"$composed")" demo-queue

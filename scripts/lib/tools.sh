@@ -24,7 +24,7 @@ ZIGBUILD=cargo-zigbuild==0.24.0 ZIG=ziglang==0.17.1
 CERTIFI=certifi==2026.10.18 CA_SHA256=d87887200c9a705dccc937b9b83b5e67e47024c4a4b7f9dd15700c72e0f55453
 PYTHON_TOOLS=("moto[server]==5.2.5" cfn-lint==1.58.0 checkov==3.2.459 openapi-spec-validator kubernetes-validate==1.37.0
   "$AWS_CLI" "$SAM_CLI" "$CARGO_LAMBDA")
-NODE_TOOLS=(puppeteer-core@24.43.1 axe-core@4.14.1)
+NODE_TOOLS=(puppeteer-core@24.43.1 axe-core@4.14.1 openapi-typescript@7.13.0 typescript@5.9.3)
 
 # Installs what scripts/checks/run needs by default. MinIO and cosign take minutes to build and are used by long checks only.
 install_check_tools() {
@@ -150,10 +150,12 @@ need_debian_venv() {
   as_root apt-get install -qq -y python3-venv >/dev/null
 }
 
-# need_node: installs what drives a browser, once. NODE_MODULES is set afterwards.
+# need_node: installs what drives a browser and compiles a client, once. NODE_MODULES is set afterwards.
 need_node() {
   export NODE_MODULES=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/node
-  [[ -d $NODE_MODULES/node_modules/axe-core ]] || npm install --prefix "$NODE_MODULES" --no-audit --no-fund --silent "${NODE_TOOLS[@]}"
+  [[ $(cat "$NODE_MODULES/source" 2>/dev/null) != "${NODE_TOOLS[*]}" ]] || return 0
+  npm install --prefix "$NODE_MODULES" --no-audit --no-fund --silent "${NODE_TOOLS[@]}"
+  echo "${NODE_TOOLS[*]}" >"$NODE_MODULES/source"
 }
 
 # need_tool COMMAND PACKAGE: takes the command from the path, or installs the package.

@@ -107,6 +107,11 @@ fn fits(value: &Value, schema: &'static Value, at: &str) {
     for (number, item) in value.as_array().into_iter().flatten().enumerate() {
         fits(item, &schema["items"], &format!("{at}/{number}"));
     }
+    if let (Some(part), Some(parts)) = (schema.get("additionalProperties"), value.as_object()) {
+        for (name, value) in parts {
+            fits(value, part, &format!("{at}/{name}"));
+        }
+    }
     for required in schema["required"].as_array().into_iter().flatten() {
         assert!(value.get(required.as_str().unwrap()).is_some(), "{at} lacks {required}");
     }
