@@ -1,6 +1,6 @@
 # The registry API against opm itself, operator-registry v1.73.0: every package, channel, bundle and custom schema, the APIs
 # that bundles provide, and names that are not there. Messages are compared as bytes, and errors by code and text. Then the edges of
-# upgrade graphs, and the fewest steps along them.
+# upgrade graphs, and the fewest steps along them, of the page too.
 # shellcheck shell=bash
 
 DATA=$(data_folder)
@@ -24,6 +24,7 @@ answers_agree() {
 }
 
 need_opm
+need_debian node=nodejs
 mkdir "$WORK/crafted"
 cp "$RECORDED/crafted.jsonl" "$WORK/crafted/catalog.json"
 answers_agree "crafted bundles" "$WORK/crafted"
@@ -43,6 +44,9 @@ if [[ -n $DATA ]]; then
     opm-oracle graph "$(configs_folder "$WORK/data")" >"$WORK/edges"
     succeeds "upgrades of $catalog are those that opm draws: $(sort -u "$WORK/edges" | wc -l) edges" \
       python3 "$LIB/upgrades.py" "$WORK/edges" "$CATALOG_MIRROR" "$WORK/store" c
+    succeeds "and those that the page shows" node "$LIB/page_catalog.mjs" edges "$WORK/lines" "$WORK/edges"
+    succeeds "with the same ways between versions" \
+      node "$LIB/page_catalog.mjs" ways "$WORK/lines" "$($SHORT && echo 100 || echo 1000)" "$CATALOG_MIRROR" "$WORK/store" c
     rm -r "$WORK/data"
   done
 fi

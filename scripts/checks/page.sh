@@ -3,7 +3,7 @@
 
 STORE=$WORK/store
 SCREENS=$WORK/screens
-mkdir -p "$SCREENS" "$WORK/hostile/configs"
+mkdir -p "$SCREENS" "$WORK/hostile/configs" "$WORK/odd/configs"
 
 need_debian chromium=chromium node=nodejs npm=npm
 need_node
@@ -33,8 +33,34 @@ print('\n'.join(map(json.dumps, metas)))
 PY
 }
 
+# Every package is odd in one way: sizes, versions, names, icons, and documents that are missing or there twice.
+odd_catalog() {
+  python3 - >"$WORK/odd/configs/catalog.json" <<'PY'
+import base64, json
+svg = base64.b64encode(b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><image href="https://attacker.example/a.png"/></svg>').decode()
+def package(name, versions=('0.0.1', '0.0.2', '0.0.3'), icon=None, text='', heads=1, more=()):
+    names = [f'{name[:100]}.v{version or number}' for number, version in enumerate(versions)]
+    if heads: yield from [{'schema': 'olm.package', 'name': name, 'defaultChannel': 'stable', **({'icon': icon} if icon else {})}] * heads
+    yield {'schema': 'olm.channel', 'package': name, 'name': 'stable', 'entries': [{'name': own, **({'replaces': names[at - 1]} if at else {})} for at, own in enumerate(names)]}
+    for own, version in zip(names, versions):
+        yield {'schema': 'olm.bundle', 'package': name, 'name': own, 'image': 'quay.io/a/b@sha256:' + '0' * 64, 'properties': [
+            {'type': 'olm.package', 'value': {'packageName': name, 'version': version}}, {'type': 'olm.csv.metadata', 'value': {'description': text}}]}
+    yield from more
+def icon(data, mediatype): return {'base64data': data, 'mediatype': mediatype}
+metas = [*package('versions', ['0.0.1'] + [f'{number}.0.0' for number in range(1, 10000)]), *package('no semver', ['latest', '1.2', '01.2.3']), *package('no package', heads=0),
+    *package('two packages', heads=2), *package('icon without base64', icon=icon('%%%<', 'image/png')), *package('empty icon', icon=icon('', 'image/png')),
+    *package('large icon', icon=icon('A' * 5_000_000, 'image/png')), *package('icon of SVG', icon=icon(svg, 'image/svg+xml')),
+    *package('long text', text='word *a* [b](c) ' * 65536), *package('deep text', text='> ' * 10000 + '[' * 10000 + '* ' * 10000 + '\n' + '\n'.join('  ' * depth + '- a' for depth in range(1000))),
+    *package('large', text='0123456789abcdef' * 875_000), *package('other schemas', more=[{'schema': 'a.b', 'package': 'other schemas', 'c': [1, None, {}]}, {'schema': 'olm.deprecations', 'package': 'other schemas', 'entries': []}])]
+for name in ['a/b', 'a#b', 'a?b', 'a%b', 'a%2Fb', 'a<b', '..', 'a\u202eb', 'a\u2028b', 'n' * 1_000_000]: metas += package(name)
+print('\n'.join(map(json.dumps, metas)))
+PY
+}
+
 hostile_catalog
-"$CATALOG_MIRROR" poll --store "$STORE" --catalog "demo=dir:$ROOT/tests/catalogs/v1" --catalog "hostile=dir:$WORK/hostile/configs" >"$WORK/poll.log" 2>&1
+odd_catalog
+"$CATALOG_MIRROR" poll --store "$STORE" --catalog "demo=dir:$ROOT/tests/catalogs/v1" --catalog "hostile=dir:$WORK/hostile/configs" \
+  --catalog "odd=dir:$WORK/odd/configs" >"$WORK/poll.log" 2>&1
 cp -r "$ROOT/tests/catalogs/v2" "$WORK/demo"
 "$CATALOG_MIRROR" poll --store "$STORE" --catalog "demo=dir:$WORK/demo" >>"$WORK/poll.log" 2>&1
 serve "$STORE"
@@ -55,7 +81,7 @@ succeeds "openapi-typescript reads the description" npm_run openapi-typescript "
 cp "$LIB/client.ts" "$WORK/client/client.ts"
 echo '{"type": "module"}' >"$WORK/client/package.json"
 succeeds "tsc accepts a client" compile "$WORK/client/client.ts"
-is "that lists catalogs, polls and reads packages" "$(node "$WORK/client/out/client.js" "$URL" | head -1)" "demo true 304 published demo-cache stable 5"
+is "that lists catalogs, polls and reads packages" "$(node "$WORK/client/out/client.js" "$URL" | sed -n 1p)" "demo true 304 published demo-cache stable 5"
 for field in current.packagez found.total.length 'packages[name]?.channels'; do
   sed "s/console.log(catalog/&, $field/" "$LIB/client.ts" >"$WORK/client/wrong.ts"
   matches "and refuses $field" "$(compile "$WORK/client/wrong.ts")" "error TS2[0-9]*: Property '${field##*.}' does not exist"

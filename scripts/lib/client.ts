@@ -26,7 +26,7 @@ for (const catalog of (await json('/catalogs.json')).catalogs) {
   const again = await ask('/catalogs/{catalog}/current.json', { catalog }, first.headers.get('etag') ?? '');
   const { outcome } = await json('/catalogs/{catalog}/status.json', { catalog });
   const { packages } = await json('/catalogs/{catalog}/search.json', { catalog });
-  const name = Object.keys(packages).sort()[0] ?? '';
+  const name = Object.keys(packages).sort().find((one) => /^\w/.test(one)) ?? '';
   const lines = (await (await ask('/catalogs/{catalog}/packages/{package}', { catalog, package: name })).text()).trim().split('\n');
   const found = await json('/catalogs/{catalog}/search', { catalog });
   console.log(catalog, current.packages === found.total, again.status, outcome, name, packages[name]?.channel, lines.length);

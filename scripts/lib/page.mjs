@@ -1,6 +1,6 @@
 // Drives the page of a mirror in Chromium, and prints a line for each check as scripts/lib/check.sh does.
 //
-//   node page.mjs URL FOLDER    with the catalogs demo and hostile; FOLDER takes screenshots and what the page writes
+//   node page.mjs URL FOLDER    with the catalogs demo, hostile and odd; FOLDER takes screenshots and what the page writes
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
@@ -95,7 +95,7 @@ async function versions() {
   is('the way between two versions is told', (await texts('main [role=status] li')).some((way) => way.startsWith(`${name}, 1 step:`)), true);
   await page.select('select[name=from]', step.name);
   await page.select('select[name=to]', step.replaces);
-  is('and that there is none', (await texts('main form + [role=status]'))[0], 'No channel leads from this version to that one.');
+  is('and that there is none', (await texts('main form + [role=status]'))[0], 'Upgrades lead to newer versions only.');
   for (const kind of ['ClusterExtension', 'Subscription']) writeFileSync(`${folder}/${kind}.yaml`, (await texts(`section[aria-label=${kind}] pre`))[0]);
   await page.click('main form button[type=submit]');
   await page.waitForFunction(() => document.querySelector('#basket-link').textContent === 'Basket (1)');
@@ -117,11 +117,66 @@ async function hostile() {
   is('scripts stay text', (await texts('main')).join('').includes('<script>alert(1)</script>'), true);
 }
 
+// Each package of the catalog `odd` is odd in its own way, and is shown all the same.
+async function odd() {
+  const { packages } = await (await fetch(`${url}/catalogs/odd/packages`)).json();
+  await open('#/c/odd');
+  is('odd: all packages are listed', (await texts('main [role=status]'))[0], `${packages.length} of ${packages.length} packages`);
+  for (const { name } of packages) {
+    await page.goto('about:blank');
+    await page.goto(`${url}/#/c/odd/p/${encodeURIComponent(name)}`, { waitUntil: 'domcontentloaded' });
+    await settled();
+    const [versions, icons, title] = [await texts('tbody th'), await page.$$('main img'), (await texts('h1'))[0]];
+    // No URL has such names: a browser takes `..` for the folder above.
+    const shown = name === '..' || name.length > 1000 ? title === 'This did not work' : title !== 'This did not work' && versions.length === (name === 'versions' ? 100 : 3);
+    is(`odd: ${JSON.stringify(name).slice(0, 40)} is shown`, shown || `${title} with ${versions}`, true);
+    is(`odd: ${JSON.stringify(name).slice(0, 40)} has an icon if it can`, icons.length, name === 'icon of SVG' ? 1 : 0);
+  }
+  await open('#/c/odd/p/versions');
+  await page.select('select[name=from]', 'versions.v0.0.1');
+  await page.select('select[name=to]', 'versions.v9999.0.0');
+  is('odd: the way over 10,000 versions is told', (await texts('main [role=status] li'))[0].startsWith('stable, 9999 steps: '), true);
+}
+
+// Failures of each request, and a publication between two requests of one view.
+async function faults() {
+  let answer;
+  await page.setRequestInterception(true);
+  const intercept = (request) => { const made = answer?.(new URL(request.url()).pathname); if (made) request.respond({ contentType: 'application/json', ...made }); else request.continue(); };
+  page.on('request', intercept);
+  for (const [view, path] of [['#/', 'catalogs.json'], ['#/', 'status.json'], ['#/c/demo', 'current.json'], ['#/c/demo', 'search.json'],
+    ['#/c/demo/changes', 'changes'], ['#/c/demo/p/demo-queue', 'packages/demo-queue']]) {
+    for (const made of [{ status: 404 }, { status: 401, body: '{"detail": "no login"}' }, { status: 503 }, { status: 304 }, { status: 200, body: '{"a": 1}\n{"half' }]) {
+      answer = (asked) => asked.endsWith(path) && made;
+      await open(view);
+      const [said, fine] = [(await texts('main'))[0], path === 'status.json' || (path === 'search.json' && made.status === 404)];
+      answer = undefined;
+      if (fine) { is(`${made.status} for ${path} leaves the rest`, said.includes('demo'), true); continue; }
+      is(`${made.status} for ${path} is told`, /^This did not work.*Try again$/s.test(said) || said, true);
+      await (await page.$('main button:last-of-type')).click();
+      await page.waitForFunction(() => document.querySelector('h1').textContent !== 'This did not work');
+      await settled();
+    }
+  }
+  const current = await (await fetch(`${url}/catalogs/demo/current.json`)).json();
+  let [pointers, documents] = [0, 0];
+  answer = (asked) => {
+    if (asked.endsWith('search.json')) documents++;
+    return asked.endsWith('current.json') && pointers++ === 0 && { status: 200, body: JSON.stringify({ ...current, contentHash: 'f'.repeat(64) }) };
+  };
+  await open('#/c/demo');
+  is('a publication between two requests loads the view again', documents, 2);
+  page.off('request', intercept);
+  await page.setRequestInterception(false);
+}
+
 try {
   await looks();
   await search();
   await versions();
   await hostile();
+  await odd();
+  await faults();
 } catch (error) {
   console.log(`not ok the page can be driven: ${error.message}`.replaceAll('\n', ' '));
 }

@@ -228,21 +228,21 @@ async function lines(path, signal, cache, each) {
 // --- Versions (semver.org 2.0.0; ranges as OLM reads them)
 
 function parseVersion(value) {
-  const found = /^v?(\d{1,15})\.(\d{1,15})\.(\d{1,15})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/.exec(value ?? '');
+  const found = /^(0|[1-9]\d{0,14})\.(0|[1-9]\d{0,14})\.(0|[1-9]\d{0,14})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/.exec(value ?? '');
   return found && { numbers: found.slice(1, 4).map(Number), pre: found[4]?.split('.') ?? [] };
 }
 
-function compareVersions(one, other) {
-  const [a, b] = [parseVersion(one), parseVersion(other)];
-  if (!a || !b) return (a ? 1 : 0) - (b ? 1 : 0) || (one < other ? -1 : one > other ? 1 : 0);
+// Returns the order of two versions that were read.
+function orderOf(a, b) {
   for (let at = 0; at < 3; at++) if (a.numbers[at] !== b.numbers[at]) return a.numbers[at] - b.numbers[at];
   if (!a.pre.length || !b.pre.length) return b.pre.length - a.pre.length;
   for (let at = 0; at < Math.min(a.pre.length, b.pre.length); at++) {
     const [left, right] = [a.pre[at], b.pre[at]];
     if (left === right) continue;
-    const [isNumber, isOther] = [left, right].map((part) => /^\d+$/.test(part));
-    if (isNumber && isOther) return Number(left) - Number(right);
-    return isNumber ? -1 : isOther ? 1 : left < right ? -1 : 1;
+    const [isLeft, isRight] = [/^\d+$/.test(left), /^\d+$/.test(right)];
+    if (isLeft && isRight) return left.length - right.length || (left < right ? -1 : 1);
+    if (isLeft !== isRight) return isLeft ? -1 : 1;
+    return left < right ? -1 : 1;
   }
   return a.pre.length - b.pre.length;
 }
@@ -252,16 +252,33 @@ const COMPARED = {
   '>': (order) => order > 0, '>=': (order) => order >= 0, '<': (order) => order < 0, '<=': (order) => order <= 0,
 };
 
-// Returns true if the version lies in the range. A range that cannot be read has no versions.
-function inRange(version, range) {
-  if (!parseVersion(version)) return false;
-  return range.slice(0, 10_000).split('||').some((all) => {
-    const terms = all.match(/(==|!=|>=|<=|=|!|>|<)?\s*[^\s<>=!]+/g) ?? [];
-    return terms.length > 0 && terms.every((term) => {
-      const [, operator, bound] = /^(\D*?)\s*(v?\d.*)$/.exec(term) ?? [];
-      return bound && parseVersion(bound) && COMPARED[operator] && COMPARED[operator](compareVersions(version, bound));
-    });
-  });
+// Returns the tests of one part of a range, such as `>=1.2.x`; undefined if it cannot be read.
+function testsOf(part) {
+  const [, operator, bound] = /^(\D*)(\d.*)$/.exec(part) ?? [];
+  if (!Object.hasOwn(COMPARED, operator ?? 'none')) return undefined;
+  const [, major, minor] = /^(\d+)(?:\.(\d+|x))?\.x$/.exec(bound) ?? [];
+  if (major === undefined) {
+    const parsed = parseVersion(bound);
+    return parsed && [(version) => COMPARED[operator](orderOf(version, parsed))];
+  }
+  // `1.x` ends before 2.0.0, and both `1.0.x` and `1.x.x` before 1.1.0.
+  const number = Number(minor ?? 0) || 0;
+  const low = `${major}.${number}.0`;
+  const end = minor === undefined ? `${Number(major) + 1}.0.0` : `${major}.${number + 1}.0`;
+  const parts = { '>': [`>=${end}`], '>=': [`>=${low}`], '<': [`<${low}`], '<=': [`<${end}`], '!': [`<${low}`, `>=${end}`] }[operator.replace('!=', '!')];
+  return (parts ?? [`>=${low}`, `<${end}`]).flatMap(testsOf);
+}
+
+// Returns a test of versions that were read. A range that cannot be read has no versions.
+function parseRange(range) {
+  const wanted = [[]];
+  for (const part of range.slice(0, 10_000).trim().replace(/([<>=])\s+/g, '$1').split(/\s+/)) {
+    const tests = part === '||' ? [] : testsOf(part);
+    if (!tests) return () => false;
+    if (part === '||') wanted.push([]);
+    wanted.at(-1).push(...tests);
+  }
+  return (version) => wanted.every((all) => all.length) && wanted.some((all) => all.every((test) => test(version)));
 }
 
 // --- A package
@@ -290,7 +307,7 @@ class Package {
     } else if (meta.schema === 'olm.channel') {
       const entries = list(meta.entries).filter((entry) => typeof entry?.name === 'string');
       this.channels.set(string(meta.name), entries.map(({ name, replaces, skips, skipRange }) => ({
-        name, replaces: string(replaces), skips: list(skips).filter((skip) => typeof skip === 'string'), skipRange: string(skipRange),
+        name, replaces: string(replaces), skips: list(skips).filter((skip) => typeof skip === 'string'), skipRange: string(skipRange), inRange: parseRange(string(skipRange)),
       })));
     } else if (meta.schema === 'olm.bundle') this.addBundle(meta);
     else if (meta.schema === 'olm.deprecations') this.deprecations.push(...list(meta.entries));
@@ -306,6 +323,7 @@ class Package {
       else if (type === 'olm.package.required') bundle.packages.push(value);
       else if (type === 'olm.csv.metadata') bundle.csv = this.csv(value);
     }
+    bundle.parsed = parseVersion(bundle.version);
     this.bundles.set(bundle.name, bundle);
   }
 
@@ -319,6 +337,16 @@ class Package {
 
   version(name) {
     return this.bundles.get(name)?.version || '';
+  }
+
+  parsed(name) {
+    return this.bundles.get(name)?.parsed;
+  }
+
+  // Orders names by their versions, those without one first.
+  compare(one, other) {
+    const [a, b] = [this.parsed(one), this.parsed(other)];
+    return (a && b ? orderOf(a, b) : (a ? 1 : 0) - (b ? 1 : 0)) || (one < other ? -1 : one > other ? 1 : 0);
   }
 
   // Entries of a channel that no other entry replaces or skips.
@@ -335,16 +363,30 @@ class Package {
   // Names of all versions, the newest first, also of entries without a bundle.
   versions() {
     const names = new Set([...this.bundles.keys(), ...[...this.channels.values()].flat().map(({ name }) => name)]);
-    return [...names].sort((one, other) => compareVersions(this.version(other), this.version(one)) || (one < other ? 1 : -1));
+    return [...names].sort((one, other) => this.compare(other, one));
   }
 
   deprecation(schema, name) {
     return this.deprecations.find(({ reference }) => reference?.schema === schema && (name === undefined || reference.name === name))?.message;
   }
 
-  // Fewest steps from one version to another within a channel; undefined if there is no way.
+  // Returns true if a channel's entry upgrades from a version.
+  upgrades(entry, from) {
+    return entry.replaces === from || entry.skips.includes(from) || (this.parsed(from) && entry.inRange(this.parsed(from)));
+  }
+
+  // Fewest steps from one version to another within a channel, of several ways the one over the newest; undefined if there is none.
   steps(channel, from, to) {
-    const entries = this.channels.get(channel) ?? [];
+    const entries = [...(this.channels.get(channel) ?? [])].sort((one, other) => this.compare(other.name, one.name));
+    if (!entries.some(({ name }) => name === to)) return undefined;
+    const ranged = entries.filter(({ skipRange }) => skipRange);
+    const named = new Map();
+    for (const entry of entries) {
+      for (const name of [entry.replaces, ...entry.skips]) {
+        if (!named.has(name)) named.set(name, []);
+        named.get(name).push(entry);
+      }
+    }
     const before = new Map([[from, undefined]]);
     for (const at of before.keys()) {
       if (at === to) {
@@ -352,11 +394,17 @@ class Package {
         for (let step = to; step !== undefined; step = before.get(step)) way.unshift(step);
         return way;
       }
-      for (const { name, replaces, skips, skipRange } of entries) {
-        const leads = replaces === at || skips.includes(at) || (skipRange && inRange(this.version(at), skipRange));
-        if (leads && name !== at && !before.has(name)) before.set(name, at);
-      }
+      // Without ranges only what names the version is asked: a channel may have 10,000 entries.
+      for (const entry of ranged.length ? entries : named.get(at) ?? []) if (!before.has(entry.name) && this.upgrades(entry, at)) before.set(entry.name, at);
     }
+  }
+
+  // Reason for which no channel leads from one version to another.
+  reason(from, to) {
+    const both = [...this.channels].filter(([, entries]) => [from, to].every((name) => entries.some((entry) => entry.name === name)));
+    if (!both.length) return 'No channel has both versions.';
+    if (this.compare(from, to) > 0) return 'Upgrades lead to newer versions only.';
+    return `No upgrades lead from this version to that one in ${both.map(([name]) => escaped(name).slice(0, TEXT_MAX)).slice(0, 10).join(', ')}.`;
   }
 
   // Support of a version on a day: by its document, if there is exactly one.
@@ -615,7 +663,7 @@ async function viewPackage({ parts: [, catalog, , name], query, signal }) {
     el('div', { class: 'title' }, icon(found.icon), heading(brief(csv.displayName || name))),
     el('p', {}, el('a', { href: href(['c', catalog]) }, 'All packages of ', brief(catalog))),
     deprecated !== undefined && el('p', { class: 'warn' }, 'Deprecated: ', text(deprecated, 1000)),
-    about(name, csv, head),
+    about(catalog, name, found, head, csv, await providers(catalog, name, head?.required, signal)),
     el('h2', {}, 'Versions'),
     channelForm(catalog, name, found, channels, channel),
     versionTable(found, channels, channel),
@@ -628,16 +676,26 @@ async function viewPackage({ parts: [, catalog, , name], query, signal }) {
   ];
 }
 
-function about(name, csv, head) {
+// Packages that provide the kinds that a package requires, by kind.
+async function providers(catalog, name, required, signal) {
+  const kinds = new Set(list(required).map(({ kind }) => kind));
+  const packages = kinds.size ? await packagesOf(catalog, signal, 'default') : [];
+  return new Map([...kinds].map((kind) => [kind, packages.filter((one) => one.name !== name && list(one.kinds).includes(kind))]));
+}
+
+function about(catalog, name, found, head, csv, provided) {
   const api = ({ group, version, kind }) => text(`${string(kind)}.${string(version)}.${string(group)}`);
+  const toPackage = ({ name: other }) => el('a', { href: href(['c', catalog, 'p', other]) }, brief(other));
+  const wanted = (one) => [api(one), provided.get(one.kind).length > 0 && [' (kind of ', commas(provided.get(one.kind).slice(0, 10).map(toPackage)), ')']];
+  const needed = ({ packageName, versionRange }) => [toPackage({ name: string(packageName) }), ' ', text(string(versionRange))];
   const modes = list(csv.installModes).filter(({ supported }) => supported === true).map(({ type }) => text(type));
   return facts([
     ['Package', text(name)], ['Provider', csv.provider && text(csv.provider)], ['Capability', csv.capabilities && text(csv.capabilities)],
     ['Links', commas(list(csv.links).map(({ name: label, url }) => link(string(url), string(label))))],
     ['Maintainers', commas(list(csv.maintainers).map(({ name: label, email }) => link(`mailto:${string(email)}`, string(label))))],
-    ['Provides', commas(list(head?.provided).slice(0, 200).map(api))], ['Requires', commas(list(head?.required).slice(0, 200).map(api))],
-    ['Needs packages', commas(list(head?.packages).slice(0, 200).map(({ packageName, versionRange }) => text(`${string(packageName)} ${string(versionRange)}`)))],
-    ['Install modes', commas(modes)], ['Kubernetes', csv.minKubeVersion && text(`${csv.minKubeVersion} or newer`)],
+    ['Provides', commas(list(head?.provided).slice(0, 200).map(api))], ['Requires', commas(list(head?.required).slice(0, 200).map(wanted))],
+    ['Needs packages', commas(list(head?.packages).slice(0, 200).map(needed))],
+    ['Install modes', commas(modes)], ['Support', found.lifecycles.length === 0 && 'no data'], ['Kubernetes', csv.minKubeVersion && text(`${csv.minKubeVersion} or newer`)],
   ]);
 }
 
@@ -653,10 +711,11 @@ function channelForm(catalog, name, found, channels, channel) {
 function mark(found, entry, isHead) {
   if (!entry) return '';
   const from = [entry.replaces, ...entry.skips].filter(Boolean);
-  const label = (bundle) => found.version(bundle) || bundle;
+  const label = (bundle) => text(found.version(bundle) || bundle, 40);
+  const more = el('button', { type: 'button', class: 'more', click: () => more.replaceWith(...commas(from.slice(2).map(label)).flat(Infinity)) }, `${from.length - 2} more`);
   const parts = [
-    isHead && el('span', { class: 'head' }, 'head'), from.length > 0 && ['from ', commas(from.slice(0, 2).map((one) => text(label(one), 40)))],
-    from.length > 2 && `and ${from.length - 2} more`, entry.skipRange && ['range ', text(entry.skipRange, 60)],
+    isHead && el('span', { class: 'head' }, 'head'), from.length > 0 && ['from ', commas(from.slice(0, 2).map(label))],
+    from.length > 2 && more, entry.skipRange && ['range ', text(entry.skipRange, 60)],
   ].filter(Boolean);
   return parts.length ? commas(parts) : 'in';
 }
@@ -709,7 +768,7 @@ function wayForm(catalog, name, found, channels, query) {
     answer.replaceChildren(ways.length
       ? el('ul', {}, ways.map(([channel, way]) => el('li', {}, text(channel), `, ${way.length - 1} step${way.length === 2 ? '' : 's'}: `,
         way.slice(0, 100).flatMap((step, at) => [at ? ' → ' : '', text(found.version(step) || step, 60)]))))
-      : el('p', {}, 'No channel leads from this version to that one.'));
+      : el('p', {}, found.reason(from.value, to.value)));
     const fields = { channel: place().query.get('channel'), from: from.value, to: to.value };
     history.replaceState(null, '', href(['c', catalog, 'p', name], fields));
   };
@@ -721,7 +780,7 @@ function wayForm(catalog, name, found, channels, query) {
 
 function takeAway(catalog, name, found, current, channels, channel) {
   const bundle = found.bundles.get(found.heads(channel)[0]) ?? { name: '', version: '', image: '' };
-  const versions = (found.channels.get(channel) ?? []).map((entry) => found.version(entry.name)).filter(Boolean).sort(compareVersions).reverse();
+  const versions = (found.channels.get(channel) ?? []).map(({ name: entry }) => entry).sort((one, other) => found.compare(other, one)).map((one) => found.version(one)).filter(Boolean);
   const range = (label) => {
     const select = el('select', {}, el('option', { value: '' }, 'any'), [...new Set(versions)].slice(0, 10_000).map((one) => el('option', { value: one }, escaped(one).slice(0, 60))));
     return [select, el('label', {}, label, select)];
