@@ -149,6 +149,55 @@ async fn upgrade_and_graph_read_stores_mirrors_and_sources() {
 }
 
 #[test]
+fn plan_reads_lists_and_prints_table_json_and_image_set() {
+    let work = both();
+    let [old, new] = ["v1", "v2"].map(|version| format!("dir:{}", catalogs::folder(version).display()));
+    work.write("installed.txt", "\u{feff}demo-cache 1.0.0\r\ndemo-search 0.1.0\r\n");
+    let plan = |options: &str| {
+        work.run(&format!(
+            "plan installed.txt --from {old} --to {new} --on 2026-11-26 {options}"
+        ))
+        .exits(1)
+    };
+    let table = plan("--cluster 4.21").stdout;
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    assert!(
+        table.ends_with("2 operators: 0 cluster first, 0 operator first, 1 either, 1 no way; 0 without support\n"),
+        "{table}"
+    );
+    let document = plan("--json").json();
+    let row = |at: usize| &document["operators"][at];
+    assert_eq!([&row(0)["verdict"], &row(1)["verdict"]], ["either", "no-way"]);
+    assert_eq!(row(0)["after"][1]["version"], "1.1.0");
+    let image_set = plan("--imageset").stdout;
+    assert!(
+        image_set.contains("minVersion: \"1.0.1\"") && !image_set.contains("demo-search"),
+        "{image_set}"
+    );
+    work.write("cache.txt", "demo-cache 1.0.0");
+    work.run("plan cache.txt --store store --from demo --to demo")
+        .exits(0)
+        .prints("either");
+    for (line, complaint) in [
+        ("plan none.txt --store store --from demo --to demo", "none.txt"),
+        (
+            "plan cache.txt --store store --from demo --to demos",
+            "did you mean demo?",
+        ),
+    ] {
+        work.run(line).exits(1).complains(complaint);
+    }
+    for line in [
+        "--from demo",
+        "--from demo --to demo --cluster 4",
+        "--from demo --to demo --on 2026-02-30",
+    ] {
+        work.run(&format!("plan cache.txt --store store {line}"))
+            .exits(if line.ends_with('4') { 0 } else { 2 });
+    }
+}
+
+#[test]
 fn images_lists_each_image_once_with_its_bundles() {
     let work = both();
     let list = work.run("images --store store").exits(0).stdout;

@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("fbc", "work"),
     ("olm", "model work"),
     // Ways of upgrades, without clocks and without reading catalogs.
-    ("plan", "model olm"),
+    ("plan", "fbc model olm"),
     ("compose", "fbc model olm work"),
     ("oci", "model work"),
     // A bundle is the files of an image, whose sink is of `oci`, or objects in a line of a catalog.

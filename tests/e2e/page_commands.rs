@@ -43,7 +43,10 @@ const SIGNING: &str = "shared/trust/SIGNATURES.md";
 
 /// Programs of others, which need servers or a cluster. They read what they are given.
 const STAND_INS: &[(&str, &str)] = &[
-    ("kubectl", "grep -q '^kind: '"),
+    (
+        "kubectl",
+        "case $1 in get) echo 'demo-cache 1.0.0 stable' ;; *) grep -q '^kind: ' ;; esac",
+    ),
     ("skopeo", "true"),
     (
         "htpasswd",

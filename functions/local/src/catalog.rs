@@ -1,15 +1,15 @@
 //! Catalogs that a command reads package by package, without publishing them.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use ::sync::{HttpOrigin, Origin, OriginCatalog, ReadCatalog, StoreOrigin};
 use model::{CatalogName, text::did_you_mean};
-use olm::Package;
+use olm::{Package, PackageParser};
 use source::Source;
 
 use crate::{
     args::{Access, RegistryArgs, StoreArgs, is_source},
-    commands::SourceReader,
+    commands::{SourceReader, compose},
     published, wiring,
 };
 
@@ -26,7 +26,14 @@ pub(crate) async fn open(text: &str, store: &StoreArgs, registries: &RegistryArg
     } else if is_source(text) {
         let reader = SourceReader::new(registries)?;
         let sink = reader.read(&Source::of_argument(text)?, false).await?;
-        return work::run(reader.budget, move || Ok(ReadCatalog::Rendered(sink.finish()?))).await?;
+        let source = text.to_owned();
+        return work::run(reader.budget, move || {
+            Ok(ReadCatalog::Rendered {
+                rendering: sink.finish()?,
+                source,
+            })
+        })
+        .await?;
     } else {
         let (store, name) = (store.open_alone(Access::Read).await?, text.parse()?);
         // For its error, which knows similar names.
@@ -40,13 +47,25 @@ pub(crate) async fn open(text: &str, store: &StoreArgs, registries: &RegistryArg
 
 /// Reads a package that the catalog must have.
 pub(crate) async fn package(catalog: &ReadCatalog, name: &str) -> anyhow::Result<Package> {
-    match catalog.package(name).await? {
-        Some(package) => Ok(package),
+    match catalog.lines(name).await? {
+        Some(lines) => Ok(PackageParser::parse(&lines)),
         None => anyhow::bail!(
             "the catalog has no package {name:?}{}",
             did_you_mean(name, catalog.packages())
         ),
     }
+}
+
+/// Opens a catalog, or each one that a file composes.
+pub(crate) async fn open_all(
+    text: &str,
+    store: &StoreArgs,
+    registries: &RegistryArgs,
+) -> anyhow::Result<Vec<ReadCatalog>> {
+    if Path::new(text).is_file() {
+        return compose::catalogs(Path::new(text), store, registries).await;
+    }
+    Ok(vec![open(text, store, registries).await?])
 }
 
 /// Returns the mirror and the name of a catalog in a URL such as `https://mirror.example/catalogs/operatorhubio`. An archive may lie

@@ -33,7 +33,9 @@ pub(crate) fn print_script(shell: Shell) -> io::Result<()> {
 fn command() -> clap::Command {
     Cli::command().mut_subcommands(|command| {
         command.mut_args(|arg| match arg.get_id().as_str() {
-            "name" | "names" | "what" | "catalog" => arg.add(ArgValueCandidates::new(|| candidates(false))),
+            "name" | "names" | "what" | "catalog" | "catalogs_now" | "catalogs_then" => {
+                arg.add(ArgValueCandidates::new(|| candidates(false)))
+            }
             "package" | "packages" => arg.add(ArgValueCandidates::new(|| candidates(true))),
             _ => arg,
         })

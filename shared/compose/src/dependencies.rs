@@ -6,18 +6,13 @@ use std::{
     rc::Rc,
 };
 
-use olm::{VersionRange, VersionSpan};
+use olm::{Constraint, ConstraintList, Gvk, RequiredPackage, VersionRange, VersionSpan};
 use semver::{BuildMetadata, Version};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use work::Budget;
 
-use crate::{
-    ComposeError, Explanation, Notice,
-    error::shown,
-    input::PackageReader,
-    requirement::{Constraint, ConstraintList, Gvk, RequiredPackage},
-};
+use crate::{ComposeError, Explanation, Notice, error::shown, input::PackageReader};
 
 /// Maximum memory for the names, versions, APIs and requirements of all bundles, in bytes.
 const FACT_BYTES_MAX: usize = 128 << 20;

@@ -5,6 +5,8 @@ use std::{
     rc::Rc,
 };
 
+use olm::{Constraint, Gvk, RequiredPackage};
+
 use crate::{
     ComposeError, PackageSource, Selection,
     candidate::IncludeCandidate,
@@ -12,7 +14,6 @@ use crate::{
     error::{listed, shown},
     input::NamedCatalog,
     kept_channel::KeptEntries,
-    requirement::{Constraint, Gvk, RequiredPackage},
 };
 
 /// Maximum number of checks of the channels of one package. It is checked again only if another one that is taken as a whole

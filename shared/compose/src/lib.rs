@@ -13,7 +13,6 @@ mod input;
 mod kept_channel;
 mod merge;
 mod outline;
-mod requirement;
 mod rewrite;
 mod select;
 mod selection;

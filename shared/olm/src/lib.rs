@@ -11,6 +11,7 @@ mod package;
 mod parser;
 mod reference;
 mod required_images;
+mod requirement;
 mod search;
 mod upgrade;
 mod validate;
@@ -28,6 +29,7 @@ pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMe
 pub use parser::PackageParser;
 pub use reference::Reference;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
+pub use requirement::{Constraint, ConstraintList, Gvk, RequiredPackage};
 pub use search::{
     FacetCount, SEARCH, SEARCH_LIMIT_MAX, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex, SearchQuery,
     SearchResults, TooManyTerms,

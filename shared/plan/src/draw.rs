@@ -12,13 +12,15 @@ use olm::{Channel, DeprecationTarget, Package, UpgradeEntry, UpgradeGraph};
 const LABEL_CHARS: usize = 200;
 
 /// Format of a drawing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum GraphFormat {
-    /// Lines for a terminal, the newest version first, with the chains of `replaces` as `git log --graph` draws branches.
+    /// Lines for a terminal, the newest version first, with chains of replaces as git draws branches.
+    #[default]
     Text,
-    /// Flowchart of Mermaid.
+    /// A flowchart for Mermaid.
     Mermaid,
-    /// Graph of Graphviz.
+    /// A graph for Graphviz.
     Dot,
 }
 

@@ -6,8 +6,7 @@ use model::{CatalogName, Current, Document, Key, Kind, ObjectDigest, ShardRef, S
 use store::DOCUMENT_MAX;
 use upkeep::ObjectProblem;
 
-use olm::{Package, PackageParser};
-use render::{RenderError, Rendering};
+use render::Rendering;
 
 use crate::{Origin, OriginError, SyncError, SyncOptions, collect, plan::agree};
 
@@ -15,8 +14,13 @@ use crate::{Origin, OriginError, SyncError, SyncOptions, collect, plan::agree};
 pub enum ReadCatalog {
     /// Published state of a mirror.
     Published(Box<OriginCatalog>),
-    /// Content of a source.
-    Rendered(Rendering),
+    /// A source that was read.
+    Rendered {
+        /// Content of the source.
+        rendering: Rendering,
+        /// Source as it is written.
+        source: String,
+    },
 }
 
 impl ReadCatalog {
@@ -24,32 +28,35 @@ impl ReadCatalog {
     pub fn packages(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         match self {
             Self::Published(catalog) => Box::new(catalog.snapshot.packages.iter().map(|shard| shard.name.as_str())),
-            Self::Rendered(rendering) => Box::new(rendering.packages()),
+            Self::Rendered { rendering, .. } => Box::new(rendering.packages()),
         }
     }
 
-    /// Reads a package; `None` if the catalog does not have it.
+    /// Reads the lines of a package; `None` if the catalog does not have it.
     ///
     /// # Errors
     /// [`SyncError`], where a source can only fail to be decompressed.
-    pub async fn package(&self, name: &str) -> Result<Option<Package>, SyncError> {
+    pub async fn lines(&self, name: &str) -> Result<Option<Vec<u8>>, SyncError> {
         match self {
-            Self::Published(catalog) => {
-                let lines = catalog.lines(name).await?;
-                Ok(lines.map(|lines| PackageParser::parse(&lines)))
+            Self::Published(catalog) => catalog.lines(name).await,
+            Self::Rendered { rendering, .. } => {
+                let Some(shard) = rendering.shards().iter().find(|shard| shard.name == name) else {
+                    return Ok(None);
+                };
+                let mut all = Vec::new();
+                rendering.read_lines(shard, |lines| all.extend_from_slice(lines))?;
+                Ok(Some(all))
             }
-            Self::Rendered(rendering) => Ok(rendered_package(rendering, name)?),
         }
     }
-}
 
-fn rendered_package(rendering: &Rendering, name: &str) -> Result<Option<Package>, RenderError> {
-    let Some(shard) = rendering.shards().iter().find(|shard| shard.name == name) else {
-        return Ok(None);
-    };
-    let mut parser = PackageParser::default();
-    rendering.read_lines(shard, |lines| parser.push(lines))?;
-    Ok(Some(parser.finish()))
+    /// Returns the reference of the image or of the other source that the content comes from.
+    pub fn source(&self) -> &str {
+        match self {
+            Self::Published(catalog) => &catalog.current.source.reference,
+            Self::Rendered { source, .. } => source,
+        }
+    }
 }
 
 /// Published state of one catalog of a mirror, whose packages are read one by one. Every object is verified by its hash.

@@ -4,8 +4,9 @@ use std::{
     sync::Arc,
 };
 
-use ::compose::{ComposeFile, Composition, CompositionInput, Decision, FoldedDecisions};
+use ::compose::{ComposeFile, Composition, CompositionInput, Decision, Explanation, FoldedDecisions};
 use ::render::{ImageLayer, Rendering};
+use ::sync::ReadCatalog;
 use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
@@ -83,22 +84,8 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     let text = fs::read_to_string(&args.file).with_context(|| format!("cannot read {}", place()))?;
     let file = ComposeFile::parse(&text).with_context(place)?;
     let composition = chosen(file, &args).with_context(place)?;
-    // Nothing is published, so no store has this name.
-    let name: CatalogName = "composition".parse()?;
-    let folder = args.file.parent().unwrap_or(Path::new(""));
-    let mut composed = ComposedSource::new(&name, composition, folder).with_context(place)?;
-    let none = TempDir::new().context("cannot create a temporary folder")?;
-    let store = open_store(&args, &composed.composition, &none).await?;
-    follow_published(&*store, &mut composed).await?;
-    let (sources, limits) = wiring::sources(&args.registries)?;
-    let mut settings = MirrorSettings::with_limits(&limits);
-    settings.render.shard_level = SHARD_LEVEL;
-    let mirror = Mirror::new(sources.clone(), store, settings, PollMetrics::default());
-    let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
-    let (rendering, explanation) = match mirror.compose(&catalog, !args.explain).await {
-        Err(PollError::Waiting { input, reason }) => anyhow::bail!("input {input}: {reason}"),
-        composed => composed?,
-    };
+    let composed = compose(composition, &args.file, &args.store, &args.registries, !args.explain).await;
+    let (rendering, explanation) = composed?;
     for notice in &explanation.notices {
         eprintln!("notice: {notice}");
     }
@@ -117,6 +104,7 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Success);
     };
     if let Some(target) = args.image {
+        let sources = wiring::sources(&args.registries)?.0;
         println!("{}", write_image(&sources, target, rendering).await?);
         return Ok(Exit::Success);
     }
@@ -146,6 +134,59 @@ async fn write_image(sources: &Sources, target: Source, rendering: Rendering) ->
         }
         other => anyhow::bail!("{other} is no place for an image"),
     }
+}
+
+/// Composes a catalog of a file without publishing it. Without `renders` only its explanation is made.
+async fn compose(
+    composition: Composition,
+    file: &Path,
+    store: &StoreArgs,
+    registries: &RegistryArgs,
+    renders: bool,
+) -> anyhow::Result<(Option<Rendering>, Explanation)> {
+    // Nothing is published, so no store has this name.
+    let name: CatalogName = "composition".parse()?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let composed = ComposedSource::new(&name, composition, folder);
+    let mut composed = composed.with_context(|| file.display().to_string())?;
+    let none = TempDir::new().context("cannot create a temporary folder")?;
+    let store = open_store(store, &composed.composition, &none).await?;
+    follow_published(&*store, &mut composed).await?;
+    let (sources, limits) = wiring::sources(registries)?;
+    let mut settings = MirrorSettings::with_limits(&limits);
+    settings.render.shard_level = SHARD_LEVEL;
+    let mirror = Mirror::new(sources, store, settings, PollMetrics::default());
+    let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
+    match mirror.compose(&catalog, renders).await {
+        Err(PollError::Waiting { input, reason }) => anyhow::bail!("input {input}: {reason}"),
+        composed => Ok(composed?),
+    }
+}
+
+/// Composes all catalogs of a file, to be read and not published. Each has the name of its first input.
+pub(crate) async fn catalogs(
+    file: &Path,
+    store: &StoreArgs,
+    registries: &RegistryArgs,
+) -> anyhow::Result<Vec<ReadCatalog>> {
+    let place = || file.display().to_string();
+    let text = fs::read_to_string(file).with_context(place)?;
+    let compositions = match ComposeFile::parse(&text).with_context(place)? {
+        ComposeFile::Composition(composition) => vec![composition],
+        ComposeFile::ImageSet(image_set) => image_set.entries.into_iter().map(|(_, entry)| entry).collect(),
+        ComposeFile::Filter(_) => anyhow::bail!("{}: a FilterConfiguration names no catalog", place()),
+    };
+    let mut catalogs = Vec::new();
+    for composition in compositions {
+        let first = composition.inputs.first();
+        let source = first.and_then(|input| input.catalog.clone().or_else(|| input.source.clone()));
+        let (rendering, _) = compose(composition, file, store, registries, true).await?;
+        catalogs.push(ReadCatalog::Rendered {
+            rendering: rendering.context("a composition was rendered")?,
+            source: source.unwrap_or_else(place),
+        });
+    }
+    Ok(catalogs)
 }
 
 /// Returns the one composition that the file and the arguments name.
@@ -190,11 +231,11 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
 }
 
 /// Opens the store if an input may lie in it. `none` becomes an empty store if there is none at the default place.
-async fn open_store(args: &ComposeArgs, composition: &Composition, none: &TempDir) -> anyhow::Result<Arc<dyn Store>> {
+async fn open_store(store: &StoreArgs, composition: &Composition, none: &TempDir) -> anyhow::Result<Arc<dyn Store>> {
     let mut catalogs = composition.inputs.iter().filter_map(|input| input.catalog.as_deref());
-    let is_needed = args.store.store.is_some() || catalogs.clone().any(|catalog| !catalog.contains('/'));
+    let is_needed = store.store.is_some() || catalogs.clone().any(|catalog| !catalog.contains('/'));
     if catalogs.next().is_some() {
-        match args.store.open_alone(Access::Read).await {
+        match store.open_alone(Access::Read).await {
             Err(error) if is_needed => return Err(error),
             Err(_) => {}
             opened => return opened,

@@ -1,7 +1,7 @@
 //! The command line. Each command has its arguments, its work and its printing in one file.
 
 mod carry;
-mod compose;
+pub(crate) mod compose;
 mod demo;
 mod diff;
 mod export;
@@ -12,6 +12,7 @@ mod import;
 mod keygen;
 mod ls;
 mod manifests;
+mod plan;
 mod poll;
 mod render;
 mod rm;
@@ -77,6 +78,7 @@ Examples:
   catalog-mirror validate ./configs
   catalog-mirror compose --explain imageset.yaml
   catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
+  catalog-mirror plan installed.yaml --from redhat-4-20 --to redhat-4-21 --cluster 4.21
   catalog-mirror upgrade operatorhubio etcd 0.9.0
   catalog-mirror graph operatorhubio etcd
   catalog-mirror images --package etcd --format skopeo-sync
@@ -118,6 +120,8 @@ enum Command {
     Rollback(rollback::RollbackArgs),
     /// Show the changes between two states of a catalog, or between two sources.
     Diff(diff::DiffArgs),
+    /// Tell which operators must be updated before a cluster, by which steps, and which are left without a way.
+    Plan(plan::PlanArgs),
     /// Show the steps from one version of a package to another, channel by channel.
     Upgrade(upgrade::UpgradeArgs),
     /// Draw the upgrade graph of a package.
@@ -207,6 +211,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
             rollback::run(args).instrument(span).await
         }
         Command::Diff(args) => diff::run(args).instrument(info_span!("diff")).await,
+        Command::Plan(args) => plan::run(args).instrument(info_span!("plan")).await,
         Command::Upgrade(args) => upgrade::run(args).instrument(info_span!("upgrade")).await,
         Command::Graph(args) => upgrade::run_graph(args).instrument(info_span!("graph")).await,
         Command::Images(args) => images::run(args).instrument(info_span!("images")).await,

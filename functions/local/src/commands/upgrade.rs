@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use ::plan::{ChannelWay, GraphFormat, UpgradeStep, Ways};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use model::text::did_you_mean;
 use olm::Channel;
 
@@ -96,25 +96,13 @@ pub(crate) struct GraphArgs {
     channel: Option<String>,
     /// Format of the graph.
     #[arg(long, value_enum, default_value_t)]
-    format: FormatName,
+    format: GraphFormat,
     /// Catalog of the store or of a mirror, or a source.
     #[arg(value_name = "CATALOG")]
     catalog: String,
     /// Name of the package.
     #[arg(value_name = "PACKAGE")]
     package: String,
-}
-
-/// Name of a [`GraphFormat`] on the command line.
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum FormatName {
-    /// Lines for a terminal, the newest version first.
-    #[default]
-    Text,
-    /// A flowchart for Mermaid.
-    Mermaid,
-    /// A graph for Graphviz.
-    Dot,
 }
 
 pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<Exit> {
@@ -131,11 +119,6 @@ pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<Exit> {
             args.package
         );
     }
-    let format = match args.format {
-        FormatName::Text => GraphFormat::Text,
-        FormatName::Mermaid => GraphFormat::Mermaid,
-        FormatName::Dot => GraphFormat::Dot,
-    };
-    print_text(&::plan::draw(format, &args.package, &package, &channels))?;
+    print_text(&::plan::draw(args.format, &args.package, &package, &channels))?;
     Ok(Exit::Success)
 }

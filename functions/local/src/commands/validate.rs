@@ -1,7 +1,7 @@
 use ::render::{MetaPlace, RenderError};
 use clap::Args;
 use model::CatalogName;
-use olm::{FilePlace, PlacedFinding, Severity, ShardValidator, Validation};
+use olm::{FilePlace, PlacedFinding, ShardValidator, Validation};
 use publish::RenderSink;
 use source::Source;
 use store::Store;
@@ -132,54 +132,17 @@ fn print_validation(validation: &Validation, json: bool) -> anyhow::Result<()> {
     if !validation.findings.is_empty() {
         print_table(&validation.findings)?;
     }
-    let rest = validation.rules.values().sum::<u64>() - validation.findings.len() as u64;
-    if rest > 0 {
-        print_text(&format!("and {rest} more findings\n"))?;
-    }
-    let others: u64 = validation.documents.other.values().sum();
-    print_text(&format!(
-        "{}: {} errors, {} errors of opm serve alone, {} warnings; {} documents of OLM, {others} of other schemas\n",
-        if validation.valid { "valid" } else { "invalid" },
-        validation.errors,
-        validation.serve_errors,
-        validation.warnings,
-        validation.documents.known,
-    ))
+    print_text(&validation.summary())
 }
 
 impl Table for PlacedFinding {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("SEVERITY", severity),
+        ("SEVERITY", |finding| finding.severity.as_str().to_owned()),
         ("RULE", |finding| finding.violation.rule.code().to_owned()),
         ("PACKAGE", |finding| finding.violation.package.clone()),
         ("CHANNEL", |finding| finding.violation.channel.clone()),
         ("BUNDLE", |finding| finding.violation.bundle.clone()),
-        ("PLACE", finding_place),
-        ("FINDING", text),
+        ("PLACE", PlacedFinding::place),
+        ("FINDING", PlacedFinding::text),
     ];
-}
-
-fn severity(finding: &PlacedFinding) -> String {
-    let text = match finding.severity {
-        Severity::Error => "error",
-        Severity::ServeError => "serve-error",
-        Severity::Warning => "warning",
-    };
-    text.to_owned()
-}
-
-fn finding_place(finding: &PlacedFinding) -> String {
-    let line = finding.violation.line;
-    match (&finding.file, finding.document) {
-        (Some(file), Some(document)) => format!("{file}:{line} (document {document})"),
-        (Some(file), None) => file.clone(),
-        (None, _) => format!("line {line}"),
-    }
-}
-
-fn text(finding: &PlacedFinding) -> String {
-    match finding.violation.detail.as_str() {
-        "" => finding.message.to_owned(),
-        detail => format!("{}: {detail}", finding.message),
-    }
 }

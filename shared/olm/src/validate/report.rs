@@ -125,4 +125,54 @@ impl Validation {
         let counts = validator.finish(&mut |violation| self.add(violation, &place));
         self.documents.merge(counts);
     }
+
+    /// Returns the numbers of findings and documents in words.
+    pub fn summary(&self) -> String {
+        let rest = self.rules.values().sum::<u64>() - self.findings.len() as u64;
+        let rest = if rest > 0 {
+            format!("and {rest} more findings\n")
+        } else {
+            String::new()
+        };
+        let others: u64 = self.documents.other.values().sum();
+        format!(
+            "{rest}{}: {} errors, {} errors of opm serve alone, {} warnings; {} documents of OLM, {others} of other schemas\n",
+            if self.valid { "valid" } else { "invalid" },
+            self.errors,
+            self.serve_errors,
+            self.warnings,
+            self.documents.known,
+        )
+    }
+}
+
+impl PlacedFinding {
+    /// Returns the place for people: in a file, or else in the shard.
+    pub fn place(&self) -> String {
+        let line = self.violation.line;
+        match (&self.file, self.document) {
+            (Some(file), Some(document)) => format!("{file}:{line} (document {document})"),
+            (Some(file), None) => file.clone(),
+            (None, _) => format!("line {line}"),
+        }
+    }
+
+    /// Returns the meaning of the rule with the detail.
+    pub fn text(&self) -> String {
+        match self.violation.detail.as_str() {
+            "" => self.message.to_owned(),
+            detail => format!("{}: {detail}", self.message),
+        }
+    }
+}
+
+impl Severity {
+    /// Returns the name, as JSON has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::ServeError => "serve-error",
+            Self::Warning => "warning",
+        }
+    }
 }

@@ -7,47 +7,60 @@ use serde::Deserialize;
 /// API that a bundle provides or requires.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Gvk {
-    group: String,
-    version: String,
-    kind: String,
+pub struct Gvk {
+    /// Group of the API; empty for the core of Kubernetes.
+    pub group: String,
+    /// Version of the API.
+    pub version: String,
+    /// Kind of its objects.
+    pub kind: String,
 }
 
+/// Package that a bundle requires.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct RequiredPackage {
-    pub(crate) package_name: String,
-    pub(crate) version_range: String,
+pub struct RequiredPackage {
+    /// Name of the package.
+    pub package_name: String,
+    /// Range of versions that will do.
+    pub version_range: String,
 }
 
 /// Value of an `olm.constraint`. Its depth is bounded by the JSON parser.
 // A `cel` expression is not evaluated and counts as fulfilled. Boxed, because `{}` is a constraint too.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Constraint {
-    pub(crate) gvk: Option<Box<Gvk>>,
-    pub(crate) package: Option<Box<RequiredPackage>>,
-    pub(crate) all: Option<Box<ConstraintList>>,
-    pub(crate) any: Option<Box<ConstraintList>>,
-    pub(crate) not: Option<Box<ConstraintList>>,
+pub struct Constraint {
+    /// API that is required.
+    pub gvk: Option<Box<Gvk>>,
+    /// Package that is required.
+    pub package: Option<Box<RequiredPackage>>,
+    /// Constraints that must all hold.
+    pub all: Option<Box<ConstraintList>>,
+    /// Constraints of which one must hold.
+    pub any: Option<Box<ConstraintList>>,
+    /// Constraints of which none may hold.
+    pub not: Option<Box<ConstraintList>>,
 }
 
+/// Several constraints.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct ConstraintList {
-    pub(crate) constraints: Vec<Constraint>,
+pub struct ConstraintList {
+    /// The constraints.
+    pub constraints: Vec<Constraint>,
 }
 
 impl Gvk {
     /// Returns a text that no other API has.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{:?}", (&self.group, &self.version, &self.kind))
     }
 }
 
 impl Constraint {
     /// Reads what a bundle requires; `None` if it is malformed.
-    pub(crate) fn parse(json: &str) -> Option<Self> {
+    pub fn parse(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
     }
 }

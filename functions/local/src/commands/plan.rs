@@ -1,0 +1,131 @@
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use ::plan::{
+    Day, HEADS, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, PlannedPackage, UpgradePlan,
+    image_set, wrapped,
+};
+use anyhow::Context;
+use clap::Args;
+
+use crate::{
+    args::{RegistryArgs, StoreArgs},
+    catalog::{self, CATALOG_HELP},
+    exit::Exit,
+    output::{cut, print_json, print_rows, print_text, print_yaml, printable},
+};
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+INSTALLED is what this command prints, in YAML or JSON, or a list of lines `package version [channel]`, or - for standard input:
+  kubectl get subscriptions.operators.coreos.com,clusterserviceversions,clusterextensions -A -o yaml
+
+The verdict is `cluster first`, `operator first` with the version that it needs, `either`, or `no way`. Steps are those of OLM v0. \
+With --cluster, olm.maxOpenShiftVersion counts as OLM v0 counts it. SUPPORT is the time that is left of the last phase of the version \
+that is installed in the end, from documents of io.openshift.operators.lifecycles.v1alpha1. An ImageSetConfiguration in place of a \
+catalog answers if its selection holds the ways.
+
+{CATALOG_HELP}
+
+Examples:
+  catalog-mirror plan installed.yaml --from redhat-4-20 --to redhat-4-21 --cluster 4.21
+  kubectl get subscriptions.operators.coreos.com,clusterserviceversions -A -o json |
+    catalog-mirror plan - --from redhat-4-20 --to imageset.yaml --json | jq '.operators[] | select(.verdict == \"no-way\")'
+  catalog-mirror plan installed.yaml --from redhat-4-20 --to redhat-4-21 --imageset > imageset.yaml
+
+Exit codes: 0 each operator has a way, 1 one has none or the command failed, 2 wrong command line."))]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    registries: RegistryArgs,
+    /// Catalog, or ImageSetConfiguration, that the cluster uses now. May be repeated.
+    #[arg(long = "from", id = "catalogs_now", required = true, value_name = "CATALOG|FILE")]
+    from: Vec<String>,
+    /// Catalog, or ImageSetConfiguration, that it uses after the upgrade. May be repeated.
+    #[arg(long = "to", id = "catalogs_then", required = true, value_name = "CATALOG|FILE")]
+    to: Vec<String>,
+    /// Version of OpenShift after the upgrade, such as 4.21.
+    #[arg(long, value_name = "VERSION")]
+    cluster: Option<OpenShiftMinor>,
+    /// Day for which the support is told. Default: today.
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    on: Option<Day>,
+    /// Print JSON instead of a table.
+    #[arg(long, conflicts_with = "imageset")]
+    json: bool,
+    /// Print an ImageSetConfiguration with the steps and the heads instead of a table.
+    #[arg(long)]
+    imageset: bool,
+    /// Installed operators.
+    #[arg(value_name = "INSTALLED")]
+    installed: PathBuf,
+}
+
+pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
+    let place = || args.installed.display().to_string();
+    let text = if args.installed == Path::new("-") {
+        io::read_to_string(io::stdin())
+    } else {
+        fs::read_to_string(&args.installed)
+    };
+    let installed = Installed::parse(&text.with_context(place)?).with_context(place)?;
+    let names = installed
+        .operators
+        .iter()
+        .filter_map(|operator| operator.package.as_deref());
+    let names: BTreeSet<&str> = names.collect();
+    let from = packages(&args.from, &names, &args).await?;
+    let to = packages(&args.to, &names, &args).await?;
+    let plan = UpgradePlan::new(PlanInput {
+        installed: &installed.operators,
+        from: &from,
+        to: &to,
+        cluster: args.cluster,
+        on: args.on.unwrap_or_else(|| SystemTime::now().into()),
+    });
+    for notice in &installed.notices {
+        eprintln!("notice: {}", printable(notice));
+    }
+    if args.json {
+        print_json(&plan)?;
+    } else if args.imageset {
+        print_yaml(&[image_set(&plan, &from)])?;
+    } else {
+        print_plan(&plan)?;
+    }
+    Ok(Exit::of_check(plan.is_possible()))
+}
+
+/// Reads the named packages of catalogs, and no others.
+async fn packages(catalogs: &[String], names: &BTreeSet<&str>, args: &PlanArgs) -> anyhow::Result<PackageSet> {
+    let mut packages = PackageSet::new();
+    for text in catalogs {
+        let opened = catalog::open_all(text, &args.store, &args.registries).await;
+        for catalog in opened.with_context(|| text.clone())? {
+            for name in names {
+                if let Some(lines) = catalog.lines(name).await? {
+                    let found = (catalog.source().to_owned(), PlannedPackage::parse(&lines));
+                    packages.entry((*name).to_owned()).or_default().push(found);
+                }
+            }
+        }
+    }
+    Ok(packages)
+}
+
+/// Prints a row for each operator, then the remarks, then the numbers of verdicts.
+fn print_plan(plan: &UpgradePlan) -> anyhow::Result<()> {
+    let cells = |operator: &PlannedOperator| operator.cells().map(|(cell, width)| cut(&cell, width)).to_vec();
+    print_rows(&HEADS, &plan.operators.iter().map(cells).collect::<Vec<_>>())?;
+    let notes = plan.operators.iter().flat_map(|operator| {
+        let notes = operator.notes().into_iter();
+        notes.map(|note| wrapped(&printable(&format!("{}: {note}", operator.package))))
+    });
+    print_text(&notes.collect::<String>())?;
+    print_text(&format!("{}\n", plan.summary()))
+}

@@ -1,0 +1,421 @@
+//! Operators that a cluster has: from what kubectl prints, or from a plain list.
+
+use std::collections::{BTreeMap, HashSet};
+
+use fbc::{Chunks, FbcError, FbcLimits};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Size of the chunks in which documents are parsed, in bytes.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Annotation by which OLM v0 repeats the properties of the bundle.
+const PROPERTIES: &str = "operatorframework.io/properties";
+
+/// Property with the newest version of OpenShift for which a bundle is.
+pub(crate) const MAX_OPENSHIFT: &str = "olm.maxOpenShiftVersion";
+
+/// Operator that is installed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InstalledOperator {
+    /// Name of the package. `None` for a ClusterServiceVersion that no Subscription names and whose annotations lack it.
+    pub package: Option<String>,
+    /// Namespace, if it is known.
+    pub namespace: Option<String>,
+    /// Name of the bundle, if it is known.
+    pub bundle: Option<String>,
+    /// Version, if it is known.
+    pub version: Option<String>,
+    /// Channel, if one was chosen.
+    pub channel: Option<String>,
+    /// Values of `olm.maxOpenShiftVersion` in the cluster, as JSON. `None` where only the catalog knows them.
+    pub max_openshift: Option<Vec<String>>,
+}
+
+/// Operators of a cluster, and what was left out.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Installed {
+    /// Operators in the order of the input.
+    pub operators: Vec<InstalledOperator>,
+    /// Remarks for people: objects that are no operators yet.
+    pub notices: Vec<String>,
+}
+
+/// Input that lists no operators.
+#[derive(Debug, thiserror::Error)]
+pub enum InstalledError {
+    /// A document that is malformed or exceeds a limit.
+    #[error("cannot read the installed operators")]
+    Document(#[from] FbcError),
+    /// An object whose fields have other types.
+    #[error("cannot read the {kind} {name}")]
+    Object {
+        /// Kind of the object.
+        kind: String,
+        /// Namespace and name of the object.
+        name: String,
+        /// Error that names the field.
+        source: serde_json::Error,
+    },
+    /// A line of a list with another number of words.
+    #[error("line {0} is not `package version [channel]`")]
+    Line(usize),
+    /// Input without an operator.
+    #[error("it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages")]
+    Empty,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ClusterObject {
+    kind: String,
+    metadata: ObjectMetadata,
+    spec: Value,
+    status: Value,
+    items: Vec<Value>,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(default)]
+struct ObjectMetadata {
+    name: String,
+    namespace: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+struct PropertyList {
+    #[serde(default)]
+    properties: Vec<Property>,
+}
+
+#[derive(Deserialize)]
+struct Property {
+    #[serde(rename = "type")]
+    kind: String,
+    value: Value,
+}
+
+/// ClusterObjects of the input by their kind.
+#[derive(Default)]
+struct ClusterObjects {
+    subscriptions: Vec<ClusterObject>,
+    versions: Vec<ClusterObject>,
+    extensions: Vec<ClusterObject>,
+}
+
+impl Installed {
+    /// Reads YAML or JSON from kubectl, or lines `package version [channel]`.
+    ///
+    /// # Errors
+    /// Input that is malformed or has no operator. ClusterObjects of other kinds are ignored.
+    pub fn parse(text: &str) -> Result<Self, InstalledError> {
+        let text = text.trim_start_matches('\u{feff}');
+        let mut lines = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
+        // Names and versions have no colon, and YAML and JSON begin with a key, a brace or a separator.
+        let is_list = lines
+            .next()
+            .is_some_and(|line| !line.contains(':') && !line.starts_with(['{', '[', '-', '%']));
+        let installed = if is_list {
+            Self::of_list(text)?
+        } else {
+            Self::of_objects(text)?
+        };
+        if installed.operators.is_empty() && installed.notices.is_empty() {
+            return Err(InstalledError::Empty);
+        }
+        Ok(installed)
+    }
+
+    fn of_list(text: &str) -> Result<Self, InstalledError> {
+        let mut installed = Self::default();
+        for (number, line) in text.lines().enumerate() {
+            let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+            let [package, version, channel @ ..] = words.as_slice() else {
+                if words.is_empty() {
+                    continue;
+                }
+                return Err(InstalledError::Line(number + 1));
+            };
+            if channel.len() > 1 {
+                return Err(InstalledError::Line(number + 1));
+            }
+            installed.operators.push(InstalledOperator {
+                package: Some((*package).to_owned()),
+                version: Some((*version).to_owned()),
+                channel: channel.first().map(|channel| (*channel).to_owned()),
+                ..InstalledOperator::default()
+            });
+        }
+        Ok(installed)
+    }
+
+    fn of_objects(text: &str) -> Result<Self, InstalledError> {
+        let limits = FbcLimits::default();
+        let (mut objects, mut failed) = (ClusterObjects::default(), None);
+        for chunk in Chunks::new(text.as_bytes(), limits, CHUNK_BYTES) {
+            chunk?.metas(&limits, &mut |meta| {
+                let read = serde_json::from_slice(meta.line).map_err(|error| (Value::Null, error));
+                if let Err(error) = read.and_then(|object| objects.add(&object)) {
+                    failed.get_or_insert(error);
+                }
+            })?;
+        }
+        match failed {
+            None => Ok(objects.operators()),
+            Some((object, source)) => {
+                let part = |pointer| {
+                    object
+                        .pointer(pointer)
+                        .and_then(Value::as_str)
+                        .unwrap_or_default()
+                        .to_owned()
+                };
+                let name = format!("{}/{}", part("/metadata/namespace"), part("/metadata/name"));
+                Err(InstalledError::Object {
+                    kind: part("/kind"),
+                    name: name.trim_start_matches('/').to_owned(),
+                    source,
+                })
+            }
+        }
+    }
+}
+
+impl ClusterObjects {
+    /// Sorts an object, or the items of a list, by kind.
+    fn add(&mut self, value: &Value) -> Result<(), (Value, serde_json::Error)> {
+        let kind = value["kind"].as_str().unwrap_or_default();
+        if !kind.ends_with("List") && !["Subscription", "ClusterServiceVersion", "ClusterExtension"].contains(&kind) {
+            return Ok(());
+        }
+        // Of an API of the same kind, such as a Subscription of Knative.
+        let group = value["apiVersion"].as_str().unwrap_or_default();
+        if !kind.ends_with("List")
+            && !group.starts_with("operators.coreos.com/")
+            && !group.starts_with("olm.operatorframework.io/")
+        {
+            return Ok(());
+        }
+        let object: ClusterObject = ClusterObject::deserialize(value).map_err(|error| (value.clone(), error))?;
+        match object.kind.as_str() {
+            "Subscription" => self.subscriptions.push(object),
+            "ClusterServiceVersion" => self.versions.push(object),
+            "ClusterExtension" => self.extensions.push(object),
+            _ => {
+                for item in object.items {
+                    self.add(&item)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Joins each Subscription with its ClusterServiceVersion.
+    fn operators(self) -> Installed {
+        let mut installed = Installed::default();
+        // A copy in each namespace stands for the one operator that was installed.
+        let versions = self.versions.iter().filter(|version| !version.is_copied());
+        let versions: BTreeMap<(Option<&str>, &str), &ClusterObject> = versions.map(|one| (one.place(), one)).collect();
+        let mut joined = HashSet::new();
+        for subscription in &self.subscriptions {
+            let (name, namespace) = (&subscription.metadata.name, &subscription.metadata.namespace);
+            let Some(bundle) = subscription.text("/status/installedCSV") else {
+                installed
+                    .notices
+                    .push(format!("Subscription {name}: nothing is installed yet"));
+                continue;
+            };
+            let version = versions.get(&(namespace.as_deref(), bundle.as_str()));
+            joined.extend(version.map(|version| version.place()));
+            if version.is_none() {
+                installed.notices.push(format!(
+                    "Subscription {name}: its ClusterServiceVersion {bundle} is not in the input"
+                ));
+            }
+            installed.operators.push(InstalledOperator {
+                package: subscription.text("/spec/name"),
+                namespace: namespace.clone(),
+                channel: subscription.text("/spec/channel"),
+                ..version.map_or_else(|| named(&bundle), |version| version.operator())
+            });
+        }
+        let rest = versions.iter().filter(|(place, _)| !joined.contains(*place));
+        installed.operators.extend(rest.map(|(_, version)| version.operator()));
+        for extension in &self.extensions {
+            let package = extension.text("/spec/source/catalog/packageName");
+            let bundle = extension.text("/status/install/bundle/name");
+            if bundle.is_none() {
+                let name = &extension.metadata.name;
+                installed
+                    .notices
+                    .push(format!("ClusterExtension {name}: nothing is installed yet"));
+                continue;
+            }
+            installed.operators.push(InstalledOperator {
+                package,
+                bundle,
+                version: extension.text("/status/install/bundle/version"),
+                channel: extension.text("/spec/source/catalog/channels/0"),
+                ..InstalledOperator::default()
+            });
+        }
+        installed
+    }
+}
+
+fn named(bundle: &str) -> InstalledOperator {
+    InstalledOperator {
+        bundle: Some(bundle.to_owned()),
+        ..InstalledOperator::default()
+    }
+}
+
+impl ClusterObject {
+    /// Returns the namespace and the name.
+    fn place(&self) -> (Option<&str>, &str) {
+        (self.metadata.namespace.as_deref(), &self.metadata.name)
+    }
+
+    fn text(&self, pointer: &str) -> Option<String> {
+        let (part, path) = pointer.trim_start_matches('/').split_once('/')?;
+        let value = if part == "spec" { &self.spec } else { &self.status };
+        let text = value.pointer(&format!("/{path}"))?.as_str()?;
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Returns true for a ClusterServiceVersion that OLM v0 has copied from another namespace.
+    fn is_copied(&self) -> bool {
+        let (metadata, has) = (&self.metadata, |map: &Option<BTreeMap<String, String>>, key: &str| {
+            map.as_ref().and_then(|map| map.get(key)).cloned()
+        });
+        let origin = has(&metadata.annotations, "olm.operatorNamespace");
+        let is_elsewhere = origin.is_some_and(|origin| metadata.namespace.as_deref() != Some(&*origin));
+        is_elsewhere
+            || has(&metadata.labels, "olm.copiedFrom").is_some()
+            || self.text("/status/reason").as_deref() == Some("Copied")
+    }
+
+    /// Returns what a ClusterServiceVersion says of itself.
+    fn operator(&self) -> InstalledOperator {
+        let annotation = self
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get(PROPERTIES));
+        // OLM v0 takes an annotation that it cannot read for an operator that stops the cluster.
+        let unreadable = || Property {
+            kind: MAX_OPENSHIFT.to_owned(),
+            value: Value::Null,
+        };
+        let read = |text: &String| serde_json::from_str::<PropertyList>(text);
+        let properties = annotation.map(|text| read(text).map_or_else(|_| vec![unreadable()], |list| list.properties));
+        let package = properties
+            .iter()
+            .flatten()
+            .find(|property| property.kind == "olm.package");
+        InstalledOperator {
+            package: package.and_then(|package| package.value["packageName"].as_str().map(str::to_owned)),
+            namespace: self.metadata.namespace.clone(),
+            bundle: Some(self.metadata.name.clone()),
+            version: self.text("/spec/version"),
+            channel: None,
+            max_openshift: properties.map(|properties| {
+                let values = properties.iter().filter(|property| property.kind == MAX_OPENSHIFT);
+                values.map(|property| property.value.to_string()).collect()
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const SUBSCRIPTION: &str = r#"{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription",
+        "metadata":{"name":"s","namespace":"n"},"spec":{"channel":"c","name":"p"},"status":{"installedCSV":"p.v1"}}"#;
+    const VERSION: &str = r#"{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"annotations":{"x":"",
+        "operatorframework.io/properties":"{\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"p\"}},{\"type\":\"olm.maxOpenShiftVersion\",\"value\":\"4.20\"}]}"},
+        "labels":{},"name":"p.v1","namespace":"n"},"spec":{"version":"1.0.0"}}"#;
+    const EXTENSION: &str = r#"{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"name":"e"},
+        "spec":{"source":{"catalog":{"channels":["x"],"packageName":"q"}}},"status":{"install":{"bundle":{"name":"q.v2","version":"2.0.0"}}}}"#;
+    const YAML: &str = "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s}\nspec: {name: p}\nstatus: {installedCSV: p.v1}\n";
+    const NO_OPERATOR: &str =
+        "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
+    const NOT_THERE: &str = "Subscription s: its ClusterServiceVersion p.v1 is not in the input";
+
+    fn list(items: &[&str]) -> String {
+        format!(r#"{{"apiVersion":"v1","kind":"List","items":[{}]}}"#, items.join(","))
+    }
+
+    /// Returns a list with a ClusterServiceVersion and its copy in another namespace.
+    fn with_copy(field: &str, mark: &str) -> String {
+        let copy = VERSION.replace(r#""namespace":"n""#, r#""namespace":"m""#);
+        list(&[SUBSCRIPTION, &copy.replace(field, mark), VERSION])
+    }
+
+    #[rstest]
+    #[case::list("p 1.0.0 c\nq 2.0.0\n".to_owned(), "p - 1.0.0 c; q - 2.0.0 -")]
+    #[case::crlf_bom_and_comments("\u{feff}# mine\r\np 1.0.0 c\r\n\r\nq 2.0.0 # too\r\n".to_owned(), "p - 1.0.0 c; q - 2.0.0 -")]
+    #[case::joined(list(&[SUBSCRIPTION, VERSION]), "p p.v1 1.0.0 c")]
+    #[case::several_documents(format!("{SUBSCRIPTION}\n{VERSION}\n"), "p p.v1 1.0.0 c")]
+    #[case::yaml(YAML.replace('\n', "\r\n"), &format!("p p.v1 - -; {NOT_THERE}"))]
+    #[case::subscription_alone(list(&[SUBSCRIPTION]), &format!("p p.v1 - c; {NOT_THERE}"))]
+    #[case::version_alone(list(&[VERSION]), "p p.v1 1.0.0 -")]
+    #[case::version_without_package(list(&[&VERSION.replace("olm.package", "other")]), "- p.v1 1.0.0 -")]
+    #[case::copied_by_label(with_copy(r#""labels":{}"#, r#""labels":{"olm.copiedFrom":"n"}"#), "p p.v1 1.0.0 c")]
+    #[case::copied_by_annotation(with_copy(r#""x":"""#, r#""olm.operatorNamespace":"n""#), "p p.v1 1.0.0 c")]
+    #[case::copied_by_reason(with_copy(r#""spec""#, r#""status":{"reason":"Copied"},"spec""#), "p p.v1 1.0.0 c")]
+    #[case::nothing_installed(list(&[&SUBSCRIPTION.replace("installedCSV", "currentCSV")]), "Subscription s: nothing is installed yet")]
+    #[case::extension(list(&[EXTENSION]), "q q.v2 2.0.0 x")]
+    #[case::other_kinds(
+        list(&[r#"{"kind":"Pod"}"#, r#"{"kind":"Subscription","apiVersion":"messaging.knative.dev/v1"}"#, EXTENSION]), "q q.v2 2.0.0 x"
+    )]
+    #[case::line_of_one_word("p\n".to_owned(), "line 1 is not `package version [channel]`")]
+    #[case::line_of_four_words("p 1 c\nq 1 c d\n".to_owned(), "line 2 is not `package version [channel]`")]
+    #[case::empty(String::new(), NO_OPERATOR)]
+    #[case::no_operators(list(&[]), NO_OPERATOR)]
+    #[case::malformed("{\"kind\": \n".to_owned(), "cannot read the installed operators")]
+    #[case::field_of_another_type(list(&[&VERSION.replace(r#""labels":{}"#, r#""labels":1"#)]), "cannot read the ClusterServiceVersion n/p.v1")]
+    fn installed_operators_are_read_in_each_form(#[case] text: String, #[case] expected: &str) {
+        let found = match Installed::parse(&text) {
+            Ok(installed) => {
+                let show = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+                let operators = installed.operators.iter();
+                let operators = operators.map(|one| {
+                    [&one.package, &one.bundle, &one.version, &one.channel]
+                        .map(show)
+                        .join(" ")
+                });
+                operators
+                    .chain(installed.notices.iter().cloned())
+                    .collect::<Vec<_>>()
+                    .join("; ")
+            }
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn installed_version_has_maximum_of_its_annotation() {
+        let max = |text: &str| {
+            Installed::parse(&list(&[text])).unwrap().operators[0]
+                .max_openshift
+                .clone()
+        };
+        assert_eq!(max(VERSION).unwrap(), ["\"4.20\""]);
+        assert_eq!(
+            max(&VERSION.replace(r#"{\"properties"#, r#"\"properties"#)).unwrap(),
+            ["null"],
+            "unreadable"
+        );
+        assert_eq!(max(EXTENSION), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! Packages with what matters before an upgrade.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use olm::{Constraint, Gvk, Package, PackageParser};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    installed::MAX_OPENSHIFT,
+    support::{LIFECYCLES, Lifecycle},
+};
+
+/// Package with properties of its bundles and its phases of support.
+#[derive(Debug, Default)]
+pub struct PlannedPackage {
+    pub(crate) package: Package,
+    pub(crate) bundles: BTreeMap<String, BundleProperties>,
+    pub(crate) lifecycles: Vec<Lifecycle>,
+}
+
+/// Properties of a bundle that matter before an upgrade.
+#[derive(Debug, Default)]
+pub(crate) struct BundleProperties {
+    /// Values of `olm.maxOpenShiftVersion`, as JSON.
+    pub(crate) max_openshift: Vec<String>,
+    /// APIs as [`Gvk::text`].
+    pub(crate) provides: BTreeSet<String>,
+    pub(crate) requires: Vec<Constraint>,
+}
+
+#[derive(Default, Deserialize)]
+struct PlannedLine<'a> {
+    #[serde(borrow, default)]
+    schema: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    properties: Option<Vec<PlannedProperty<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct PlannedProperty<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    value: &'a RawValue,
+}
+
+impl PlannedPackage {
+    /// Reads the lines of a package. What does not fit its schema is left out, as OLM leaves out such bundles.
+    pub fn parse(lines: &[u8]) -> Self {
+        let mut read = Self {
+            package: PackageParser::parse(lines),
+            ..Self::default()
+        };
+        for line in lines.split(|byte| *byte == b'\n') {
+            let header: PlannedLine<'_> = serde_json::from_slice(line).unwrap_or_default();
+            match &*header.schema {
+                "olm.bundle" => {
+                    let properties = read.bundles.entry(header.name.into_owned()).or_default();
+                    header
+                        .properties
+                        .iter()
+                        .flatten()
+                        .for_each(|property| properties.add(&property.kind, property.value.get()));
+                }
+                // One that cannot be read counts, so that another one beside it is not believed.
+                LIFECYCLES => read.lifecycles.push(serde_json::from_slice(line).unwrap_or_default()),
+                _ => {}
+            }
+        }
+        read
+    }
+}
+
+impl BundleProperties {
+    fn add(&mut self, kind: &str, value: &str) {
+        match kind {
+            MAX_OPENSHIFT => self.max_openshift.push(value.to_owned()),
+            "olm.gvk" => self
+                .provides
+                .extend(serde_json::from_str::<Gvk>(value).map(|gvk| gvk.text())),
+            "olm.gvk.required" => self.requires.extend(Constraint::parse(&format!("{{\"gvk\":{value}}}"))),
+            "olm.package.required" => self
+                .requires
+                .extend(Constraint::parse(&format!("{{\"package\":{value}}}"))),
+            "olm.constraint" => self.requires.extend(Constraint::parse(value)),
+            _ => {}
+        }
+    }
+}
