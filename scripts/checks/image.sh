@@ -139,6 +139,43 @@ controller_runs() {
   is "$arch: SIGTERM ends it" "$code" 0
 }
 
+# podman run --publish PORTS IMAGE ARGUMENT...: a stand-in, because podman cannot set its limits in every machine that runs checks. It
+# runs the image, from where skopeo has put it for podman, as the other containers.
+podman() {
+  is "podman is asked to run a published port" "$1 $2 $3" "run --publish 8080:8080"
+  skopeo copy --quiet "containers-storage:$4" "oci:$WORK/own-layout:image"
+  IMAGE=oci:$WORK/own-layout:image
+  unpack_image amd64 "$WORK/own"
+  MOUNTS=("$WORK/auth.json:/etc/auth.json:ro" "$REGISTRY_CA:/etc/ssl/certs/ca-certificates.crt:ro")
+  VARIABLES=(REGISTRY_AUTH_FILE=/etc/auth.json CATALOG_MIRROR_STORE=/tmp/store CATALOG_MIRROR_LISTEN="127.0.0.1:$OWN_PORT")
+  RUNNER='' new_container own "$WORK/own" "${@:5}"
+  start_container own
+}
+
+# The README's way to a first catalog of one's own, in its words but for the registry.
+first_catalog() {
+  local lines code=0
+  lines=$(sed -n '/^scripts\/image/,/^```/{/^```/!p}' "$ROOT/README.md")
+  lines=${lines//quay.io\/operatorhubio\/catalog:latest/$REGISTRY/ns/catalog:v1}
+  lines=${lines/--arch amd64/--arch amd64 --profile $PROFILE_OF_IMAGES}
+  lines=${lines/target\/image/$(target_folder)\/image}
+  OWN_PORT=$(free_port)
+  cat >"$WORK/storage.conf" <<TOML
+[storage]
+driver = "vfs"
+graphroot = "$WORK/storage"
+runroot = "$WORK/storage-run"
+TOML
+  cd "$ROOT" || return
+  export CONTAINERS_STORAGE_CONF=$WORK/storage.conf
+  eval "$lines" >"$WORK/own.out" 2>&1
+  wait_for 30 curl -sf "http://127.0.0.1:$OWN_PORT/readyz"
+  is "the README's lines mirror a catalog" "$(fetch gzip "http://127.0.0.1:$OWN_PORT/catalogs/operatorhubio/api/v1/all" | sha256)" "$(content_hash "$WORK/expected" c)"
+  kill -TERM "$STARTED_PID"
+  wait "$STARTED_PID" || code=$?
+  is "and end by SIGTERM" "$code" 0
+}
+
 # Loads the roots of the image and not those of this machine; a debug line tells how many.
 roots() {
   MOUNTS=() VARIABLES=(RUST_LOG=catalog_mirror_fetch=debug)
@@ -180,6 +217,7 @@ documents catalog-mirror '["65532:0",["/usr/bin/catalog-mirror"],["serve"],["808
 unpack_images catalog-mirror var/lib/catalog-mirror
 for arch in "${ARCHITECTURES[@]}"; do runs "$arch"; done
 roots
+first_catalog
 use_image "$IMAGES/catalog-mirror-controller"
 documents catalog-mirror-controller '["65532:0",["/usr/bin/catalog-mirror-controller"],[],["7443/tcp","8081/tcp","8443/tcp","9443/tcp"]]'
 unpack_images catalog-mirror-controller var/cache
