@@ -1,4 +1,5 @@
-# The page in a browser: how it looks in all sizes, with the keyboard, search, versions, and a catalog whose texts are attacks.
+# The page in a browser: how it looks in all sizes, with the keyboard, search, versions, and a catalog whose texts are attacks. Then behind nginx
+# and from the reader function.
 # shellcheck shell=bash
 
 STORE=$WORK/store
@@ -64,13 +65,48 @@ odd_catalog
 cp -r "$ROOT/tests/catalogs/v2" "$WORK/demo"
 "$CATALOG_MIRROR" poll --store "$STORE" --catalog "demo=dir:$WORK/demo" >>"$WORK/poll.log" 2>&1
 serve "$STORE"
-while IFS= read -r line; do
-  case $line in
-    'ok '*) ok "${line#ok }" ;;
-    'not ok '*) not_ok "${line#not ok }" ;;
-    *) say "$line" ;;
-  esac
-done < <(node "$LIB/page.mjs" "$URL" "$SCREENS" 2>&1)
+# drive NAME URL FOLDER [brief]
+drive() {
+  local line
+  while IFS= read -r line; do
+    case $line in
+      'ok '*) ok "$1${line#ok }" ;;
+      'not ok '*) not_ok "$1${line#not ok }" ;;
+      *) say "$line" ;;
+    esac
+  done < <(node "$LIB/page.mjs" "${@:2}" 2>&1)
+}
+drive "" "$URL" "$SCREENS"
+
+# A static host: what the page asks for, as files.
+copy_documents() {
+  local path catalog paths
+  paths=$(curl -sSf "$URL/" | grep -o 'page/[0-9a-f]*[.][a-z]*')$'\ncatalogs.json'
+  for catalog in demo hostile; do
+    paths+=$(printf '\n%s' "catalogs/$catalog/"{current.json,status.json,search.json,changes})
+    paths+=$(curl -sSf "$URL/catalogs/$catalog/packages" | jq -r --arg c "$catalog" '"", (.packages[].name | "catalogs/\($c)/packages/\(.)")')
+  done
+  curl -sSf "$URL/" --create-dirs -o "$WORK/site/index.html"
+  while read -r path; do curl -sSf "$URL/$path" --create-dirs -o "$WORK/site/$path"; done <<<"$paths"
+  jq -c '.catalogs = ["demo", "hostile"]' "$WORK/site/catalogs.json" >"$WORK/names" && mv "$WORK/names" "$WORK/site/catalogs.json"
+}
+mkdir "$WORK/other"
+copy_documents
+start_nginx "$WORK/site" "include /etc/nginx/mime.types;"
+drive "nginx: " "$NGINX" "$WORK/other" brief
+
+# The reader function, below a path.
+start_moto
+use_s3 "$MOTO_URL"
+make_bucket mirror
+for version in v1 v2; do
+  "$CATALOG_MIRROR" poll --store s3://mirror/page --catalog "demo=dir:$ROOT/tests/catalogs/$version" --catalog "hostile=dir:$WORK/hostile/configs" >>"$WORK/poll.log" 2>&1
+done
+start_emulator
+start_function reader reader STORE=s3://mirror/page AWS_ENDPOINT_URL_S3="$AWS_ENDPOINT_URL_S3" AWS_REGION=us-east-1 \
+  AWS_ACCESS_KEY_ID="$S3_KEY" AWS_SECRET_ACCESS_KEY="$S3_SECRET"
+wait_for 30 curl -sf --max-time 5 "$FUNCTION_URL/healthz"
+drive "reader: " "$FUNCTION_URL" "$WORK/other" brief
 
 # Programs: a client of the types of the description.
 mkdir "$WORK/client"

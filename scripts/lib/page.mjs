@@ -1,10 +1,11 @@
 // Drives the page of a mirror in Chromium, and prints a line for each check as scripts/lib/check.sh does.
 //
-//   node page.mjs URL FOLDER    with the catalogs demo, hostile and odd; FOLDER takes screenshots and what the page writes
+//   node page.mjs URL FOLDER          with the catalogs demo, hostile and odd; FOLDER takes screenshots and what the page writes
+//   node page.mjs URL FOLDER brief    search, versions, basket and hostile texts: with demo and hostile on another server
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-const [url, folder] = process.argv.slice(2);
+const [url, folder, brief] = process.argv.slice(2);
 const require = createRequire(`${process.env.NODE_MODULES}/`);
 const puppeteer = require('puppeteer-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -171,12 +172,12 @@ async function faults() {
 }
 
 try {
-  await looks();
+  if (!brief) await looks();
   await search();
   await versions();
   await hostile();
-  await odd();
-  await faults();
+  if (!brief) await odd();
+  if (!brief) await faults();
 } catch (error) {
   console.log(`not ok the page can be driven: ${error.message}`.replaceAll('\n', ' '));
 }

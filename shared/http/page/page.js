@@ -653,7 +653,7 @@ async function viewPackage({ parts: [, catalog, , name], query, signal }) {
     await lines(catalogPath(catalog, `packages/${encodeURIComponent(name)}`), signal, cache, (line) => found.add(line));
     return { found, current };
   });
-  const channels = [...found.channels.keys()];
+  const channels = [...found.channels.keys()].sort((one, other) => (other === found.defaultChannel) - (one === found.defaultChannel));
   const asked = query.get('channel');
   const channel = channels.includes(asked) ? asked : channels.includes(found.defaultChannel) ? found.defaultChannel : channels[0];
   const head = found.bundles.get(found.head()) ?? found.bundles.get(found.versions()[0]);
