@@ -2,13 +2,15 @@
 //
 //   node page_catalog.mjs edges LINES EDGES                          upgrades, with the edges that `opm-oracle graph` prints
 //   node page_catalog.mjs ways LINES PAIRS PROGRAM STORE CATALOG     ways between random pairs, with those of `catalog-mirror upgrade`
+//   node page_catalog.mjs manifests LINES                            ClusterExtension and Subscription of each channel, as YAML
+//   node page_catalog.mjs basket LINES SEED IMAGE FILE             an ImageSetConfiguration of some packages; prints what it chooses
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 const PAGE = `${dirname(new URL(import.meta.url).pathname)}/../../shared/http/page/page.js`;
-const script = readFileSync(PAGE, 'utf8').replace(/addEventListener\('hashchange', show\);\nshow\(\);\n$/, 'return Package;');
-const Package = new Function(script)();
+const script = readFileSync(PAGE, 'utf8').replace(/addEventListener\('hashchange', show\);\nshow\(\);\n$/, 'return { Package, extension, subscription, imageSet };');
+const { Package, extension, subscription, imageSet } = new Function(script)();
 
 // Packages of a catalog, read as the page reads them.
 function packages(lines) {
@@ -63,5 +65,24 @@ async function compareWays(lines, pairs, program, store, catalog) {
   console.log(`${pairs} pairs, ${possible} ways`);
 }
 
+function manifests(lines) {
+  for (const found of packages(lines).values()) {
+    for (const channel of found.channels.keys()) {
+      const head = found.bundles.get(found.heads(channel)[0]);
+      if (head) console.log(`---\n${extension(found.name, channel, head.version)}---\n${subscription(found.name, channel, head.name, 'catalog')}`);
+    }
+  }
+}
+
+function basket(lines, seed, image, file) {
+  const chosen = [...packages(lines).values()].filter(({ channels }) => channels.size).filter((_, at) => (at * 48271 + Number(seed)) % 7 === 0);
+  const items = chosen.flatMap((found, at) => [...found.channels.keys()].slice(0, 1 + (at % 2)).map((channel) => {
+    const head = found.version(found.heads(channel)[0]);
+    return ['c', found.name, channel, at % 3 === 0 ? head : '', at % 3 === 0 ? head : ''];
+  }));
+  writeFileSync(file, imageSet(items, new Map([['c', image]]), new Map(chosen.map(({ name, defaultChannel }) => [`c/${name}`, defaultChannel]))));
+  for (const [, name, channel, least] of items) console.log(name, channel, least);
+}
+
 const [, , what, ...options] = process.argv;
-await { edges: compareEdges, ways: compareWays }[what](...options);
+await { edges: compareEdges, ways: compareWays, manifests, basket }[what](...options);

@@ -11,6 +11,7 @@ GRPCURL=github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3
 # The last version that builds without asking the module proxy for a list of versions.
 MINIO=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 CATALOGD=github.com/operator-framework/operator-controller@v1.11.0
+OLM_API=github.com/operator-framework/api@v0.45.0
 # Only their CustomResourceDefinitions are used.
 CERT_MANAGER=github.com/cert-manager/cert-manager@v1.19.1 PROMETHEUS_OPERATOR=github.com/prometheus-operator/prometheus-operator@v0.85.0
 KUSTOMIZE=sigs.k8s.io/kustomize/kustomize/v5@v5.8.0
