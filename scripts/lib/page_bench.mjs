@@ -1,0 +1,70 @@
+// Measures the page in Chromium, in five new profiles each. Prints medians as `name figure unit goal`, with tabs between.
+//
+//   node page_bench.mjs URL CATALOG PACKAGE LARGE
+import { createRequire } from 'node:module';
+
+const [url, catalog, median, large] = process.argv.slice(2);
+const puppeteer = createRequire(`${process.env.NODE_MODULES}/`)('puppeteer-core');
+const browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+const middle = (all) => all.sort((a, b) => a - b)[Math.floor(all.length / 2)];
+const print = (...row) => console.log(row.join('\t'));
+const settled = (page) => page.waitForSelector('main:not([aria-busy]) h1');
+
+// Opens a view in a new profile: seconds, bytes moved, statuses of the answers; `then` continues in the page.
+async function visit(view, then) {
+  const context = await browser.createBrowserContext();
+  const page = await context.newPage();
+  const devtools = await page.createCDPSession();
+  await devtools.send('Network.enable');
+  let bytes = 0;
+  devtools.on('Network.loadingFinished', ({ encodedDataLength }) => { bytes += encodedDataLength; });
+  const begin = performance.now();
+  await page.goto(`${url}/${view}`);
+  await settled(page);
+  const seconds = (performance.now() - begin) / 1000;
+  const more = await then?.(page, devtools);
+  await context.close();
+  return { seconds, bytes, more };
+}
+
+async function rounds(view, then) {
+  const all = [];
+  for (let round = 0; round < 5; round++) all.push(await visit(view, then));
+  return all;
+}
+
+const list = await rounds(`#/c/${catalog}`);
+print('list of packages, usable', middle(list.map(({ seconds }) => seconds)).toFixed(2), 's', 1);
+print('list of packages, moved', (list[0].bytes / 1000).toFixed(0), 'kB', 150);
+
+// From a key to the result that it changes: the handler runs at once, and the next frame shows it.
+const typed = await rounds(`#/c/${catalog}`, (page) => page.evaluate(() => {
+  const input = document.querySelector('input[type=search]');
+  return ['p', 'po', 'pos', 'post', 'postg', 'o', 'op', 'ope', 'oper'].map((value) => {
+    const begin = performance.now();
+    input.value = value;
+    input.dispatchEvent(new Event('input'));
+    document.body.getBoundingClientRect();
+    return performance.now() - begin;
+  });
+}));
+print('key to result, slowest of nine', middle(typed.map(({ more }) => Math.max(...more))).toFixed(0), 'ms', 50);
+print('package of median size', middle((await rounds(`#/c/${catalog}/p/${median}`)).map(({ seconds }) => seconds)).toFixed(2), 's', 0.5);
+
+const heap = async (page, devtools) => {
+  const { usedSize } = await devtools.send('Runtime.getHeapUsage');
+  return usedSize / 1e6;
+};
+const largest = await rounds(`#/c/${catalog}/p/${large}`, heap);
+print(`package ${large}`, middle(largest.map(({ seconds }) => seconds)).toFixed(2), 's', 2);
+print(`package ${large}, JavaScript heap`, Math.max(...largest.map(({ more }) => more)).toFixed(0), 'MB', 150);
+
+const again = await visit(`#/c/${catalog}`, async (page) => {
+  const bodies = [];
+  page.on('response', (answer) => { if (!answer.fromCache() && answer.status() !== 304) bodies.push(answer.url()); });
+  await page.reload();
+  await settled(page);
+  return bodies.length;
+});
+print('second visit, answers with a body', again.more, 'answers', 0);
+await browser.close();
