@@ -6,6 +6,7 @@ use std::{
 };
 
 use fbc::{Chunks, FbcLimits};
+use olm::LIFECYCLES;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -133,6 +134,8 @@ impl PackageCut<'_> {
                 }
             },
             "olm.bundle" => rest.bundles.contains(&*header.name),
+            // It is about the package as a whole, also where its name is that of a channel.
+            LIFECYCLES => true,
             "olm.deprecations" => {
                 return filter_entries(&line, |entry| {
                     let target = serde_json::from_str::<DeprecationEntry<'_>>(entry.get())?.reference;

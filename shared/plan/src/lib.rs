@@ -17,7 +17,7 @@ pub use draw::{GraphFormat, draw};
 pub use image_set::image_set;
 pub use installed::{Installed, InstalledError, InstalledOperator};
 pub use package::PlannedPackage;
-pub use support::{Day, DayError, OpenShiftMinor, OpenShiftMinorError, Support, SupportState};
+pub use support::{OpenShiftMinor, OpenShiftMinorError, Support, SupportState};
 pub use table::{HEADS, wrapped};
 pub use targets::PackageSet;
 pub use upgrade_plan::{PlanInput, PlannedOperator, UpgradeOrder, UpgradePlan};

@@ -5,14 +5,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use olm::{Constraint, Gvk, Package, PackageParser};
+use olm::{Constraint, Gvk, LIFECYCLES, Lifecycle, Package, PackageParser};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    installed::MAX_OPENSHIFT,
-    support::{LIFECYCLES, Lifecycle},
-};
+use crate::installed::MAX_OPENSHIFT;
 
 /// Package with properties of its bundles and its phases of support.
 #[derive(Debug, Default)]

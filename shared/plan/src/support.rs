@@ -1,14 +1,10 @@
-//! Versions of OpenShift, days, and phases of support.
+//! Versions of OpenShift, and the support of a version on a day.
 
-use std::{fmt, str::FromStr, time::UNIX_EPOCH};
+use std::{fmt, str::FromStr};
 
+use olm::{Day, Lifecycle};
 use semver::Version;
-use serde::{Deserialize, Serialize};
-
-/// Schema of documents with phases of support (openshift/enhancements, `lifecycle-and-compatibility`).
-pub(crate) const LIFECYCLES: &str = "io.openshift.operators.lifecycles.v1alpha1";
-
-const SECONDS_PER_DAY: u64 = 86_400;
+use serde::Serialize;
 
 /// Minor version of OpenShift, such as 4.21.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,72 +53,6 @@ pub(crate) fn max_openshift(values: &[String]) -> Result<Option<OpenShiftMinor>,
             .map_err(|error: OpenShiftMinorError| error.to_string()),
         _ => Err("there are several".to_owned()),
     }
-}
-
-/// Day of the calendar, as the number of days since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Day(u64);
-
-/// Text that is not a day.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a day such as 2026-11-26")]
-pub struct DayError(String);
-
-impl FromStr for Day {
-    type Err = DayError;
-
-    fn from_str(text: &str) -> Result<Self, DayError> {
-        let refused = || DayError(text.to_owned());
-        let time = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).map_err(|_| refused())?;
-        let time = time.duration_since(UNIX_EPOCH).map_err(|_| refused())?;
-        Ok(Self(time.as_secs() / SECONDS_PER_DAY))
-    }
-}
-
-impl From<std::time::SystemTime> for Day {
-    fn from(time: std::time::SystemTime) -> Self {
-        Self(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / SECONDS_PER_DAY)
-    }
-}
-
-impl fmt::Display for Day {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = UNIX_EPOCH + std::time::Duration::from_secs(self.0 * SECONDS_PER_DAY);
-        let text = humantime::format_rfc3339_seconds(time).to_string();
-        f.write_str(text.split('T').next().unwrap_or_default())
-    }
-}
-
-/// Versions of a lifecycle document.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Lifecycle {
-    #[serde(default)]
-    versions: Vec<LifecycleVersion>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct LifecycleVersion {
-    name: String,
-    #[serde(default)]
-    phases: Vec<LifecyclePhase>,
-    #[serde(default)]
-    platform_compatibility: Vec<LifecyclePlatform>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct LifecyclePhase {
-    name: String,
-    start_date: String,
-    end_date: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct LifecyclePlatform {
-    name: String,
-    #[serde(default)]
-    versions: Vec<String>,
 }
 
 /// Support of a version on a day.
@@ -196,7 +126,7 @@ impl Support {
         Self {
             state,
             phase: phase.map(|(_, _, name)| (*name).clone()),
-            days_left: phase.and(last).map(|last| last.0 - on.0),
+            days_left: phase.and(last).map(|last| last.days_after(on)),
             is_compatible,
         }
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use olm::{DeprecationTarget, Package, UpgradeGraph, UpgradeStart, comparable_version};
+use olm::{Day, DeprecationTarget, Package, UpgradeGraph, UpgradeStart, comparable_version};
 use serde::Serialize;
 
 use crate::{
-    Day, InstalledOperator, OpenShiftMinor, PackageSet, PlannedPackage, Support, SupportState, UpgradeStep,
+    InstalledOperator, OpenShiftMinor, PackageSet, PlannedPackage, Support, SupportState, UpgradeStep,
     package::BundleProperties,
     provided::Provided,
     support::max_openshift,

@@ -11,7 +11,6 @@ use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
 use oci::Digest;
-use olm::Reference;
 use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics};
 use source::{Source, Sources};
 use store::{FolderStore, Store};
@@ -22,7 +21,7 @@ use crate::{
     args::{Access, RegistryArgs, StoreArgs, is_source},
     exit::Exit,
     output::{self, Column, Table, cell},
-    published, wiring,
+    wiring,
 };
 
 #[derive(Debug, Args)]
@@ -151,7 +150,7 @@ async fn compose(
     let mut composed = composed.with_context(|| file.display().to_string())?;
     let none = TempDir::new().context("cannot create a temporary folder")?;
     let store = open_store(store, &composed.composition, &none).await?;
-    follow_published(&*store, &mut composed).await?;
+    composed.share_published(&*store).await?;
     let (sources, limits) = wiring::sources(registries)?;
     let mut settings = MirrorSettings::with_limits(&limits);
     settings.render.shard_level = SHARD_LEVEL;
@@ -242,25 +241,6 @@ async fn open_store(store: &StoreArgs, composition: &Composition, none: &TempDir
         }
     }
     Ok(Arc::new(FolderStore::open(none.path().join("store"))?))
-}
-
-/// Takes inputs from the store that name the source of a published catalog, by its reference or by the digest that was pulled.
-async fn follow_published(store: &dyn Store, composed: &mut ComposedSource) -> anyhow::Result<()> {
-    let mut published = Vec::new();
-    for name in publish::catalog_names(store).await? {
-        if let Some(current) = published::current(store, &name).await? {
-            published.push((name, current.source));
-        }
-    }
-    composed.share_sources(|wanted| {
-        let found = published.iter().find(|(_, source)| {
-            let has = Reference::new(&source.reference);
-            let is_same_place = (&has.registry, &has.repository) == (&wanted.registry, &wanted.repository);
-            has == *wanted || (is_same_place && wanted.is_digest && source.revision == wanted.version)
-        });
-        found.map(|(name, _)| name.clone())
-    });
-    Ok(())
 }
 
 impl Table for Decision {

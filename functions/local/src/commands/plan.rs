@@ -6,11 +6,12 @@ use std::{
 };
 
 use ::plan::{
-    Day, HEADS, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, PlannedPackage, UpgradePlan,
-    image_set, wrapped,
+    HEADS, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, PlannedPackage, UpgradePlan, image_set,
+    wrapped,
 };
 use anyhow::Context;
 use clap::Args;
+use olm::Day;
 
 use crate::{
     args::{RegistryArgs, StoreArgs},

@@ -17,8 +17,8 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The rules are those of operator-registry v1.73.0. A catalog is valid if `opm validate` accepts it. opm stops at its first \
-error; here all are found. Two rules are those of `opm serve` alone, with the severity `serve-error`. Icons give only \
-warnings. Documents of other schemas, such as olm.bundle.v2, pass and are counted.
+error; here all are found. Two rules are those of `opm serve` alone, with the severity `serve-error`. Icons and \
+phases of support give only warnings. Documents of other schemas, such as olm.bundle.v2, pass and are counted.
 
 At most 1,000 findings are printed, with the number of all. The code of a rule, such as channel-cycle, never changes.
 

@@ -148,6 +148,7 @@ fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
         other("a", ""),
         other("db.v1.0.0", ""),
         other("b", "\"channel\":\"old\","),
+        other("old", "").replace("x.y", "io.openshift.operators.lifecycles.v1alpha1"),
     ]
     .concat();
     let selection = selection("packages: [{name: db, channels: [{name: stable}]}]");
@@ -162,6 +163,7 @@ fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
         deprecations,
         "\n",
         &other("a", ""),
+        &other("old", "").replace("x.y", "io.openshift.operators.lifecycles.v1alpha1"),
     ];
     assert_eq!(kept, Some(expected.concat()));
     let notices: Vec<String> = explanation.notices.iter().map(ToString::to_string).collect();

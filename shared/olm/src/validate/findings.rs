@@ -19,7 +19,7 @@ const NAME_CHARS: usize = 100;
 /// Violations of the rules of OLM, each part a [`PackageFindings`].
 pub const FINDINGS: FactKind = FactKind {
     name: "findings",
-    version: 1,
+    version: 2,
     recorder: |shard| Box::new(FindingsRecorder::new(shard)),
     bytes_max: 16 << 20,
     is_part: is_json::<PackageFindings>,

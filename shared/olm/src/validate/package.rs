@@ -11,6 +11,7 @@ use super::{
     shape::decode,
     value::{Value, ValueBudget},
 };
+use crate::{LIFECYCLES, Lifecycle};
 
 /// Maximum length of a DNS label, in bytes.
 const LABEL_MAX: usize = 63;
@@ -31,6 +32,8 @@ pub(crate) struct PackageFacts {
     /// The lines of each `olm.channel` and `olm.deprecations`. They are decoded when all bundles are known.
     channels: Vec<StoredLine>,
     deprecations: Vec<StoredLine>,
+    /// True if a document with phases of support was there.
+    has_lifecycle: bool,
 }
 
 /// Number and bytes of a line.
@@ -45,6 +48,7 @@ impl PackageFacts {
             bundles: Vec::new(),
             channels: Vec::new(),
             deprecations: Vec::new(),
+            has_lifecycle: false,
         }
     }
 
@@ -79,6 +83,9 @@ impl PackageFacts {
                 if !is_key(other) || !(package.is_empty() || is_key(package)) {
                     report.add(Rule::SchemaNameInvalid, place, &quoted(other));
                 }
+                if other == LIFECYCLES {
+                    self.lifecycle(line, place, report);
+                }
             }
         }
     }
@@ -94,6 +101,18 @@ impl PackageFacts {
         let bundle = report.decoded(line, decoded, place);
         let facts = BundleFacts::check(&self.name, &bundle, self.is_yaml, place, report);
         self.bundles.push(facts);
+    }
+
+    fn lifecycle(&mut self, line: &[u8], place: Place<'_>, report: &mut Report<'_>) {
+        report.require(!self.has_lifecycle, Rule::LifecycleDuplicate, place);
+        self.has_lifecycle = true;
+        match serde_json::from_slice::<Lifecycle>(line) {
+            Ok(lifecycle) => lifecycle
+                .faults()
+                .iter()
+                .for_each(|(rule, detail)| report.add(*rule, place, detail)),
+            Err(error) => report.add(Rule::LifecycleInvalid, place, &error.to_string()),
+        }
     }
 
     fn package(&mut self, package: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) {

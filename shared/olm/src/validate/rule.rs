@@ -103,6 +103,11 @@ rules! {
     }
     Warning {
         IconInvalid "icon-invalid" "the icon is not an image of its media type"
+        LifecycleInvalid "lifecycle-invalid" "the phases of support do not fit their schema"
+        LifecycleDuplicate "lifecycle-duplicate" "the phases of support of a package or version are there twice"
+        LifecycleDateInvalid "lifecycle-date-invalid" "a phase of support has a date that is none, or does not end after its start"
+        LifecycleGap "lifecycle-gap" "a phase of support starts later than the day after the one before it"
+        LifecycleOverlap "lifecycle-overlap" "a phase of support starts before the one before it has ended"
     }
 }
 

@@ -1,11 +1,13 @@
 use std::{fmt, path::Path, str::FromStr};
 
 use compose::{Composition, CompositionInput};
-use model::{CatalogName, INPUTS_MAX, ParseSha256Error, Sha256};
+use model::{CatalogName, Current, INPUTS_MAX, Key, ParseSha256Error, Sha256};
 use olm::Reference;
 use source::{Digest, Source, SourceError};
+use store::{ReadError, Store, StoreExt};
 
 use super::Catalog;
+use crate::catalog_names;
 
 /// Number of hex digits of the hash by which the text of a composition changes with its content.
 const HASH_DIGITS: usize = 12;
@@ -146,6 +148,29 @@ impl ComposedSource {
                 *place = InputPlace::Published { name, pin: None };
             }
         }
+    }
+
+    /// Takes inputs from the store that name the source of a published catalog, by its reference or by the digest that was pulled.
+    ///
+    /// # Errors
+    /// A store that cannot be read.
+    pub async fn share_published(&mut self, store: &dyn Store) -> Result<(), ReadError> {
+        let mut published = Vec::new();
+        for name in catalog_names(store).await? {
+            let key = Key::Current(name.clone());
+            if let Some((current, _)) = store.read_document::<Current>(&key).await? {
+                published.push((name, current.source));
+            }
+        }
+        self.share_sources(|wanted| {
+            let found = published.iter().find(|(_, source)| {
+                let has = Reference::new(&source.reference);
+                let is_same_place = (&has.registry, &has.repository) == (&wanted.registry, &wanted.repository);
+                has == *wanted || (is_same_place && wanted.is_digest && source.revision == wanted.version)
+            });
+            found.map(|(name, _)| name.clone())
+        });
+        Ok(())
     }
 
     /// Returns the catalogs that are pulled for the composition alone: inputs, then additions.

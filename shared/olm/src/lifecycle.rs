@@ -1,0 +1,134 @@
+//! Phases of support of operators: documents of openshift/enhancements, `lifecycle-and-compatibility`.
+
+use std::{collections::HashSet, fmt, str::FromStr, time::UNIX_EPOCH};
+
+use serde::Deserialize;
+
+use crate::Rule;
+
+/// Schema of the documents.
+pub const LIFECYCLES: &str = "io.openshift.operators.lifecycles.v1alpha1";
+
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// Day of the calendar, as the number of days since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(u64);
+
+/// Text that is not a day.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a day such as 2026-11-26")]
+pub struct DayError(String);
+
+impl Day {
+    /// Returns the number of days since an earlier day.
+    pub const fn days_after(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl FromStr for Day {
+    type Err = DayError;
+
+    fn from_str(text: &str) -> Result<Self, DayError> {
+        let refused = || DayError(text.to_owned());
+        let time = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).map_err(|_| refused())?;
+        let time = time.duration_since(UNIX_EPOCH).map_err(|_| refused())?;
+        Ok(Self(time.as_secs() / SECONDS_PER_DAY))
+    }
+}
+
+impl From<std::time::SystemTime> for Day {
+    fn from(time: std::time::SystemTime) -> Self {
+        Self(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / SECONDS_PER_DAY)
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = UNIX_EPOCH + std::time::Duration::from_secs(self.0 * SECONDS_PER_DAY);
+        let text = humantime::format_rfc3339_seconds(time).to_string();
+        f.write_str(text.split('T').next().unwrap_or_default())
+    }
+}
+
+/// Versions of a lifecycle document.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Lifecycle {
+    /// Versions of the package.
+    #[serde(default)]
+    pub versions: Vec<LifecycleVersion>,
+}
+
+/// Support of one minor version.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LifecycleVersion {
+    /// Major and minor version, such as 1.5.
+    pub name: String,
+    /// Phases of support, the earliest first.
+    #[serde(default)]
+    pub phases: Vec<LifecyclePhase>,
+    /// Platforms for which the version is.
+    #[serde(default)]
+    pub platform_compatibility: Vec<LifecyclePlatform>,
+}
+
+/// Phase of support.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LifecyclePhase {
+    /// Name of the phase.
+    pub name: String,
+    /// First day, as `YYYY-MM-DD`.
+    pub start_date: String,
+    /// Last day.
+    pub end_date: String,
+}
+
+/// Platform with versions.
+#[derive(Debug, Clone, Deserialize)]
+pub struct LifecyclePlatform {
+    /// Name of the platform, such as `openshift`.
+    pub name: String,
+    /// Minor versions of the platform.
+    #[serde(default)]
+    pub versions: Vec<String>,
+}
+
+impl Lifecycle {
+    /// Returns each rule of the enhancement that the document breaks, with the version and the phase.
+    pub(crate) fn faults(&self) -> Vec<(Rule, String)> {
+        let mut faults = Vec::new();
+        let mut names = HashSet::new();
+        for version in &self.versions {
+            let name = &version.name;
+            let is_minor = name.split('.').filter(|number| number.parse::<u64>().is_ok()).count() == 2;
+            if !is_minor || name.split('.').count() != 2 {
+                faults.push((Rule::LifecycleInvalid, format!("version {name:?} is not MAJOR.MINOR")));
+            }
+            if !names.insert(name) {
+                faults.push((Rule::LifecycleDuplicate, format!("version {name:?}")));
+            }
+            let mut before: Option<Day> = None;
+            for phase in &version.phases {
+                let detail = || format!("version {name:?}, phase {:?}", phase.name);
+                let (Ok(start), Ok(end)) = (phase.start_date.parse::<Day>(), phase.end_date.parse::<Day>()) else {
+                    faults.push((Rule::LifecycleDateInvalid, detail()));
+                    before = None;
+                    continue;
+                };
+                if end <= start {
+                    faults.push((Rule::LifecycleDateInvalid, detail()));
+                }
+                match before {
+                    Some(before) if start <= before => faults.push((Rule::LifecycleOverlap, detail())),
+                    Some(before) if start.days_after(before) > 1 => faults.push((Rule::LifecycleGap, detail())),
+                    _ => {}
+                }
+                before = Some(end);
+            }
+        }
+        faults
+    }
+}
