@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::{
-    BundleError, BundleFiles,
+    BundleError, BundleFolder,
     crd::Crd,
     manifest::{self, Field, Manifest},
     permissions::{self, Permissions},
@@ -14,7 +14,7 @@ use crate::{
 /// Largest object that etcd takes, in bytes (`--max-request-bytes`, "1.5 MiB").
 const ETCD_BYTES: usize = 3 << 19;
 
-/// Facts by their kind: texts that two bundles may share. [`FACT_KINDS`](crate::FACT_KINDS) has the kinds.
+/// Texts by their kind, which `report.rs` lists.
 pub(crate) type BundleFacts = BTreeMap<&'static str, BTreeSet<String>>;
 
 /// Content of a bundle.
@@ -24,7 +24,6 @@ pub struct Contents {
     pub(crate) crds: BTreeMap<String, Crd>,
     pub(crate) permissions: Permissions,
     pub(crate) facts: BundleFacts,
-    pub(crate) size: BundleSize,
 }
 
 /// Name and version of a bundle, as its ClusterServiceVersion has them.
@@ -36,132 +35,118 @@ pub struct BundleIdentity {
     pub version: String,
 }
 
-/// Size of the objects of a bundle as JSON, about as etcd stores them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BundleSize {
-    /// Bytes of all objects.
-    pub all: usize,
-    /// Bytes of the largest object.
-    pub largest: usize,
-    /// File with the largest object.
-    pub largest_file: String,
-    /// Largest object that etcd takes by default, in bytes.
-    pub limit: usize,
-}
-
 impl Contents {
-    /// Reads the files of a bundle.
+    /// Reads the manifests and the metadata of a bundle.
     ///
     /// # Errors
     /// Files that Kubernetes or OLM would refuse, and more than the limits.
-    pub fn read(files: &BundleFiles) -> Result<Self, BundleError> {
-        let manifests = manifest::parse(&files.manifests)?;
-        let operator = operator(&manifests)?;
-        let mut facts = facts(operator)?;
-        let mut crds = BTreeMap::new();
-        let mut defined: BTreeMap<&str, &str> = BTreeMap::new();
+    pub fn read([manifests, metadata]: &[BundleFolder; 2]) -> Result<Self, BundleError> {
+        let manifests = manifest::parse(manifests)?;
+        let mut definitions: BTreeMap<(&str, &str), &Manifest> = BTreeMap::new();
         for manifest in &manifests {
-            let name = manifest.name().to_owned();
-            match manifest.kind() {
-                "ClusterServiceVersion" => {}
-                "CustomResourceDefinition" => {
-                    if let Some(other) = defined.insert(manifest.name(), &manifest.file) {
-                        return Err(BundleError::TwoDefinitions(other.to_owned(), manifest.file.clone()));
-                    }
-                    let crd = Crd::read(manifest)?;
-                    let versions = crd.version_texts().map(|version| format!("{name} {version}"));
-                    facts.entry("crdVersions").or_default().extend(versions);
-                    crds.insert(name, crd);
-                }
-                kind => {
-                    facts.entry("objects").or_default().insert(format!("{kind} {name}"));
-                }
+            let key = match (manifest.kind(), manifest.name()) {
+                // One for all names.
+                (kind @ "ClusterServiceVersion", _) => (kind, ""),
+                key => key,
+            };
+            if let Some(other) = definitions.insert(key, manifest) {
+                let what = [key.0, key.1].join(" ");
+                return Err(BundleError::Twice(other.file.clone(), manifest.file.clone(), what));
             }
         }
-        for document in manifest::parse(&files.metadata)? {
+        let operator = definitions
+            .remove(&("ClusterServiceVersion", ""))
+            .ok_or(BundleError::NoOperator)?;
+        let mut facts = facts(operator)?;
+        let mut crds = BTreeMap::new();
+        for ((kind, name), manifest) in definitions {
+            if kind == "CustomResourceDefinition" {
+                let crd = Crd::read(manifest)?;
+                let versions = crd
+                    .version_texts()
+                    .into_iter()
+                    .map(|version| format!("{name} {version}"));
+                facts.entry("crdVersions").or_default().extend(versions);
+                crds.insert(name.to_owned(), crd);
+            } else {
+                facts.entry("objects").or_default().insert(format!("{kind} {name}"));
+            }
+        }
+        for document in manifest::parse(metadata)? {
             add_dependencies(&mut facts, &document)?;
         }
-        let largest = manifests.iter().max_by_key(|manifest| manifest.bytes);
+        let permissions = permissions::read(operator, &manifests)?;
+        facts.insert("crds", crds.keys().cloned().collect());
+        facts.insert("permissions", permissions::sentences(&permissions));
+        facts.insert("size", size(&manifests).into_iter().collect());
+        let identity = BundleIdentity {
+            name: operator.name().to_owned(),
+            version: operator.at("spec.version")?.text()?.to_owned(),
+        };
         Ok(Self {
-            identity: BundleIdentity {
-                name: operator.name().to_owned(),
-                version: operator.root().at("spec.version")?.text()?.to_owned(),
-            },
-            permissions: permissions::read(operator, &manifests)?,
-            size: BundleSize {
-                all: manifests.iter().map(|manifest| manifest.bytes).sum(),
-                largest: largest.map_or(0, |manifest| manifest.bytes),
-                largest_file: largest.map(|manifest| manifest.file.clone()).unwrap_or_default(),
-                limit: ETCD_BYTES,
-            },
+            identity,
             crds,
+            permissions,
             facts,
         })
     }
 }
 
-fn operator(manifests: &[Manifest]) -> Result<&Manifest, BundleError> {
-    let mut operators = manifests
-        .iter()
-        .filter(|manifest| manifest.kind() == "ClusterServiceVersion");
-    let operator = operators.next().ok_or(BundleError::NoOperator)?;
-    match operators.next() {
-        Some(other) => Err(BundleError::TwoOperators(operator.file.clone(), other.file.clone())),
-        None => Ok(operator),
-    }
+/// Returns the size of all objects and of the largest.
+fn size(manifests: &[Manifest]) -> Option<String> {
+    let all: usize = manifests.iter().map(|manifest| manifest.bytes).sum();
+    let Manifest { file, bytes, .. } = manifests.iter().max_by_key(|manifest| manifest.bytes)?;
+    let percent = bytes * 100 / ETCD_BYTES;
+    Some(format!(
+        "{all} bytes; the largest is {file} with {bytes}, {percent} % of what etcd takes"
+    ))
 }
 
 /// Returns the facts of a ClusterServiceVersion.
 fn facts(operator: &Manifest) -> Result<BundleFacts, BundleError> {
-    let spec = operator.root().child("spec")?;
     let mut facts = BundleFacts::new();
-    let mut add = |kind, text: String| {
-        if !text.is_empty() {
-            facts.entry(kind).or_default().insert(text);
-        }
-    };
-    for image in spec.child("relatedImages")?.items()? {
-        add("images", image.child("image")?.text()?.to_owned());
+    let mut add = |kind, text: String| facts.entry(kind).or_default().insert(text);
+    for image in operator.at("spec.relatedImages")?.items()? {
+        add("images", image.at("image")?.text()?.to_owned());
     }
-    for deployment in spec.at("install.spec.deployments")?.items()? {
-        let pod = deployment.at("spec.template.spec")?;
+    for deployment in operator.at("spec.install.spec.deployments")?.items()? {
         for containers in ["initContainers", "containers"] {
-            for container in pod.child(containers)?.items()? {
-                add("images", container.child("image")?.text()?.to_owned());
+            for container in deployment.at("spec.template.spec")?.at(containers)?.items()? {
+                add("images", container.at("image")?.text()?.to_owned());
             }
         }
     }
-    for webhook in spec.child("webhookdefinitions")?.items()? {
-        let text = |field| webhook.child(field)?.text();
+    for webhook in operator.at("spec.webhookdefinitions")?.items()? {
+        let text = |field| webhook.at(field)?.text();
         let (kind, name, path) = (text("type")?, text("generateName")?, text("webhookPath")?);
-        let failure = Some(text("failurePolicy")?).filter(|policy| !policy.is_empty());
-        add(
-            "webhooks",
-            format!("{kind} {name} at {path}, on failure {}", failure.unwrap_or("Fail")),
-        );
+        let failure = text("failurePolicy")?;
+        add("webhooks", format!("{kind} {name} at {path}, failure policy {failure}"));
     }
-    for mode in spec.child("installModes")?.items()? {
-        if mode.child("supported")?.flag()? {
-            add("installModes", mode.child("type")?.text()?.to_owned());
+    for mode in operator.at("spec.installModes")?.items()? {
+        if mode.value["supported"] == true {
+            add("installModes", mode.at("type")?.text()?.to_owned());
         }
     }
-    add("minKubeVersion", spec.child("minKubeVersion")?.text()?.to_owned());
+    add("minKubeVersion", operator.at("spec.minKubeVersion")?.text()?.to_owned());
     for (kind, role) in [("ownedApis", "owned"), ("requiredApis", "required")] {
-        for api in spec.child("customresourcedefinitions")?.child(role)?.items()? {
-            let name = api.child("name")?.text()?;
-            let group = name.split_once('.').map_or(name, |(_, group)| group);
-            add(kind, api_text(group, &api)?);
+        for api in operator.at("spec.customresourcedefinitions")?.at(role)?.items()? {
+            let name = api.at("name")?.text()?;
+            add(
+                kind,
+                api_text(name.split_once('.').map_or(name, |(_, group)| group), &api)?,
+            );
         }
-        for api in spec.child("apiservicedefinitions")?.child(role)?.items()? {
-            add(kind, api_text(api.child("group")?.text()?, &api)?);
+        for api in operator.at("spec.apiservicedefinitions")?.at(role)?.items()? {
+            add(kind, api_text(api.at("group")?.text()?, &api)?);
         }
     }
+    // A field without a value is none.
+    facts.values_mut().for_each(|texts| drop(texts.remove("")));
     Ok(facts)
 }
 
 fn api_text(group: &str, api: &Field<'_>) -> Result<String, BundleError> {
-    let (version, kind) = (api.child("version")?.text()?, api.child("kind")?.text()?);
+    let (version, kind) = (api.at("version")?.text()?, api.at("kind")?.text()?);
     Ok(format!("{group}/{version} {kind}"))
 }
 
@@ -171,16 +156,16 @@ fn add_dependencies(facts: &mut BundleFacts, document: &Manifest) -> Result<(), 
         ("dependencies", "olm.package", "version", "olm.gvk"),
         ("properties", "olm.package.required", "versionRange", "olm.gvk.required"),
     ] {
-        for entry in document.root().child(list)?.items()? {
-            let (kind, value) = (entry.child("type")?.text()?, entry.child("value")?);
+        for entry in document.at(list)?.items()? {
+            let (kind, value) = (entry.at("type")?.text()?, entry.at("value")?);
             let text = if kind == package {
                 format!(
                     "package {} {}",
-                    value.child("packageName")?.text()?,
-                    value.child(range)?.text()?
+                    value.at("packageName")?.text()?,
+                    value.at(range)?.text()?
                 )
             } else if kind == api {
-                format!("API {}", api_text(value.child("group")?.text()?, &value)?)
+                format!("API {}", api_text(value.at("group")?.text()?, &value)?)
             } else if kind == "olm.constraint" {
                 format!("constraint {}", value.value)
             } else {
@@ -202,7 +187,7 @@ mod tests {
     use oci::FileSink;
 
     use super::*;
-    use crate::{BUNDLE_BYTES_MAX, BundleFolder, CatalogBundle, FILE_BYTES_MAX};
+    use crate::{CatalogBundle, FILE_BYTES_MAX, FOLDER_BYTES_MAX};
 
     const OPERATOR: &str = "kind: ClusterServiceVersion\nmetadata: {name: a.v1}\nspec: {version: 1.0.0}\n";
     const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\n";
@@ -218,8 +203,8 @@ mod tests {
     }
 
     fn read(manifests: &[(&str, &str)], metadata: &[(&str, &str)]) -> Result<Contents, String> {
-        let files = BundleFiles::new(folder("manifests", manifests), folder("metadata", metadata));
-        Contents::read(&files).map_err(|error| model::text::chain(&error))
+        Contents::read(&[folder("manifests", manifests), folder("metadata", metadata)])
+            .map_err(|error| model::text::chain(&error))
     }
 
     fn crd_with(schema: &str) -> String {
@@ -267,19 +252,11 @@ mod tests {
             ),
             (
                 &[("a.yaml", OPERATOR), ("b.yaml", CRD), ("c.yaml", CRD)],
-                "manifests/b.yaml and manifests/c.yaml define",
+                "manifests/b.yaml and manifests/c.yaml are both the CustomResourceDefinition as.x",
             ),
             (
                 &[("a.yaml", OPERATOR), ("b.yaml", &references)],
-                "manifests/b.yaml: spec.versions[0].schema.openAPIV3Schema.properties.a.$ref is forbidden",
-            ),
-            (
-                &[("a.yaml", OPERATOR), ("b.yaml", &crd_with("{items: {maxLength: a}}"))],
-                "items.maxLength must be a number",
-            ),
-            (
-                &[("a.yaml", OPERATOR), ("b.yaml", &crd_with("{properties: {a: [b]}}"))],
-                "properties.a must be an object",
+                "manifests/b.yaml: spec.versions[0].schema.openAPIV3Schema has a $ref at ^.a, which Kubernetes forbids",
             ),
             (
                 &[("a.yaml", OPERATOR), ("b.yaml", &crd_with(&deep(115)))],
@@ -304,7 +281,7 @@ mod tests {
         let mut add = |name: &str, bytes: usize| files.file(name, 0, &mut io::repeat(b' ').take(bytes as u64));
         let error = add("a.yaml", FILE_BYTES_MAX + 1).unwrap_err();
         assert_eq!(error.to_string(), "manifests/a.yaml exceeds the limit of 4194304 bytes");
-        for at in 0..BUNDLE_BYTES_MAX / FILE_BYTES_MAX {
+        for at in 0..FOLDER_BYTES_MAX / FILE_BYTES_MAX {
             add(&format!("{at}.yaml"), FILE_BYTES_MAX).unwrap();
         }
         let error = add("b.yaml", 1).unwrap_err();
@@ -317,7 +294,7 @@ mod tests {
             "version": "2.0.0", "minKubeVersion": "1.30.0",
             "installModes": [{"type": "AllNamespaces", "supported": true}, {"type": "OwnNamespace", "supported": false}],
             "relatedImages": [{"name": "x", "image": "x:1"}],
-            "webhookdefinitions": [{"type": "ConversionWebhook", "generateName": "c", "webhookPath": "/convert"}],
+            "webhookdefinitions": [{"type": "ConversionWebhook", "generateName": "c", "webhookPath": "/convert", "failurePolicy": "Fail"}],
             "customresourcedefinitions": {"owned": [{"name": "as.x", "version": "v1", "kind": "A"}]},
             "apiservicedefinitions": {"required": [{"name": "b", "group": "y", "version": "v1", "kind": "B"}]},
             "install": {"spec": {"deployments": [{"spec": {"template": {"spec": {"containers": [{"image": "y:2"}]}}}}]}}}}"#;
@@ -334,16 +311,16 @@ mod tests {
             new.report().to_string(),
             "a.v2 (version 2.0.0)\n\
              CustomResourceDefinitions\n  as.x\n\
-             Versions of CRDs\n  as.x v1 (stored)\n\
+             Versions of CustomResourceDefinitions\n  as.x v1 (stored)\n\
              Images\n  x:1\n  y:2\n\
-             Webhooks\n  ConversionWebhook c at /convert, on failure Fail\n\
+             Webhooks\n  ConversionWebhook c at /convert, failure policy Fail\n\
              Install modes\n  AllNamespaces\n\
-             Minimum Kubernetes version\n  1.30.0\n\
+             Minimum version of Kubernetes\n  1.30.0\n\
              APIs owned\n  x/v1 A\n\
              APIs required\n  y/v1 B\n\
              Dependencies\n  API g/v1 K\n  package p >1\n\
              Other objects\n  Service s\n\
-             Size\n  871 bytes in all; manifests/a.json has 628, 0 % of what etcd takes\n"
+             Size\n  894 bytes; the largest is manifests/a.json with 651, 0 % of what etcd takes\n"
         );
         let old = read(
             &[
@@ -355,19 +332,16 @@ mod tests {
         .unwrap();
         let difference = old.difference(&new);
         let text = difference.to_string();
-        let crd = "CustomResourceDefinitions\n  ~ as.x\n    unsafe: v1 ^ nullable: nullable: true -> none\n";
+        let crd = "Unsafe changes\n  as.x v1 ^ nullable: nullable: true -> none\nCustomResourceDefinitions\n  ~ as.x\n";
         assert!(
             text.contains(crd) && text.contains("Images\n  + x:1\n  + y:2\n"),
             "{text}"
         );
-        assert_eq!(difference.unsafe_changes().count(), 1);
+        assert_eq!(difference.unsafe_changes.len(), 1);
         assert!(new.difference(&new).to_string().lines().count() == 1);
         let json = serde_json::to_value(&difference).unwrap();
         assert_eq!(
-            (
-                &json["crds"]["changed"][0]["unsafe"][0]["rule"],
-                &json["images"]["removed"]
-            ),
+            (&json["unsafe"][0]["rule"], &json["images"]["removed"]),
             (&"nullable".into(), &[0; 0].into())
         );
     }
@@ -385,7 +359,12 @@ mod tests {
             "a2luZDogQ2x1c3RlclNlcnZpY2VWZXJzaW9uCm1ldGFkYXRhOiB7bmFtZTogYS52MX0Kc3BlYzoge3ZlcnNpb246IDEuMC4wfQo=";
         let bundle = CatalogBundle::of_line(line(data, required).as_bytes()).unwrap();
         let contents = Contents::read(&bundle.files.unwrap()).unwrap();
-        assert_eq!(contents.size.largest_file, "olm.bundle.object/0001");
+        assert!(
+            contents
+                .report()
+                .to_string()
+                .contains("the largest is olm.bundle.object/0000 with")
+        );
         assert_eq!(
             contents.facts["dependencies"],
             BTreeSet::from(["package p 1".to_owned()])
@@ -394,7 +373,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("the catalog: properties[0].value.data is no base64"),
+                .starts_with("the catalog: objects[0].value.data is no base64"),
             "{error}"
         );
         let bundle = CatalogBundle::of_line(br#"{"name":"a.v1","image":"x@y"}"#).unwrap();

@@ -1,6 +1,9 @@
 //! CustomResourceDefinitions and what is unsafe about a change of one.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,35 +11,25 @@ use serde_json::Value;
 use crate::{
     BundleError,
     manifest::Manifest,
-    schema::{self, SchemaChange, SchemaComparison},
+    schema::{self, SchemaComparison},
 };
 
 /// A CustomResourceDefinition.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Crd {
-    scope: String,
-    has_conversion_webhook: bool,
+    spec: Value,
     /// Versions in which objects are stored: what the status says, and the one that is written.
     stored: BTreeSet<String>,
-    versions: Vec<CrdVersion>,
-    spec: Value,
-}
-
-#[derive(Debug, PartialEq)]
-struct CrdVersion {
-    name: String,
-    is_served: bool,
-    is_written: bool,
 }
 
 /// Change of a CustomResourceDefinition for which OLM v1 stops an upgrade.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct UnsafeChange {
+    /// Name of the CustomResourceDefinition.
+    pub crd: String,
     /// Version, or two served versions as `v1alpha1 -> v1`; empty for the whole definition.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// Path of the property, such as `^.spec.size`; empty for the whole definition.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// Path of the property as crdify writes it, such as `^.spec.size`; empty for the whole definition.
     pub property: String,
     /// Name of crdify's validation, such as `maximum`.
     pub rule: &'static str,
@@ -47,163 +40,140 @@ pub struct UnsafeChange {
 impl Crd {
     /// Reads and checks a definition.
     pub(crate) fn read(manifest: &Manifest) -> Result<Self, BundleError> {
-        let root = manifest.root();
-        let version = root.child("apiVersion")?;
-        if version.text()? != "apiextensions.k8s.io/v1" {
-            return Err(version.error("must be apiextensions.k8s.io/v1: clusters since Kubernetes 1.22 refuse others"));
+        let api = manifest.at("apiVersion")?;
+        if api.text()? != "apiextensions.k8s.io/v1" {
+            return Err(api.error("must be apiextensions.k8s.io/v1: clusters since Kubernetes 1.22 refuse others"));
         }
-        let mut crd = Self {
-            scope: root.at("spec.scope")?.text()?.to_owned(),
-            has_conversion_webhook: root.at("spec.conversion.strategy")?.text()? == "Webhook",
-            stored: root
-                .at("status.storedVersions")?
-                .texts()?
-                .into_iter()
-                .map(Into::into)
-                .collect(),
-            versions: Vec::new(),
-            spec: root.child("spec")?.value.clone(),
-        };
-        for version in root.at("spec.versions")?.items()? {
-            schema::check(&version.at("schema.openAPIV3Schema")?)?;
-            let (name, is_written) = (
-                version.child("name")?.text()?.to_owned(),
-                version.child("storage")?.flag()?,
-            );
-            if is_written {
-                crd.stored.insert(name.clone());
+        let stored = manifest.at("status.storedVersions")?.texts()?;
+        let mut stored: BTreeSet<String> = stored.into_iter().map(Into::into).collect();
+        for version in manifest.at("spec.versions")?.items()? {
+            let (name, schema) = (version.at("name")?.text()?, version.at("schema.openAPIV3Schema")?);
+            if let Some(path) = schema::reference("^", schema.value) {
+                return Err(schema.error(&format!("has a $ref at {path}, which Kubernetes forbids")));
             }
-            crd.versions.push(CrdVersion {
-                name,
-                is_served: version.child("served")?.flag()?,
-                is_written,
-            });
+            if version.value["storage"] == true {
+                stored.insert(name.to_owned());
+            }
         }
-        Ok(crd)
+        let spec = manifest.value["spec"].clone();
+        Ok(Self { spec, stored })
+    }
+
+    /// Returns the versions by their name, in the order in which Kubernetes prefers them, the best one last.
+    fn versions(&self) -> BTreeMap<VersionRank<'_>, &Value> {
+        let versions = self.spec["versions"].as_array().into_iter().flatten();
+        versions
+            .map(|version| (VersionRank::of(version["name"].as_str().unwrap_or_default()), version))
+            .collect()
     }
 
     /// Returns each version with its role.
-    pub(crate) fn version_texts(&self) -> impl Iterator<Item = String> {
-        self.versions.iter().map(|version| {
-            let role = match (version.is_served, version.is_written) {
-                (true, true) => "served, stored",
-                (true, false) => "served",
-                (false, true) => "stored",
-                (false, false) => "not served",
-            };
-            format!("{} ({role})", version.name)
-        })
-    }
-
-    /// Returns true if anything in the specification differs.
-    pub(crate) fn differs(&self, other: &Self) -> bool {
-        self.spec != other.spec
+    pub(crate) fn version_texts(&self) -> Vec<String> {
+        let role = |version: &Value| match (version["served"] == true, version["storage"] == true) {
+            (true, true) => "served, stored",
+            (true, false) => "served",
+            (false, true) => "stored",
+            (false, false) => "not served",
+        };
+        let versions = self.versions();
+        let texts = versions
+            .iter()
+            .map(|(rank, version)| format!("{} ({})", rank.name.0, role(version)));
+        texts.collect()
     }
 
     /// Returns all changes for which OLM v1 stops the upgrade to `new`.
-    pub(crate) fn unsafe_changes(&self, new: &Self) -> Vec<UnsafeChange> {
-        let mut found = Vec::new();
-        let mut whole = |rule, change| {
-            found.push(UnsafeChange {
-                version: String::new(),
-                property: String::new(),
-                rule,
-                change,
-            });
+    pub(crate) fn unsafe_changes(&self, new: &Self) -> BTreeSet<UnsafeChange> {
+        let whole = |rule, change| UnsafeChange {
+            rule,
+            change,
+            ..UnsafeChange::default()
         };
-        if self.scope != new.scope {
-            whole("scope", format!("{} -> {}", self.scope, new.scope));
+        let (versions, others) = (self.versions(), new.versions());
+        let mut found = BTreeSet::new();
+        let [old_scope, new_scope] = [self, new].map(|crd| &crd.spec["scope"]);
+        if old_scope != new_scope {
+            found.insert(whole("scope", format!("{old_scope} -> {new_scope}")));
         }
-        for version in self.stored.iter().filter(|version| new.schema(version).is_none()) {
-            whole(
+        let is_gone = |version: &&String| !others.contains_key(&VersionRank::of(version));
+        for version in self.stored.iter().filter(is_gone) {
+            found.insert(whole(
                 "storedVersionRemoval",
                 format!("{version} is gone, and objects may be stored in it"),
+            ));
+        }
+        for (rank, version) in &versions {
+            if let Some(other) = others.get(rank) {
+                found.extend(compare(rank.name.0, version, other, false));
+            }
+        }
+        // A webhook converts whatever the schemas say.
+        if new.spec["conversion"]["strategy"] != "Webhook" {
+            let before = self.between_served();
+            found.extend(
+                new.between_served()
+                    .into_iter()
+                    .filter(|change| !before.contains(change)),
             );
         }
-        for CrdVersion { name, .. } in &self.versions {
-            if let (Some(old), Some(new)) = (self.schema(name), new.schema(name)) {
-                let mut comparison = SchemaComparison::default();
-                comparison.compare("^", old, new);
-                found.extend(comparison.changes.iter().map(|change| of_schema(name, change)));
-            }
-        }
-        // Then the webhook converts, whatever the schemas say.
-        if !new.has_conversion_webhook {
-            found.extend(self.between_served(new));
-        }
-        found.sort_unstable();
         found
     }
 
-    /// Returns the changes from one served version to a later one that the old definition did not have.
-    fn between_served(&self, new: &Self) -> Vec<UnsafeChange> {
-        let mut found = Vec::new();
-        let names = new.served();
-        for (at, from) in names.iter().enumerate() {
-            for to in &names[at + 1..] {
-                let before = self.changes_between(from, to);
-                let after = new.changes_between(from, to);
-                let after = after.iter().filter(|change| !before.contains(change));
-                found.extend(after.map(|change| of_schema(&format!("{from} -> {to}"), change)));
-            }
-        }
-        found
-    }
-
-    /// Returns the unsafe changes from one version to another one, none unless both are served in this order.
-    fn changes_between(&self, from: &str, to: &str) -> Vec<SchemaChange<'_>> {
-        let served = self.served();
-        let is_served = |name| served.contains(&name);
-        let mut comparison = SchemaComparison {
-            ignores_removal: true,
-            ..SchemaComparison::default()
-        };
-        if let (true, true, Some(from), Some(to)) = (is_served(from), is_served(to), self.schema(from), self.schema(to))
-        {
-            comparison.compare("^", from, to);
-        }
-        comparison.changes
-    }
-
-    /// Returns the served versions in the order in which Kubernetes prefers them, the best one last.
-    fn served(&self) -> Vec<&str> {
-        let served = self.versions.iter().filter(|version| version.is_served);
-        let mut names: Vec<&str> = served.map(|version| version.name.as_str()).collect();
-        names.sort_by_key(|name| (stability(name), Reverse(*name)));
-        names
-    }
-
-    /// Returns the schema of a version; null if the version has none, and `None` if there is no such version.
-    fn schema(&self, name: &str) -> Option<&Value> {
-        let at = self.versions.iter().position(|version| version.name == name)?;
-        Some(&self.spec["versions"][at]["schema"]["openAPIV3Schema"])
+    /// Returns the unsafe changes from each served version to each later one.
+    fn between_served(&self) -> BTreeSet<UnsafeChange> {
+        let served: Vec<_> = self
+            .versions()
+            .into_iter()
+            .filter(|(_, version)| version["served"] == true)
+            .collect();
+        let pairs = served
+            .iter()
+            .enumerate()
+            .flat_map(|(at, from)| served[at + 1..].iter().map(move |to| (from, to)));
+        let changes = pairs.flat_map(|((from, old), (to, new))| {
+            let version = format!("{} -> {}", from.name.0, to.name.0);
+            compare(&version, old, new, true)
+        });
+        changes.collect()
     }
 }
 
-fn of_schema(version: &str, change: &SchemaChange<'_>) -> UnsafeChange {
-    UnsafeChange {
+fn compare(version: &str, old: &Value, new: &Value, ignores_removal: bool) -> BTreeSet<UnsafeChange> {
+    let mut comparison = SchemaComparison {
         version: version.to_owned(),
-        property: change.property.clone(),
-        rule: change.rule,
-        change: change.text(),
-    }
+        ignores_removal,
+        ..SchemaComparison::default()
+    };
+    let [old, new] = [old, new].map(|version| &version["schema"]["openAPIV3Schema"]);
+    comparison.compare("^", old, new);
+    comparison.changes
 }
 
-/// Returns the place of a version such as `v2beta1` among others: alpha, beta or neither, then its numbers. Other names have none
-/// and come first.
-fn stability(name: &str) -> Option<(usize, u64, u64)> {
-    let numbers = name.strip_prefix('v')?;
-    let number = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_digit())
-            .then(|| text.parse().ok())?
-    };
-    for (stage, word) in ["alpha", "beta"].into_iter().enumerate() {
-        if let Some((major, minor)) = numbers.split_once(word) {
-            return Some((stage, number(major)?, number(minor)?));
-        }
+/// Place of a version such as `v2beta1` among others: alpha, beta or neither, then its numbers. Other names come first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct VersionRank<'a> {
+    numbers: Option<[u64; 3]>,
+    name: Reverse<&'a str>,
+}
+
+impl<'a> VersionRank<'a> {
+    fn of(name: &'a str) -> Self {
+        let number = |text: &str| {
+            text.bytes()
+                .all(|byte| byte.is_ascii_digit())
+                .then(|| text.parse().ok())?
+        };
+        let numbers = name.strip_prefix('v').and_then(|numbers| {
+            for (stage, word) in [(0, "alpha"), (1, "beta")] {
+                if let Some((major, minor)) = numbers.split_once(word) {
+                    return Some([stage, number(major)?, number(minor)?]);
+                }
+            }
+            Some([2, number(numbers)?, 0])
+        });
+        let name = Reverse(name);
+        Self { numbers, name }
     }
-    Some((2, number(numbers)?, 0))
 }
 
 #[cfg(test)]
@@ -342,7 +312,7 @@ mod tests {
         let mut names = [
             "v10", "v2", "v1beta2", "v1beta10", "v3alpha1", "odd", "vx", "v1", "v1beta", "v+1",
         ];
-        names.sort_by_key(|name| (stability(name), Reverse(*name)));
+        names.sort_by_key(|name| VersionRank::of(name));
         let ordered = [
             "vx", "v1beta", "v+1", "odd", "v3alpha1", "v1beta2", "v1beta10", "v1", "v2", "v10",
         ];

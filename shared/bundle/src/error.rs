@@ -11,47 +11,19 @@ pub enum BundleError {
         /// The underlying error, which the chain prints after this one.
         source: FbcError,
     },
-    /// A field with a value that Kubernetes refuses, or that this program cannot compare.
-    #[error("{file}: {field} {problem}")]
-    Field {
-        /// Path in the bundle.
-        file: String,
-        /// Path in the document, cleaned for terminals.
-        field: String,
-        /// Sentence that follows the field, cleaned for terminals.
-        problem: String,
-    },
-    /// More bytes than [`FILE_BYTES_MAX`](crate::FILE_BYTES_MAX) or [`BUNDLE_BYTES_MAX`](crate::BUNDLE_BYTES_MAX).
-    #[error("{place} exceeds the limit of {limit} bytes")]
-    Size {
-        /// A file, or the files of the bundle.
-        place: String,
-        /// Largest number of bytes.
-        limit: usize,
-    },
-    /// Files without a ClusterServiceVersion.
+    /// A field that Kubernetes refuses, or that this program cannot compare. Holds file, field and problem, cleaned for terminals.
+    #[error("{0}")]
+    Field(String),
+    /// A file or a folder with more bytes than its limit.
+    #[error("{0} exceeds the limit of {1} bytes")]
+    Size(String, usize),
+    /// No file with a ClusterServiceVersion.
     #[error("it has no ClusterServiceVersion")]
     NoOperator,
-    /// Two files with a ClusterServiceVersion, which OLM refuses.
-    #[error("{0} and {1} are both a ClusterServiceVersion: a bundle has one")]
-    TwoOperators(String, String),
-    /// Two CustomResourceDefinitions of one name.
-    #[error("{0} and {1} define the same CustomResourceDefinition")]
-    TwoDefinitions(String, String),
-    /// A line of a catalog that is not a bundle that OLM reads.
+    /// Two files with an object of which a bundle has one.
+    #[error("{0} and {1} are both the {2}: a bundle has one")]
+    Twice(String, String, String),
+    /// A line of a catalog that is no bundle.
     #[error("the line of the bundle cannot be read")]
     Line(#[source] serde_json::Error),
-}
-
-/// Longest field or problem in an error, in characters.
-const TEXT_CHARS: usize = 300;
-
-impl BundleError {
-    pub(crate) fn field(file: &str, field: &str, problem: &str) -> Self {
-        Self::Field {
-            file: file.to_owned(),
-            field: model::text::line(field, TEXT_CHARS),
-            problem: model::text::line(problem, TEXT_CHARS),
-        }
-    }
 }

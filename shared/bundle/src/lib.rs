@@ -9,9 +9,8 @@ mod permissions;
 mod report;
 mod schema;
 
-pub use contents::{BundleIdentity, BundleSize, Contents};
+pub use contents::{BundleIdentity, Contents};
 pub use crd::UnsafeChange;
 pub use error::BundleError;
-pub use files::{BUNDLE_BYTES_MAX, BundleFiles, BundleFolder, CatalogBundle, FILE_BYTES_MAX};
-pub use permissions::Permission;
+pub use files::{BundleFolder, CatalogBundle, FILE_BYTES_MAX, FOLDER_BYTES_MAX};
 pub use report::{BundleDifference, BundleReport};

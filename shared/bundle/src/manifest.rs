@@ -1,14 +1,14 @@
 //! Documents of a bundle's files, and fields in them that know their place.
 
-use std::collections::BTreeMap;
-
-use fbc::{Chunks, FbcLimits};
+use fbc::{Chunks, FbcLimits, Meta};
 use serde_json::Value;
 
-use crate::{BundleError, FILE_BYTES_MAX};
+use crate::{BundleError, BundleFolder, FILE_BYTES_MAX};
 
 /// Maximum depth of nested objects and lists. Real CRDs reach 60; the JSON parser, which recurses, ends at 128.
 const DEPTH_MAX: usize = 120;
+/// Longest text of an error about a field, in characters.
+const ERROR_CHARS: usize = 400;
 
 /// One document of a file.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Field<'a> {
 }
 
 /// Parses all documents of the files.
-pub(crate) fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Manifest>, BundleError> {
+pub(crate) fn parse(folder: &BundleFolder) -> Result<Vec<Manifest>, BundleError> {
     let limits = FbcLimits {
         document_bytes: FILE_BYTES_MAX,
         depth: DEPTH_MAX,
@@ -38,52 +38,38 @@ pub(crate) fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Manifest>, 
         ..FbcLimits::default()
     };
     let mut manifests = Vec::new();
-    for (file, bytes) in files {
-        let mut lines = Vec::new();
-        let failed = |source| BundleError::Malformed {
-            file: file.clone(),
-            source,
+    for (name, bytes) in &folder.files {
+        let mut add = |meta: Meta<'_>| {
+            let file = match meta.position.document {
+                1 => name.clone(),
+                number => format!("{name}, document {number}"),
+            };
+            // The line is canonical JSON within the depth, so it is never refused.
+            let value = serde_json::from_slice(meta.line).unwrap_or_default();
+            let bytes = meta.line.len();
+            manifests.push(Manifest { file, bytes, value });
         };
         for chunk in Chunks::new(bytes.as_slice(), limits, FILE_BYTES_MAX) {
-            let each = &mut |meta: fbc::Meta<'_>| lines.push((meta.position.document, meta.line.to_vec()));
-            chunk.and_then(|chunk| chunk.metas(&limits, each)).map_err(failed)?;
-        }
-        for (document, line) in lines {
-            let place = if document > 1 {
-                format!("{file}, document {document}")
-            } else {
-                file.clone()
-            };
-            let value = serde_json::from_slice(&line);
-            let value = value.map_err(|error| BundleError::field(&place, "", &error.to_string()))?;
-            manifests.push(Manifest {
-                file: place,
-                bytes: line.len(),
-                value,
-            });
+            let parsed = chunk.and_then(|chunk| chunk.metas(&limits, &mut add));
+            parsed.map_err(|source| BundleError::Malformed {
+                file: name.clone(),
+                source,
+            })?;
         }
     }
     Ok(manifests)
 }
 
 impl Manifest {
-    pub(crate) fn root(&self) -> Field<'_> {
-        Field {
-            file: &self.file,
-            path: String::new(),
-            value: &self.value,
-        }
+    /// Returns the field at a path of keys, such as `spec.install`.
+    pub(crate) fn at(&self, keys: &str) -> Result<Field<'_>, BundleError> {
+        let (file, path, value) = (&self.file, String::new(), &self.value);
+        Field { file, path, value }.at(keys)
     }
 
     /// Returns the kind, and the empty text if it has none.
     pub(crate) fn kind(&self) -> &str {
         self.value["kind"].as_str().unwrap_or_default()
-    }
-
-    /// Returns the API group: the version without its last part.
-    pub(crate) fn group(&self) -> &str {
-        let version = self.value["apiVersion"].as_str().unwrap_or_default();
-        version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -92,27 +78,17 @@ impl Manifest {
 }
 
 impl<'a> Field<'a> {
-    /// Returns the field at a path of keys, such as `spec.install`.
     pub(crate) fn at(&self, keys: &str) -> Result<Self, BundleError> {
         let mut field = self.clone();
         for key in keys.split('.') {
-            field = field.child(key)?;
+            field.value = match field.value {
+                Value::Object(fields) => fields.get(key).unwrap_or(&Value::Null),
+                Value::Null => &Value::Null,
+                _ => return Err(field.error("must be an object")),
+            };
+            field.path = [&field.path, key].map(ToOwned::to_owned).join(".");
         }
         Ok(field)
-    }
-
-    pub(crate) fn child(&self, key: &str) -> Result<Self, BundleError> {
-        let value = match self.value {
-            Value::Object(fields) => fields.get(key).unwrap_or(&Value::Null),
-            Value::Null => &Value::Null,
-            _ => return Err(self.error("must be an object")),
-        };
-        let dot = if self.path.is_empty() { "" } else { "." };
-        Ok(Self {
-            path: format!("{}{dot}{key}", self.path),
-            value,
-            ..*self
-        })
     }
 
     pub(crate) fn items(&self) -> Result<Vec<Self>, BundleError> {
@@ -121,12 +97,15 @@ impl<'a> Field<'a> {
             Value::Null => &[],
             _ => return Err(self.error("must be a list")),
         };
-        let item = |(at, value)| Self {
-            path: format!("{}[{at}]", self.path),
-            value,
-            ..*self
-        };
-        Ok(items.iter().enumerate().map(item).collect())
+        let path = |at| format!("{}[{at}]", self.path);
+        let items = items.iter().enumerate();
+        Ok(items
+            .map(|(at, value)| Self {
+                path: path(at),
+                value,
+                ..*self
+            })
+            .collect())
     }
 
     pub(crate) fn text(&self) -> Result<&'a str, BundleError> {
@@ -137,19 +116,12 @@ impl<'a> Field<'a> {
         }
     }
 
-    pub(crate) fn flag(&self) -> Result<bool, BundleError> {
-        match self.value {
-            Value::Bool(flag) => Ok(*flag),
-            Value::Null => Ok(false),
-            _ => Err(self.error("must be true or false")),
-        }
-    }
-
     pub(crate) fn texts(&self) -> Result<Vec<&'a str>, BundleError> {
         self.items()?.iter().map(Self::text).collect()
     }
 
     pub(crate) fn error(&self, problem: &str) -> BundleError {
-        BundleError::field(self.file, &self.path, problem)
+        let text = format!("{}: {} {problem}", self.file, self.path.trim_start_matches('.'));
+        BundleError::Field(model::text::line(&text, ERROR_CHARS))
     }
 }

@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
 use crate::{
     BundleError,
     manifest::{Field, Manifest},
@@ -17,13 +15,13 @@ const GRANTS_MAX: usize = 20_000;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Grant {
     /// True in all namespaces, false in those that the operator is installed for.
-    pub(crate) is_everywhere: bool,
-    pub(crate) target: Target,
-    pub(crate) verb: String,
+    is_everywhere: bool,
+    target: Target,
+    verb: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Target {
+enum Target {
     Resource {
         group: String,
         /// Resource, or resource and subresource with a slash between them.
@@ -39,22 +37,9 @@ pub(crate) enum Target {
 /// Grants of each service account.
 pub(crate) type Permissions = BTreeMap<String, BTreeSet<Grant>>;
 
-/// Permission of a service account in words.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Permission {
-    /// Name of the service account in the namespace of the operator.
-    pub service_account: String,
-    /// Sentence without a subject, such as `read secrets in all namespaces`.
-    pub may: String,
-    /// Reasons to look twice, such as `secrets` or `escalate`.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub marks: BTreeSet<&'static str>,
-}
-
 impl Grant {
     /// Returns true if everything that `other` allows is allowed by this one too.
-    pub(crate) fn covers(&self, other: &Self) -> bool {
+    fn covers(&self, other: &Self) -> bool {
         let or_all = |own: &str, other: &str| own == "*" || own == other;
         let is_target = match (&self.target, &other.target) {
             (
@@ -77,64 +62,38 @@ impl Grant {
         };
         (self.is_everywhere || !other.is_everywhere) && or_all(&self.verb, &other.verb) && is_target
     }
-
-    fn marks(&self) -> impl Iterator<Item = &'static str> {
-        let (group, resource) = match &self.target {
-            Target::Resource { group, resource, .. } => (group.as_str(), resource.as_str()),
-            Target::Url(url) => ("", url.as_str()),
-            Target::Role(_) => ("", ""),
-        };
-        let is_url = matches!(self.target, Target::Url(_));
-        let marks = [
-            ("*", [&self.verb, group, resource].contains(&"*")),
-            ("role", matches!(self.target, Target::Role(_))),
-            ("escalate", self.verb == "escalate"),
-            ("bind", self.verb == "bind"),
-            ("impersonate", self.verb == "impersonate"),
-            ("secrets", resource == "secrets" && !is_url),
-            ("nodes/proxy", resource == "nodes/proxy"),
-            ("webhooks", resource.ends_with("webhookconfigurations")),
-        ];
-        marks.into_iter().filter_map(|(mark, is_set)| is_set.then_some(mark))
-    }
 }
 
 /// Reads the permissions of a ClusterServiceVersion, and those that roles and bindings of the bundle give to service accounts.
 pub(crate) fn read(operator: &Manifest, manifests: &[Manifest]) -> Result<Permissions, BundleError> {
     let mut permissions = Permissions::new();
-    let install = operator.root().at("spec.install.spec")?;
     for (field, is_everywhere) in [("permissions", false), ("clusterPermissions", true)] {
-        for entry in install.child(field)?.items()? {
-            let account = entry.child("serviceAccountName")?.text()?.to_owned();
-            add_rules(&mut permissions, &account, is_everywhere, &entry.child("rules")?)?;
+        for entry in operator.at("spec.install.spec")?.at(field)?.items()? {
+            let account = entry.at("serviceAccountName")?.text()?;
+            add_rules(&mut permissions, account, is_everywhere, &entry.at("rules")?)?;
         }
     }
-    let of_rbac = |manifest: &&Manifest| manifest.group() == "rbac.authorization.k8s.io";
-    for binding in manifests.iter().filter(of_rbac) {
-        let is_everywhere = match binding.kind() {
-            "ClusterRoleBinding" => true,
-            "RoleBinding" => false,
-            _ => continue,
-        };
-        let (kind, name) = (binding.root().at("roleRef.kind")?, binding.root().at("roleRef.name")?);
-        let (kind, name) = (kind.text()?, name.text()?);
-        let mut roles = manifests.iter().filter(of_rbac);
-        let role = roles.find(|role| role.kind() == kind && role.name() == name);
-        for subject in binding.root().child("subjects")?.items()? {
-            if subject.child("kind")?.text()? != "ServiceAccount" {
+    let bindings = manifests
+        .iter()
+        .filter(|manifest| ["ClusterRoleBinding", "RoleBinding"].contains(&manifest.kind()));
+    for binding in bindings {
+        let is_everywhere = binding.kind() == "ClusterRoleBinding";
+        let (kind, name) = (binding.at("roleRef.kind")?.text()?, binding.at("roleRef.name")?.text()?);
+        let role = manifests.iter().find(|role| role.kind() == kind && role.name() == name);
+        for subject in binding.at("subjects")?.items()? {
+            let account = subject.at("name")?.text()?;
+            if subject.value["kind"] != "ServiceAccount" {
                 continue;
-            }
-            let account = subject.child("name")?.text()?.to_owned();
-            match role {
-                Some(role) => add_rules(&mut permissions, &account, is_everywhere, &role.root().child("rules")?)?,
-                None => {
-                    let grant = Grant {
-                        is_everywhere,
-                        target: Target::Role(name.to_owned()),
-                        verb: "*".to_owned(),
-                    };
-                    permissions.entry(account).or_default().insert(grant);
-                }
+            } else if let Some(role) = role {
+                add_rules(&mut permissions, account, is_everywhere, &role.at("rules")?)?;
+            } else {
+                let (target, verb) = (Target::Role(name.to_owned()), "*".to_owned());
+                let grants = permissions.entry(account.to_owned()).or_default();
+                grants.insert(Grant {
+                    is_everywhere,
+                    target,
+                    verb,
+                });
             }
         }
     }
@@ -150,41 +109,46 @@ fn add_rules(
     let mut count: usize = permissions.values().map(BTreeSet::len).sum();
     let grants = permissions.entry(account.to_owned()).or_default();
     for rule in rules.items()? {
-        let texts = |name| rule.child(name)?.texts();
-        let (verbs, groups, resources) = (texts("verbs")?, texts("apiGroups")?, texts("resources")?);
-        let names: Vec<Option<&str>> = match texts("resourceNames")? {
-            names if names.is_empty() => vec![None],
-            names => names.into_iter().map(Some).collect(),
-        };
+        let texts = |name| rule.at(name)?.texts();
+        let (verbs, groups, resources, names) = (
+            texts("verbs")?,
+            texts("apiGroups")?,
+            texts("resources")?,
+            texts("resourceNames")?,
+        );
         // Kubernetes has no URLs in a namespace.
         let urls = if is_everywhere {
             texts("nonResourceURLs")?
         } else {
             Vec::new()
         };
-        let targets = groups.len().saturating_mul(resources.len()).saturating_mul(names.len());
-        count = count.saturating_add(targets.saturating_add(urls.len()).saturating_mul(verbs.len()));
+        let sizes = [groups.len(), resources.len(), names.len().max(1)];
+        let resource_targets = sizes.into_iter().fold(1, usize::saturating_mul);
+        count = count.saturating_add(resource_targets.saturating_add(urls.len()).saturating_mul(verbs.len()));
         if count > GRANTS_MAX {
             return Err(rule.error(&format!(
                 "brings the permissions of the bundle to more than {GRANTS_MAX}"
             )));
         }
-        let resources = groups.iter().flat_map(|group| {
-            let named = resources
-                .iter()
-                .flat_map(|resource| names.iter().map(move |name| (resource, name)));
-            named.map(|(resource, name)| Target::Resource {
-                group: (*group).to_owned(),
-                resource: (*resource).to_owned(),
-                name: name.map(ToOwned::to_owned),
-            })
-        });
-        let urls = urls.into_iter().map(|url| Target::Url(url.to_owned()));
-        for target in resources.chain(urls) {
-            grants.extend(verbs.iter().map(|verb| Grant {
+        let names: Vec<Option<&str>> = match names.as_slice() {
+            [] => vec![None],
+            names => names.iter().copied().map(Some).collect(),
+        };
+        let mut targets: Vec<Target> = urls.into_iter().map(|url| Target::Url(url.to_owned())).collect();
+        for group in groups {
+            for resource in &resources {
+                targets.extend(names.iter().map(|name| Target::Resource {
+                    group: group.to_owned(),
+                    resource: (*resource).to_owned(),
+                    name: name.map(ToOwned::to_owned),
+                }));
+            }
+        }
+        for verb in verbs {
+            grants.extend(targets.iter().map(|target| Grant {
                 is_everywhere,
                 target: target.clone(),
-                verb: (*verb).to_owned(),
+                verb: verb.to_owned(),
             }));
         }
     }
@@ -193,111 +157,86 @@ fn add_rules(
 
 /// Returns the grants of `new` that `old` does not allow.
 pub(crate) fn gained(old: &Permissions, new: &Permissions) -> Permissions {
-    let none = BTreeSet::new();
     let accounts = new.iter().map(|(account, grants)| {
-        let before = old.get(account).unwrap_or(&none);
-        let gained = grants
-            .iter()
-            .filter(|grant| !before.iter().any(|old| old.covers(grant)));
-        (account.clone(), gained.cloned().collect())
+        let is_new = |grant: &&Grant| !old.get(account).into_iter().flatten().any(|old| old.covers(grant));
+        (account.clone(), grants.iter().filter(is_new).cloned().collect())
     });
     accounts.collect()
 }
 
-/// Returns the permissions in words, without those that another one includes.
-pub(crate) fn sentences(permissions: &Permissions) -> Vec<Permission> {
-    let mut found = Vec::new();
+/// Returns the permissions in words, without those that another one includes: a sentence for each account and target, and in
+/// brackets the reasons to look twice.
+pub(crate) fn sentences(permissions: &Permissions) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
     for (account, grants) in permissions {
         let is_included = |grant: &&Grant| grants.iter().any(|other| other != *grant && other.covers(grant));
-        let mut verbs: BTreeMap<(bool, &Target), BTreeSet<&str>> = BTreeMap::new();
+        let mut verbs: BTreeMap<(&Target, bool), BTreeSet<&str>> = BTreeMap::new();
         for grant in grants.iter().filter(|grant| !is_included(grant)) {
-            let of_target = verbs.entry((grant.is_everywhere, &grant.target)).or_default();
-            of_target.insert(&grant.verb);
+            verbs
+                .entry((&grant.target, grant.is_everywhere))
+                .or_default()
+                .insert(&grant.verb);
         }
-        let mut sentences: BTreeMap<Phrase<'_>, BTreeSet<&Target>> = BTreeMap::new();
-        for ((is_everywhere, target), verbs) in verbs {
-            let (group, name) = match target {
-                Target::Resource { group, name, .. } => (Some(group.as_str()), name.as_deref()),
-                Target::Url(_) | Target::Role(_) => (None, None),
+        let sentences = verbs.iter().map(|((target, is_everywhere), verbs)| {
+            let place = if *is_everywhere {
+                "in all namespaces"
+            } else {
+                "in the namespaces that it watches"
             };
-            let phrase = Phrase {
-                is_everywhere,
-                verbs,
-                group,
-                name,
-                is_role: matches!(target, Target::Role(_)),
-            };
-            sentences.entry(phrase).or_default().insert(target);
-        }
-        for (phrase, targets) in sentences {
-            let grants = targets.iter().flat_map(|target| {
-                phrase.verbs.iter().map(|verb| Grant {
-                    is_everywhere: phrase.is_everywhere,
-                    target: (*target).clone(),
-                    verb: (*verb).to_owned(),
-                })
-            });
-            found.push(Permission {
-                service_account: account.clone(),
-                may: phrase.sentence(&targets),
-                marks: grants.flat_map(|grant| grant.marks().collect::<Vec<_>>()).collect(),
-            });
-        }
+            let marks = marks(target, verbs).join(", ");
+            let marks = if marks.is_empty() { marks } else { format!(" [{marks}]") };
+            format!("{account} may {} {place}{marks}", in_words(target, verbs))
+        });
+        found.extend(sentences);
     }
     found
 }
 
-/// Parts of a sentence that the targets in it share.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Phrase<'a> {
-    is_everywhere: bool,
-    is_role: bool,
-    /// API group; `None` for URLs and roles.
-    group: Option<&'a str>,
-    name: Option<&'a str>,
-    verbs: BTreeSet<&'a str>,
-}
-
-impl Phrase<'_> {
-    fn sentence(&self, targets: &BTreeSet<&Target>) -> String {
-        let targets = targets.iter().map(|target| match target {
-            Target::Resource { resource, .. } if resource == "*" => "all resources",
-            Target::Resource { resource: text, .. } | Target::Url(text) | Target::Role(text) => text,
-        });
-        let targets = targets.collect::<Vec<_>>().join(", ");
-        let name = self.name.map(|name| format!(" named {name}")).unwrap_or_default();
-        let place = if self.is_everywhere {
-            "in all namespaces"
-        } else {
-            "in the namespaces that it watches"
-        };
-        let verbs = verbs_in_words(&self.verbs);
-        match self.group {
-            None if self.is_role => format!("do all that the role {targets} allows {place}"),
-            None => format!("{verbs} the URLs {targets}"),
-            Some("") => format!("{verbs} {targets}{name} {place}"),
-            Some("*") => format!("{verbs} {targets}{name} of all groups {place}"),
-            Some(group) => format!("{verbs} {targets}{name} of {group} {place}"),
-        }
-    }
-}
-
-fn verbs_in_words(verbs: &BTreeSet<&str>) -> String {
-    if verbs.contains("*") {
-        return "do everything with".to_owned();
-    }
-    let (mut words, mut rest) = (Vec::new(), verbs.clone());
+fn in_words(target: &Target, verbs: &BTreeSet<&str>) -> String {
+    let mut words = verbs.iter().copied().collect::<Vec<_>>().join(", ");
     for (word, all) in [
-        ("read", &["get", "list", "watch"][..]),
-        ("write", &["create", "delete", "patch", "update"]),
+        ("do everything with", "*"),
+        ("read and write", "create, delete, get, list, patch, update, watch"),
+        ("read", "get, list, watch"),
     ] {
-        if all.iter().all(|verb| verbs.contains(verb)) {
-            words.push(word);
-            rest.retain(|verb| !all.contains(verb));
+        if words == all {
+            word.clone_into(&mut words);
         }
     }
-    words.extend(rest);
-    words.join(", ")
+    match target {
+        Target::Role(role) => format!("do all that the role {role} allows"),
+        Target::Url(url) => format!("{words} the URL {url}"),
+        Target::Resource { group, resource, name } => {
+            let resource = if resource == "*" { "all resources" } else { resource };
+            let group = match group.as_str() {
+                "" => String::new(),
+                "*" => " of all groups".to_owned(),
+                group => format!(" of {group}"),
+            };
+            let name = name.as_ref().map(|name| format!(" named {name}")).unwrap_or_default();
+            format!("{words} {resource}{group}{name}")
+        }
+    }
+}
+
+fn marks(target: &Target, verbs: &BTreeSet<&str>) -> Vec<&'static str> {
+    let (group, resource) = match target {
+        Target::Resource { group, resource, .. } => (group.as_str(), resource.as_str()),
+        Target::Url(_) | Target::Role(_) => ("", ""),
+    };
+    let marks = [
+        ("*", verbs.contains("*") || [group, resource].contains(&"*")),
+        ("escalate", verbs.contains("escalate")),
+        ("bind", verbs.contains("bind")),
+        ("impersonate", verbs.contains("impersonate")),
+        ("secrets", resource == "secrets"),
+        ("nodes/proxy", resource == "nodes/proxy"),
+        ("webhooks", resource.ends_with("webhookconfigurations")),
+    ];
+    marks
+        .into_iter()
+        .filter_map(|(mark, is_set)| is_set.then_some(mark))
+        .collect()
 }
 
 #[cfg(test)]
@@ -421,7 +360,7 @@ mod tests {
             rule(&["list"], &["secrets"])
         ]);
         let new = with_rules(&split, &json!([]));
-        assert_eq!(sentences(&gained(&permissions_of(&old), &permissions_of(&new))), []);
+        assert!(sentences(&gained(&permissions_of(&old), &permissions_of(&new))).is_empty());
         assert_eq!(sentences(&permissions_of(&old)), sentences(&permissions_of(&new)));
     }
 
@@ -456,20 +395,21 @@ mod tests {
             operator(role),
         ];
         let permissions = read(&operator(with_rules(&json!([]), &rules)), &manifests).unwrap();
-        let found: Vec<String> = sentences(&permissions).iter().map(ToString::to_string).collect();
+        let found: Vec<String> = sentences(&permissions).into_iter().collect();
         assert_eq!(
             found,
             [
+                "a may bind, escalate roles of r in all namespaces [escalate, bind]",
+                "a may do all that the role cluster-admin allows in all namespaces [*]",
+                "a may do everything with */finalizers of all groups in all namespaces [*]",
+                "a may get mutatingwebhookconfigurations of r in all namespaces [webhooks]",
+                "a may get nodes/proxy in all namespaces [nodes/proxy]",
                 "a may get pods in the namespaces that it watches",
-                "a may get the URLs /metrics",
-                "a may get nodes/proxy in all namespaces  [nodes/proxy]",
-                "a may read secrets in all namespaces  [secrets]",
-                "a may do everything with */finalizers of all groups in all namespaces  [*]",
-                "a may read, write daemonsets, deployments of apps in all namespaces",
-                "a may bind, escalate roles of r in all namespaces  [bind, escalate]",
-                "a may get mutatingwebhookconfigurations of r in all namespaces  [webhooks]",
-                "a may update things named one of x in all namespaces",
-                "a may do all that the role cluster-admin allows in all namespaces  [*, role]",
+                "a may get the URL /metrics in all namespaces",
+                "a may read and write daemonsets of apps in all namespaces",
+                "a may read and write deployments of apps in all namespaces",
+                "a may read secrets in all namespaces [secrets]",
+                "a may update things of x named one in all namespaces",
             ]
         );
     }

@@ -8,80 +8,56 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    BundleIdentity, BundleSize, Contents, Permission, UnsafeChange,
+    BundleIdentity, Contents, UnsafeChange,
     contents::BundleFacts,
     permissions::{gained, sentences},
 };
 
 /// Kinds of facts as JSON names them, each with its title for people.
-const FACT_KINDS: [(&str, &str); 9] = [
-    ("crdVersions", "Versions of CRDs"),
+const FACT_KINDS: [(&str, &str); 12] = [
+    ("crds", "CustomResourceDefinitions"),
+    ("crdVersions", "Versions of CustomResourceDefinitions"),
+    ("permissions", "Permissions"),
     ("images", "Images"),
     ("webhooks", "Webhooks"),
     ("installModes", "Install modes"),
-    ("minKubeVersion", "Minimum Kubernetes version"),
+    ("minKubeVersion", "Minimum version of Kubernetes"),
     ("ownedApis", "APIs owned"),
     ("requiredApis", "APIs required"),
     ("dependencies", "Dependencies"),
     ("objects", "Other objects"),
+    ("size", "Size"),
 ];
+/// Longest line for people, in characters.
+const LINE_CHARS: usize = 400;
 
 /// All that a bundle brings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct BundleReport {
     #[serde(flatten)]
     identity: BundleIdentity,
-    crds: BTreeSet<String>,
-    permissions: Vec<Permission>,
     #[serde(flatten)]
     facts: BundleFacts,
-    size: BundleSize,
 }
 
 /// Difference of two bundles. Kinds of facts that are the same in both are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct BundleDifference {
     from: BundleIdentity,
     to: BundleIdentity,
-    crds: CrdDifference,
-    permissions: PermissionDifference,
+    /// Changes for which OLM v1 stops the upgrade.
+    #[serde(rename = "unsafe")]
+    pub unsafe_changes: BTreeSet<UnsafeChange>,
     #[serde(flatten)]
     facts: BTreeMap<&'static str, FactDifference>,
-    size: SizeDifference,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct CrdDifference {
-    added: Vec<String>,
-    removed: Vec<String>,
-    changed: Vec<CrdChange>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct CrdChange {
-    name: String,
-    #[serde(rename = "unsafe")]
-    unsafe_changes: Vec<UnsafeChange>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct PermissionDifference {
-    gained: Vec<Permission>,
-    lost: Vec<Permission>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 struct FactDifference {
-    added: Vec<String>,
-    removed: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct SizeDifference {
-    from: BundleSize,
-    to: BundleSize,
+    added: BTreeSet<String>,
+    removed: BTreeSet<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    changed: BTreeSet<String>,
 }
 
 impl Contents {
@@ -89,170 +65,110 @@ impl Contents {
     pub fn report(&self) -> BundleReport {
         BundleReport {
             identity: self.identity.clone(),
-            crds: self.crds.keys().cloned().collect(),
-            permissions: sentences(&self.permissions),
             facts: self.facts.clone(),
-            size: self.size.clone(),
         }
     }
 
     /// Returns all that an upgrade from this bundle to another one changes.
     pub fn difference(&self, new: &Self) -> BundleDifference {
-        let missing = |of: &Self, other: &Self| {
-            let missing = of.crds.keys().filter(|name| !other.crds.contains_key(*name));
-            missing.cloned().collect()
-        };
-        let changed = self.crds.iter().filter_map(|(name, crd)| {
-            let new = new.crds.get(name).filter(|new| crd.differs(new))?;
-            Some(CrdChange {
-                name: name.clone(),
-                unsafe_changes: crd.unsafe_changes(new),
-            })
-        });
-        let facts = FACT_KINDS.iter().filter_map(|(kind, _)| {
+        let mut facts = BTreeMap::new();
+        for (kind, _) in FACT_KINDS {
             let none = BTreeSet::new();
-            let [old, new] = [self, new].map(|contents| contents.facts.get(kind).unwrap_or(&none));
-            let difference = FactDifference {
-                added: new.difference(old).cloned().collect(),
-                removed: old.difference(new).cloned().collect(),
-            };
-            (old != new).then_some((*kind, difference))
-        });
+            let [before, after] = [self, new].map(|contents| contents.facts.get(kind).unwrap_or(&none));
+            facts.insert(
+                kind,
+                FactDifference {
+                    added: after - before,
+                    removed: before - after,
+                    changed: BTreeSet::new(),
+                },
+            );
+        }
+        // Not by their sentences: a wider one may allow what another one did.
+        let permissions = FactDifference {
+            added: sentences(&gained(&self.permissions, &new.permissions)),
+            removed: sentences(&gained(&new.permissions, &self.permissions)),
+            changed: BTreeSet::new(),
+        };
+        facts.insert("permissions", permissions);
+        let mut unsafe_changes = BTreeSet::new();
+        for (name, crd) in &self.crds {
+            if let Some(new) = new.crds.get(name).filter(|new| *new != crd) {
+                facts.entry("crds").or_default().changed.insert(name.clone());
+                let of_crd = |change| UnsafeChange {
+                    crd: name.clone(),
+                    ..change
+                };
+                unsafe_changes.extend(crd.unsafe_changes(new).into_iter().map(of_crd));
+            }
+        }
+        facts.retain(|_, difference| *difference != FactDifference::default());
         BundleDifference {
             from: self.identity.clone(),
             to: new.identity.clone(),
-            crds: CrdDifference {
-                added: missing(new, self),
-                removed: missing(self, new),
-                changed: changed.collect(),
-            },
-            permissions: PermissionDifference {
-                gained: sentences(&gained(&self.permissions, &new.permissions)),
-                lost: sentences(&gained(&new.permissions, &self.permissions)),
-            },
-            facts: facts.collect(),
-            size: SizeDifference {
-                from: self.size.clone(),
-                to: new.size.clone(),
-            },
+            unsafe_changes,
+            facts,
         }
-    }
-}
-
-impl BundleDifference {
-    /// Returns all changes for which OLM v1 stops the upgrade, each with the name of its CustomResourceDefinition.
-    pub fn unsafe_changes(&self) -> impl Iterator<Item = (&str, &UnsafeChange)> {
-        let changed = self.crds.changed.iter();
-        changed.flat_map(|crd| crd.unsafe_changes.iter().map(|change| (crd.name.as_str(), change)))
     }
 }
 
 impl fmt::Display for BundleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.identity)?;
-        section(f, "CustomResourceDefinitions", self.crds.iter())?;
-        section(f, "Permissions", self.permissions.iter())?;
-        for (kind, title) in FACT_KINDS {
-            section(f, title, self.facts.get(kind).into_iter().flatten())?;
-        }
-        section(f, "Size", [&self.size].into_iter())
+        FACT_KINDS.iter().try_for_each(|(kind, title)| {
+            let facts = self.facts.get(kind).into_iter().flatten();
+            section(f, title, facts.cloned())
+        })
     }
 }
 
 impl fmt::Display for BundleDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} -> {}", self.from, self.to)?;
-        let crds = changes(&self.crds.added, &self.crds.removed);
-        section(
-            f,
-            "CustomResourceDefinitions",
-            crds.chain(self.crds.changed.iter().map(CrdChange::to_string)),
-        )?;
-        let PermissionDifference { gained, lost } = &self.permissions;
-        section(f, "Permissions", changes(gained, lost))?;
-        for (kind, title) in FACT_KINDS {
-            let facts = self.facts.get(kind).into_iter();
-            section(f, title, facts.flat_map(|facts| changes(&facts.added, &facts.removed)))?;
-        }
-        let SizeDifference { from, to } = &self.size;
-        let sizes = if from == to { &[][..] } else { &[from, to] };
-        section(f, "Size, before and after", sizes.iter())
+        section(f, "Unsafe changes", self.unsafe_changes.iter().map(ToString::to_string))?;
+        let none = FactDifference::default();
+        FACT_KINDS.iter().try_for_each(|(kind, title)| {
+            let FactDifference {
+                added,
+                removed,
+                changed,
+            } = self.facts.get(kind).unwrap_or(&none);
+            let signs = [("+", added), ("-", removed), ("~", changed)].into_iter();
+            section(
+                f,
+                title,
+                signs.flat_map(|(sign, texts)| texts.iter().map(move |text| format!("{sign} {text}"))),
+            )
+        })
     }
 }
 
 impl fmt::Display for BundleIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} (version {})",
-            self.name,
-            if self.version.is_empty() {
-                "unknown"
-            } else {
-                &self.version
-            }
-        )
+        write!(f, "{} (version {})", self.name, self.version)
     }
 }
 
-impl fmt::Display for Permission {
+impl fmt::Display for UnsafeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} may {}", self.service_account, self.may)?;
-        if self.marks.is_empty() {
-            return Ok(());
-        }
-        let marks: Vec<&str> = self.marks.iter().copied().collect();
-        write!(f, "  [{}]", marks.join(", "))
-    }
-}
-
-impl fmt::Display for CrdChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "~ {}", self.name)?;
-        for UnsafeChange {
-            version,
-            property,
-            rule,
-            change,
-        } in &self.unsafe_changes
+        for part in [&self.crd, &self.version, &self.property]
+            .into_iter()
+            .filter(|part| !part.is_empty())
         {
-            let place = [version.as_str(), property].into_iter().filter(|part| !part.is_empty());
-            let place: String = place.flat_map(|part| [part, " "]).collect();
-            write!(f, "\n    unsafe: {place}{rule}: {change}")?;
+            write!(f, "{part} ")?;
         }
-        Ok(())
+        write!(f, "{}: {}", self.rule, self.change)
     }
-}
-
-impl fmt::Display for BundleSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            all,
-            largest,
-            largest_file,
-            limit,
-        } = self;
-        let percent = largest * 100 / limit;
-        write!(
-            f,
-            "{all} bytes in all; {largest_file} has {largest}, {percent} % of what etcd takes"
-        )
-    }
-}
-
-/// Returns added values with a plus and removed ones with a minus.
-fn changes<T: fmt::Display>(added: &[T], removed: &[T]) -> impl Iterator<Item = String> {
-    let added = added.iter().map(|text| format!("+ {text}"));
-    added.chain(removed.iter().map(|text| format!("- {text}")))
 }
 
 /// Writes a title and indented lines, and nothing if there are none.
-fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: impl Iterator<Item = impl fmt::Display>) -> fmt::Result {
+fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: impl Iterator<Item = String>) -> fmt::Result {
     for (at, line) in lines.enumerate() {
         if at == 0 {
             writeln!(f, "{title}")?;
         }
-        writeln!(f, "  {line}")?;
+        // A catalog may hold what changes the terminal.
+        writeln!(f, "  {}", model::text::line(&line, LINE_CHARS))?;
     }
     Ok(())
 }

@@ -6,20 +6,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
-use crate::{BundleError, manifest::Field};
+use crate::UnsafeChange;
 
 /// Longest value in a text about a change, in characters.
 const VALUE_CHARS: usize = 60;
 
-/// JSON type of a keyword's value.
+/// Form of a keyword's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    Text,
-    Flag,
-    Number,
-    List,
+    /// A value that is the same as none if it is empty or false.
+    Plain,
     Any,
     /// A schema, a list of them, or true or false in place of one.
     Schema,
@@ -48,169 +46,171 @@ enum Check {
     Unhandled,
 }
 
-/// Keyword of a schema.
+#[derive(Debug, Clone, Copy)]
 struct Keyword {
     name: &'static str,
     form: Form,
     check: Check,
 }
 
-const fn keyword(name: &'static str, form: Form, check: Check) -> Keyword {
-    Keyword { name, form, check }
-}
-
 /// All keywords that Kubernetes reads (`JSONSchemaProps` of apiextensions.k8s.io/v1). It ignores others.
-const KEYWORDS: &[Keyword] = &[
-    keyword("description", Form::Text, Check::Safe),
-    keyword("properties", Form::Named, Check::Children),
-    keyword("items", Form::Schema, Check::Children),
-    keyword("type", Form::Text, Check::Equal),
-    keyword("pattern", Form::Text, Check::Equal),
-    keyword("nullable", Form::Flag, Check::Equal),
-    keyword("default", Form::Any, Check::Equal),
-    keyword("enum", Form::List, Check::Enum),
-    keyword("maximum", Form::Number, Check::Maximum),
-    keyword("maxItems", Form::Number, Check::Maximum),
-    keyword("maxLength", Form::Number, Check::Maximum),
-    keyword("maxProperties", Form::Number, Check::Maximum),
-    keyword("minimum", Form::Number, Check::Minimum),
-    keyword("minItems", Form::Number, Check::Minimum),
-    keyword("minLength", Form::Number, Check::Minimum),
-    keyword("minProperties", Form::Number, Check::Minimum),
-    keyword("required", Form::List, Check::Required),
-    keyword("additionalItems", Form::Schema, Check::Unhandled),
-    keyword("additionalProperties", Form::Schema, Check::Unhandled),
-    keyword("allOf", Form::Schema, Check::Unhandled),
-    keyword("anyOf", Form::Schema, Check::Unhandled),
-    keyword("oneOf", Form::Schema, Check::Unhandled),
-    keyword("not", Form::Schema, Check::Unhandled),
-    keyword("definitions", Form::Named, Check::Unhandled),
-    keyword("dependencies", Form::Named, Check::Unhandled),
-    keyword("patternProperties", Form::Named, Check::Unhandled),
-    keyword("id", Form::Text, Check::Unhandled),
-    keyword("$schema", Form::Text, Check::Unhandled),
-    keyword("title", Form::Text, Check::Unhandled),
-    keyword("format", Form::Text, Check::Unhandled),
-    keyword("multipleOf", Form::Number, Check::Unhandled),
-    keyword("exclusiveMaximum", Form::Flag, Check::Unhandled),
-    keyword("exclusiveMinimum", Form::Flag, Check::Unhandled),
-    keyword("uniqueItems", Form::Flag, Check::Unhandled),
-    keyword("externalDocs", Form::Any, Check::Unhandled),
-    keyword("example", Form::Any, Check::Unhandled),
-    keyword("x-kubernetes-embedded-resource", Form::Flag, Check::Unhandled),
-    keyword("x-kubernetes-int-or-string", Form::Flag, Check::Unhandled),
-    keyword("x-kubernetes-list-map-keys", Form::List, Check::Unhandled),
-    keyword("x-kubernetes-list-type", Form::Any, Check::Unhandled),
-    keyword("x-kubernetes-map-type", Form::Any, Check::Unhandled),
+const KEYWORDS: &[(Form, Check, &[&str])] = &[
+    (Form::Plain, Check::Safe, &["description"]),
+    (Form::Named, Check::Children, &["properties"]),
+    (Form::Schema, Check::Children, &["items"]),
+    (Form::Plain, Check::Equal, &["type", "pattern", "nullable"]),
+    (Form::Any, Check::Equal, &["default"]),
+    (Form::Plain, Check::Enum, &["enum"]),
+    (Form::Plain, Check::Required, &["required"]),
+    (
+        Form::Plain,
+        Check::Maximum,
+        &["maximum", "maxItems", "maxLength", "maxProperties"],
+    ),
+    (
+        Form::Plain,
+        Check::Minimum,
+        &["minimum", "minItems", "minLength", "minProperties"],
+    ),
+    (
+        Form::Schema,
+        Check::Unhandled,
+        &[
+            "additionalItems",
+            "additionalProperties",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+        ],
+    ),
+    (
+        Form::Named,
+        Check::Unhandled,
+        &["definitions", "dependencies", "patternProperties"],
+    ),
+    (
+        Form::Plain,
+        Check::Unhandled,
+        &[
+            "$schema",
+            "exclusiveMaximum",
+            "exclusiveMinimum",
+            "format",
+            "id",
+            "multipleOf",
+        ],
+    ),
+    (
+        Form::Plain,
+        Check::Unhandled,
+        &["title", "uniqueItems", "x-kubernetes-embedded-resource"],
+    ),
+    (
+        Form::Plain,
+        Check::Unhandled,
+        &["x-kubernetes-int-or-string", "x-kubernetes-list-map-keys"],
+    ),
+    (Form::Plain, Check::Unhandled, &["x-kubernetes-validations"]),
+    (
+        Form::Any,
+        Check::Unhandled,
+        &[
+            "example",
+            "externalDocs",
+            "x-kubernetes-list-type",
+            "x-kubernetes-map-type",
+        ],
+    ),
     // False is another value than none.
-    keyword("x-kubernetes-preserve-unknown-fields", Form::Any, Check::Unhandled),
-    keyword("x-kubernetes-validations", Form::List, Check::Unhandled),
+    (Form::Any, Check::Unhandled, &["x-kubernetes-preserve-unknown-fields"]),
 ];
 
-/// Unsafe change of one property by one rule.
-#[derive(Debug, PartialEq)]
-pub(crate) struct SchemaChange<'a> {
-    /// Path of the property as crdify writes it, such as `^.spec.size`.
-    pub(crate) property: String,
-    /// Name of crdify's validation.
-    pub(crate) rule: &'static str,
-    keywords: Vec<KeywordChange<'a>>,
-}
-
-#[derive(Debug, PartialEq)]
-struct KeywordChange<'a> {
-    name: &'static str,
-    old: Option<&'a Value>,
-    new: Option<&'a Value>,
+fn keywords() -> impl Iterator<Item = Keyword> {
+    let rows = KEYWORDS.iter();
+    rows.flat_map(|(form, check, names)| {
+        names.iter().map(|&name| Keyword {
+            name,
+            form: *form,
+            check: *check,
+        })
+    })
 }
 
 /// Comparison of two schemas.
-#[derive(Default)]
-pub(crate) struct SchemaComparison<'a> {
+#[derive(Debug, Default)]
+pub(crate) struct SchemaComparison {
+    /// Version, or two of them, in each change.
+    pub(crate) version: String,
     /// True if a property that the new schema lacks is compared with an empty one. False if its absence is a change by itself.
     pub(crate) ignores_removal: bool,
-    pub(crate) changes: Vec<SchemaChange<'a>>,
+    pub(crate) changes: BTreeSet<UnsafeChange>,
 }
 
-impl<'a> SchemaComparison<'a> {
+impl SchemaComparison {
     /// Adds the unsafe changes of a property and of all properties in it.
-    pub(crate) fn compare(&mut self, property: &str, old: &'a Value, new: &'a Value) {
+    pub(crate) fn compare(&mut self, property: &str, old: &Value, new: &Value) {
         let mut unhandled = Vec::new();
-        let judged = KEYWORDS.iter().filter(|keyword| keyword.is_judged());
-        for keyword in judged.filter(|keyword| !keyword.is_same(old, new)) {
-            let change = KeywordChange {
-                name: keyword.name,
-                old: keyword.of(old),
-                new: keyword.of(new),
-            };
-            if keyword.check == Check::Unhandled {
-                unhandled.push(change);
-            } else if keyword.check.refuses(&change) {
-                self.push(property, keyword.name, vec![change]);
+        for keyword in keywords().filter(|keyword| keyword.refuses(old, new)) {
+            let change = format!("{}: {} -> {}", keyword.name, keyword.shown(old), keyword.shown(new));
+            match keyword.check {
+                Check::Unhandled => unhandled.push(change),
+                _ => self.add(property, keyword.name, change),
             }
         }
         if !unhandled.is_empty() {
-            self.push(property, "unhandled", unhandled);
+            self.add(property, "unhandled", unhandled.join("; "));
         }
         let others: BTreeMap<String, &Value> = children(new).collect();
         for (segment, child) in children(old) {
             let property = format!("{property}{segment}");
             match others.get(&segment) {
-                None if !self.ignores_removal => self.push(&property, "existingFieldRemoval", Vec::new()),
+                None if !self.ignores_removal => {
+                    self.add(
+                        &property,
+                        "existingFieldRemoval",
+                        "the field and all in it are gone".to_owned(),
+                    );
+                }
                 other => self.compare(&property, child, other.copied().unwrap_or(&Value::Null)),
             }
         }
     }
 
-    fn push(&mut self, property: &str, rule: &'static str, keywords: Vec<KeywordChange<'a>>) {
-        self.changes.push(SchemaChange {
+    fn add(&mut self, property: &str, rule: &'static str, change: String) {
+        self.changes.insert(UnsafeChange {
+            version: self.version.clone(),
             property: property.to_owned(),
             rule,
-            keywords,
+            change,
+            ..UnsafeChange::default()
         });
     }
 }
 
-impl SchemaChange<'_> {
-    /// Returns the old and the new value of each keyword, shortened.
-    pub(crate) fn text(&self) -> String {
-        let shown = |value: Option<&Value>| match value {
-            None => "none".to_owned(),
-            Some(Value::String(text)) => model::text::line(text, VALUE_CHARS),
-            Some(value) => model::text::line(&value.to_string(), VALUE_CHARS),
-        };
-        let keyword = |change: &KeywordChange<'_>| {
-            let (old, new) = (shown(change.old), shown(change.new));
-            format!("{}: {old} -> {new}", change.name)
-        };
-        if self.keywords.is_empty() {
-            return "the field and all in it are gone".to_owned();
-        }
-        self.keywords.iter().map(keyword).collect::<Vec<_>>().join("; ")
-    }
-}
-
 impl Keyword {
-    fn is_judged(&self) -> bool {
-        !matches!(self.check, Check::Safe | Check::Children)
-    }
-
     /// Returns the value, or `None` for one that Kubernetes takes for none.
-    fn of<'a>(&self, schema: &'a Value) -> Option<&'a Value> {
+    fn of(self, schema: &Value) -> Option<&Value> {
         schema.get(self.name).filter(|value| match (self.form, value) {
-            (_, Value::Null) => false,
-            (Form::Flag, Value::Bool(flag)) => *flag,
-            (Form::Text, Value::String(text)) => !text.is_empty(),
-            (Form::List | Form::Schema, Value::Array(items)) => !items.is_empty(),
+            (_, Value::Null) | (Form::Plain, Value::Bool(false)) => false,
+            (Form::Plain, Value::String(text)) => !text.is_empty(),
+            (Form::Plain | Form::Schema, Value::Array(items)) => !items.is_empty(),
             (Form::Named, Value::Object(schemas)) => !schemas.is_empty(),
             _ => true,
         })
     }
 
+    fn shown(self, schema: &Value) -> String {
+        match self.of(schema) {
+            None => "none".to_owned(),
+            Some(Value::String(text)) => model::text::line(text, VALUE_CHARS),
+            Some(value) => model::text::line(&value.to_string(), VALUE_CHARS),
+        }
+    }
+
     /// Returns the schemas in the value, each with the end of its path.
-    fn children<'a>(&self, schema: &'a Value) -> Vec<(String, &'a Value)> {
+    fn children(self, schema: &Value) -> Vec<(String, &Value)> {
         let name = self.name;
-        let is_schema = |value: &Value| value.is_object() || value.is_null();
         match (self.form, self.of(schema)) {
             (Form::Schema, Some(one @ Value::Object(_))) => vec![(format!(".{name}"), one)],
             (Form::Schema, Some(Value::Array(schemas))) => {
@@ -218,11 +218,12 @@ impl Keyword {
                 schemas.map(|(at, schema)| (format!(".{name}[{at}]"), schema)).collect()
             }
             (Form::Named, Some(Value::Object(schemas))) => {
-                let schemas = schemas.iter().filter(|(_, schema)| is_schema(schema));
                 let path = |key: &str| match self.check {
                     Check::Children => format!(".{key}"),
                     _ => format!(".{name}[{key}]"),
                 };
+                // A dependency may also be a list of names.
+                let schemas = schemas.iter().filter(|(_, schema)| !schema.is_array());
                 schemas.map(|(key, schema)| (path(key), schema)).collect()
             }
             _ => Vec::new(),
@@ -230,83 +231,55 @@ impl Keyword {
     }
 
     /// Returns true if the values, with all that is in them, mean the same to Kubernetes.
-    fn is_same(&self, old: &Value, new: &Value) -> bool {
-        let (Some(one), Some(other)) = (self.of(old), self.of(new)) else {
-            return self.of(old) == self.of(new);
-        };
+    fn is_same(self, old: &Value, new: &Value) -> bool {
         let (ones, others) = (self.children(old), self.children(new));
         if ones.is_empty() && others.is_empty() {
-            return number(Some(one)).map_or(one == other, |one| Some(one) == number(Some(other)));
+            let number = self.number(old);
+            return self.of(old) == self.of(new) || number.is_some() && number == self.number(new);
         }
         let is_same = |((path, one), (other_path, other)): (&(String, &Value), &(String, &Value))| {
-            path == other_path && KEYWORDS.iter().all(|keyword| keyword.is_same(one, other))
+            path == other_path && keywords().all(|keyword| keyword.is_same(one, other))
         };
         ones.len() == others.len() && ones.iter().zip(&others).all(is_same)
     }
-}
 
-impl Check {
-    /// Returns true if the change, which is one, is unsafe.
-    fn refuses(self, KeywordChange { old, new, .. }: &KeywordChange<'_>) -> bool {
-        let limit = |is_tighter: fn(f64, f64) -> bool| match (number(*old), number(*new)) {
-            (None, Some(_)) => true,
+    /// Returns true if the values differ in an unsafe way.
+    fn refuses(self, old: &Value, new: &Value) -> bool {
+        let limit = |is_tighter: fn(f64, f64) -> bool| match (self.number(old), self.number(new)) {
             (Some(old), Some(new)) => is_tighter(old, new),
-            (_, None) => false,
+            (old, new) => old.is_none() && new.is_some(),
         };
-        match self {
-            Self::Safe | Self::Children => false,
-            Self::Equal | Self::Unhandled => true,
-            Self::Enum => old.is_none() || !values(*old).is_subset(&values(*new)),
-            Self::Required => !values(*new).is_subset(&values(*old)),
-            Self::Maximum => limit(|old, new| new < old),
-            Self::Minimum => limit(|old, new| new > old),
+        let (before, after) = (self.values(old), self.values(new));
+        match self.check {
+            Check::Safe | Check::Children => false,
+            Check::Equal | Check::Unhandled => !self.is_same(old, new),
+            Check::Enum => !before.is_subset(&after) || before.is_empty() && !after.is_empty(),
+            Check::Required => !after.is_subset(&before),
+            Check::Maximum => limit(|old, new| new < old),
+            Check::Minimum => limit(|old, new| new > old),
         }
     }
-}
 
-fn number(value: Option<&Value>) -> Option<f64> {
-    value.and_then(Value::as_number).and_then(Number::as_f64)
-}
+    fn number(self, schema: &Value) -> Option<f64> {
+        self.of(schema)?.as_f64()
+    }
 
-/// Returns the items of a list as JSON.
-fn values(list: Option<&Value>) -> BTreeSet<String> {
-    let items = list.and_then(Value::as_array).into_iter().flatten();
-    items.map(Value::to_string).collect()
+    /// Returns the items of a list as JSON.
+    fn values(self, schema: &Value) -> BTreeSet<String> {
+        let items = self.of(schema).and_then(Value::as_array).into_iter().flatten();
+        items.map(Value::to_string).collect()
+    }
 }
 
 /// Returns all schemas directly below one, each with the end of its path.
 fn children(schema: &Value) -> impl Iterator<Item = (String, &Value)> {
-    KEYWORDS.iter().flat_map(|keyword| keyword.children(schema))
+    keywords().flat_map(|keyword| keyword.children(schema))
 }
 
-/// Refuses schemas that Kubernetes cannot read, and references, which it forbids.
-pub(crate) fn check(schema: &Field<'_>) -> Result<(), BundleError> {
-    if !schema.child("$ref")?.value.is_null() {
-        return Err(schema
-            .child("$ref")?
-            .error("is forbidden in a CustomResourceDefinition"));
+/// Returns the path of a schema with a reference, which Kubernetes forbids, if there is one.
+pub(crate) fn reference(property: &str, schema: &Value) -> Option<String> {
+    if schema.get("$ref").is_some() {
+        return Some(property.to_owned());
     }
-    for Keyword { name, form, .. } in KEYWORDS {
-        let field = schema.child(name)?;
-        match (form, field.value) {
-            (_, Value::Null) | (Form::Any, _) | (Form::Schema, Value::Bool(_)) => {}
-            (Form::Text, _) => field.text().map(drop)?,
-            (Form::Flag, _) => field.flag().map(drop)?,
-            (Form::Number, value) if value.is_number() => {}
-            (Form::Number, _) => return Err(field.error("must be a number")),
-            (Form::List, _) => field.items().map(drop)?,
-            (Form::Schema, Value::Array(_)) => field.items()?.iter().try_for_each(check)?,
-            (Form::Schema, _) => check(&field)?,
-            (Form::Named, Value::Object(schemas)) => {
-                for (key, schema) in schemas {
-                    // Only a dependency may be something else: a list of names.
-                    if *name != "dependencies" || schema.is_object() {
-                        check(&field.child(key)?)?;
-                    }
-                }
-            }
-            (Form::Named, _) => return Err(field.error("must be an object")),
-        }
-    }
-    Ok(())
+    children(schema).find_map(|(segment, child)| reference(&format!("{property}{segment}"), child))
 }
