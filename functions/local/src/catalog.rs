@@ -47,11 +47,16 @@ pub(crate) async fn open(text: &str, store: &StoreArgs, registries: &RegistryArg
 
 /// Reads a package that the catalog must have.
 pub(crate) async fn package(catalog: &ReadCatalog, name: &str) -> anyhow::Result<Package> {
-    match catalog.lines(name).await? {
-        Some(lines) => Ok(PackageParser::parse(&lines)),
+    Ok(PackageParser::parse(&lines(catalog, name).await?))
+}
+
+/// Reads the lines of a package that the catalog must have.
+pub(crate) async fn lines(catalog: &ReadCatalog, package: &str) -> anyhow::Result<Vec<u8>> {
+    match catalog.lines(package).await? {
+        Some(lines) => Ok(lines),
         None => anyhow::bail!(
-            "the catalog has no package {name:?}{}",
-            did_you_mean(name, catalog.packages())
+            "the catalog has no package {package:?}{}",
+            did_you_mean(package, catalog.packages())
         ),
     }
 }

@@ -64,6 +64,13 @@ pub(crate) fn mirror_settings(args: &RegistryArgs, mirror: &str) -> anyhow::Resu
     })
 }
 
+/// Returns the reader of sources, from the files and the arguments together.
+pub(crate) fn sources_of(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<Sources> {
+    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
+    args.apply(&mut loader);
+    Ok(Sources::new(loader.finish()?.images)?)
+}
+
 /// Returns the keys that verify publications, from arguments alone.
 pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, ConfigProblems> {
     let keys = KeyArgs {

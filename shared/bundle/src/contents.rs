@@ -141,7 +141,9 @@ fn facts(operator: &Manifest) -> Result<BundleFacts, BundleError> {
         }
     }
     // A field without a value is none.
-    facts.values_mut().for_each(|texts| drop(texts.remove("")));
+    facts
+        .values_mut()
+        .for_each(|texts| texts.retain(|text| !text.is_empty()));
     Ok(facts)
 }
 
@@ -353,11 +355,12 @@ mod tests {
                 r#"{{"image":"x@y","name":"a.v1","properties":[{{"type":"olm.bundle.object","value":{{"data":"{data}"}}}}{properties}],"schema":"olm.bundle"}}"#
             )
         };
-        let required = r#",{"type":"olm.package.required","value":{"packageName":"p","versionRange":"1"}}"#;
+        let required = r#",{"type":"olm.package","value":{"version":"1.0.0"}},{"type":"olm.package.required","value":{"packageName":"p","versionRange":"1"}}"#;
         // `OPERATOR` in base64.
         let data =
             "a2luZDogQ2x1c3RlclNlcnZpY2VWZXJzaW9uCm1ldGFkYXRhOiB7bmFtZTogYS52MX0Kc3BlYzoge3ZlcnNpb246IDEuMC4wfQo=";
-        let bundle = CatalogBundle::of_line(line(data, required).as_bytes()).unwrap();
+        let find = |line: &str, wanted| CatalogBundle::find(format!("{{}}\n{line}\n").as_bytes(), wanted);
+        let bundle = find(&line(data, required), "1.0.0").unwrap().unwrap();
         let contents = Contents::read(&bundle.files.unwrap()).unwrap();
         assert!(
             contents
@@ -369,14 +372,17 @@ mod tests {
             contents.facts["dependencies"],
             BTreeSet::from(["package p 1".to_owned()])
         );
-        let error = CatalogBundle::of_line(line("?", "").as_bytes()).unwrap_err();
+        let error = find(&line("?", ""), "a.v1").unwrap_err();
         assert!(
             error
                 .to_string()
                 .starts_with("the catalog: objects[0].value.data is no base64"),
             "{error}"
         );
-        let bundle = CatalogBundle::of_line(br#"{"name":"a.v1","image":"x@y"}"#).unwrap();
+        let bundle = find(r#"{"name":"a.v1","image":"x@y","schema":"olm.bundle"}"#, "a.v1")
+            .unwrap()
+            .unwrap();
         assert!(bundle.files.is_none() && bundle.image == "x@y");
+        assert!(find(&line(data, required), "2.0.0").unwrap().is_none());
     }
 }

@@ -35,6 +35,10 @@ pub struct CatalogBundle {
 #[derive(Deserialize)]
 struct BundleLine {
     #[serde(default)]
+    schema: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
     image: String,
     #[serde(default)]
     properties: Vec<Value>,
@@ -81,17 +85,28 @@ impl FileSink for BundleFolder {
 }
 
 impl CatalogBundle {
-    /// Reads the line of a bundle in a catalog.
+    /// Returns the bundle of a name or a version among the lines of a package.
     ///
     /// # Errors
     /// A line that OLM would refuse.
-    pub fn of_line(line: &[u8]) -> Result<Self, BundleError> {
-        let BundleLine { image, properties } = serde_json::from_slice(line).map_err(BundleError::Line)?;
+    pub fn find(lines: &[u8], wanted: &str) -> Result<Option<Self>, BundleError> {
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let line: BundleLine = serde_json::from_slice(line).map_err(BundleError::Line)?;
+            let has_version =
+                |property: &Value| property["type"] == "olm.package" && property["value"]["version"] == wanted;
+            if line.schema == "olm.bundle" && (line.name == wanted || line.properties.iter().any(has_version)) {
+                return Self::read(line).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn read(BundleLine { image, properties, .. }: BundleLine) -> Result<Self, BundleError> {
         let is_object = |property: &Value| property["type"] == "olm.bundle.object";
         let (objects, others): (Vec<Value>, Vec<Value>) = properties.into_iter().partition(is_object);
         let objects = Manifest {
             file: "the catalog".to_owned(),
-            bytes: line.len(),
+            bytes: 0,
             value: json!({ "objects": objects }),
         };
         let mut manifests = BundleFolder::new("olm.bundle.object");

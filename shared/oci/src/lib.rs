@@ -14,8 +14,8 @@ pub use documents::{ARCHITECTURES, Documents, LABEL, digest};
 pub use folder::ROOT;
 pub use layer::Layer;
 pub use manifest::{
-    ImageDescriptor, ImageDocument, ImageError, ImageIndex, ImageManifest, REF_NAME, SignatureDescriptor,
-    SignatureManifest, TargetPlatform, catalog_root, choose_platform, parse_document, parse_manifest,
+    ImageDescriptor, ImageDocument, ImageError, ImageFolder, ImageIndex, ImageManifest, REF_NAME, SignatureDescriptor,
+    SignatureManifest, TargetPlatform, choose_platform, folder_root, parse_document, parse_manifest,
 };
 pub use path::{clean_path, shown};
 pub use unpack::{

@@ -41,8 +41,8 @@ pub use fetch::{
 };
 pub use model::{EmptyLayers, ImageSignatures};
 pub use oci::{
-    Digest, DigestError, FileSink, ImageError, ImageLimits, LayerError, LimitExceeded, LinkError, REF_NAME,
-    TargetPlatform,
+    Digest, DigestError, FileSink, ImageError, ImageFolder, ImageLimits, LayerError, LimitExceeded, LinkError,
+    REF_NAME, TargetPlatform,
 };
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use fetch::Traffic;
 use model::EmptyLayers;
 use oci::{
-    Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, catalog_root, choose_platform, parse_manifest,
+    Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform, folder_root, parse_manifest,
 };
 use oci_client::Reference;
 use tokio::sync::Mutex;
@@ -238,7 +238,12 @@ impl Sources {
     }
 
     pub(crate) fn root(&self, image: &ImageManifest, config: &[u8]) -> Result<Root, Error> {
-        let root = catalog_root(&image.config.digest, config, &self.settings.limits)?;
+        let root = folder_root(
+            self.settings.folder,
+            &image.config.digest,
+            config,
+            &self.settings.limits,
+        )?;
         Ok(Root::new(root))
     }
 

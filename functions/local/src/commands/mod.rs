@@ -1,5 +1,6 @@
 //! The command line. Each command has its arguments, its work and its printing in one file.
 
+mod bundle;
 mod carry;
 pub(crate) mod compose;
 mod demo;
@@ -82,6 +83,7 @@ Examples:
   catalog-mirror upgrade operatorhubio etcd 0.9.0
   catalog-mirror graph operatorhubio etcd
   catalog-mirror images --package etcd --format skopeo-sync
+  catalog-mirror bundle diff operatorhubio etcd 0.9.2 0.9.4
   catalog-mirror manifests --url https://mirror.example
   catalog-mirror carry out imageset.yaml /media/disk
   catalog-mirror carry in /media/disk registry.example/olm
@@ -128,6 +130,8 @@ enum Command {
     Graph(upgrade::GraphArgs),
     /// List the images that catalogs, packages or channels need.
     Images(images::ImagesArgs),
+    /// Show what a bundle installs, or what changes between two.
+    Bundle(bundle::BundleArgs),
     /// Print the manifests with which clusters use the mirror.
     Manifests(manifests::ManifestsArgs),
     /// Remove a catalog from the store. Its shards stay until `gc`.
@@ -215,6 +219,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Upgrade(args) => upgrade::run(args).instrument(info_span!("upgrade")).await,
         Command::Graph(args) => upgrade::run_graph(args).instrument(info_span!("graph")).await,
         Command::Images(args) => images::run(args).instrument(info_span!("images")).await,
+        Command::Bundle(args) => bundle::run(args).instrument(info_span!("bundle")).await,
         Command::Manifests(args) => manifests::run(args).instrument(info_span!("manifests")).await,
         Command::Rm(args) => rm::run(args).instrument(info_span!("rm")).await,
         Command::Sync(args) => {

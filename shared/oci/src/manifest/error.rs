@@ -82,19 +82,22 @@ pub enum ImageError {
     /// No label with the FBC root.
     #[error("the image has no label operators.operatorframework.io.index.configs.v1: it is not a file-based catalog")]
     NoLabel,
+    /// No label with a folder of a bundle. Holds the label and the kind of image.
+    #[error("the image has no label {0}: it is {1}")]
+    NotBundle(&'static str, &'static str),
     /// Only the label of the old sqlite format.
     #[error(
         "the image is a sqlite catalog (label operators.operatorframework.io.index.database.v1), which is not supported: migrate it with `opm migrate`"
     )]
     Sqlite,
-    /// An FBC root that climbs out of the image.
-    #[error("the label operators.operatorframework.io.index.configs.v1 leads out of the image: `{0}`")]
-    RootEscapes(String),
-    /// No layer has an entry for the FBC root.
-    #[error("the image has no directory /{0}, which its label names as the catalog")]
+    /// A root that climbs out of the image. Holds the label and its value.
+    #[error("the label {0} leads out of the image: `{1}`")]
+    RootEscapes(&'static str, String),
+    /// No layer has an entry for the root.
+    #[error("the image has no directory /{0}, which its label names")]
     NoRoot(String),
-    /// A file or a link at the FBC root.
-    #[error("/{0}, which the label names as the catalog, is not a directory")]
+    /// A file or a link at the root.
+    #[error("/{0}, which the label names, is not a directory")]
     RootNotDirectory(String),
     /// A layer of a type that holds no files.
     #[error("layer {layer} has the media type {media_type}, which is not supported")]

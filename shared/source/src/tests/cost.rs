@@ -6,7 +6,9 @@
 
 use allocation_counter::AllocationInfo;
 use fetch::next_link;
-use oci::{Digest, ImageDocument, ImageLimits, TargetPlatform, catalog_root, choose_platform, parse_manifest};
+use oci::{
+    Digest, ImageDocument, ImageFolder, ImageLimits, TargetPlatform, choose_platform, folder_root, parse_manifest,
+};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use testkit::grew_more_than_fourfold;
 
@@ -213,7 +215,13 @@ fn cost_of_config_is_linear_in_its_bytes() {
         refused("sections of one name", r#"{"x":0"#, |_| r#","config":{}"#.into(), "}"),
     ];
     measure(&families, ImageLimits::default().config_bytes as usize, PEAK, |text| {
-        catalog_root(&Digest::of(b""), text.as_bytes(), &ImageLimits::default()).is_ok()
+        folder_root(
+            ImageFolder::Catalog,
+            &Digest::of(b""),
+            text.as_bytes(),
+            &ImageLimits::default(),
+        )
+        .is_ok()
     });
 }
 

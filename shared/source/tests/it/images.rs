@@ -1,6 +1,6 @@
 //! Resolving, manifests, indexes and configs.
 
-use catalog_mirror_source::{Error, ImageError, SourceSettings, Sources, TargetPlatform};
+use catalog_mirror_source::{Error, ImageError, ImageFolder, SourceSettings, Sources, TargetPlatform};
 use testkit::{Format, ImageBuilder, Kind, Layer, Registry, index};
 
 use crate::kit::{Collect, catalog, client, fault, pull, push, read, read_image, settings, small, source};
@@ -130,4 +130,30 @@ async fn nested_indexes_are_limited() {
         read_image(&nested).await.unwrap_err(),
         Error::Image(ImageError::Nested(_))
     ));
+}
+
+#[tokio::test]
+async fn bundle_is_read_where_its_labels_say() {
+    let registry = Registry::start().await;
+    let layers = [
+        Layer::new().file("operator/a.yaml", "a").file("other/b.yaml", "b"),
+        Layer::new().file("metadata/c.yaml", "c"),
+    ];
+    let bundle = layers.into_iter().fold(ImageBuilder::new(), ImageBuilder::layer);
+    let bundle = bundle.label(ImageFolder::Manifests.label(), "operator/");
+    push(
+        &registry,
+        &bundle.label(ImageFolder::Metadata.label(), "metadata/").build(),
+    );
+    for (folder, files) in [
+        (ImageFolder::Manifests, ["a.yaml=a"]),
+        (ImageFolder::Metadata, ["c.yaml=c"]),
+    ] {
+        let images = client(&registry).with_settings(|settings| settings.folder = folder);
+        assert_eq!(pull(&images, &registry).await.unwrap().0.list(), files);
+    }
+    let images = client(&registry).with_settings(|settings| settings.folder = ImageFolder::Manifests);
+    push(&registry, &small());
+    let error = pull(&images, &registry).await.unwrap_err().to_string();
+    assert!(error.ends_with("it is a catalog and no bundle"), "{error}");
 }
