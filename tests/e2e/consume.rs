@@ -1,11 +1,12 @@
-//! Commands for users of a mirror: `diff`, `upgrade`, `graph`, `images`, `manifests`.
+//! Commands for users of a mirror: `diff`, `upgrade`, `graph`, `bundle`, `images`, `manifests`.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
 use testkit::{ImageBuilder, Layer, Registry};
 
-use crate::support::{catalogs, http, work::Work};
+use crate::support::{bundles, catalogs, http, work::Work};
 
 /// Publishes both versions of the example into a new store.
 fn both() -> Work {
@@ -146,6 +147,80 @@ async fn upgrade_and_graph_read_stores_mirrors_and_sources() {
     work.run("upgrade --store store demos demo-cache 1.0.0")
         .exits(1)
         .complains("did you mean demo?");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bundle_is_read_from_catalogs_images_and_folders() {
+    let (work, registry) = (Work::new(), Registry::start().await);
+    let host = registry.host();
+    let mut catalog = String::from("{\"schema\":\"olm.package\",\"name\":\"etcd\",\"defaultChannel\":\"a\"}\n");
+    catalog += r#"{"schema":"olm.channel","package":"etcd","name":"a","entries":[{"name":"etcd.v1"},{"name":"etcd.v2","replaces":"etcd.v1"}]}"#;
+    for version in ["1", "2"] {
+        let files = bundles::files(version);
+        work.write_all(&format!("b{version}"), &files);
+        let image = bundles::image(version);
+        registry.push("etcd", version, &image);
+        image.write_layout(&work.path(&format!("oci{version}")), None);
+        let package =
+            json!({"type": "olm.package", "value": {"packageName": "etcd", "version": format!("{version}.0.0")}});
+        let objects = files.iter().filter(|(file, _)| file.starts_with("manifests/"));
+        let objects =
+            objects.map(|(_, text)| json!({"type": "olm.bundle.object", "value": {"data": STANDARD.encode(text)}}));
+        let properties: Vec<Value> = objects.chain([package]).collect();
+        let image = format!("{host}/etcd@{}", image.digest);
+        let mut bundle = json!({"schema": "olm.bundle", "package": "etcd", "name": format!("etcd.v{version}"), "image": image, "properties": properties});
+        catalog += &bundle.to_string();
+        bundle["properties"] = json!([bundle["properties"].as_array().unwrap().last()]);
+        bundle["package"] = "other".into();
+        catalog += &bundle.to_string();
+    }
+    work.write_all("configs", &vec![("catalog.json".to_owned(), catalog.into_bytes())]);
+    work.run("poll --store store --catalog c=dir:configs").exits(0);
+    let server = work.serve("");
+    let url = server.url("/catalogs/c");
+    let mut answers = Vec::new();
+    for bundles in [
+        "dir:b1 dir:b2",
+        "oci:oci1 oci:oci2",
+        &format!("{host}/etcd:1 {host}/etcd:2"),
+        "c/etcd.v1 c/etcd.v2",
+        "c etcd 1.0.0 2.0.0",
+        "dir:configs etcd 1.0.0 2.0.0",
+        &format!("{url}/etcd.v1 {url}/etcd.v2"),
+        &format!("{url} other 1.0.0 2.0.0"),
+    ] {
+        let diff = |options: &str| {
+            work.run(&format!(
+                "bundle diff --store store --plain-http {host} {options} {bundles}"
+            ))
+        };
+        let answer = diff("--json").exits(0).json();
+        answers.push([&answer["unsafe"], &answer["permissions"], &answer["crds"]].map(Value::clone));
+        diff("--check")
+            .exits(1)
+            .prints("etcds.example.com v1 ^.spec.size maximum: maximum: 5 -> 3");
+        diff("")
+            .exits(0)
+            .prints("+ etcd may read secrets in all namespaces [secrets]");
+    }
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    registry.push("catalog", "1", &catalogs::image(&catalogs::example("v1")));
+    for (bundle, says) in [
+        ("etcd".to_owned(), "write CATALOG/BUNDLE, an image reference"),
+        ("c/no.v1".to_owned(), "the catalog has no bundle of this name"),
+        ("d/etcd.v1".to_owned(), "the store has no catalog d"),
+        ("dir:none".to_owned(), "none/manifests"),
+        (format!("{host}/catalog:1"), "it is a catalog and no bundle"),
+        (format!("{host}/etcd:3"), "/etcd:3"),
+    ] {
+        let shown = work.run(&format!("bundle show --store store --plain-http {host} {bundle}"));
+        let shown = shown.exits(1);
+        shown.complains(&format!("cannot read the bundle {bundle}"));
+        shown.complains(says);
+    }
+    work.run("bundle show --store store c/etcd.v1")
+        .exits(0)
+        .prints("etcd.v1 (version 1.0.0)");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::{
     pages::{Block, Page, pages},
     support::{
         binary::{self, Ran, Server},
-        cargo, catalogs,
+        bundles, cargo, catalogs,
         work::Work,
     },
 };
@@ -58,7 +58,7 @@ const STAND_INS: &[(&str, &str)] = &[
 /// is an answer of `diff`.
 const PROGRAM: &str = r#"
 case " $* " in *" serve "* | *" --watch "*) run="timeout --foreground --preserve-status --signal=INT 2" ;; esac
-case $1 in serve | poll | compose | render | validate | diff | images | upgrade | graph | plan) set -- "$@" $PLAIN ;; esac
+case $1 in serve | poll | compose | render | validate | diff | images | upgrade | graph | plan | bundle) set -- "$@" $PLAIN ;; esac
 $run "$BINARY" "$@" || { code=$?; ((code == 10)) || exit "$code"; }
 "#;
 
@@ -148,6 +148,11 @@ impl PageSite {
         let mirror = Server::of(work.command("serve --no-poll"));
         let site = Self { work, registry, mirror };
         site.push("v1");
+        for version in ["1", "2"] {
+            let tag = format!("v{version}");
+            site.registry
+                .push("operatorhubio/etcd-bundle", &tag, &bundles::image(version));
+        }
         let is_first = FIRST_STEPS.contains(&page.name().as_str());
         if page.name() != SIGNING {
             site.work.run("poll --config catalogs.yaml").exits(0);

@@ -52,6 +52,15 @@ pub enum CarryError {
     /// A text is no reference of an image.
     #[error("{0:?} is no image reference")]
     Reference(String),
+    /// No catalog has the chosen package. Holds a hint for people too.
+    #[error("none of the catalogs has a package {0:?}{1}")]
+    NoPackage(String, String),
+    /// No package has the chosen channel.
+    #[error("none of the packages has a channel {0:?}")]
+    NoChannel(String),
+    /// The source of a bundle is neither an image nor a folder.
+    #[error("{0} is no bundle: a bundle is an image reference, oci:DIR or dir:DIR")]
+    NoBundle(String),
     /// A registry failed.
     #[error(transparent)]
     Source(#[from] source::Error),

@@ -54,7 +54,7 @@ impl OperatorImageSet {
 }
 
 /// Returns the entry of a package with these chosen channels. None means all.
-pub fn package_entry(name: &str, default_channel: Option<&String>, channels: &[&str]) -> Value {
+pub(crate) fn package_entry(name: &str, default_channel: Option<&String>, channels: &[&str]) -> Value {
     let mut entry = json!({"name": name});
     if let Some(newest) = channels.last() {
         // oc-mirror requires a default channel that is among the chosen ones. Most names of channels contain a version, so the

@@ -1,10 +1,9 @@
 use std::collections::BTreeSet;
 
-use carry::{ImageChecks, OperatorImageSet, check_images, images_document, package_entry, skopeo_sync};
+use carry::{FoundImages, ImageChecks, check_images, images_document, skopeo_sync};
 use clap::{Args, ValueEnum};
-use model::{CatalogName, Current, Snapshot, text::did_you_mean};
-use olm::{BundleSelection, Package, RequiredImages};
-use serde_json::Value;
+use model::CatalogName;
+use olm::{BundleSelection, RequiredImages};
 use store::Store;
 
 use crate::{
@@ -66,7 +65,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
         heads_only: args.heads_only,
     };
     let names = published::some_names(&*store, &args.names).await?;
-    let found = FoundImages::of(&*store, &names, &choice).await?;
+    let found = find(&*store, &names, &choice).await?;
     found.check_choice(&choice)?;
     let checks = if args.check {
         Some(check_images(&wiring::sources(&args.registries)?.0, &found.needs).await)
@@ -78,81 +77,27 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     Ok(Exit::of_check(!is_missing))
 }
 
-/// Images of the catalogs that were read so far, and names that occur in them.
-#[derive(Default)]
-struct FoundImages {
-    needs: RequiredImages,
-    image_set: OperatorImageSet,
-    packages: BTreeSet<String>,
-    /// Names of all packages, chosen or not.
-    known: BTreeSet<String>,
-    channels: BTreeSet<String>,
-}
-
 /// Returns the images that all bundles of the catalogs need.
 pub(super) async fn required(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<RequiredImages> {
-    Ok(FoundImages::of(store, names, &BundleSelection::default()).await?.needs)
+    Ok(find(store, names, &BundleSelection::default()).await?.needs)
 }
 
-impl FoundImages {
-    async fn of(store: &dyn Store, names: &[CatalogName], choice: &BundleSelection) -> anyhow::Result<Self> {
-        let mut found = Self::default();
-        for name in names {
-            let (current, snapshot) = published::state(store, name).await?;
-            found.add_catalog(store, name, &current, &snapshot, choice).await?;
-        }
-        Ok(found)
-    }
-
-    async fn add_catalog(
-        &mut self,
-        store: &dyn Store,
-        name: &CatalogName,
-        current: &Current,
-        snapshot: &Snapshot,
-        choice: &BundleSelection,
-    ) -> anyhow::Result<()> {
-        self.known
-            .extend(snapshot.packages.iter().map(|shard| shard.name.clone()));
+async fn find(store: &dyn Store, names: &[CatalogName], choice: &BundleSelection) -> anyhow::Result<FoundImages> {
+    let mut found = FoundImages::default();
+    for name in names {
+        let (current, snapshot) = published::state(store, name).await?;
+        found.add_names(snapshot.packages.iter().map(|shard| &shard.name));
         let mut parts = Vec::new();
         let mut needs = RequiredImages::default();
         for shard in snapshot.packages.iter().filter(|shard| choice.takes(&shard.name)) {
             let package = published::package(store, shard).await?;
             needs.add(name.as_str(), &shard.name, &package, choice)?;
-            parts.extend(self.add_package(&shard.name, &package, choice)?);
+            parts.extend(found.add_package(&shard.name, &package, choice)?);
         }
-        self.image_set.add(&current.source, choice, &parts, &needs);
-        self.needs.merge(needs);
-        Ok(())
+        found.image_set.add(&current.source, choice, &parts, &needs);
+        found.needs.merge(needs);
     }
-
-    /// Returns the chosen part of a package, or `None` if no channel of it was chosen.
-    fn add_package(
-        &mut self,
-        name: &str,
-        package: &Package,
-        choice: &BundleSelection,
-    ) -> anyhow::Result<Option<Value>> {
-        self.packages.insert(name.to_owned());
-        let channels = choice.channels(name, package)?;
-        let channels: Vec<&str> = channels.into_iter().map(|(channel, _)| channel).collect();
-        self.channels.extend(channels.iter().map(|&channel| channel.to_owned()));
-        let by_channel = choice.heads_only || !choice.channels.is_empty();
-        let is_chosen = !by_channel || !channels.is_empty();
-        Ok(is_chosen.then(|| package_entry(name, package.default_channel.as_ref(), &channels)))
-    }
-
-    /// Refuses names that occur nowhere. Most of them are misspelt.
-    fn check_choice(&self, choice: &BundleSelection) -> anyhow::Result<()> {
-        if let Some(package) = choice.packages.difference(&self.packages).next() {
-            let similar = did_you_mean(package, self.known.iter().map(String::as_str));
-            anyhow::bail!("none of the catalogs has a package {package:?}{similar}");
-        }
-        if let Some(channel) = choice.channels.difference(&self.channels).next() {
-            anyhow::bail!("none of the packages has a channel {channel:?}");
-        }
-        Ok(())
-    }
+    Ok(found)
 }
 
 /// Prints the images in a format.

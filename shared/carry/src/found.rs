@@ -1,0 +1,61 @@
+use std::collections::BTreeSet;
+
+use model::text::did_you_mean;
+use olm::{BundleSelection, Package, RequiredImages, SelectionError};
+use serde_json::Value;
+
+use crate::{CarryError, OperatorImageSet, imageset::package_entry};
+
+/// Images of the catalogs that were read so far, and names that occur in them.
+#[derive(Default)]
+pub struct FoundImages {
+    /// Images with the bundles that need them.
+    pub needs: RequiredImages,
+    /// Configuration that selects them.
+    pub image_set: OperatorImageSet,
+    packages: BTreeSet<String>,
+    /// Names of all packages, chosen or not.
+    known: BTreeSet<String>,
+    channels: BTreeSet<String>,
+}
+
+impl FoundImages {
+    /// Adds the names of all packages of a catalog.
+    pub fn add_names<'a>(&mut self, packages: impl Iterator<Item = &'a String>) {
+        self.known.extend(packages.cloned());
+    }
+
+    /// Returns the chosen part of a package, or `None` if no channel of it was chosen.
+    ///
+    /// # Errors
+    /// A channel without one head, if only heads are chosen.
+    pub fn add_package(
+        &mut self,
+        name: &str,
+        package: &Package,
+        choice: &BundleSelection,
+    ) -> Result<Option<Value>, SelectionError> {
+        self.packages.insert(name.to_owned());
+        let channels = choice.channels(name, package)?;
+        let channels: Vec<&str> = channels.into_iter().map(|(channel, _)| channel).collect();
+        self.channels.extend(channels.iter().map(|&channel| channel.to_owned()));
+        let by_channel = choice.heads_only || !choice.channels.is_empty();
+        let is_chosen = !by_channel || !channels.is_empty();
+        Ok(is_chosen.then(|| package_entry(name, package.default_channel.as_ref(), &channels)))
+    }
+
+    /// Refuses names that occur nowhere. Most of them are misspelt.
+    ///
+    /// # Errors
+    /// [`CarryError::NoPackage`] and [`CarryError::NoChannel`].
+    pub fn check_choice(&self, choice: &BundleSelection) -> Result<(), CarryError> {
+        if let Some(package) = choice.packages.difference(&self.packages).next() {
+            let similar = did_you_mean(package, self.known.iter().map(String::as_str));
+            return Err(CarryError::NoPackage(package.clone(), similar));
+        }
+        match choice.channels.difference(&self.channels).next() {
+            Some(channel) => Err(CarryError::NoChannel(channel.clone())),
+            None => Ok(()),
+        }
+    }
+}
