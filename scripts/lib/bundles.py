@@ -1,0 +1,193 @@
+"""Bundles of a catalog, their CustomResourceDefinitions for crdify, and images of them.
+
+    bundles.py mutations                               prints a catalog of two bundles for each mutation of a definition
+    bundles.py compare LINES ORACLE PROGRAM STORE NAME   `bundle diff` against crdify, for all consecutive versions
+    bundles.py layout LINES FOLDER COUNT               writes an image layout of each of the first bundles that have objects
+
+LINES are canonical lines of a catalog. ORACLE is the program of scripts/lib/go/crds.
+"""
+
+import base64
+import hashlib
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+
+# Values of a keyword, each of which changes into each other one. None is its absence.
+VALUES = {
+    "type": ["string", "integer", None],
+    "description": ["a", "b", None],
+    "pattern": ["a", "b", "", None],
+    "nullable": [True, False, None],
+    "default": [1, {"a": 1}, False, "", None],
+    "enum": [["a"], ["a", "b"], [], None],
+    "required": [["a"], ["b", "a"], [], None],
+    "format": ["int32", "int64", None],
+    "uniqueItems": [True, False, None],
+    "multipleOf": [1, 2, None],
+    "exclusiveMaximum": [True, None],
+    "maximum": [0, 1.5, 2, None],
+    "minimum": [0, 1.5, 2, None],
+    **{f"{bound}{of}": [0, 1, 2, None] for bound in ("max", "min") for of in ("Items", "Length", "Properties")},
+    "x-kubernetes-preserve-unknown-fields": [True, False, None],
+    "x-kubernetes-list-type": ["set", "map", None],
+    "x-kubernetes-validations": [[{"rule": "a"}], [{"rule": "b"}], [], None],
+    "properties": [{"a": {"type": "string"}}, {"a": {"properties": {"b": {}}}}, {"c": {}}, {}, None],
+    "items": [{"type": "string"}, {"type": "string", "description": "a"}, {"minimum": 1}, None],
+    "additionalProperties": [True, False, {}, {"type": "string"}, {"type": "string", "description": "a"}, None],
+    "anyOf": [[{"minimum": 1}], [{"minimum": 2}, {"nullable": True}], [], None],
+    "not": [{"minimum": 1}, {}, None],
+    "patternProperties": [{"a": {"minimum": 1}}, {"a": {"minimum": 2}}, {}, None],
+    "dependencies": [{"a": ["b"]}, {"a": {"minimum": 1}}, None],
+}
+# The same for the whole definition: its versions, each with the type of a field, and which of them is stored.
+VERSIONS = [
+    {"v1": "string"},
+    {"v1": "string", "v1beta1": "string"},
+    {"v1": "string", "v1beta1": "integer"},
+    {"v1": "string", "v1beta1": "integer", "v2alpha1": "boolean"},
+    {"v1beta1": "string"},
+]
+
+
+def definition(versions, stored, scope="Namespaced", strategy="None"):
+    """Returns a definition whose versions have these schemas."""
+    versions = [
+        {"name": name, "served": True, "storage": name == stored, "schema": {"openAPIV3Schema": schema}}
+        for name, schema in versions.items()
+    ]
+    spec = {"group": "example.com", "scope": scope, "versions": versions, "conversion": {"strategy": strategy}}
+    metadata = {"name": "things.example.com"}
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    return {**kind, "metadata": metadata, "spec": spec}
+
+
+def mutations():
+    """Returns pairs of definitions."""
+    for keyword, values in VALUES.items():
+        one = [{} if value is None else {keyword: value} for value in values]
+        schemas = [{"properties": {"list": {"type": "array", "items": schema}}} for schema in one]
+        for old in schemas:
+            yield from ([definition({"v1": schema}, "v1") for schema in (old, new)] for new in schemas)
+    several = [{name: {"properties": {"a": {"type": kind}}} for name, kind in row.items()} for row in VERSIONS]
+    for old in several:
+        for new in several:
+            for strategy in ("None", "Webhook"):
+                yield [definition(old, next(iter(old))), definition(new, next(iter(new)), strategy=strategy)]
+    yield [definition({"v1": {}}, "v1", scope) for scope in ("Namespaced", "Cluster")]
+
+
+def print_mutations():
+    """Prints the catalog."""
+    for at, pair in enumerate(mutations()):
+        package = f"mutation-{at:04}"
+        names = [f"{package}.v{version}" for version in (1, 2)]
+        entries = [{"name": names[0]}, {"name": names[1], "replaces": names[0]}]
+        print(json.dumps({"schema": "olm.package", "name": package, "defaultChannel": "a"}))
+        print(json.dumps({"schema": "olm.channel", "package": package, "name": "a", "entries": entries}))
+        for version, (name, crd) in enumerate(zip(names, pair), 1):
+            operator = {"kind": "ClusterServiceVersion", "metadata": {"name": name}, "spec": {"version": f"{version}.0.0"}}
+            data = [base64.b64encode(json.dumps(manifest).encode()).decode() for manifest in (operator, crd)]
+            properties = [{"type": "olm.bundle.object", "value": {"data": text}} for text in data]
+            properties.append({"type": "olm.package", "value": {"packageName": package, "version": f"{version}.0.0"}})
+            print(json.dumps({"schema": "olm.bundle", "package": package, "name": name, "properties": properties}))
+
+
+def bundles(lines):
+    """Returns package, version, objects and name of each bundle with objects, in the order of packages and versions."""
+    found = []
+    for line in open(lines, encoding="utf-8"):
+        document = json.loads(line)
+        if document.get("schema") != "olm.bundle":
+            continue
+        values = defaultdict(list)
+        for entry in document["properties"]:
+            values[entry["type"]].append(entry["value"])
+        objects = [base64.b64decode(value["data"]) for value in values["olm.bundle.object"]]
+        if objects:
+            version = values["olm.package"][0]["version"]
+            found.append((document["package"], precedence(version), version, objects, document["name"]))
+    return [(package, *rest) for package, _, *rest in sorted(found, key=lambda row: row[:2])]
+
+
+def precedence(version):
+    """Returns the place of a version by semver."""
+    numbers, _, pre = version.partition("+")[0].partition("-")
+    parts = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"\.", pre) if part]
+    return [int(number) for number in numbers.split(".")], not pre, parts
+
+
+def definitions(objects):
+    """Returns the definitions among objects by their names."""
+    objects = [json.loads(text) for text in objects]
+    return {one["metadata"]["name"]: one for one in objects if one["kind"] == "CustomResourceDefinition"}
+
+
+def compare(lines, oracle, program, store, catalog):
+    """Prints each pair of versions that is judged in another way, and fails if there is one."""
+    pairs, asked = [], []
+    all_bundles = bundles(lines)
+    for (package, old, olds, _), (other, new, news, _) in zip(all_bundles, all_bundles[1:]):
+        if package == other:
+            pairs.append((package, old, new))
+            news = definitions(news)
+            asked += [(pairs[-1], name, [crd, news[name]]) for name, crd in definitions(olds).items() if name in news]
+    text = "".join(json.dumps(crds) + "\n" for _, _, crds in asked)
+    answers = subprocess.run([oracle], input=text, capture_output=True, text=True, check=True).stdout.splitlines()
+    expected = defaultdict(set)
+    for (pair, name, _), answer in zip(asked, answers, strict=True):
+        expected[pair].update(f"{name} {finding}" for finding in json.loads(answer))
+
+    def found(pair):
+        command = [program, "bundle", "diff", "--json", "--store", store, catalog, *pair]
+        answer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        parts = [[one["crd"], one["version"] or "-", one["property"] or "-", one["rule"]] for one in answer["unsafe"]]
+        return {" ".join(part) for part in parts}
+
+    with ThreadPoolExecutor(2) as workers:
+        actual = dict(zip(pairs, workers.map(found, pairs)))
+    different = [pair for pair in pairs if actual[pair] != expected[pair]]
+    for pair in different:
+        print(*pair, "here", sorted(actual[pair] - expected[pair]), "crdify", sorted(expected[pair] - actual[pair]))
+    print(len(asked), "pairs of definitions,", sum(answer != "[]" for answer in answers), "of them unsafe")
+    sys.exit(1 if different or not asked else 0)
+
+
+def write_layouts(lines, folder, count):
+    """Writes the layouts and prints their folder and the package and the name of each bundle."""
+    for at, (package, _, objects, name) in enumerate(bundles(lines)[: int(count)]):
+        layout = pathlib.Path(folder, str(at))
+        files = {f"manifests/{number}.yaml": text for number, text in enumerate(objects)}
+        files["metadata/annotations.yaml"] = b"annotations: {}\n"
+        (layout / "blobs/sha256").mkdir(parents=True)
+
+        def blob(body, kind):
+            digest = hashlib.sha256(body).hexdigest()
+            (layout / "blobs/sha256" / digest).write_bytes(body)
+            return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": f"sha256:{digest}", "size": len(body)}
+
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as archive:
+            for file, text in files.items():
+                entry = tarfile.TarInfo(file)
+                entry.size = len(text)
+                archive.addfile(entry, io.BytesIO(text))
+        tar = buffer.getvalue()
+        labels = {f"operators.operatorframework.io.bundle.{part}.v1": f"{part}/" for part in ("manifests", "metadata")}
+        rootfs = {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(tar).hexdigest()}"]}
+        config = {"architecture": "amd64", "os": "linux", "rootfs": rootfs, "config": {"Labels": labels}}
+        manifest = {"config": blob(json.dumps(config).encode(), "config.v1+json"), "layers": [blob(tar, "layer.v1.tar")]}
+        manifest = blob(json.dumps({"schemaVersion": 2, **manifest}).encode(), "manifest.v1+json")
+        (layout / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [manifest]}))
+        (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
+        print(layout, package, name)
+
+
+if __name__ == "__main__":
+    {"mutations": print_mutations, "compare": compare, "layout": write_layouts}[sys.argv[1]](*sys.argv[2:])
