@@ -114,15 +114,6 @@ pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> a
     Ok(server)
 }
 
-/// Returns the origins whose pages may read: with users, those that are configured.
-pub(crate) fn origins(config: &ServerConfig) -> http_api::Origins {
-    if config.readers.is_none() {
-        return http_api::Origins::Any;
-    }
-    let origins = config.cors.iter().filter_map(|origin| origin.parse().ok());
-    http_api::Origins::Only(origins.collect())
-}
-
 /// Returns limits with the configured times that count for clients of HTTP and of gRPC.
 pub(crate) fn with_times(default: &server::ServerLimits, config: &ServerConfig) -> server::ServerLimits {
     // Defaults belong to the server: the configuration only knows what was written.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     BundleError, BundleFolder,
     crd::Crd,
-    manifest::{self, Field, Manifest},
+    manifest::{self, BundleManifest, ManifestField},
     permissions::{self, Permissions},
 };
 
@@ -42,7 +42,7 @@ impl Contents {
     /// Files that Kubernetes or OLM would refuse, and more than the limits.
     pub fn read([manifests, metadata]: &[BundleFolder; 2]) -> Result<Self, BundleError> {
         let manifests = manifest::parse(manifests)?;
-        let mut definitions: BTreeMap<(&str, &str), &Manifest> = BTreeMap::new();
+        let mut definitions: BTreeMap<(&str, &str), &BundleManifest> = BTreeMap::new();
         for manifest in &manifests {
             let key = match (manifest.kind(), manifest.name()) {
                 // One for all names.
@@ -93,9 +93,9 @@ impl Contents {
 }
 
 /// Returns the size of all objects and of the largest.
-fn size(manifests: &[Manifest]) -> Option<String> {
+fn size(manifests: &[BundleManifest]) -> Option<String> {
     let all: usize = manifests.iter().map(|manifest| manifest.bytes).sum();
-    let Manifest { file, bytes, .. } = manifests.iter().max_by_key(|manifest| manifest.bytes)?;
+    let BundleManifest { file, bytes, .. } = manifests.iter().max_by_key(|manifest| manifest.bytes)?;
     let percent = bytes * 100 / ETCD_BYTES;
     Some(format!(
         "{all} bytes; the largest is {file} with {bytes}, {percent} % of what etcd takes"
@@ -103,7 +103,7 @@ fn size(manifests: &[Manifest]) -> Option<String> {
 }
 
 /// Returns the facts of a ClusterServiceVersion.
-fn facts(operator: &Manifest) -> Result<BundleFacts, BundleError> {
+fn facts(operator: &BundleManifest) -> Result<BundleFacts, BundleError> {
     let mut facts = BundleFacts::new();
     let mut add = |kind, text: String| facts.entry(kind).or_default().insert(text);
     for image in operator.at("spec.relatedImages")?.items()? {
@@ -147,13 +147,13 @@ fn facts(operator: &Manifest) -> Result<BundleFacts, BundleError> {
     Ok(facts)
 }
 
-fn api_text(group: &str, api: &Field<'_>) -> Result<String, BundleError> {
+fn api_text(group: &str, api: &ManifestField<'_>) -> Result<String, BundleError> {
     let (version, kind) = (api.at("version")?.text()?, api.at("kind")?.text()?);
     Ok(format!("{group}/{version} {kind}"))
 }
 
 /// Adds the requirements of `dependencies.yaml`, or of properties: there the types without an end are of what the bundle provides.
-fn add_dependencies(facts: &mut BundleFacts, document: &Manifest) -> Result<(), BundleError> {
+fn add_dependencies(facts: &mut BundleFacts, document: &BundleManifest) -> Result<(), BundleError> {
     for (list, package, range, api) in [
         ("dependencies", "olm.package", "version", "olm.gvk"),
         ("properties", "olm.package.required", "versionRange", "olm.gvk.required"),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     BundleError,
-    manifest::Manifest,
+    manifest::BundleManifest,
     schema::{self, SchemaComparison},
 };
 
@@ -39,7 +39,7 @@ pub struct UnsafeChange {
 
 impl Crd {
     /// Reads and checks a definition.
-    pub(crate) fn read(manifest: &Manifest) -> Result<Self, BundleError> {
+    pub(crate) fn read(manifest: &BundleManifest) -> Result<Self, BundleError> {
         let api = manifest.at("apiVersion")?;
         if api.text()? != "apiextensions.k8s.io/v1" {
             return Err(api.error("must be apiextensions.k8s.io/v1: clusters since Kubernetes 1.22 refuse others"));
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     fn crd(spec: &Value) -> Crd {
-        Crd::read(&Manifest {
+        Crd::read(&BundleManifest {
             file: "crd.yaml".to_owned(),
             bytes: 0,
             value: json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}),

@@ -7,7 +7,7 @@ use oci::FileSink;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{BundleError, manifest::Manifest};
+use crate::{BundleError, manifest::BundleManifest};
 
 /// Maximum size of a file, in bytes. etcd takes objects of 1.5 MiB; YAML is longer than JSON.
 pub const FILE_BYTES_MAX: usize = 4 << 20;
@@ -104,7 +104,7 @@ impl CatalogBundle {
     fn read(BundleLine { image, properties, .. }: BundleLine) -> Result<Self, BundleError> {
         let is_object = |property: &Value| property["type"] == "olm.bundle.object";
         let (objects, others): (Vec<Value>, Vec<Value>) = properties.into_iter().partition(is_object);
-        let objects = Manifest {
+        let objects = BundleManifest {
             file: "the catalog".to_owned(),
             bytes: 0,
             value: json!({ "objects": objects }),

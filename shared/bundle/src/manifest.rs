@@ -12,7 +12,7 @@ const ERROR_CHARS: usize = 400;
 
 /// One document of a file.
 #[derive(Debug)]
-pub(crate) struct Manifest {
+pub(crate) struct BundleManifest {
     /// File in the bundle, with the number of the document if it is not the first.
     pub(crate) file: String,
     /// Size as compact JSON, in bytes: about what etcd stores.
@@ -22,7 +22,7 @@ pub(crate) struct Manifest {
 
 /// Value in a document. A missing one is null, as Kubernetes reads it.
 #[derive(Debug, Clone)]
-pub(crate) struct Field<'a> {
+pub(crate) struct ManifestField<'a> {
     file: &'a str,
     /// Path in the document, such as `spec.versions[0].name`.
     path: String,
@@ -30,7 +30,7 @@ pub(crate) struct Field<'a> {
 }
 
 /// Parses all documents of the files.
-pub(crate) fn parse(folder: &BundleFolder) -> Result<Vec<Manifest>, BundleError> {
+pub(crate) fn parse(folder: &BundleFolder) -> Result<Vec<BundleManifest>, BundleError> {
     let limits = FbcLimits {
         document_bytes: FILE_BYTES_MAX,
         depth: DEPTH_MAX,
@@ -47,7 +47,7 @@ pub(crate) fn parse(folder: &BundleFolder) -> Result<Vec<Manifest>, BundleError>
             // The line is canonical JSON within the depth, so it is never refused.
             let value = serde_json::from_slice(meta.line).unwrap_or_default();
             let bytes = meta.line.len();
-            manifests.push(Manifest { file, bytes, value });
+            manifests.push(BundleManifest { file, bytes, value });
         };
         for chunk in Chunks::new(bytes.as_slice(), limits, FILE_BYTES_MAX) {
             let parsed = chunk.and_then(|chunk| chunk.metas(&limits, &mut add));
@@ -60,11 +60,11 @@ pub(crate) fn parse(folder: &BundleFolder) -> Result<Vec<Manifest>, BundleError>
     Ok(manifests)
 }
 
-impl Manifest {
+impl BundleManifest {
     /// Returns the field at a path of keys, such as `spec.install`.
-    pub(crate) fn at(&self, keys: &str) -> Result<Field<'_>, BundleError> {
+    pub(crate) fn at(&self, keys: &str) -> Result<ManifestField<'_>, BundleError> {
         let (file, path, value) = (&self.file, String::new(), &self.value);
-        Field { file, path, value }.at(keys)
+        ManifestField { file, path, value }.at(keys)
     }
 
     /// Returns the kind, and the empty text if it has none.
@@ -77,7 +77,7 @@ impl Manifest {
     }
 }
 
-impl<'a> Field<'a> {
+impl<'a> ManifestField<'a> {
     pub(crate) fn at(&self, keys: &str) -> Result<Self, BundleError> {
         let mut field = self.clone();
         for key in keys.split('.') {
@@ -122,6 +122,6 @@ impl<'a> Field<'a> {
 
     pub(crate) fn error(&self, problem: &str) -> BundleError {
         let text = format!("{}: {} {problem}", self.file, self.path.trim_start_matches('.'));
-        BundleError::Field(model::text::line(&text, ERROR_CHARS))
+        BundleError::ManifestField(model::text::line(&text, ERROR_CHARS))
     }
 }

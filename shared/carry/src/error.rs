@@ -41,6 +41,9 @@ pub enum CarryError {
     /// The folder was not filled to the end.
     #[error("{} has no carry.json: `catalog-mirror carry out ISC DIR` writes it at its end", .0.display())]
     NoFolder(PathBuf),
+    /// Another process fills the folder.
+    #[error("another `carry out` fills {}", .0.display())]
+    Busy(PathBuf),
     /// `carry.json` cannot be understood.
     #[error("{}: {reason}", .path.display())]
     Document {

@@ -85,3 +85,17 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CarryError> {
         .and_then(|()| fs::rename(&partial, path));
     written.map_err(CarryError::file(path))
 }
+
+/// Locks a folder against another `carry out`. The lock ends with the file.
+///
+/// # Errors
+/// [`CarryError::Busy`] if another process holds it, and a file that cannot be created.
+pub fn lock_folder(folder: &Path) -> Result<File, CarryError> {
+    let path = folder.join(".lock");
+    let file = File::create(&path).map_err(CarryError::file(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(CarryError::Busy(folder.into())),
+        Err(fs::TryLockError::Error(error)) => Err(CarryError::File(path, error)),
+    }
+}

@@ -16,7 +16,7 @@ pub use crate::bundles::read_bundle;
 pub use crate::checks::{ImageChecks, check_images, images_document};
 pub use crate::error::CarryError;
 pub use crate::files::{cluster_files, yaml};
-pub use crate::folder::{CarriedFolder, replace_file};
+pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
 pub use crate::found::FoundImages;
 pub use crate::images::{CarriedImage, CopyCounts, ImageCopier, ImagePlace, SayLine, list_images, remove_partial};
 pub use crate::imageset::{OperatorImageSet, SkopeoRegistry, skopeo_sync};

@@ -23,6 +23,14 @@ pub enum Origins {
 }
 
 impl Origins {
+    /// Returns the origins of a mirror: with users those that are named, else all.
+    pub fn of_mirror(has_users: bool, named: &[String]) -> Self {
+        if !has_users {
+            return Self::Any;
+        }
+        Self::Only(named.iter().filter_map(|origin| origin.parse().ok()).collect())
+    }
+
     /// Adds the fields by which a browser gives the answer to a script of another origin.
     pub(crate) fn allow(&self, request: &Parts, response: &mut HeaderMap) {
         let origin = match self {

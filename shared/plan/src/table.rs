@@ -1,6 +1,6 @@
 //! The plan as a table for people that fits into 100 columns.
 
-use crate::PlannedOperator;
+use crate::{PlannedOperator, UpgradeOrder};
 
 /// Heads of the table.
 pub const HEADS: [&str; 6] = ["PACKAGE", "INSTALLED", "VERDICT", "FIRST TO", "THEN TO", "SUPPORT"];
@@ -12,12 +12,13 @@ impl PlannedOperator {
     /// Returns the row of the operator: each cell with the largest width of its column, in characters.
     pub fn cells(&self) -> [(String, usize); 6] {
         let version = self.version.as_deref().or(self.bundle.as_deref());
+        let last = self.last_version().filter(|_| self.verdict != UpgradeOrder::NoWay);
         [
             (self.package.clone(), 26),
             (version.unwrap_or_default().to_owned(), 12),
             (self.verdict.as_str().to_owned(), 14),
             (self.at_least.clone().unwrap_or_default(), 12),
-            (self.last_version().unwrap_or_default().to_owned(), 12),
+            (last.unwrap_or_default().to_owned(), 12),
             (self.target_support.to_string(), 12),
         ]
     }

@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod gc;
+mod history;
 mod rollback;
 mod verify;
 
 pub use gc::{
     GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, collect_regularly, gc,
 };
+pub use history::{HistoryState, history};
 pub use rollback::{RollbackOptions, RollbackTarget, rollback};
 pub use verify::{Finding, IntegrityCheck, ObjectProblem, Verification, check_entry, verify};

@@ -157,7 +157,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let is_ready = Arc::new(AtomicBool::new(polled.is_cancelled() && args.grpc.is_none()));
     let settings = http_api::HttpSettings {
         ready: is_ready.clone(),
-        origins: wiring::origins(&config.server),
+        origins: http_api::Origins::of_mirror(config.server.readers.is_some(), &config.server.cors),
         ..http_api::HttpSettings::default()
     };
     let names: Vec<String> = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();

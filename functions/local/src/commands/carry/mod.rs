@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use ::carry::{CarriedFolder, ImagePlace, TargetRegistry, remove_partial};
+use ::carry::{CarriedFolder, ImagePlace, TargetRegistry, lock_folder, remove_partial};
 use ::compose::ComposeFile;
 use ::sync::{Archive, Importer, SyncOptions};
 use anyhow::Context;
@@ -147,7 +147,7 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
     // A dry run reads the catalogs too: they decide which images are needed.
     let work = if args.copy.dry_run { none.path() } else { folder };
     fs::create_dir_all(work).with_context(|| format!("cannot create {}", work.display()))?;
-    let _lock = lock(work)?;
+    let _lock = lock_folder(work)?;
     let images_folder = folder.join(IMAGES);
     if !args.copy.dry_run {
         remove_partial(&images_folder);
@@ -265,16 +265,4 @@ fn image_set(path: &Path) -> anyhow::Result<Vec<Catalog>> {
         Ok(Catalog::new(name, CatalogSource::Composed(Box::new(composed))))
     });
     catalogs.collect()
-}
-
-/// Locks a folder against another `carry out`. The lock ends with the process.
-fn lock(folder: &Path) -> anyhow::Result<File> {
-    let path = folder.join(".lock");
-    let context = || format!("cannot lock {}", path.display());
-    let file = File::create(&path).with_context(context)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => anyhow::bail!("another `carry out` fills {}", folder.display()),
-        Err(fs::TryLockError::Error(error)) => Err(error).with_context(context),
-    }
 }

@@ -1,0 +1,72 @@
+//! States of a catalog that were published.
+
+use std::time::SystemTime;
+
+use model::{Current, Sha256, Snapshot};
+use publish::ChangedPackages;
+use serde::{Serialize, Serializer};
+use store::{ObjectError, Store, read_stored};
+
+/// Publication of a catalog.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryState {
+    /// Number of the publication.
+    pub serial: u64,
+    /// The sha256 of its `all.json`.
+    pub content_hash: Sha256,
+    /// Time of the publication.
+    #[serde(serialize_with = "as_rfc3339")]
+    pub published_at: SystemTime,
+    /// Number of packages, if the state is stored.
+    pub packages: Option<usize>,
+    /// Changes since the state before, if that is stored too.
+    pub changes: Option<ChangedPackages>,
+    /// False once a collection has removed it.
+    pub is_stored: bool,
+    /// True for the state that clients get.
+    pub is_published: bool,
+    /// True for that state after a rollback.
+    pub is_held_back: bool,
+}
+
+/// Returns the publications that the pointer of a catalog remembers, newest first.
+///
+/// # Errors
+/// A snapshot that cannot be read. One that is missing was collected.
+pub async fn history(store: &dyn Store, current: &Current) -> Result<Vec<HistoryState>, ObjectError> {
+    let mut states = Vec::new();
+    let mut newer: Option<Snapshot> = None;
+    for publication in current.publications() {
+        let snapshot: Option<Snapshot> = match read_stored(store, &publication.snapshot.digest).await {
+            Ok(snapshot) => Some(snapshot),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        if let (Some(newer), Some(HistoryState { changes, .. })) = (&newer, states.last_mut()) {
+            let known = snapshot.as_ref();
+            *changes = known.map(|older| ChangedPackages::between(Some(older), newer));
+        }
+        let is_first = publication.serial == 1;
+        let is_published = publication.serial == current.serial;
+        states.push(HistoryState {
+            serial: publication.serial,
+            content_hash: publication.content_hash,
+            published_at: publication.published_at,
+            packages: snapshot.as_ref().map(|snapshot| snapshot.packages.len()),
+            changes: snapshot
+                .as_ref()
+                .filter(|_| is_first)
+                .map(|first| ChangedPackages::between(None, first)),
+            is_stored: snapshot.is_some(),
+            is_published,
+            is_held_back: is_published && current.rolled_back.is_some(),
+        });
+        newer = snapshot;
+    }
+    Ok(states)
+}
+
+fn as_rfc3339<S: Serializer>(moment: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&humantime::format_rfc3339_seconds(*moment))
+}
