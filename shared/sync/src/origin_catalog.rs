@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use model::{CatalogName, Current, Document, Key, Kind, ObjectDigest, ShardRef, Snapshot, StoredDocument, decode_zstd};
-use store::DOCUMENT_MAX;
+use model::{CatalogName, Current, Document, Key, Kind, ObjectDigest, ShardRef, Snapshot, decode_zstd};
+use render::Rendering;
 use upkeep::ObjectProblem;
 
-use render::Rendering;
-
-use crate::{Origin, OriginError, SyncError, SyncOptions, collect, plan::agree};
+use crate::{
+    Origin, OriginError, SyncError, SyncOptions, collect,
+    plan::{fetch_snapshot, parse_snapshot},
+};
 
 /// Catalog that is read package by package and not stored.
 pub enum ReadCatalog {
@@ -80,11 +81,10 @@ impl OriginCatalog {
             Err(OriginError::NotFound(_)) => return Err(SyncError::UnknownCatalog(name.clone())),
             read => read?,
         };
-        let unusable = |key: &Key| {
-            let key = key.to_string();
-            |source| SyncError::Document { key, source }
-        };
-        let current = Current::from_bytes(&bytes).map_err(unusable(&key))?;
+        let current = Current::from_bytes(&bytes).map_err(|source| SyncError::Document {
+            key: key.to_string(),
+            source,
+        })?;
         let limit = SyncOptions::default().content_bytes;
         if current.size > limit {
             return Err(SyncError::TooLarge {
@@ -93,17 +93,8 @@ impl OriginCatalog {
                 limit,
             });
         }
-        let key = current.snapshot.key();
-        // An untrusted pointer may state any size, and name any object.
-        let max = current.snapshot.digest.size.min(DOCUMENT_MAX);
-        let bytes = collect(origin.object(&key, max).await?).await?;
-        if current.snapshot.kind != Kind::Snapshot || ObjectDigest::of(&bytes) != current.snapshot.digest {
-            return Err(SyncError::Disagrees(name.clone()));
-        }
-        let snapshot = Snapshot::from_stored(&bytes).map_err(unusable(&key))?;
-        if !agree(&current, &snapshot) {
-            return Err(SyncError::Disagrees(name.clone()));
-        }
+        let bytes = fetch_snapshot(&*origin, &current).await?;
+        let snapshot = parse_snapshot(name, &current, &bytes)?;
         Ok(Self {
             origin,
             current,

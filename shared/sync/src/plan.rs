@@ -14,7 +14,7 @@ use store::{DOCUMENT_MAX, read_object};
 use upkeep::check_entry;
 
 use crate::{
-    Copier, OriginError, SyncError, SyncReport,
+    Copier, Origin, OriginError, SyncError, SyncReport,
     copier::{CopyState, OBJECTS_IN_FLIGHT},
     history::{self, Relation},
     origin::collect,
@@ -176,37 +176,23 @@ impl Copier {
         next: &Current,
         report: &mut SyncReport,
     ) -> Result<(Snapshot, Option<Bytes>), SyncError> {
-        let key = next.snapshot.key();
-        let disagrees = || SyncError::Disagrees(name.clone());
         // A pointer may name any object, and its bytes would hash to its key.
         if next.snapshot.kind != Kind::Snapshot {
-            return Err(disagrees());
+            return Err(SyncError::Disagrees(name.clone()));
         }
         // One that an earlier publication left here is not put again, and may be condemned.
         transaction.claim([next.snapshot]).await?;
         let (bytes, is_new) = match read_object(&*self.store, &next.snapshot).await {
             Ok(bytes) => (bytes, false),
             Err(error) if error.is_not_found() || error.is_damage() => {
-                // The pointer of an untrusted origin may state any size.
-                let max = next.snapshot.digest.size.min(DOCUMENT_MAX);
-                let bytes = collect(self.origin.object(&key, max).await?).await?;
+                let bytes = fetch_snapshot(&*self.origin, next).await?;
                 report.moved.add(bytes.len() as u64);
                 (bytes, true)
             }
             Err(error) => return Err(error.into()),
         };
-        if ObjectDigest::of(&bytes) != next.snapshot.digest {
-            return Err(disagrees());
-        }
-        let snapshot = Snapshot::from_stored(&bytes).map_err(|source| SyncError::Document {
-            key: key.to_string(),
-            source,
-        })?;
-        if agree(next, &snapshot) {
-            Ok((snapshot, is_new.then_some(bytes)))
-        } else {
-            Err(disagrees())
-        }
+        let snapshot = parse_snapshot(name, next, &bytes)?;
+        Ok((snapshot, is_new.then_some(bytes)))
     }
 
     async fn missing(
@@ -283,8 +269,27 @@ impl Copier {
     }
 }
 
+/// Fetches the Snapshot that a pointer names. An untrusted one may state any size.
+pub(crate) async fn fetch_snapshot(origin: &dyn Origin, current: &Current) -> Result<Bytes, OriginError> {
+    let max = current.snapshot.digest.size.min(DOCUMENT_MAX);
+    collect(origin.object(&current.snapshot.key(), max).await?).await
+}
+
+/// Parses the Snapshot that a pointer names, if it is that one and belongs to the pointer.
+pub(crate) fn parse_snapshot(name: &CatalogName, current: &Current, bytes: &[u8]) -> Result<Snapshot, SyncError> {
+    let disagrees = || SyncError::Disagrees(name.clone());
+    if current.snapshot.kind != Kind::Snapshot || ObjectDigest::of(bytes) != current.snapshot.digest {
+        return Err(disagrees());
+    }
+    let snapshot = Snapshot::from_stored(bytes).map_err(|source| SyncError::Document {
+        key: current.snapshot.key().to_string(),
+        source,
+    })?;
+    agree(current, &snapshot).then_some(snapshot).ok_or_else(disagrees)
+}
+
 /// True if a pointer says what its Snapshot says, and the Snapshot does not contradict itself.
-pub(crate) fn agree(current: &Current, snapshot: &Snapshot) -> bool {
+fn agree(current: &Current, snapshot: &Snapshot) -> bool {
     // Made anew from the Snapshot, so that no field can be forgotten here.
     let expected = Current::publish(
         None,
