@@ -1,15 +1,13 @@
 //! Packages and APIs that bundles provide, and those that the bundles of a composed catalog require of each other.
 
 use std::{
-    borrow::Cow,
     collections::{BTreeSet, HashMap, HashSet},
     rc::Rc,
 };
 
-use olm::{Constraint, ConstraintList, Gvk, RequiredPackage, VersionRange, VersionSpan};
+use olm::{BundleFields, Constraint, ConstraintList, Gvk, RequiredPackage, VersionRange, VersionSpan};
 use semver::{BuildMetadata, Version};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use work::Budget;
 
 use crate::{ComposeError, Explanation, Notice, error::shown, input::PackageReader};
@@ -33,24 +31,6 @@ pub(crate) struct BundleDependencies {
     pub(crate) apis: Vec<Rc<str>>,
     /// JSON of a [`Constraint`] each.
     pub(crate) requires: Vec<Rc<str>>,
-}
-
-#[derive(Deserialize)]
-struct BundleFields<'a> {
-    #[serde(borrow, default)]
-    schema: Cow<'a, str>,
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    properties: Option<Vec<PropertyFields<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct PropertyFields<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    value: &'a RawValue,
 }
 
 #[derive(Deserialize)]
@@ -155,7 +135,7 @@ impl Dependencies {
         };
         for property in bundle.properties.iter().flatten() {
             let json = property.value.get();
-            let constraint = match &*property.kind {
+            match &*property.kind {
                 "olm.package" => {
                     let read = serde_json::from_str::<PackageProperty>(json).map(|property| Version {
                         build: BuildMetadata::EMPTY,
@@ -171,10 +151,10 @@ impl Dependencies {
                     }
                     continue;
                 }
-                "olm.constraint" => Cow::Borrowed(json),
-                "olm.gvk.required" => Cow::Owned(format!(r#"{{"gvk":{json}}}"#)),
-                "olm.package.required" => Cow::Owned(format!(r#"{{"package":{json}}}"#)),
-                _ => continue,
+                _ => {}
+            }
+            let Some(constraint) = property.requirement() else {
+                continue;
             };
             if constraint.len() > REQUIREMENT_BYTES_MAX {
                 return Err(too_large(package, REQUIREMENT_BYTES_MAX));

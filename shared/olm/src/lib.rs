@@ -31,7 +31,7 @@ pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMe
 pub use parser::PackageParser;
 pub use reference::Reference;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
-pub use requirement::{Constraint, ConstraintList, Gvk, RequiredPackage};
+pub use requirement::{BundleFields, Constraint, ConstraintList, Gvk, PropertyFields, RequiredPackage};
 pub use search::{
     FacetCount, SEARCH, SEARCH_LIMIT_MAX, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex, SearchQuery,
     SearchResults, TooManyTerms,

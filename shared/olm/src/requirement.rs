@@ -1,8 +1,34 @@
 //! Requirements of bundles, and APIs that bundles provide.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// Fields of a line of a package that tell what a bundle provides and requires.
+#[derive(Debug, Default, Deserialize)]
+pub struct BundleFields<'a> {
+    /// Schema; `olm.bundle` for a bundle.
+    #[serde(borrow, default)]
+    pub schema: Cow<'a, str>,
+    /// Name of the bundle.
+    #[serde(borrow, default)]
+    pub name: Cow<'a, str>,
+    /// Properties of the bundle.
+    #[serde(borrow, default)]
+    pub properties: Option<Vec<PropertyFields<'a>>>,
+}
+
+/// Property of a bundle. Most values are large and not needed, so they stay JSON.
+#[derive(Debug, Deserialize)]
+pub struct PropertyFields<'a> {
+    /// Type, such as `olm.gvk`.
+    #[serde(borrow, default, rename = "type")]
+    pub kind: Cow<'a, str>,
+    /// Value as JSON.
+    #[serde(borrow)]
+    pub value: &'a RawValue,
+}
 
 /// API that a bundle provides or requires.
 #[derive(Debug, Default, Deserialize)]
@@ -55,6 +81,19 @@ impl Gvk {
     /// Returns a text that no other API has.
     pub fn text(&self) -> String {
         format!("{:?}", (&self.group, &self.version, &self.kind))
+    }
+}
+
+impl PropertyFields<'_> {
+    /// Returns what the bundle requires as the JSON of a [`Constraint`]; `None` for a property that is no requirement.
+    pub fn requirement(&self) -> Option<Cow<'_, str>> {
+        let json = self.value.get();
+        match &*self.kind {
+            "olm.constraint" => Some(Cow::Borrowed(json)),
+            "olm.gvk.required" => Some(Cow::Owned(format!(r#"{{"gvk":{json}}}"#))),
+            "olm.package.required" => Some(Cow::Owned(format!(r#"{{"package":{json}}}"#))),
+            _ => None,
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeSet, HashMap, HashSet},
-    ops::RangeBounds,
 };
 
 use semver::{BuildMetadata, Version};
@@ -142,8 +141,10 @@ impl<'a> UpgradeEntry<'a> {
     }
 
     fn skips_version(&self, version: Option<&Version>) -> bool {
-        let mut ranges = self.range.iter().flat_map(VersionRange::intervals);
-        version.is_some_and(|version| ranges.any(|range| range.contains(version)))
+        let range = self.range.as_ref();
+        range
+            .zip(version)
+            .is_some_and(|(range, version)| range.contains(version))
     }
 
     /// Returns this entry as the start of the next step.

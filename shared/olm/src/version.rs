@@ -1,7 +1,10 @@
 //! Versions and ranges as the Go library blang/semver v4 reads them. The crate `semver` refuses ranges that blang accepts
 //! and the reverse, so it cannot read them in its place.
 
-use std::{ops::Bound, str::FromStr};
+use std::{
+    ops::{Bound, RangeBounds as _},
+    str::FromStr,
+};
 
 use semver::{BuildMetadata, Prerelease, Version};
 
@@ -14,10 +17,9 @@ const RELEASE_MAX: usize = 20;
 ///
 /// ```
 /// use catalog_mirror_olm::VersionRange;
-/// use std::ops::RangeBounds;
 ///
 /// let range: VersionRange = ">=1.2.x !=1.3.0".parse()?;
-/// let contains = |version: &str| range.intervals().iter().any(|one| one.contains(&version.parse().unwrap()));
+/// let contains = |version: &str| range.contains(&version.parse().unwrap());
 /// assert!(contains("1.2.7") && !contains("1.3.0"));
 /// # Ok::<(), catalog_mirror_olm::VersionRangeError>(())
 /// ```
@@ -70,6 +72,11 @@ impl VersionRange {
     /// sorted set of versions answers each by one search.
     pub fn intervals(&self) -> &[VersionSpan] {
         &self.intervals
+    }
+
+    /// Returns true if a version without build metadata is in the range.
+    pub fn contains(&self, version: &Version) -> bool {
+        self.intervals.iter().any(|interval| interval.contains(version))
     }
 
     fn new(any_of: Vec<Vec<RangeCondition>>) -> Self {
@@ -266,7 +273,6 @@ fn next(version: &str, number: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::RangeBounds;
 
     use rstest::rstest;
 
@@ -313,7 +319,7 @@ mod tests {
     fn range_contains_what_blang_takes(#[case] range: VersionRange, #[case] expected: &str) {
         let contains = |text: &str| {
             let version: Version = text.parse().unwrap();
-            range.intervals().iter().any(|one| one.contains(&version))
+            range.contains(&version)
         };
         let found: String = VERSIONS
             .iter()

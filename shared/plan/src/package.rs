@@ -1,15 +1,9 @@
 //! Packages with what matters before an upgrade.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
-
-use olm::{Constraint, Gvk, LIFECYCLES, Lifecycle, Package, PackageParser};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::installed::MAX_OPENSHIFT;
+use olm::{BundleFields, Constraint, Gvk, LIFECYCLES, Lifecycle, Package, PackageParser, PropertyFields};
 
 /// Package with properties of its bundles and its phases of support.
 #[derive(Debug, Default)]
@@ -29,24 +23,6 @@ pub(crate) struct BundleProperties {
     pub(crate) requires: Vec<Constraint>,
 }
 
-#[derive(Default, Deserialize)]
-struct PlannedLine<'a> {
-    #[serde(borrow, default)]
-    schema: Cow<'a, str>,
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    properties: Option<Vec<PlannedProperty<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct PlannedProperty<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    value: &'a RawValue,
-}
-
 impl PlannedPackage {
     /// Reads the lines of a package. What does not fit its schema is left out, as OLM leaves out such bundles.
     pub fn parse(lines: &[u8]) -> Self {
@@ -55,7 +31,7 @@ impl PlannedPackage {
             ..Self::default()
         };
         for line in lines.split(|byte| *byte == b'\n') {
-            let header: PlannedLine<'_> = serde_json::from_slice(line).unwrap_or_default();
+            let header: BundleFields<'_> = serde_json::from_slice(line).unwrap_or_default();
             match &*header.schema {
                 "olm.bundle" => {
                     let properties = read.bundles.entry(header.name.into_owned()).or_default();
@@ -63,7 +39,7 @@ impl PlannedPackage {
                         .properties
                         .iter()
                         .flatten()
-                        .for_each(|property| properties.add(&property.kind, property.value.get()));
+                        .for_each(|property| properties.add(property));
                 }
                 // One that cannot be read counts, so that another one beside it is not believed.
                 LIFECYCLES => read.lifecycles.push(serde_json::from_slice(line).unwrap_or_default()),
@@ -75,18 +51,17 @@ impl PlannedPackage {
 }
 
 impl BundleProperties {
-    fn add(&mut self, kind: &str, value: &str) {
-        match kind {
+    fn add(&mut self, property: &PropertyFields<'_>) {
+        let value = property.value.get();
+        match &*property.kind {
             MAX_OPENSHIFT => self.max_openshift.push(value.to_owned()),
             "olm.gvk" => self
                 .provides
                 .extend(serde_json::from_str::<Gvk>(value).map(|gvk| gvk.text())),
-            "olm.gvk.required" => self.requires.extend(Constraint::parse(&format!("{{\"gvk\":{value}}}"))),
-            "olm.package.required" => self
-                .requires
-                .extend(Constraint::parse(&format!("{{\"package\":{value}}}"))),
-            "olm.constraint" => self.requires.extend(Constraint::parse(value)),
             _ => {}
         }
+        let requirement = property.requirement();
+        self.requires
+            .extend(requirement.and_then(|json| Constraint::parse(&json)));
     }
 }

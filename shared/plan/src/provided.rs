@@ -1,9 +1,6 @@
 //! Requirements of bundles, and what installed operators provide.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::RangeBounds,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use olm::{Constraint, VersionRange, comparable_version};
 use semver::Version;
@@ -50,13 +47,7 @@ impl Provided {
                 .map(Vec::as_slice)
                 .unwrap_or_default();
             let range: Option<VersionRange> = package.version_range.parse().ok();
-            let contains = |version: &Version| {
-                range
-                    .iter()
-                    .flat_map(VersionRange::intervals)
-                    .any(|one| one.contains(version))
-            };
-            versions.iter().any(contains)
+            range.is_some_and(|range| versions.iter().any(|version| range.contains(version)))
         });
         let all = constraint
             .all

@@ -93,12 +93,7 @@ fn brute_force(package: &Package, at: &str, to: &str, passed: &mut Vec<String>) 
     let leads = |entry: &ChannelEntry| {
         let range = entry.skip_range.as_ref();
         let range = range.and_then(|range| range.parse::<VersionRange>().ok());
-        let contains = |range: VersionRange| {
-            range
-                .intervals()
-                .iter()
-                .any(|one| one.contains(version.as_ref().unwrap()))
-        };
+        let contains = |range: VersionRange| range.contains(version.as_ref().unwrap());
         entry.replaces.as_deref() == Some(at) || entry.skips.contains(at) || range.is_some_and(contains)
     };
     let entries = &package.channels["c"].entries;
