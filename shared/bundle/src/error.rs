@@ -13,7 +13,7 @@ pub enum BundleError {
     },
     /// A field that Kubernetes refuses, or that this program cannot compare. Holds file, field and problem, cleaned for terminals.
     #[error("{0}")]
-    ManifestField(String),
+    Field(String),
     /// A file or a folder with more bytes than its limit.
     #[error("{0} exceeds the limit of {1} bytes")]
     Size(String, usize),

@@ -122,6 +122,6 @@ impl<'a> ManifestField<'a> {
 
     pub(crate) fn error(&self, problem: &str) -> BundleError {
         let text = format!("{}: {} {problem}", self.file, self.path.trim_start_matches('.'));
-        BundleError::ManifestField(model::text::line(&text, ERROR_CHARS))
+        BundleError::Field(model::text::line(&text, ERROR_CHARS))
     }
 }

@@ -97,7 +97,7 @@ struct Property {
     value: Value,
 }
 
-/// ClusterObjects of the input by their kind.
+/// Objects of the input by their kind.
 #[derive(Default)]
 struct ClusterObjects {
     subscriptions: Vec<ClusterObject>,
@@ -109,7 +109,7 @@ impl Installed {
     /// Reads YAML or JSON from kubectl, or lines `package version [channel]`.
     ///
     /// # Errors
-    /// Input that is malformed or has no operator. ClusterObjects of other kinds are ignored.
+    /// Input that is malformed or has no operator. Objects of other kinds are ignored.
     pub fn parse(text: &str) -> Result<Self, InstalledError> {
         let text = text.trim_start_matches('\u{feff}');
         let mut lines = text
@@ -224,7 +224,7 @@ impl ClusterObjects {
         let mut joined = HashSet::new();
         for subscription in &self.subscriptions {
             let (name, namespace) = (&subscription.metadata.name, &subscription.metadata.namespace);
-            let Some(bundle) = subscription.text("/status/installedCSV") else {
+            let Some(bundle) = text(&subscription.status, "/installedCSV") else {
                 installed
                     .notices
                     .push(format!("Subscription {name}: nothing is installed yet"));
@@ -238,17 +238,17 @@ impl ClusterObjects {
                 ));
             }
             installed.operators.push(InstalledOperator {
-                package: subscription.text("/spec/name"),
+                package: text(&subscription.spec, "/name"),
                 namespace: namespace.clone(),
-                channel: subscription.text("/spec/channel"),
+                channel: text(&subscription.spec, "/channel"),
                 ..version.map_or_else(|| named(&bundle), |version| version.operator())
             });
         }
         let rest = versions.iter().filter(|(place, _)| !joined.contains(*place));
         installed.operators.extend(rest.map(|(_, version)| version.operator()));
         for extension in &self.extensions {
-            let package = extension.text("/spec/source/catalog/packageName");
-            let bundle = extension.text("/status/install/bundle/name");
+            let package = text(&extension.spec, "/source/catalog/packageName");
+            let bundle = text(&extension.status, "/install/bundle/name");
             if bundle.is_none() {
                 let name = &extension.metadata.name;
                 installed
@@ -259,13 +259,19 @@ impl ClusterObjects {
             installed.operators.push(InstalledOperator {
                 package,
                 bundle,
-                version: extension.text("/status/install/bundle/version"),
-                channel: extension.text("/spec/source/catalog/channels/0"),
+                version: text(&extension.status, "/install/bundle/version"),
+                channel: text(&extension.spec, "/source/catalog/channels/0"),
                 ..InstalledOperator::default()
             });
         }
         installed
     }
+}
+
+/// Returns the text at a JSON pointer (RFC 6901); `None` for an empty one.
+fn text(value: &Value, pointer: &str) -> Option<String> {
+    let text = value.pointer(pointer)?.as_str()?;
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 fn named(bundle: &str) -> InstalledOperator {
@@ -281,13 +287,6 @@ impl ClusterObject {
         (self.metadata.namespace.as_deref(), &self.metadata.name)
     }
 
-    fn text(&self, pointer: &str) -> Option<String> {
-        let (part, path) = pointer.trim_start_matches('/').split_once('/')?;
-        let value = if part == "spec" { &self.spec } else { &self.status };
-        let text = value.pointer(&format!("/{path}"))?.as_str()?;
-        (!text.is_empty()).then(|| text.to_owned())
-    }
-
     /// Returns true for a ClusterServiceVersion that OLM v0 has copied from another namespace.
     fn is_copied(&self) -> bool {
         let (metadata, has) = (&self.metadata, |map: &Option<BTreeMap<String, String>>, key: &str| {
@@ -297,7 +296,7 @@ impl ClusterObject {
         let is_elsewhere = origin.is_some_and(|origin| metadata.namespace.as_deref() != Some(&*origin));
         is_elsewhere
             || has(&metadata.labels, "olm.copiedFrom").is_some()
-            || self.text("/status/reason").as_deref() == Some("Copied")
+            || text(&self.status, "/reason").as_deref() == Some("Copied")
     }
 
     /// Returns what a ClusterServiceVersion says of itself.
@@ -322,7 +321,7 @@ impl ClusterObject {
             package: package.and_then(|package| package.value["packageName"].as_str().map(str::to_owned)),
             namespace: self.metadata.namespace.clone(),
             bundle: Some(self.metadata.name.clone()),
-            version: self.text("/spec/version"),
+            version: text(&self.spec, "/version"),
             channel: None,
             max_openshift: properties.map(|properties| {
                 let values = properties.iter().filter(|property| property.kind == MAX_OPENSHIFT);
