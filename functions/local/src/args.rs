@@ -31,6 +31,15 @@ pub(crate) struct StoreArgs {
     pub(crate) s3: S3Args,
 }
 
+/// Store and registries of a command that reads catalogs of either.
+#[derive(Debug, Args)]
+pub(crate) struct CatalogAccess {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) registries: RegistryArgs,
+}
+
 /// Settings of the S3 client. The AWS environment variables and profile apply to everything that is not set here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct S3Args {

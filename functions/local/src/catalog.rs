@@ -2,13 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use ::sync::{HttpOrigin, Origin, OriginCatalog, ReadCatalog, StoreOrigin};
+use ::sync::{HttpOrigin, OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
 use model::{CatalogName, text::did_you_mean};
 use olm::{Package, PackageParser};
 use source::Source;
 
 use crate::{
-    args::{Access, RegistryArgs, StoreArgs, is_source},
+    args::{Access, CatalogAccess, is_source},
     commands::{SourceReader, compose},
     published, wiring,
 };
@@ -19,12 +19,12 @@ CATALOG is a catalog of the store, https://MIRROR/catalogs/NAME for a catalog of
 as dir:configs or quay.io/a/b:v1. Of a store and of a mirror only the packages that are needed are read.";
 
 /// Opens a catalog of a store, of a mirror, or a source.
-pub(crate) async fn open(text: &str, store: &StoreArgs, registries: &RegistryArgs) -> anyhow::Result<ReadCatalog> {
-    let (origin, name): (Arc<dyn Origin>, CatalogName) = if let Some((mirror, name)) = mirror_catalog(text) {
-        let settings = wiring::mirror_settings(registries, mirror)?;
-        (Arc::new(HttpOrigin::new(mirror.parse()?, settings)?), name)
+pub(crate) async fn open(text: &str, access: &CatalogAccess) -> anyhow::Result<ReadCatalog> {
+    let published = if let Some((mirror, name)) = mirror_catalog(text) {
+        let settings = wiring::mirror_settings(&access.registries, mirror)?;
+        OriginCatalog::open(Arc::new(HttpOrigin::new(mirror.parse()?, settings)?), &name).await?
     } else if is_source(text) {
-        let reader = SourceReader::new(registries)?;
+        let reader = SourceReader::new(&access.registries)?;
         let sink = reader.read(&Source::of_argument(text)?, false).await?;
         let source = text.to_owned();
         return work::run(reader.budget, move || {
@@ -35,14 +35,13 @@ pub(crate) async fn open(text: &str, store: &StoreArgs, registries: &RegistryArg
         })
         .await?;
     } else {
-        let (store, name) = (store.open_alone(Access::Read).await?, text.parse()?);
-        // For its error, which knows similar names.
-        published::pointer(&*store, &name).await?;
-        (Arc::new(StoreOrigin(store)), name)
+        let store = access.store.open_alone(Access::Read).await?;
+        match OriginCatalog::open(Arc::new(StoreOrigin(store.clone())), &text.parse()?).await {
+            Err(SyncError::UnknownCatalog(name)) => anyhow::bail!("{}", published::unknown(&*store, &name).await?),
+            opened => opened?,
+        }
     };
-    Ok(ReadCatalog::Published(Box::new(
-        OriginCatalog::open(origin, &name).await?,
-    )))
+    Ok(ReadCatalog::Published(Box::new(published)))
 }
 
 /// Reads a package that the catalog must have.
@@ -62,15 +61,11 @@ pub(crate) async fn lines(catalog: &ReadCatalog, package: &str) -> anyhow::Resul
 }
 
 /// Opens a catalog, or each one that a file composes.
-pub(crate) async fn open_all(
-    text: &str,
-    store: &StoreArgs,
-    registries: &RegistryArgs,
-) -> anyhow::Result<Vec<ReadCatalog>> {
+pub(crate) async fn open_all(text: &str, access: &CatalogAccess) -> anyhow::Result<Vec<ReadCatalog>> {
     if Path::new(text).is_file() {
-        return compose::catalogs(Path::new(text), store, registries).await;
+        return compose::catalogs(Path::new(text), access).await;
     }
-    Ok(vec![open(text, store, registries).await?])
+    Ok(vec![open(text, access).await?])
 }
 
 /// Returns the mirror and the name of a catalog in a URL such as `https://mirror.example/catalogs/operatorhubio`. An archive may lie

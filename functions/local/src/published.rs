@@ -86,14 +86,21 @@ pub(crate) async fn names_or_all(store: &dyn Store, names: &[CatalogName]) -> an
     Ok(names.into_iter().collect())
 }
 
-/// Returns the same as [`names_or_all`], and an error for a store without catalogs or without one of the names.
+/// Returns the same as [`names_or_all`], and an error for a store without catalogs.
 pub(crate) async fn some_names(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<CatalogName>> {
     let names = names_or_all(store, names).await?;
     anyhow::ensure!(!names.is_empty(), "the store has no catalogs");
-    for name in &names {
-        pointer(store, name).await?;
-    }
     Ok(names)
+}
+
+/// Refuses names that no catalog of the store has. A pointer that cannot be read is told by those who read it.
+pub(crate) async fn check_names(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<()> {
+    for name in names {
+        if matches!(current(store, name).await, Ok(None)) {
+            anyhow::bail!("{}", unknown(store, name).await?);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the lines of a shard, whose stored bytes are verified.

@@ -43,32 +43,33 @@ fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader
     loader
 }
 
+/// Returns the configuration of sources, from the files and the arguments together.
+fn source_config(files: &[PathBuf], args: &RegistryArgs) -> Result<Config, ConfigProblems> {
+    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
+    args.apply(&mut loader);
+    loader.finish()
+}
+
 /// Returns the reader of sources and the limits, from arguments alone.
 pub(crate) fn sources(args: &RegistryArgs) -> anyhow::Result<(Sources, publish::SourceLimits)> {
-    let mut loader = ConfigLoader::new(Duration::ZERO);
-    args.apply(&mut loader);
-    let config = loader.finish()?;
+    let config = source_config(&[], args)?;
     Ok((Sources::new(config.images)?, config.limits))
+}
+
+/// Returns the reader of sources, from the files and the arguments together.
+pub(crate) fn sources_of(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<Sources> {
+    Ok(Sources::new(source_config(files, args)?.images)?)
 }
 
 /// Returns connections and credentials for another mirror, from arguments alone.
 pub(crate) fn mirror_settings(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpSettings> {
-    let mut loader = ConfigLoader::new(Duration::ZERO);
-    args.apply(&mut loader);
-    let settings = loader.finish()?.images;
+    let settings = source_config(&[], args)?.images;
     let host = mirror.split_once("://").map_or(mirror, |(_, rest)| rest);
     let host = host.split('/').next().unwrap_or_default();
     Ok(sync::HttpSettings {
         headers: settings.header_files.read(host)?,
         http: settings.http,
     })
-}
-
-/// Returns the reader of sources, from the files and the arguments together.
-pub(crate) fn sources_of(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<Sources> {
-    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
-    args.apply(&mut loader);
-    Ok(Sources::new(loader.finish()?.images)?)
 }
 
 /// Returns the keys that verify publications, from arguments alone.

@@ -3,7 +3,7 @@ use bundle::{CatalogBundle, Contents};
 use clap::{Args, ValueEnum};
 
 use crate::{
-    args::{RegistryArgs, StoreArgs},
+    args::CatalogAccess,
     catalog,
     exit::Exit,
     output::{print_json, print_text},
@@ -21,9 +21,7 @@ Changes of CustomResourceDefinitions are unsafe by the rules for which OLM v1 st
 Exit codes: 0 done, 1 failed, or --check found an unsafe change.")]
 pub(crate) struct BundleArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
-    registries: RegistryArgs,
+    access: CatalogAccess,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -82,7 +80,7 @@ impl BundleArgs {
             let names = text.rsplit_once('/');
             let (catalog, bundle) =
                 names.context("write CATALOG/BUNDLE, an image reference with a tag or a digest, oci:DIR or dir:DIR")?;
-            let catalog = catalog::open(catalog, &self.store, &self.registries).await?;
+            let catalog = catalog::open(catalog, &self.access).await?;
             let mut packages: Vec<&str> = catalog.packages().collect();
             // Most names of bundles start with that of their package.
             packages.sort_by_key(|package| !bundle.starts_with(package));
@@ -98,7 +96,7 @@ impl BundleArgs {
 
     async fn version(&self, catalog: &str, package: &str, version: &str) -> anyhow::Result<Contents> {
         let read = async {
-            let catalog = catalog::open(catalog, &self.store, &self.registries).await?;
+            let catalog = catalog::open(catalog, &self.access).await?;
             let bundle = CatalogBundle::find(&catalog::lines(&catalog, package).await?, version)?;
             self.catalog_bundle(bundle.context("the package has no such version")?)
                 .await
@@ -118,7 +116,7 @@ impl BundleArgs {
     }
 
     async fn image(&self, source: &str) -> anyhow::Result<Contents> {
-        let images = wiring::sources_of(&self.store.config, &self.registries)?;
+        let images = wiring::sources_of(&self.access.store.config, &self.access.registries)?;
         Ok(Contents::read(&carry::read_bundle(&images, &source.parse()?).await?)?)
     }
 }

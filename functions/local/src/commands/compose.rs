@@ -11,14 +11,14 @@ use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
 use oci::Digest;
-use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics};
+use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics, SourceLimits};
 use source::{Source, Sources};
 use store::{FolderStore, Store};
 use tempfile::TempDir;
 
 use super::render::{SHARD_LEVEL, print};
 use crate::{
-    args::{Access, RegistryArgs, StoreArgs, is_source},
+    args::{Access, CatalogAccess, StoreArgs, is_source},
     exit::Exit,
     output::{self, Column, Table, cell},
     wiring,
@@ -44,9 +44,7 @@ Examples:
 Exit codes: 0 done, 1 the composition fails or breaks a channel, 2 wrong command line.")]
 pub(crate) struct ComposeArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    #[command(flatten)]
-    pub(crate) registries: RegistryArgs,
+    pub(crate) access: CatalogAccess,
     /// Entry of an ImageSetConfiguration: its targetCatalog, else the last part of its repository and its tag.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
@@ -80,10 +78,17 @@ fn image_target(text: &str) -> Result<Source, Box<dyn std::error::Error + Send +
 
 pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     let place = || args.file.display().to_string();
-    let text = fs::read_to_string(&args.file).with_context(|| format!("cannot read {}", place()))?;
-    let file = ComposeFile::parse(&text).with_context(place)?;
-    let composition = chosen(file, &args).with_context(place)?;
-    let composed = compose(composition, &args.file, &args.store, &args.registries, !args.explain).await;
+    let composition = chosen(parse(&args.file)?, &args).with_context(place)?;
+    let (sources, limits) = wiring::sources(&args.access.registries)?;
+    let composed = compose(
+        composition,
+        &args.file,
+        &args.access.store,
+        &sources,
+        &limits,
+        !args.explain,
+    )
+    .await;
     let (rendering, explanation) = composed?;
     for notice in &explanation.notices {
         eprintln!("notice: {notice}");
@@ -103,11 +108,16 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Success);
     };
     if let Some(target) = args.image {
-        let sources = wiring::sources(&args.registries)?.0;
         println!("{}", write_image(&sources, target, rendering).await?);
         return Ok(Exit::Success);
     }
     work::run(rendering.budget().clone(), move || print(&rendering)).await?
+}
+
+/// Reads a file of compositions.
+pub(super) fn parse(path: &Path) -> anyhow::Result<ComposeFile> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    ComposeFile::parse(&text).with_context(|| path.display().to_string())
 }
 
 /// Writes the image to a layout, or pushes it, and returns its digest.
@@ -140,7 +150,8 @@ async fn compose(
     composition: Composition,
     file: &Path,
     store: &StoreArgs,
-    registries: &RegistryArgs,
+    sources: &Sources,
+    limits: &SourceLimits,
     renders: bool,
 ) -> anyhow::Result<(Option<Rendering>, Explanation)> {
     // Nothing is published, so no store has this name.
@@ -151,10 +162,9 @@ async fn compose(
     let none = TempDir::new().context("cannot create a temporary folder")?;
     let store = open_store(store, &composed.composition, &none).await?;
     composed.share_published(&*store).await?;
-    let (sources, limits) = wiring::sources(registries)?;
-    let mut settings = MirrorSettings::with_limits(&limits);
+    let mut settings = MirrorSettings::with_limits(limits);
     settings.render.shard_level = SHARD_LEVEL;
-    let mirror = Mirror::new(sources, store, settings, PollMetrics::default());
+    let mirror = Mirror::new(sources.clone(), store, settings, PollMetrics::default());
     let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
     match mirror.compose(&catalog, renders).await {
         Err(PollError::Waiting { input, reason }) => anyhow::bail!("input {input}: {reason}"),
@@ -163,14 +173,10 @@ async fn compose(
 }
 
 /// Composes all catalogs of a file, to be read and not published. Each has the name of its first input.
-pub(crate) async fn catalogs(
-    file: &Path,
-    store: &StoreArgs,
-    registries: &RegistryArgs,
-) -> anyhow::Result<Vec<ReadCatalog>> {
+pub(crate) async fn catalogs(file: &Path, access: &CatalogAccess) -> anyhow::Result<Vec<ReadCatalog>> {
     let place = || file.display().to_string();
-    let text = fs::read_to_string(file).with_context(place)?;
-    let compositions = match ComposeFile::parse(&text).with_context(place)? {
+    let (sources, limits) = wiring::sources(&access.registries)?;
+    let compositions = match parse(file)? {
         ComposeFile::Composition(composition) => vec![composition],
         ComposeFile::ImageSet(image_set) => image_set.entries.into_iter().map(|(_, entry)| entry).collect(),
         ComposeFile::Filter(_) => anyhow::bail!("{}: a FilterConfiguration names no catalog", place()),
@@ -179,7 +185,7 @@ pub(crate) async fn catalogs(
     for composition in compositions {
         let first = composition.inputs.first();
         let source = first.and_then(|input| input.catalog.clone().or_else(|| input.source.clone()));
-        let (rendering, _) = compose(composition, file, store, registries, true).await?;
+        let (rendering, _) = compose(composition, file, &access.store, &sources, &limits, true).await?;
         catalogs.push(ReadCatalog::Rendered {
             rendering: rendering.context("a composition was rendered")?,
             source: source.unwrap_or_else(place),

@@ -62,6 +62,7 @@ pub(crate) struct ReceiptArgs {
 #[expect(clippy::disallowed_methods, reason = "only the own store is read")]
 pub(crate) async fn run(mut args: ExportArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Read).await?;
+    published::check_names(&*store, &args.names).await?;
     let names = published::some_names(&*store, &args.names).await?;
     let options = PackOptions {
         since: since(&*store, &names, &args).await?,

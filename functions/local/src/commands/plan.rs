@@ -14,7 +14,7 @@ use clap::Args;
 use olm::Day;
 
 use crate::{
-    args::{RegistryArgs, StoreArgs},
+    args::CatalogAccess,
     catalog::{self, CATALOG_HELP},
     exit::Exit,
     output::{cut, print_json, print_rows, print_text, print_yaml, printable},
@@ -41,9 +41,7 @@ Examples:
 Exit codes: 0 each operator has a way, 1 one has none or the command failed, 2 wrong command line."))]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
-    registries: RegistryArgs,
+    access: CatalogAccess,
     /// Catalog, or ImageSetConfiguration, that the cluster uses now. May be repeated.
     #[arg(long = "from", id = "catalogs_now", required = true, value_name = "CATALOG|FILE")]
     from: Vec<String>,
@@ -106,7 +104,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
 async fn packages(catalogs: &[String], names: &BTreeSet<&str>, args: &PlanArgs) -> anyhow::Result<PackageSet> {
     let mut packages = PackageSet::new();
     for text in catalogs {
-        let opened = catalog::open_all(text, &args.store, &args.registries).await;
+        let opened = catalog::open_all(text, &args.access).await;
         for catalog in opened.with_context(|| text.clone())? {
             for name in names {
                 if let Some(lines) = catalog.lines(name).await? {

@@ -41,7 +41,7 @@ pub(crate) struct RollbackArgs {
 pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     let config = wiring::files_and_keys(&args.store.config, &args.keys)?;
     let store = args.store.s3.open(&args.store.place(&config)?, Access::Write).await?;
-    published::pointer(&*store, &args.name).await?;
+    published::check_names(&*store, slice::from_ref(&args.name)).await?;
     let notifier = wiring::notifier(&config, store.clone(), NotifierSettings::default());
     let target = args.content_hash.map_or(RollbackTarget::Previous, RollbackTarget::Hash);
     // A rollback is a publication, so its events are sent now and not only by the next poll.

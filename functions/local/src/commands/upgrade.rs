@@ -6,7 +6,7 @@ use model::text::did_you_mean;
 use olm::Channel;
 
 use crate::{
-    args::{RegistryArgs, StoreArgs},
+    args::CatalogAccess,
     catalog::{self, CATALOG_HELP},
     exit::Exit,
     output::{Column, Table, print_json, print_table, print_text},
@@ -27,9 +27,7 @@ Examples:
 Exit codes: 0 a channel leads there, 1 none does or the command failed, 2 wrong command line."))]
 pub(crate) struct UpgradeArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
-    registries: RegistryArgs,
+    access: CatalogAccess,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -48,7 +46,7 @@ pub(crate) struct UpgradeArgs {
 }
 
 pub(crate) async fn run(args: UpgradeArgs) -> anyhow::Result<Exit> {
-    let catalog = catalog::open(&args.catalog, &args.store, &args.registries).await?;
+    let catalog = catalog::open(&args.catalog, &args.access).await?;
     let package = catalog::package(&catalog, &args.package).await?;
     let ways = Ways::new(&args.package, &package, &args.from, args.to.as_deref())?;
     if args.json {
@@ -88,9 +86,7 @@ Examples:
   catalog-mirror graph https://mirror.example/catalogs/operatorhubio etcd --format dot | dot -Tsvg > etcd.svg"))]
 pub(crate) struct GraphArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
-    registries: RegistryArgs,
+    access: CatalogAccess,
     /// Only this channel.
     #[arg(long, value_name = "CHANNEL")]
     channel: Option<String>,
@@ -106,7 +102,7 @@ pub(crate) struct GraphArgs {
 }
 
 pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<Exit> {
-    let catalog = catalog::open(&args.catalog, &args.store, &args.registries).await?;
+    let catalog = catalog::open(&args.catalog, &args.access).await?;
     let package = catalog::package(&catalog, &args.package).await?;
     let channels = package.channels.iter().map(|(name, channel)| (name.as_str(), channel));
     let mut channels: BTreeMap<&str, &Channel> = channels.collect();

@@ -20,7 +20,7 @@ use store::{FolderStore, Store};
 
 use self::tools::Tools;
 use super::{
-    export,
+    compose, export,
     sync::{AllowArgs, print},
 };
 use crate::{
@@ -247,8 +247,7 @@ fn join(names: &[CatalogName]) -> String {
 /// Returns the compositions of an ImageSetConfiguration.
 fn image_set(path: &Path) -> anyhow::Result<Vec<Catalog>> {
     let place = || path.display().to_string();
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", place()))?;
-    let ComposeFile::ImageSet(image_set) = ComposeFile::parse(&text).with_context(place)? else {
+    let ComposeFile::ImageSet(image_set) = compose::parse(path)? else {
         anyhow::bail!("{} is no ImageSetConfiguration", place());
     };
     if !image_set.ignored.is_empty() {
