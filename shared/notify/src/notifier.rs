@@ -6,20 +6,24 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
+use fetch::{RetrySchedule, RetryWaits};
 use futures_util::{FutureExt, StreamExt, future::join_all, stream};
 use model::text::chain;
 use model::{CatalogName, Outcome, PublicationId};
 use parking_lot::Mutex;
 use publish::Report;
 use store::{ReadError, Store};
-use tokio::{sync::Semaphore, time::timeout_at};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
 
 use crate::{
-    Event, NotifierSettings, NotifyMetrics, Receiver, SendError,
+    Event, NotifyMetrics, Receiver, SendError,
     outbox::{Outbox, StartAt, advance},
-    settings::SendWaits,
 };
 
 /// Maximum number of concurrent events to one receiver.
@@ -27,6 +31,37 @@ const SIDE_BY_SIDE: usize = 4;
 
 /// Number of catalogs whose cursors are read at a time.
 const CONCURRENT_READS: usize = 16;
+
+/// Maximum time for one attempt: the minimum that Standard Webhooks recommends.
+const ATTEMPT_MAX: Duration = Duration::from_secs(15);
+
+/// Source of events, and the time for sending them.
+#[derive(Debug, Clone)]
+pub struct NotifierSettings {
+    /// The `source` of every event, a URI reference of this mirror. Default: `/catalogs`.
+    pub source: String,
+    /// Maximum time for all attempts before the next poll. Default: 30 s, because the command waits for it.
+    pub total: Duration,
+}
+
+impl Default for NotifierSettings {
+    fn default() -> Self {
+        Self {
+            source: "/catalogs".to_owned(),
+            total: Duration::from_secs(30),
+        }
+    }
+}
+
+impl NotifierSettings {
+    /// Returns settings for a server, where no command waits: half an hour covers most restarts of a receiver.
+    pub fn patient() -> Self {
+        Self {
+            total: Duration::from_secs(30 * 60),
+            ..Self::default()
+        }
+    }
+}
 
 /// Sends events of publications to receivers until they acknowledge them.
 #[derive(Debug)]
@@ -209,13 +244,23 @@ impl Notifier {
         moved.is_ok()
     }
 
+    /// Sends an event until it is acknowledged, refused, or the time is over.
     async fn attempts(&self, limited: &LimitedReceiver, event: &Event) -> Result<(), SendError> {
-        let mut waits = SendWaits::new(&self.settings);
+        let mut waits = RetryWaits::new(&RetrySchedule {
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(120),
+            attempts: None,
+            total: self.settings.total,
+        });
         loop {
-            let attempt = timeout_at(waits.attempt_deadline(), limited.send(event));
-            match attempt.await.unwrap_or_else(|late| Err(SendError::temporary(late))) {
-                Ok(()) => return Ok(()),
-                Err(error) => tokio::time::sleep(waits.after(error)?).await,
+            // An attempt that would outlive the total time is cut off, because a command waits for its end.
+            let end = waits.deadline().min(Instant::now() + ATTEMPT_MAX);
+            let sent = timeout_at(end, limited.send(event)).await;
+            match sent.unwrap_or_else(|late| Err(SendError::temporary(late))) {
+                Err(error @ SendError::Temporary { retry_after, .. }) => {
+                    tokio::time::sleep(waits.next_wait(retry_after).ok_or(error)?).await;
+                }
+                ended => return ended,
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::text::chain;
-use model::{CatalogName, Current, Key, Notified, ObjectRef, PublicationId, Snapshot};
+use model::{CatalogName, Current, Key, Notified, PublicationId, Snapshot};
 use publish::ChangedPackages;
 use store::{Condition, ObjectError, ReadError, Store, StoreExt, read_stored};
 
@@ -31,12 +31,12 @@ impl<'a> Outbox<'a> {
     pub(crate) async fn open(store: &'a dyn Store, catalog: &'a CatalogName) -> Result<Self, ReadError> {
         // The cursors first: a publication in between is then still to be sent. The other order could give a publication
         // that is older than the cursors.
-        let cursors = read_cursors(store, catalog).await?;
+        let notified = store.read_document::<Notified>(&Key::Notified(catalog.clone())).await?;
         let current = store.read_document(&Key::Current(catalog.clone())).await?;
         Ok(Self {
             store,
             catalog,
-            cursors,
+            cursors: notified.map(|(notified, _)| notified.receivers).unwrap_or_default(),
             current: current.map(|(current, _)| current),
         })
     }
@@ -101,8 +101,14 @@ impl<'a> Outbox<'a> {
         Ok(after.map(|after| ChangedPackages::between(before.as_ref(), &after)))
     }
 
+    /// Returns the snapshot of a publication, if the history and the store still have it.
     async fn snapshot(&self, cursor: PublicationId) -> Result<Option<Snapshot>, ReadError> {
-        let Some(object) = self.current.as_ref().and_then(|current| stored_as(current, cursor)) else {
+        let known = self.current.iter().flat_map(Current::publications);
+        let Some(object) = known
+            .filter(|known| PublicationId::from(known) == cursor)
+            .map(|known| known.snapshot)
+            .next()
+        else {
             return Ok(None);
         };
         match read_stored(self.store, &object.digest).await {
@@ -118,24 +124,8 @@ impl<'a> Outbox<'a> {
     }
 }
 
-/// Returns the Snapshot of a publication, if the history still has it.
-fn stored_as(current: &Current, publication: PublicationId) -> Option<ObjectRef> {
-    if PublicationId::from(current) == publication {
-        return Some(current.snapshot);
-    }
-    let mut earlier = current.previous.iter();
-    let found = earlier.find(|previous| PublicationId::from(*previous) == publication);
-    found.map(|previous| previous.snapshot)
-}
-
 /// The cursor of each receiver by its name. `None` for a receiver that was added before the first publication.
 type Cursors = BTreeMap<String, Option<PublicationId>>;
-
-/// Reads all cursors of a catalog.
-async fn read_cursors(store: &dyn Store, catalog: &CatalogName) -> Result<Cursors, ReadError> {
-    let found = store.read_document::<Notified>(&Key::Notified(catalog.clone())).await?;
-    Ok(found.map(|(notified, _)| notified.receivers).unwrap_or_default())
-}
 
 /// Adds cursors for receivers that have none yet.
 async fn add(store: &dyn Store, catalog: &CatalogName, new: &Cursors) -> Result<(), ReadError> {

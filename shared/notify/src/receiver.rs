@@ -45,6 +45,11 @@ pub enum SendError {
 }
 
 impl SendError {
+    /// Creates a failure that needs a change.
+    pub(crate) fn refused(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Refused(source.into())
+    }
+
     /// Creates a temporary failure without a wait.
     pub fn temporary(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Temporary {

@@ -53,22 +53,16 @@ impl Webhook {
     /// # Errors
     /// All errors in the arguments.
     pub fn new(name: &str, url: &str, secret: SecretLocation) -> Result<Self, Vec<WebhookError>> {
-        let url = Url::parse(url).ok().filter(is_web);
-        let mut problems = Vec::new();
-        problems.extend(secret.read().err().map(WebhookError::Secret));
-        match url {
-            Some(url) if problems.is_empty() => Ok(Self {
+        let url = Url::parse(url).ok().filter(is_web).ok_or(WebhookError::Url);
+        match (url, secret.read()) {
+            (Ok(url), Ok(_)) => Ok(Self {
                 name: name.to_owned(),
                 url,
                 secret,
                 catalogs: BTreeSet::new(),
                 fetcher: Fetcher::new(FetchSettings::default()).expect("the default settings can be used"),
             }),
-            Some(_) => Err(problems),
-            None => {
-                problems.insert(0, WebhookError::Url);
-                Err(problems)
-            }
+            (url, read) => Err(url.err().into_iter().chain(read.err().map(Into::into)).collect()),
         }
     }
 
@@ -102,18 +96,20 @@ impl Receiver for Webhook {
     }
 
     async fn send(&self, event: &Event) -> Result<(), SendError> {
-        let secrets = self.secret.read().map_err(|error| SendError::Refused(error.into()))?;
+        let secrets = self.secret.read().map_err(SendError::refused)?;
         // The time of the attempt and not of the event: a receiver refuses old timestamps.
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let timestamp = since.as_secs();
+        let timestamp = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
         let body = event.to_json();
         let signature = secrets.sign(&event.id, timestamp, &body);
         let request = RequestSpec {
-            headers: headers(&event.id, timestamp, &signature).map_err(|error| SendError::Refused(error.into()))?,
+            headers: headers(&event.id, timestamp, &signature).map_err(SendError::refused)?,
             body: Some(body),
             ..RequestSpec::new(Method::POST)
         };
-        let target = RedirectTarget::configured(self.url.clone()).map_err(|error| SendError::Refused(error.into()))?;
+        let target = RedirectTarget::configured(self.url.clone()).map_err(SendError::refused)?;
         // `send` and not `follow`: a redirect is a failure (Standard Webhooks 1.0.0, "Deliverability and reliability").
         match self.fetcher.send(&target, &request).await {
             Ok(response) => outcome(response.status(), response.headers()),
@@ -155,23 +151,22 @@ fn headers(id: &str, timestamp: u64, signature: &str) -> Result<HeaderMap, Inval
 
 /// Sorts a status (Standard Webhooks 1.0.0, "Deliverability and reliability").
 fn outcome(status: StatusCode, headers: &HeaderMap) -> Result<(), SendError> {
-    if status.is_success() {
-        return Ok(());
-    }
-    let refused = Box::new(RefusedStatus(status));
-    Err(match status {
+    let is_busy = [
+        StatusCode::REQUEST_TIMEOUT,
+        StatusCode::TOO_EARLY,
+        StatusCode::TOO_MANY_REQUESTS,
+    ]
+    .contains(&status);
+    let source = Box::new(RefusedStatus(status));
+    match status {
+        _ if status.is_success() => Ok(()),
         // The specification asks to disable the endpoint after a 410. Here the event is dropped, and an operator
         // removes the webhook.
-        StatusCode::GONE => SendError::Permanent(refused),
-        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => later(refused, headers),
-        status if status.is_server_error() => later(refused, headers),
-        _ => SendError::Refused(refused),
-    })
-}
-
-fn later(refused: Box<RefusedStatus>, headers: &HeaderMap) -> SendError {
-    SendError::Temporary {
-        retry_after: retry_after(headers),
-        source: refused,
+        StatusCode::GONE => Err(SendError::Permanent(source)),
+        _ if is_busy || status.is_server_error() => Err(SendError::Temporary {
+            retry_after: retry_after(headers),
+            source,
+        }),
+        _ => Err(SendError::Refused(source)),
     }
 }

@@ -1,5 +1,7 @@
 //! Delivery to receivers while the store works.
 
+use std::time::Duration;
+
 use catalog_mirror_notify::SendError;
 use model::{Key, Kind, ObjectDigest, Outcome, StoredDocument};
 use store::Store;
@@ -66,12 +68,25 @@ async fn receiver_down_from_start_misses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn receiver_that_fails_once_is_retried_in_same_call() {
+async fn receiver_that_fails_is_retried_in_same_call_when_it_asks() {
     let (store, receiver) = (MemoryStore::new(), RecordingReceiver::new("receiver"));
-    receiver.answers(|sending| if sending < 2 { Err(down()) } else { Ok(()) });
+    receiver.answers(|sending| match sending {
+        0 => Err(down()),
+        1 => Err(SendError::Temporary {
+            retry_after: Some(Duration::from_secs(20)),
+            source: "busy".into(),
+        }),
+        _ => Ok(()),
+    });
+    let started = tokio::time::Instant::now();
     notifier(&store, &[&receiver])
         .after(&publish(&store, &[("a", "1")]).await)
         .await;
+    assert!(
+        (21..30).contains(&started.elapsed().as_secs()),
+        "{:?}",
+        started.elapsed()
+    );
     let events = receiver.take();
     assert_eq!(events.len(), 3);
     assert!(
