@@ -185,19 +185,9 @@ pub struct PollerAnswer {
     pub left: Vec<CatalogName>,
     /// Catalogs whose interval is not over. Only for schedule events.
     pub not_due: Vec<CatalogName>,
-    /// Results of the action `check`; left out of the JSON if there are none.
+    /// Results of the action `check`, in the form of `catalog-mirror verify --json`; left out of the JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub checks: Vec<CatalogCheck>,
-}
-
-/// Result of the action `check` for one catalog, in the form of `catalog-mirror verify --json`.
-#[derive(Debug, Serialize)]
-pub struct CatalogCheck {
-    /// Name of the catalog whose stored objects were checked.
-    pub catalog: CatalogName,
-    /// Number of checked objects, and the problems that were found.
-    #[serde(flatten)]
-    pub found: Verification,
+    pub checks: Vec<Verification>,
 }
 
 impl PollerAnswer {

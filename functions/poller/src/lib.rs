@@ -17,7 +17,7 @@ mod site;
 pub use aws::Aws;
 pub use deadline::Deadline;
 pub use environment::{ConfigLocation, Environment, MetricsLevel};
-pub use event::{CatalogCheck, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, UnknownEvent};
+pub use event::{ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, UnknownEvent};
 pub use handler::serve;
 pub use poller::Poller;
 pub use queue::CatalogMessage;

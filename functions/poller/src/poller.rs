@@ -17,8 +17,7 @@ use tracing::Instrument;
 use upkeep::{GcOptions, GcReport, RollbackOptions, RollbackTarget};
 
 use crate::{
-    CatalogCheck, CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent,
-    QueueRecord, Services,
+    CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
     deadline::collect,
     metrics::{self, CatalogMetrics},
     queue,
@@ -294,7 +293,7 @@ impl<'a> Invocation<'a> {
                 let _entered = span.enter();
                 tracing::error!(findings = found.findings.len(), "found damaged objects in the store");
             }
-            answer.checks.push(CatalogCheck { catalog, found });
+            answer.checks.push(found);
         }
         Ok(answer)
     }

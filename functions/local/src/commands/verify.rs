@@ -3,7 +3,6 @@ use std::path::PathBuf;
 use ::sync::{Copier, SyncOptions, SyncOrigin};
 use clap::Args;
 use model::CatalogName;
-use serde::Serialize;
 use upkeep::Verification;
 
 use super::sync::origin;
@@ -52,14 +51,13 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
     published::check_names(&*store, &args.names).await?;
     let mut results = Vec::new();
     for catalog in published::names_or_all(&*store, &args.names).await? {
-        let found = match &copier {
+        results.push(match &copier {
             None => upkeep::verify(&*store, &catalog).await?,
             Some(copier) => repair(copier, &catalog).await?,
-        };
-        results.push(VerifiedCatalog { catalog, found });
+        });
     }
     print(&results, args.json)?;
-    let findings: Vec<_> = results.iter().flat_map(|catalog| &catalog.found.findings).collect();
+    let findings: Vec<_> = results.iter().flat_map(|catalog| &catalog.findings).collect();
     for finding in findings.iter().filter(|_| !args.json) {
         println!("{} {}", finding.key, finding.problem);
     }
@@ -76,24 +74,16 @@ async fn repair(copier: &Copier, catalog: &CatalogName) -> anyhow::Result<Verifi
     Ok(repair.verification)
 }
 
-/// Catalog that was verified.
-#[derive(Serialize)]
-pub(crate) struct VerifiedCatalog {
-    pub(crate) catalog: CatalogName,
-    #[serde(flatten)]
-    pub(crate) found: Verification,
-}
-
-impl Table for VerifiedCatalog {
+impl Table for Verification {
     const COLUMNS: &'static [Column<Self>] = &[
         ("NAME", |verified| verified.catalog.to_string()),
-        ("SNAPSHOTS", |verified| verified.found.snapshots.to_string()),
-        ("OBJECTS", |verified| verified.found.objects.to_string()),
-        ("SIZE", |verified| bytes(verified.found.bytes)),
-        ("FINDINGS", |verified| verified.found.findings.len().to_string()),
+        ("SNAPSHOTS", |verified| verified.snapshots.to_string()),
+        ("OBJECTS", |verified| verified.objects.to_string()),
+        ("SIZE", |verified| bytes(verified.bytes)),
+        ("FINDINGS", |verified| verified.findings.len().to_string()),
     ];
 
     fn is_failed(&self) -> bool {
-        !self.found.findings.is_empty()
+        !self.findings.is_empty()
     }
 }

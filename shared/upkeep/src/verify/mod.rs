@@ -19,8 +19,10 @@ use self::index::IndexedLines;
 const READS_IN_FLIGHT: usize = 4;
 
 /// Result of verifying one catalog: counts and problems.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Verification {
+    /// Name of the catalog.
+    pub catalog: CatalogName,
     /// Number of publications that were checked: the current one, and earlier ones and inputs that are still stored.
     pub snapshots: usize,
     /// Number of earlier publications and inputs that are not stored any more.
@@ -49,7 +51,14 @@ pub struct Finding {
 /// # Errors
 /// [`StoreError`] only if the store cannot be asked.
 pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verification, StoreError> {
-    let mut verification = Verification::default();
+    let mut verification = Verification {
+        catalog: catalog.clone(),
+        snapshots: 0,
+        expired: 0,
+        objects: 0,
+        bytes: 0,
+        findings: Vec::new(),
+    };
     let key = Key::Current(catalog.clone());
     let current = match read_current(store, &key).await? {
         Ok(current) => current,
@@ -58,7 +67,7 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
             return Ok(verification);
         }
     };
-    verification.check_name(store, catalog).await?;
+    verification.check_name(store).await?;
     let mut expected = BTreeMap::new();
     let mut indexed = IndexedLines::default();
     for object in publications(&current) {
@@ -91,8 +100,8 @@ impl Verification {
         });
     }
 
-    async fn check_name(&mut self, store: &dyn Store, catalog: &CatalogName) -> Result<(), StoreError> {
-        match is_listed(store, catalog).await {
+    async fn check_name(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        match is_listed(store, &self.catalog).await {
             Ok(true) => {}
             Ok(false) => self.found(&Key::Catalogs, ObjectProblem::Unlisted),
             Err(ReadError::Store(error)) => return Err(error),
