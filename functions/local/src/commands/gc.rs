@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use upkeep::{GcError, GcOptions, GcReport, GcStep, NextStep, Retention};
+use upkeep::{GcError, GcOptions, GcReport, GcStep, NextStep};
 
 use crate::{
     args::{Access, KeyArgs, StoreArgs},
@@ -36,31 +36,17 @@ pub(crate) struct GcArgs {
     pub(crate) json: bool,
 }
 
-impl GcArgs {
-    /// Returns the options of the configuration with those of the command line, which win.
-    pub(crate) fn options(&self, configured: &Retention) -> GcOptions {
-        GcOptions {
-            retention: Retention {
-                generations: self.keep_generations.unwrap_or(configured.generations),
-                max_age: self.keep_days.map_or(configured.max_age, days),
-                grace: self.grace.unwrap_or(configured.grace),
-            },
-            offline: self.offline,
-            dry_run: self.dry_run,
-            ..GcOptions::default()
-        }
-    }
-}
-
-const fn days(count: u64) -> Duration {
-    Duration::from_secs(count.saturating_mul(24 * 3600))
-}
-
 pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     let config = wiring::files_and_keys(&args.store.config, &KeyArgs::default())?;
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = args.store.s3.open(&args.store.place(&config)?, access).await?;
-    let options = args.options(&config.retention.unwrap_or_default());
+    let configured = config.retention.unwrap_or_default();
+    let options = GcOptions {
+        retention: configured.with(args.keep_generations, args.keep_days, args.grace),
+        offline: args.offline,
+        dry_run: args.dry_run,
+        ..GcOptions::default()
+    };
     let report = match upkeep::gc(&*store, &options).await {
         Err(error @ GcError::Unreadable(_)) if args.json => {
             let text = model::text::error_line(&error);

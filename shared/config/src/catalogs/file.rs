@@ -171,7 +171,7 @@ fn read_source(section: &mut Section) -> Vec<(CatalogName, CatalogSource)> {
 
 /// Reads `retention`. Fields that are absent have the defaults of [`Retention`].
 fn read_retention(mut section: Section) -> Retention {
-    let retention = Retention::of(
+    let retention = Retention::default().with(
         section.parsed("generations", values::generations),
         section.parsed("days", values::days),
         section.parsed("grace", values::duration),

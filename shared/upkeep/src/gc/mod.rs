@@ -54,15 +54,14 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Returns the given values, with the defaults for those that are not given. `days` are those of
-    /// [`Retention::max_age`].
-    pub fn of(generations: Option<usize>, days: Option<u64>, grace: Option<Duration>) -> Self {
-        let usual = Self::default();
+    /// Replaces the values that are given. `days` are those of [`Retention::max_age`].
+    #[must_use]
+    pub fn with(self, generations: Option<usize>, days: Option<u64>, grace: Option<Duration>) -> Self {
         let seconds = |days: u64| Duration::from_secs(days.saturating_mul(DAY.as_secs()));
         Self {
-            generations: generations.unwrap_or(usual.generations),
-            max_age: days.map_or(usual.max_age, seconds),
-            grace: grace.unwrap_or(usual.grace),
+            generations: generations.unwrap_or(self.generations),
+            max_age: days.map_or(self.max_age, seconds),
+            grace: grace.unwrap_or(self.grace),
         }
     }
 }
