@@ -15,10 +15,6 @@ use crate::{authorities::certificates, flags::Flags, poll::Puller, secrets::Clus
 /// Folder of the default store in the cache folder. catalogd removes it there when it starts, as all that it does not know.
 const STORE_FOLDER: &str = "catalog-mirror";
 
-/// Variables that name an S3 server other than AWS.
-#[cfg(feature = "s3")]
-const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
-
 /// Time for running answers after the program was asked to stop: catalogd's Deployment gives 10 s for everything.
 const DRAIN: Duration = Duration::from_secs(7);
 
@@ -52,10 +48,8 @@ pub(crate) async fn open(place: &StorePlace) -> anyhow::Result<Arc<dyn Store>> {
             use store::s3::{S3Settings, S3Store, sdk_config};
 
             let settings = S3Settings {
-                // Servers other than AWS take the bucket in the path, and often in no other place.
-                path_style: ENDPOINTS.iter().any(|name| std::env::var_os(name).is_some()),
                 proxy_of: Some(source::proxy_of_environment),
-                ..S3Settings::default()
+                ..S3Settings::of_environment()
             };
             let config = sdk_config(&settings).await.context("cannot open the store")?;
             Ok(Arc::new(S3Store::new(&config, place.clone(), &settings)))

@@ -1,6 +1,6 @@
 //! Connects Lambda's runtime with the poller.
 
-use std::{env, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::Context;
 use config::ConfigProblems;
@@ -13,9 +13,6 @@ use tokio::sync::OnceCell;
 use tracing::Instrument;
 
 use crate::{Aws, Deadline, Environment, Poller};
-
-/// Variables from which the AWS SDK reads a custom endpoint of S3.
-const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
 /// State of the function between its events.
 struct Function {
@@ -72,20 +69,15 @@ impl Function {
 
 /// Connects the poller with AWS. All clients share one SDK configuration, and with it connections and credentials.
 async fn connect(environment: Arc<Environment>) -> anyhow::Result<Poller> {
-    let is_custom = ENDPOINTS
-        .iter()
-        .any(|name| env::var(name).is_ok_and(|url| !url.is_empty()));
     let settings = S3Settings {
-        // Servers other than AWS rarely have a host name for each bucket.
-        path_style: is_custom,
         proxy_of: Some(source::proxy_of_environment),
-        ..S3Settings::default()
+        ..S3Settings::of_environment()
     };
     let sdk = store::s3::sdk_config(&settings)
         .await
         .context("cannot set up the AWS clients")?;
     let store = S3Store::new(&sdk, environment.store.clone(), &settings);
-    if is_custom {
+    if settings.path_style {
         // AWS is known to support conditional writes; other servers may ignore the condition.
         store
             .check_writes()

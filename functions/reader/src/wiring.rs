@@ -1,6 +1,6 @@
 //! Builds the store and the router from the environment.
 
-use std::{env, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
 use http_api::{BaseUrl, Large, Locate};
@@ -9,9 +9,6 @@ use store::s3::S3Store;
 use trust::Trust;
 
 use crate::{Presigned, ReaderEnvironment, function};
-
-/// Variables that send AWS clients to another endpoint (AWS SDKs and Tools Reference Guide, "Service-specific endpoints").
-const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
 /// Answers events until the service ends the process.
 ///
@@ -37,16 +34,12 @@ pub async fn serve(environment: ReaderEnvironment) -> anyhow::Result<()> {
 /// Returns time-outs that stay together below the 10 s after which a CDN gives up: a client waits while S3 is asked.
 fn s3_settings() -> store::s3::S3Settings {
     store::s3::S3Settings {
-        // Servers that are not AWS seldom have a host name for each bucket.
-        path_style: ENDPOINTS
-            .iter()
-            .any(|name| env::var(name).is_ok_and(|url| !url.is_empty())),
         attempts: 3,
         connect_timeout: Duration::from_secs(1),
         attempt_timeout: Duration::from_secs(3),
         total_timeout: Duration::from_secs(8),
         stall_timeout: Duration::from_secs(5),
-        ..store::s3::S3Settings::default()
+        ..store::s3::S3Settings::of_environment()
     }
 }
 

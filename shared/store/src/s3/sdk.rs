@@ -46,7 +46,6 @@ pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
 pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
     settings.check_endpoint()?;
     let region = settings.region.clone().or_else(|| variable("AWS_REGION"));
-    let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new(region.unwrap_or_else(|| ANY_REGION.to_owned())))
@@ -57,7 +56,7 @@ pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, Ope
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
-    config.set_endpoint_url(endpoint);
+    config.set_endpoint_url(endpoint());
     Ok(config.build())
 }
 
@@ -92,7 +91,7 @@ fn timeouts(settings: &S3Settings) -> TimeoutConfig {
 fn with_region(loader: ConfigLoader, settings: &S3Settings) -> ConfigLoader {
     match &settings.region {
         Some(region) => loader.region(Region::new(region.clone())),
-        None if has_custom_endpoint(settings) => loader.region(
+        None if settings.endpoint.is_some() || is_endpoint_named() => loader.region(
             RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
                 .or_else(ProfileFileRegionProvider::new())
                 .or_else(Region::from_static(ANY_REGION)),
@@ -101,9 +100,13 @@ fn with_region(loader: ConfigLoader, settings: &S3Settings) -> ConfigLoader {
     }
 }
 
-fn has_custom_endpoint(settings: &S3Settings) -> bool {
-    let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].map(variable);
-    settings.endpoint.is_some() || named.iter().any(Option::is_some)
+/// Returns true if the environment names a server other than AWS (AWS SDKs and Tools Reference Guide, "Service-specific endpoints").
+pub(crate) fn is_endpoint_named() -> bool {
+    endpoint().is_some()
+}
+
+fn endpoint() -> Option<String> {
+    variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
 
 /// Variable from which other AWS tools take CA certificates. The SDK for Rust does not read it.

@@ -1,6 +1,6 @@
 use std::{path::PathBuf, time::Duration};
 
-use crate::s3::ProxyOfUrl;
+use crate::s3::{ProxyOfUrl, sdk::is_endpoint_named};
 
 /// Settings of the connection to S3. Unset ones come from the environment and the profile, as in every AWS tool:
 /// credentials, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, `AWS_CA_BUNDLE`.
@@ -72,6 +72,14 @@ pub enum OpenError {
 }
 
 impl S3Settings {
+    /// Returns the settings for the server that the environment names. One that is not AWS seldom has a host name for each bucket.
+    pub fn of_environment() -> Self {
+        Self {
+            path_style: is_endpoint_named(),
+            ..Self::default()
+        }
+    }
+
     /// Checks the form of the endpoint. Credentials in it are refused and not repeated, because a URL is printed in logs and
     /// errors.
     pub(crate) fn check_endpoint(&self) -> Result<(), OpenError> {
