@@ -11,4 +11,4 @@ pub use event::{Event, EventData};
 pub use metrics::NotifyMetrics;
 pub use notifier::{Notifier, NotifierSettings};
 pub use receiver::{Receiver, SendError};
-pub use webhook::{SecretError, SecretLocation, Webhook, WebhookError};
+pub use webhook::{SecretLocation, Webhook, WebhookError};

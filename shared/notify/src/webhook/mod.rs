@@ -4,7 +4,7 @@ mod secret;
 
 use std::{
     collections::BTreeSet,
-    fmt,
+    fmt, io,
     path::PathBuf,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -17,7 +17,7 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue},
 };
 
-pub use self::secret::{SecretError, SecretLocation};
+pub use self::secret::SecretLocation;
 use crate::{Event, Receiver, SendError};
 
 /// A receiver of events by HTTP POST.
@@ -31,15 +31,34 @@ pub struct Webhook {
     fetcher: Fetcher,
 }
 
-/// An error in the configuration of a webhook.
+/// An error in the configuration of a webhook. No message quotes a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
     /// Not an HTTP URL with a host. The text is not quoted, because it may hold a password.
     #[error("url is not an http or https URL with a host")]
     Url,
-    /// The secret to sign with is missing or malformed.
-    #[error(transparent)]
-    Secret(#[from] SecretError),
+    /// A file of secrets that cannot be read.
+    #[error("cannot read the secret file {path}", path = .path.display())]
+    SecretFile {
+        /// Path of the file on this machine.
+        path: PathBuf,
+        /// The underlying error, which the chain prints after this one.
+        source: io::Error,
+    },
+    /// The environment variable is not set or not UTF-8.
+    #[error("the environment variable {0} does not hold a secret")]
+    SecretVariable(String),
+    /// A secret in another format than Standard Webhooks specifies.
+    #[error("{place}: secret number {number} is not whsec_ and the base64 of 24 to 64 bytes")]
+    MalformedSecret {
+        /// Path of the file, or name of the environment variable.
+        place: String,
+        /// Number of the secret there, from 1.
+        number: usize,
+    },
+    /// No secret in the file or variable.
+    #[error("{0} holds no secret")]
+    NoSecret(String),
 }
 
 /// A status other than 2xx. The body of the answer is not read.
@@ -62,7 +81,7 @@ impl Webhook {
                 catalogs: BTreeSet::new(),
                 fetcher: Fetcher::new(FetchSettings::default()).expect("the default settings can be used"),
             }),
-            (url, read) => Err(url.err().into_iter().chain(read.err().map(Into::into)).collect()),
+            (url, read) => Err(url.err().into_iter().chain(read.err()).collect()),
         }
     }
 

@@ -1,7 +1,9 @@
-use std::{env, fmt, fs, io, path::PathBuf};
+use std::{env, fmt, fs, path::PathBuf};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::hmac::{HMAC_SHA256, Key, sign};
+
+use crate::WebhookError;
 
 /// Location of the secrets of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,46 +17,19 @@ pub enum SecretLocation {
 /// The secrets of a webhook. There are several while they are being rotated.
 pub(crate) struct WebhookSecrets(Vec<Key>);
 
-/// The reason for which there are no secrets. No message quotes the text that was read.
-#[derive(Debug, thiserror::Error)]
-pub enum SecretError {
-    /// A credential file that cannot be read.
-    #[error("cannot read the secret file {path}", path = .path.display())]
-    File {
-        /// Path of the file on this machine.
-        path: PathBuf,
-        /// The underlying error, which the chain prints after this one.
-        source: io::Error,
-    },
-    /// The environment variable is not set or not UTF-8.
-    #[error("the environment variable {0} does not hold a secret")]
-    Variable(String),
-    /// A secret in another format than Standard Webhooks specifies.
-    #[error("{place}: secret number {number} is not whsec_ and the base64 of 24 to 64 bytes")]
-    Malformed {
-        /// Path of the file, or name of the environment variable.
-        place: String,
-        /// Number of the secret there, from 1.
-        number: usize,
-    },
-    /// No secret in the file or variable.
-    #[error("{0} holds no secret")]
-    Empty(String),
-}
-
 /// Allowed lengths of a secret in bytes (Standard Webhooks 1.0.0, "Signature scheme").
 const LENGTHS: std::ops::RangeInclusive<usize> = 24..=64;
 const PREFIX: &str = "whsec_";
 
 impl SecretLocation {
     /// Reads the secrets that the file or variable holds now.
-    pub(crate) fn read(&self) -> Result<WebhookSecrets, SecretError> {
+    pub(crate) fn read(&self) -> Result<WebhookSecrets, WebhookError> {
         let text = match self {
-            Self::File(path) => fs::read_to_string(path).map_err(|source| SecretError::File {
+            Self::File(path) => fs::read_to_string(path).map_err(|source| WebhookError::SecretFile {
                 path: path.clone(),
                 source,
             })?,
-            Self::Variable(name) => env::var(name).map_err(|_| SecretError::Variable(name.clone()))?,
+            Self::Variable(name) => env::var(name).map_err(|_| WebhookError::SecretVariable(name.clone()))?,
         };
         WebhookSecrets::parse(&text, &self.to_string())
     }
@@ -70,8 +45,8 @@ impl fmt::Display for SecretLocation {
 }
 
 impl WebhookSecrets {
-    fn parse(text: &str, place: &str) -> Result<Self, SecretError> {
-        let malformed = |number| SecretError::Malformed {
+    fn parse(text: &str, place: &str) -> Result<Self, WebhookError> {
+        let malformed = |number| WebhookError::MalformedSecret {
             place: place.to_owned(),
             number,
         };
@@ -79,7 +54,7 @@ impl WebhookSecrets {
         let keys = words.map(|(at, word)| key(word).ok_or_else(|| malformed(at + 1)));
         let keys: Vec<_> = keys.collect::<Result<_, _>>()?;
         if keys.is_empty() {
-            return Err(SecretError::Empty(place.to_owned()));
+            return Err(WebhookError::NoSecret(place.to_owned()));
         }
         Ok(Self(keys))
     }
@@ -151,12 +126,15 @@ mod tests {
             SECRET[6..].to_owned(),
         ] {
             let error = WebhookSecrets::parse(&format!("{SECRET} {bad}"), "here").unwrap_err();
-            assert!(matches!(&error, SecretError::Malformed { number: 2, .. }), "{error}");
+            assert!(
+                matches!(&error, WebhookError::MalformedSecret { number: 2, .. }),
+                "{error}"
+            );
             assert!(!format!("{error:?}").contains(&bad), "{error:?}");
         }
         assert!(matches!(
             WebhookSecrets::parse(" \n", "here"),
-            Err(SecretError::Empty(_))
+            Err(WebhookError::NoSecret(_))
         ));
     }
 
@@ -169,8 +147,8 @@ mod tests {
     #[test]
     fn missing_file_or_variable_is_an_error() {
         let missing = SecretLocation::File("/nonexistent/secret".into());
-        assert!(matches!(missing.read(), Err(SecretError::File { .. })));
+        assert!(matches!(missing.read(), Err(WebhookError::SecretFile { .. })));
         let unset = SecretLocation::Variable("NO_SUCH_VARIABLE_IS_SET".into());
-        assert!(matches!(unset.read(), Err(SecretError::Variable(_))));
+        assert!(matches!(unset.read(), Err(WebhookError::SecretVariable(_))));
     }
 }

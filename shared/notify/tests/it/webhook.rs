@@ -220,12 +220,15 @@ fn new_webhook_reports_all_problems() {
     for url in ["hooks", "ftp://ci.example/hook", "http://", "mailto:a@b"] {
         let problems = Webhook::new("ci", url, unset()).unwrap_err();
         assert!(
-            matches!(problems[..], [WebhookError::Url, WebhookError::Secret(_)]),
+            matches!(problems[..], [WebhookError::Url, WebhookError::SecretVariable(_)]),
             "{url}: {problems:?}"
         );
     }
     let problems = Webhook::new("ci", "https://user:hunter2@ci.example/hook", unset()).unwrap_err();
-    assert!(matches!(problems[..], [WebhookError::Secret(_)]), "{problems:?}");
+    assert!(
+        matches!(problems[..], [WebhookError::SecretVariable(_)]),
+        "{problems:?}"
+    );
 }
 
 #[test]
