@@ -1,6 +1,6 @@
 //! Settings of the function, read from its environment variables. The README has their table.
 
-use std::{fmt::Display, str::FromStr, time::Duration};
+use std::{ops::RangeInclusive, str::FromStr, time::Duration};
 
 use config::{Config, ConfigLoader, ConfigProblems};
 use store::S3Location;
@@ -13,6 +13,9 @@ const SIDE_BY_SIDE_MEMORY_MB: u64 = 512;
 
 /// Default number of registry requests in flight, which public registries accept from one client without throttling it.
 const RESOLVES: usize = 64;
+
+/// Allowed numbers of pulls and of requests at a time.
+const COUNTS: RangeInclusive<usize> = 1..=1000;
 
 /// Settings of the function.
 #[derive(Debug)]
@@ -74,28 +77,26 @@ impl Environment {
     /// # Errors
     /// All problems of all variables, and those of the configuration if `CATALOGS` is its text.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigProblems> {
-        let mut variables = Variables {
-            get: &get,
-            loader: loader(),
-        };
+        let mut loader = loader();
+        let variables = loader.variables(get);
         let store = variables.required("STORE", S3Location::from_str);
         let catalogs = variables.required("CATALOGS", catalogs);
         if let Some(ConfigLocation::Text(text)) = &catalogs {
-            variables.loader.text("CATALOGS", text);
+            loader.text("CATALOGS", text);
         }
         let pull_secrets = list(&variables.text("PULL_SECRETS").unwrap_or_default());
         let signing_keys = list(&variables.text("SIGNING_KEYS").unwrap_or_default());
-        let queue = variables.optional("QUEUE_URL", url);
+        let queue = variables.parsed("QUEUE_URL", url);
         let event_bus = variables.text("EVENT_BUS");
-        let identity = variables.optional("IDENTITY", bool::from_str);
-        let publish_private = variables.optional("PUBLISH_PRIVATE", bool::from_str);
-        let side_by_side = variables.optional("SIDE_BY_SIDE", count);
-        let resolves = variables.optional("RESOLVES", count);
-        let metrics = variables.optional("METRICS", level);
-        let memory_mb = variables.optional("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", u64::from_str);
+        let identity = variables.parsed("IDENTITY", bool::from_str);
+        let publish_private = variables.parsed("PUBLISH_PRIVATE", bool::from_str);
+        let side_by_side = variables.number("SIDE_BY_SIDE", COUNTS);
+        let resolves = variables.number("RESOLVES", COUNTS);
+        let metrics = variables.parsed("METRICS", level);
+        let memory_mb = variables.parsed("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", u64::from_str);
         let small = memory_mb.is_some_and(|memory| memory < SIDE_BY_SIDE_MEMORY_MB);
         // Returns if anything is missing or wrong.
-        variables.loader.finish()?;
+        loader.finish()?;
         Ok(Self {
             store: store.expect("a missing store was reported as a problem"),
             catalogs: catalogs.expect("missing catalogs were reported as a problem"),
@@ -135,33 +136,6 @@ fn loader() -> ConfigLoader {
     loader
 }
 
-/// Reads variables one by one, and collects their problems in `loader`.
-struct Variables<'a, G> {
-    get: &'a G,
-    loader: ConfigLoader,
-}
-
-impl<G: Fn(&str) -> Option<String>> Variables<'_, G> {
-    /// Returns the value of a variable, or `None` if it is not set or blank.
-    fn text(&self, name: &str) -> Option<String> {
-        // A parameter of a template that was left out becomes an empty variable.
-        (self.get)(name).filter(|text| !text.trim().is_empty())
-    }
-
-    fn optional<T, E: Display>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, E>) -> Option<T> {
-        let text = self.text(name)?;
-        let parsed = parse(text.trim());
-        parsed.map_err(|error| self.loader.problem(name, error)).ok()
-    }
-
-    fn required<T, E: Display>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, E>) -> Option<T> {
-        if self.text(name).is_none() {
-            self.loader.problem(name, "is not set");
-        }
-        self.optional(name, parse)
-    }
-}
-
 /// Reads the location of the configuration: `s3://BUCKET/KEY` or the text itself.
 fn catalogs(text: &str) -> Result<ConfigLocation, String> {
     let Some(rest) = text.strip_prefix("s3://") else {
@@ -180,11 +154,6 @@ fn catalogs(text: &str) -> Result<ConfigLocation, String> {
 fn list(text: &str) -> Vec<String> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts.map(str::to_owned).collect()
-}
-
-fn count(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|count| (1..=1000).contains(count));
-    count.ok_or_else(|| format!("{text:?} is not a number from 1 to 1000"))
 }
 
 fn url(text: &str) -> Result<String, String> {

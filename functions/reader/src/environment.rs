@@ -1,7 +1,8 @@
 //! Settings of the function, read from environment variables. The README lists them.
 
-use std::{fmt::Display, str::FromStr, time::Duration};
+use std::{str::FromStr, time::Duration};
 
+use config::{ConfigProblems, Variables};
 use store::S3Location;
 use trust::PublicKey;
 
@@ -33,71 +34,28 @@ pub struct ReaderEnvironment {
     pub verify_keys: Vec<PublicKey>,
 }
 
-/// All problems of the environment, found at once.
-#[derive(Debug, Default, PartialEq, Eq, thiserror::Error)]
-#[error("invalid environment: {}", .0.join("; "))]
-pub struct EnvironmentProblems(Vec<String>);
-
 impl ReaderEnvironment {
     /// Reads variables. An empty one counts as absent, as templates cannot leave one out.
     ///
     /// # Errors
     /// All problems at once, each with the name of its variable.
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, EnvironmentProblems> {
-        let mut variables = Variables {
-            variable,
-            problems: EnvironmentProblems::default(),
-        };
-        let store = variables.required("STORE");
-        let public_url = variables.with("PUBLIC_URL", base_url);
-        let cache_mib = variables.number("CACHE_MIB", CACHE_MIB, 1..=CACHE_MIB_MAX);
-        let freshness = variables.with("FRESHNESS", humantime::parse_duration);
-        let inline_max = variables.number("INLINE_MAX", INLINE_MAX, 1..=INLINE_MAX);
-        let verify_keys = variables.with("VERIFY_KEYS", PublicKey::from_text);
-        match store {
-            Some(store) if variables.problems.0.is_empty() => Ok(Self {
-                store,
-                public_url,
-                cache_bytes: cache_mib << 20,
-                freshness: freshness.unwrap_or_default(),
-                inline_max,
-                verify_keys: verify_keys.unwrap_or_default(),
-            }),
-            _ => Err(variables.problems),
-        }
-    }
-}
-
-struct Variables<F> {
-    variable: F,
-    problems: EnvironmentProblems,
-}
-
-impl<F: Fn(&str) -> Option<String>> Variables<F> {
-    fn text(&self, name: &str) -> Option<String> {
-        (self.variable)(name).filter(|value| !value.is_empty())
-    }
-
-    fn problem(&mut self, name: &str, problem: impl Display) {
-        self.problems.0.push(format!("{name}: {problem}"));
-    }
-
-    fn with<T, E: Display>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
-        let parsed = parse(&self.text(name)?);
-        parsed.map_err(|problem| self.problem(name, problem)).ok()
-    }
-
-    fn required<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
-        if self.text(name).is_none() {
-            self.problem(name, "is not set");
-        }
-        self.with(name, str::parse)
-    }
-
-    fn number(&mut self, name: &str, default: u64, range: std::ops::RangeInclusive<u64>) -> u64 {
-        let bounds = format!("is no number from {} to {}", range.start(), range.end());
-        let parse = |text: &str| text.parse().ok().filter(|number| range.contains(number)).ok_or(bounds);
-        self.with(name, parse).unwrap_or(default)
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigProblems> {
+        let variables = Variables::new(get);
+        let store = variables.required("STORE", S3Location::from_str);
+        let public_url = variables.parsed("PUBLIC_URL", base_url);
+        let cache_mib = variables.number("CACHE_MIB", 1..=CACHE_MIB_MAX);
+        let freshness = variables.parsed("FRESHNESS", humantime::parse_duration);
+        let inline_max = variables.number("INLINE_MAX", 1..=INLINE_MAX);
+        let verify_keys = variables.parsed("VERIFY_KEYS", PublicKey::from_text);
+        variables.finish()?;
+        Ok(Self {
+            store: store.expect("a missing store was reported as a problem"),
+            public_url,
+            cache_bytes: cache_mib.unwrap_or(CACHE_MIB) << 20,
+            freshness: freshness.unwrap_or_default(),
+            inline_max: inline_max.unwrap_or(INLINE_MAX),
+            verify_keys: verify_keys.unwrap_or_default(),
+        })
     }
 }
 
@@ -121,7 +79,7 @@ fn base_url(text: &str) -> Result<String, &'static str> {
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)]) -> Result<ReaderEnvironment, EnvironmentProblems> {
+    fn read(variables: &[(&str, &str)]) -> Result<ReaderEnvironment, ConfigProblems> {
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
         ReaderEnvironment::read(|name| find(name).map(|(_, value)| (*value).to_owned()))
     }

@@ -8,7 +8,7 @@ mod presigned;
 mod wiring;
 
 pub use answer::{INLINE_MAX, PAYLOAD_MAX};
-pub use environment::{EnvironmentProblems, ReaderEnvironment};
+pub use environment::ReaderEnvironment;
 pub use handler::function;
 pub use presigned::Presigned;
 pub use wiring::serve;

@@ -3,6 +3,8 @@
 #[cfg(feature = "catalogs")]
 mod catalogs;
 pub mod logs;
+mod problems;
 
 #[cfg(feature = "catalogs")]
 pub use self::catalogs::*;
+pub use self::problems::{ConfigProblems, Variables};

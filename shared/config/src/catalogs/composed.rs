@@ -15,8 +15,9 @@ use serde_json::Value;
 
 use super::{
     file::PlacedCatalog,
-    section::{Problems, Section, deserialize},
+    section::{Section, deserialize},
 };
+use crate::problems::Problems;
 
 /// Reference to an ImageSetConfiguration. Its relative paths start at its own folder.
 #[derive(Deserialize)]

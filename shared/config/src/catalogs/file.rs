@@ -17,9 +17,10 @@ use super::{
     keys::PlacedRule,
     limits::{self, OwnLimits},
     poll_interval,
-    section::{Problems, Section, text},
+    section::{Section, text},
     values::{self, host_and_port, platform},
 };
+use crate::problems::Problems;
 
 /// A catalog and the place where it is configured, for problems.
 pub(crate) struct PlacedCatalog {

@@ -11,7 +11,8 @@ use trust::{
     policy::{ImageName, KeySources, OpenPgpBackend, Policy},
 };
 
-use super::section::{Problems, Section};
+use super::section::Section;
+use crate::problems::Problems;
 
 /// First characters of a PEM text in the configuration itself (RFC 7468, section 2). Other texts are paths.
 const PEM: &str = "-----BEGIN";

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, fmt::Display, fs, path::Path, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, str::FromStr, time::Duration};
 
 use model::CatalogName;
 use publish::{Catalog, SourceLimits};
@@ -7,12 +7,15 @@ use trust::policy::OpenPgpBackend;
 use upkeep::Retention;
 
 use super::{
-    Config, ConfigKeys, ConfigProblems, GrpcConfig, ServerConfig, composed,
+    Config, ConfigKeys, GrpcConfig, ServerConfig, composed,
     file::{PlacedCatalog, check_files},
     keys::{KeyContext, PlacedRule, public_keys, signing_key},
     limits,
-    section::Problems,
     webhook::NotifySettings,
+};
+use crate::{
+    Variables,
+    problems::{ConfigProblems, Problems},
 };
 
 /// Collects a configuration from files, texts and flags, and all of its problems.
@@ -129,9 +132,9 @@ impl ConfigLoader {
         self.key_context.keyrings = Some(keyrings);
     }
 
-    /// Adds a problem that the caller found, so that it is reported with the others.
-    pub fn problem(&mut self, place: &str, problem: impl Display) {
-        self.problems.add(place, problem);
+    /// Returns a reader of environment variables, whose problems are reported with the others.
+    pub fn variables<G: Fn(&str) -> Option<String>>(&self, get: G) -> Variables<G> {
+        Variables::with_problems(get, self.problems.clone())
     }
 
     /// Returns the configuration.

@@ -14,7 +14,6 @@ mod webhook;
 pub use self::{
     keys::ConfigKeys,
     loader::{ConfigLoader, NamedSource},
-    section::ConfigProblems,
     server::{GrpcConfig, ServerConfig, ServerLimitsConfig},
     values::{
         ValueError, byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval,

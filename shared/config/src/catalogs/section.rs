@@ -1,49 +1,12 @@
 //! Reading one mapping of `catalogs.yaml`, field by field, so that all of its problems are found at once.
 
-use std::{cell::RefCell, fmt, rc::Rc};
+use std::fmt;
 
 use model::text::{did_you_mean, yaml_error};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// All problems of a configuration, each with the file, the document in it and the field.
-#[derive(Debug)]
-pub struct ConfigProblems(Vec<String>);
-
-impl fmt::Display for ConfigProblems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the configuration cannot be used:")?;
-        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
-    }
-}
-
-impl std::error::Error for ConfigProblems {}
-
-/// Collector of problems. Its clones collect into one list.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Problems(Rc<RefCell<Vec<String>>>);
-
-impl Problems {
-    /// Adds a problem. `place` names the file and the field, or the environment variable or flag.
-    pub(crate) fn add(&self, place: impl fmt::Display, problem: impl fmt::Display) {
-        self.0.borrow_mut().push(format!("{place}: {problem}"));
-    }
-
-    /// Adds the error of a result, and returns its value otherwise.
-    pub(crate) fn ok<T, E: fmt::Display>(&self, place: impl fmt::Display, result: Result<T, E>) -> Option<T> {
-        result.map_err(|error| self.add(place, error)).ok()
-    }
-
-    /// Returns the value if there are no problems.
-    pub(crate) fn none_or<T>(&self, value: T) -> Result<T, ConfigProblems> {
-        let all = self.0.take();
-        if all.is_empty() {
-            Ok(value)
-        } else {
-            Err(ConfigProblems(all))
-        }
-    }
-}
+use crate::problems::Problems;
 
 /// A mapping of which fields are taken one by one. Fields that are left over are unknown.
 pub(crate) struct Section {

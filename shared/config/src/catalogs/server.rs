@@ -3,9 +3,10 @@ use std::{path::PathBuf, time::Duration};
 use model::CatalogName;
 
 use super::{
-    section::{Problems, Section},
+    section::Section,
     values::{self, time_limit},
 };
+use crate::problems::Problems;
 
 /// Largest number of connections, and of requests on one of them. Far above any machine's descriptors, and below what
 /// a semaphore can count.

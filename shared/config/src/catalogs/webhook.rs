@@ -4,7 +4,8 @@ use model::CatalogName;
 use notify::{Receiver, SecretLocation, Webhook};
 use publish::Catalog;
 
-use super::section::{Problems, Section};
+use super::section::Section;
+use crate::problems::Problems;
 
 /// Entries of `notify` of all files together, in the order of the files.
 #[derive(Debug, Default)]

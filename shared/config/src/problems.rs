@@ -1,0 +1,97 @@
+//! Problems of settings, which are all found at once, and the environment variables of functions.
+
+use std::{cell::RefCell, fmt, ops::RangeInclusive, rc::Rc, str::FromStr};
+
+/// All problems of a configuration, each with the file, the document in it and the field.
+#[derive(Debug)]
+pub struct ConfigProblems(Vec<String>);
+
+impl fmt::Display for ConfigProblems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the configuration cannot be used:")?;
+        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+    }
+}
+
+impl std::error::Error for ConfigProblems {}
+
+/// Collector of problems. Its clones collect into one list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Problems(Rc<RefCell<Vec<String>>>);
+
+impl Problems {
+    /// Adds a problem. `place` names the file and the field, or the environment variable or flag.
+    pub(crate) fn add(&self, place: impl fmt::Display, problem: impl fmt::Display) {
+        self.0.borrow_mut().push(format!("{place}: {problem}"));
+    }
+
+    /// Adds the error of a result, and returns its value otherwise.
+    pub(crate) fn ok<T, E: fmt::Display>(&self, place: impl fmt::Display, result: Result<T, E>) -> Option<T> {
+        result.map_err(|error| self.add(place, error)).ok()
+    }
+
+    /// Returns the value if there are no problems.
+    pub(crate) fn none_or<T>(&self, value: T) -> Result<T, ConfigProblems> {
+        let all = self.0.take();
+        if all.is_empty() {
+            Ok(value)
+        } else {
+            Err(ConfigProblems(all))
+        }
+    }
+}
+
+/// Environment variables that are read one by one. A blank one counts as absent: a parameter of a template that was left out becomes
+/// an empty variable.
+pub struct Variables<G> {
+    get: G,
+    problems: Problems,
+}
+
+impl<G: Fn(&str) -> Option<String>> Variables<G> {
+    /// Reads through `get`, and collects problems of its own.
+    pub fn new(get: G) -> Self {
+        Self::with_problems(get, Problems::default())
+    }
+
+    pub(crate) const fn with_problems(get: G, problems: Problems) -> Self {
+        Self { get, problems }
+    }
+
+    /// Returns the value of a variable; `None` if it is absent.
+    pub fn text(&self, name: &str) -> Option<String> {
+        (self.get)(name).filter(|text| !text.trim().is_empty())
+    }
+
+    /// Parses a variable. A problem counts as an absent one until [`Self::finish`].
+    pub fn parsed<T, E: fmt::Display>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
+        let text = self.text(name)?;
+        self.problems.ok(name, parse(text.trim()))
+    }
+
+    /// Parses a variable that must be there.
+    pub fn required<T, E: fmt::Display>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
+        if self.text(name).is_none() {
+            self.problems.add(name, "is not set");
+        }
+        self.parsed(name, parse)
+    }
+
+    /// Parses a number within a range.
+    pub fn number<T>(&self, name: &str, range: RangeInclusive<T>) -> Option<T>
+    where
+        T: FromStr + PartialOrd + fmt::Display,
+    {
+        let bounds = format!("is no number from {} to {}", range.start(), range.end());
+        let parse = |text: &str| text.parse().ok().filter(|number| range.contains(number)).ok_or(bounds);
+        self.parsed(name, parse)
+    }
+
+    /// Returns an error if there are problems.
+    ///
+    /// # Errors
+    /// All problems, each with the name of its variable.
+    pub fn finish(&self) -> Result<(), ConfigProblems> {
+        self.problems.none_or(())
+    }
+}
