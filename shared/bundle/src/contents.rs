@@ -9,30 +9,38 @@ use crate::{
     crd::Crd,
     manifest::{self, BundleManifest, ManifestField},
     permissions::{self, Permissions},
+    report::FACT_KINDS,
 };
 
 /// Largest object that etcd takes, in bytes (`--max-request-bytes`, "1.5 MiB").
 const ETCD_BYTES: usize = 3 << 19;
 
+const WEBHOOK: &str = "{type} {generateName} at {webhookPath}, failure policy {failurePolicy}";
+const API: &str = "{group}/{version} {kind}";
+const REQUIRED_API: &str = "API {group}/{version} {kind}";
+
 /// Texts by their kind, which `report.rs` lists.
 pub(crate) type BundleFacts = BTreeMap<&'static str, BTreeSet<String>>;
 
-/// Content of a bundle.
-#[derive(Debug)]
+/// Content of a bundle. As JSON, and as text for people, it is all that the bundle brings.
+#[derive(Debug, Serialize)]
 pub struct Contents {
+    #[serde(flatten)]
     pub(crate) identity: BundleIdentity,
-    pub(crate) crds: BTreeMap<String, Crd>,
-    pub(crate) permissions: Permissions,
+    #[serde(flatten)]
     pub(crate) facts: BundleFacts,
+    #[serde(skip)]
+    pub(crate) crds: BTreeMap<String, Crd>,
+    #[serde(skip)]
+    pub(crate) permissions: Permissions,
 }
 
 /// Name and version of a bundle, as its ClusterServiceVersion has them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct BundleIdentity {
-    /// Name of the ClusterServiceVersion.
-    pub name: String,
-    /// Version; empty if there is none.
-    pub version: String,
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct BundleIdentity {
+    pub(crate) name: String,
+    /// Empty if there is none.
+    pub(crate) version: String,
 }
 
 impl Contents {
@@ -41,142 +49,108 @@ impl Contents {
     /// # Errors
     /// Files that Kubernetes or OLM would refuse, and more than the limits.
     pub fn read([manifests, metadata]: &[BundleFolder; 2]) -> Result<Self, BundleError> {
-        let manifests = manifest::parse(manifests)?;
-        let mut definitions: BTreeMap<(&str, &str), &BundleManifest> = BTreeMap::new();
-        for manifest in &manifests {
-            let key = match (manifest.kind(), manifest.name()) {
+        let [manifests, metadata] = [manifest::parse(manifests)?, manifest::parse(metadata)?];
+        let objects: Vec<ManifestField<'_>> = manifests.iter().map(BundleManifest::root).collect();
+        let mut definitions: BTreeMap<(&str, &str), &ManifestField<'_>> = BTreeMap::new();
+        for object in &objects {
+            let key = match (object.text("kind")?, object.text("metadata.name")?) {
                 // One for all names.
                 (kind @ "ClusterServiceVersion", _) => (kind, ""),
                 key => key,
             };
-            if let Some(other) = definitions.insert(key, manifest) {
-                let what = [key.0, key.1].join(" ");
-                return Err(BundleError::Twice(other.file.clone(), manifest.file.clone(), what));
+            if let Some(other) = definitions.insert(key, object) {
+                let [one, other] = [other, object].map(|object| &object.document.file);
+                let (kind, name) = key;
+                let text = format!("{one} and {other} are both the {kind} {name}: a bundle has one");
+                return Err(BundleError::refused(&text));
             }
         }
-        let operator = definitions
-            .remove(&("ClusterServiceVersion", ""))
-            .ok_or(BundleError::NoOperator)?;
-        let mut facts = facts(operator)?;
+        let operator = definitions.remove(&("ClusterServiceVersion", ""));
+        let operator = operator.ok_or(BundleError::NoOperator)?;
+        let permissions = permissions::read(operator, &objects)?;
+        let mut facts = stated_facts(&operator.at("spec")?, &metadata)?;
+        let mut add = |kind, text| facts.entry(kind).or_default().insert(text);
         let mut crds = BTreeMap::new();
-        for ((kind, name), manifest) in definitions {
+        for ((kind, name), object) in definitions {
             if kind == "CustomResourceDefinition" {
-                let crd = Crd::read(manifest)?;
-                let versions = crd
-                    .version_texts()
-                    .into_iter()
-                    .map(|version| format!("{name} {version}"));
-                facts.entry("crdVersions").or_default().extend(versions);
+                let crd = Crd::read(object)?;
+                for version in crd.version_texts() {
+                    add("crdVersions", format!("{name} {version}"));
+                }
+                add("crds", name.to_owned());
                 crds.insert(name.to_owned(), crd);
             } else {
-                facts.entry("objects").or_default().insert(format!("{kind} {name}"));
+                add("objects", format!("{kind} {name}"));
             }
         }
-        for document in manifest::parse(metadata)? {
-            add_dependencies(&mut facts, &document)?;
+        if let Some(BundleManifest { file, bytes, .. }) = manifests.iter().max_by_key(|manifest| manifest.bytes) {
+            let all: usize = manifests.iter().map(|manifest| manifest.bytes).sum();
+            let percent = bytes * 100 / ETCD_BYTES;
+            let text = format!("{all} bytes; the largest is {file} with {bytes}, {percent} % of what etcd takes");
+            add("size", text);
         }
-        let permissions = permissions::read(operator, &manifests)?;
-        facts.insert("crds", crds.keys().cloned().collect());
         facts.insert("permissions", permissions::sentences(&permissions));
-        facts.insert("size", size(&manifests).into_iter().collect());
+        // A field without a value is none.
+        let texts = facts.values_mut();
+        texts.for_each(|texts| texts.retain(|text| !text.is_empty()));
         let identity = BundleIdentity {
-            name: operator.name().to_owned(),
-            version: operator.at("spec.version")?.text()?.to_owned(),
+            name: operator.text("metadata.name")?.to_owned(),
+            version: operator.text("spec.version")?.to_owned(),
         };
         Ok(Self {
             identity,
+            facts,
             crds,
             permissions,
-            facts,
         })
     }
 }
 
-/// Returns the size of all objects and of the largest.
-fn size(manifests: &[BundleManifest]) -> Option<String> {
-    let all: usize = manifests.iter().map(|manifest| manifest.bytes).sum();
-    let BundleManifest { file, bytes, .. } = manifests.iter().max_by_key(|manifest| manifest.bytes)?;
-    let percent = bytes * 100 / ETCD_BYTES;
-    Some(format!(
-        "{all} bytes; the largest is {file} with {bytes}, {percent} % of what etcd takes"
-    ))
-}
-
-/// Returns the facts of a ClusterServiceVersion.
-fn facts(operator: &BundleManifest) -> Result<BundleFacts, BundleError> {
-    let mut facts = BundleFacts::new();
-    let mut add = |kind, text: String| facts.entry(kind).or_default().insert(text);
-    for image in operator.at("spec.relatedImages")?.items()? {
-        add("images", image.at("image")?.text()?.to_owned());
+/// Returns the facts that stand in the specification of a ClusterServiceVersion and in the metadata.
+fn stated_facts(spec: &ManifestField<'_>, metadata: &[BundleManifest]) -> Result<BundleFacts, BundleError> {
+    let mut facts: BundleFacts = FACT_KINDS.map(|(kind, _)| (kind, BTreeSet::new())).into();
+    let mut add = |kind, field: &ManifestField<'_>, list: &str, sentence: &str| {
+        for fact in field.all(list)? {
+            facts.entry(kind).or_default().insert(fact.sentence(sentence)?);
+        }
+        Ok::<(), BundleError>(())
+    };
+    add("minKubeVersion", spec, "minKubeVersion", "{}")?;
+    add("webhooks", spec, "webhookdefinitions[]", WEBHOOK)?;
+    add("images", spec, "relatedImages[]", "{image}")?;
+    for pod in spec.all("install.spec.deployments[].spec.template.spec")? {
+        add("images", &pod, "initContainers[]", "{image}")?;
+        add("images", &pod, "containers[]", "{image}")?;
     }
-    for deployment in operator.at("spec.install.spec.deployments")?.items()? {
-        for containers in ["initContainers", "containers"] {
-            for container in deployment.at("spec.template.spec")?.at(containers)?.items()? {
-                add("images", container.at("image")?.text()?.to_owned());
+    let modes = spec.all("installModes[]")?;
+    for mode in modes.iter().filter(|mode| mode.value["supported"] == true) {
+        add("installModes", mode, "type", "{}")?;
+    }
+    for (kind, list) in [("ownedApis", "owned[]"), ("requiredApis", "required[]")] {
+        add(kind, &spec.at("apiservicedefinitions")?, list, API)?;
+        for api in spec.at("customresourcedefinitions")?.all(list)? {
+            // Its name is a plural, a dot and its group.
+            let name = api.text("name")?;
+            let group = name.split_once('.').map_or(name, |(_, group)| group);
+            add(kind, &api, "", &API.replace("{group}", group))?;
+        }
+    }
+    for document in metadata.iter().map(BundleManifest::root) {
+        for list in ["dependencies[]", "properties[]"] {
+            for entry in document.all(list)? {
+                // Properties of types without an end tell what the bundle provides.
+                let sentence = match (list, entry.text("type")?) {
+                    ("dependencies[]", "olm.package") => "package {packageName} {version}",
+                    ("properties[]", "olm.package.required") => "package {packageName} {versionRange}",
+                    ("dependencies[]", "olm.gvk") | ("properties[]", "olm.gvk.required") => REQUIRED_API,
+                    (_, "olm.constraint") => "constraint {}",
+                    _ => continue,
+                };
+                add("dependencies", &entry, "value", sentence)?;
             }
         }
     }
-    for webhook in operator.at("spec.webhookdefinitions")?.items()? {
-        let text = |field| webhook.at(field)?.text();
-        let (kind, name, path) = (text("type")?, text("generateName")?, text("webhookPath")?);
-        let failure = text("failurePolicy")?;
-        add("webhooks", format!("{kind} {name} at {path}, failure policy {failure}"));
-    }
-    for mode in operator.at("spec.installModes")?.items()? {
-        if mode.value["supported"] == true {
-            add("installModes", mode.at("type")?.text()?.to_owned());
-        }
-    }
-    add("minKubeVersion", operator.at("spec.minKubeVersion")?.text()?.to_owned());
-    for (kind, role) in [("ownedApis", "owned"), ("requiredApis", "required")] {
-        for api in operator.at("spec.customresourcedefinitions")?.at(role)?.items()? {
-            let name = api.at("name")?.text()?;
-            add(
-                kind,
-                api_text(name.split_once('.').map_or(name, |(_, group)| group), &api)?,
-            );
-        }
-        for api in operator.at("spec.apiservicedefinitions")?.at(role)?.items()? {
-            add(kind, api_text(api.at("group")?.text()?, &api)?);
-        }
-    }
-    // A field without a value is none.
-    facts
-        .values_mut()
-        .for_each(|texts| texts.retain(|text| !text.is_empty()));
     Ok(facts)
-}
-
-fn api_text(group: &str, api: &ManifestField<'_>) -> Result<String, BundleError> {
-    let (version, kind) = (api.at("version")?.text()?, api.at("kind")?.text()?);
-    Ok(format!("{group}/{version} {kind}"))
-}
-
-/// Adds the requirements of `dependencies.yaml`, or of properties: there the types without an end are of what the bundle provides.
-fn add_dependencies(facts: &mut BundleFacts, document: &BundleManifest) -> Result<(), BundleError> {
-    for (list, package, range, api) in [
-        ("dependencies", "olm.package", "version", "olm.gvk"),
-        ("properties", "olm.package.required", "versionRange", "olm.gvk.required"),
-    ] {
-        for entry in document.at(list)?.items()? {
-            let (kind, value) = (entry.at("type")?.text()?, entry.at("value")?);
-            let text = if kind == package {
-                format!(
-                    "package {} {}",
-                    value.at("packageName")?.text()?,
-                    value.at(range)?.text()?
-                )
-            } else if kind == api {
-                format!("API {}", api_text(value.at("group")?.text()?, &value)?)
-            } else if kind == "olm.constraint" {
-                format!("constraint {}", value.value)
-            } else {
-                continue;
-            };
-            facts.entry("dependencies").or_default().insert(text);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -310,7 +284,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            new.report().to_string(),
+            new.to_string(),
             "a.v2 (version 2.0.0)\n\
              CustomResourceDefinitions\n  as.x\n\
              Versions of CustomResourceDefinitions\n  as.x v1 (stored)\n\
@@ -364,7 +338,6 @@ mod tests {
         let contents = Contents::read(&bundle.files.unwrap()).unwrap();
         assert!(
             contents
-                .report()
                 .to_string()
                 .contains("the largest is olm.bundle.object/0000 with")
         );

@@ -10,13 +10,14 @@ use serde_json::Value;
 
 use crate::{
     BundleError,
-    manifest::BundleManifest,
+    manifest::ManifestField,
     schema::{self, SchemaComparison},
 };
 
 /// A CustomResourceDefinition.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Crd {
+    /// Specification with its schemas in the normal form.
     spec: Value,
     /// Versions in which objects are stored: what the status says, and the one that is written.
     stored: BTreeSet<String>,
@@ -37,143 +38,125 @@ pub struct UnsafeChange {
     pub change: String,
 }
 
+/// Place of a version such as `v2beta1` among others, and its name.
+type VersionRank<'a> = (Option<[u64; 3]>, Reverse<&'a str>);
+
 impl Crd {
     /// Reads and checks a definition.
-    pub(crate) fn read(manifest: &BundleManifest) -> Result<Self, BundleError> {
+    pub(crate) fn read(manifest: &ManifestField<'_>) -> Result<Self, BundleError> {
         let api = manifest.at("apiVersion")?;
-        if api.text()? != "apiextensions.k8s.io/v1" {
+        if api.text("")? != "apiextensions.k8s.io/v1" {
             return Err(api.error("must be apiextensions.k8s.io/v1: clusters since Kubernetes 1.22 refuse others"));
         }
-        let stored = manifest.at("status.storedVersions")?.texts()?;
+        let stored = manifest.texts("status.storedVersions[]")?;
         let mut stored: BTreeSet<String> = stored.into_iter().map(Into::into).collect();
-        for version in manifest.at("spec.versions")?.items()? {
-            let (name, schema) = (version.at("name")?.text()?, version.at("schema.openAPIV3Schema")?);
+        let mut spec = manifest.value["spec"].clone();
+        for (at, version) in manifest.all("spec.versions[]")?.iter().enumerate() {
+            let (name, schema) = (version.text("name")?, version.at("schema.openAPIV3Schema")?);
             if let Some(path) = schema::reference("^", schema.value) {
                 return Err(schema.error(&format!("has a $ref at {path}, which Kubernetes forbids")));
             }
             if version.value["storage"] == true {
                 stored.insert(name.to_owned());
             }
+            spec["versions"][at]["schema"]["openAPIV3Schema"] = schema::normal(schema.value);
         }
-        let spec = manifest.value["spec"].clone();
         Ok(Self { spec, stored })
     }
 
-    /// Returns the versions by their name, in the order in which Kubernetes prefers them, the best one last.
+    /// Returns the versions in the order in which Kubernetes prefers them, the best one last.
     fn versions(&self) -> BTreeMap<VersionRank<'_>, &Value> {
         let versions = self.spec["versions"].as_array().into_iter().flatten();
         versions
-            .map(|version| (VersionRank::of(version["name"].as_str().unwrap_or_default()), version))
+            .map(|version| (rank(version["name"].as_str().unwrap_or_default()), version))
             .collect()
     }
 
     /// Returns each version with its role.
-    pub(crate) fn version_texts(&self) -> Vec<String> {
-        let role = |version: &Value| match (version["served"] == true, version["storage"] == true) {
-            (true, true) => "served, stored",
-            (true, false) => "served",
-            (false, true) => "stored",
-            (false, false) => "not served",
-        };
-        let versions = self.versions();
-        let texts = versions
-            .iter()
-            .map(|(rank, version)| format!("{} ({})", rank.name.0, role(version)));
-        texts.collect()
+    pub(crate) fn version_texts(&self) -> impl Iterator<Item = String> {
+        let versions = self.versions().into_iter();
+        versions.map(|((_, Reverse(name)), version)| {
+            let role = match (version["served"] == true, version["storage"] == true) {
+                (true, true) => "served, stored",
+                (true, false) => "served",
+                (false, true) => "stored",
+                (false, false) => "not served",
+            };
+            format!("{name} ({role})")
+        })
     }
 
-    /// Returns all changes for which OLM v1 stops the upgrade to `new`.
-    pub(crate) fn unsafe_changes(&self, new: &Self) -> BTreeSet<UnsafeChange> {
-        let whole = |rule, change| UnsafeChange {
-            rule,
-            change,
-            ..UnsafeChange::default()
-        };
+    /// Returns all changes of the definition `name` for which OLM v1 stops the upgrade to `new`.
+    pub(crate) fn unsafe_changes(&self, name: &str, new: &Self) -> BTreeSet<UnsafeChange> {
         let (versions, others) = (self.versions(), new.versions());
-        let mut found = BTreeSet::new();
+        let mut found = SchemaComparison::default();
+        found.place.crd = name.to_owned();
         let [old_scope, new_scope] = [self, new].map(|crd| &crd.spec["scope"]);
         if old_scope != new_scope {
-            found.insert(whole("scope", format!("{old_scope} -> {new_scope}")));
+            found.add("", "scope", format!("{old_scope} -> {new_scope}"));
         }
-        let is_gone = |version: &&String| !others.contains_key(&VersionRank::of(version));
-        for version in self.stored.iter().filter(is_gone) {
-            found.insert(whole(
+        for version in self
+            .stored
+            .iter()
+            .filter(|version| !others.contains_key(&rank(version)))
+        {
+            found.add(
+                "",
                 "storedVersionRemoval",
                 format!("{version} is gone, and objects may be stored in it"),
-            ));
+            );
         }
         for (rank, version) in &versions {
             if let Some(other) = others.get(rank) {
-                found.extend(compare(rank.name.0, version, other, false));
+                found.place.version = rank.1.0.to_owned();
+                found.compare("^", schema_of(version), schema_of(other));
             }
         }
         // A webhook converts whatever the schemas say.
         if new.spec["conversion"]["strategy"] != "Webhook" {
-            let before = self.between_served();
-            found.extend(
-                new.between_served()
-                    .into_iter()
-                    .filter(|change| !before.contains(change)),
-            );
+            let [before, after] = [self, new].map(|crd| crd.between_served(name));
+            found.changes.extend(&after - &before);
         }
-        found
+        found.changes
     }
 
     /// Returns the unsafe changes from each served version to each later one.
-    fn between_served(&self) -> BTreeSet<UnsafeChange> {
-        let served: Vec<_> = self
-            .versions()
-            .into_iter()
-            .filter(|(_, version)| version["served"] == true)
-            .collect();
-        let pairs = served
-            .iter()
-            .enumerate()
-            .flat_map(|(at, from)| served[at + 1..].iter().map(move |to| (from, to)));
-        let changes = pairs.flat_map(|((from, old), (to, new))| {
-            let version = format!("{} -> {}", from.name.0, to.name.0);
-            compare(&version, old, new, true)
-        });
-        changes.collect()
-    }
-}
-
-fn compare(version: &str, old: &Value, new: &Value, ignores_removal: bool) -> BTreeSet<UnsafeChange> {
-    let mut comparison = SchemaComparison {
-        version: version.to_owned(),
-        ignores_removal,
-        ..SchemaComparison::default()
-    };
-    let [old, new] = [old, new].map(|version| &version["schema"]["openAPIV3Schema"]);
-    comparison.compare("^", old, new);
-    comparison.changes
-}
-
-/// Place of a version such as `v2beta1` among others: alpha, beta or neither, then its numbers. Other names come first.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct VersionRank<'a> {
-    numbers: Option<[u64; 3]>,
-    name: Reverse<&'a str>,
-}
-
-impl<'a> VersionRank<'a> {
-    fn of(name: &'a str) -> Self {
-        let number = |text: &str| {
-            text.bytes()
-                .all(|byte| byte.is_ascii_digit())
-                .then(|| text.parse().ok())?
+    fn between_served(&self, name: &str) -> BTreeSet<UnsafeChange> {
+        let mut found = SchemaComparison {
+            ignores_removal: true,
+            ..SchemaComparison::default()
         };
-        let numbers = name.strip_prefix('v').and_then(|numbers| {
-            for (stage, word) in [(0, "alpha"), (1, "beta")] {
-                if let Some((major, minor)) = numbers.split_once(word) {
-                    return Some([stage, number(major)?, number(minor)?]);
-                }
+        found.place.crd = name.to_owned();
+        let versions = self.versions().into_iter();
+        let served: Vec<_> = versions.filter(|(_, version)| version["served"] == true).collect();
+        for (at, (from, old)) in served.iter().enumerate() {
+            for (to, new) in &served[at + 1..] {
+                found.place.version = format!("{} -> {}", from.1.0, to.1.0);
+                found.compare("^", schema_of(old), schema_of(new));
             }
-            Some([2, number(numbers)?, 0])
-        });
-        let name = Reverse(name);
-        Self { numbers, name }
+        }
+        found.changes
     }
+}
+
+fn schema_of(version: &Value) -> &Value {
+    &version["schema"]["openAPIV3Schema"]
+}
+
+/// Returns the place of a version among others: alpha, beta or neither, then its numbers. Other names come first.
+fn rank(name: &str) -> VersionRank<'_> {
+    let number = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| text.parse().ok())?
+    };
+    let numbers = name.strip_prefix('v').and_then(|text| {
+        let mut stages = [(0, "alpha"), (1, "beta")].into_iter();
+        let stage = stages.find_map(|(stage, word)| Some((stage, text.split_once(word)?)));
+        let (stage, (major, minor)) = stage.unwrap_or((2, (text, "0")));
+        Some([stage, number(major)?, number(minor)?])
+    });
+    (numbers, Reverse(name))
 }
 
 #[cfg(test)]
@@ -182,14 +165,15 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::manifest::BundleManifest;
 
     fn crd(spec: &Value) -> Crd {
-        Crd::read(&BundleManifest {
+        let document = BundleManifest {
             file: "crd.yaml".to_owned(),
             bytes: 0,
             value: json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}),
-        })
-        .unwrap()
+        };
+        Crd::read(&document.root()).unwrap()
     }
 
     /// Returns a definition with one version of this schema.
@@ -199,7 +183,7 @@ mod tests {
     }
 
     fn unsafe_between(old: &Value, new: &Value) -> Vec<String> {
-        let found = of_one(old).unsafe_changes(&of_one(new));
+        let found = of_one(old).unsafe_changes("", &of_one(new));
         found
             .iter()
             .map(|change| format!("{} {}", change.property, change.rule))
@@ -288,7 +272,7 @@ mod tests {
             crd(&json!({"scope": "Cluster", "versions": versions, "conversion": {"strategy": strategy}}))
         };
         let found = |old: &Crd, new: &Crd| {
-            let found = old.unsafe_changes(new).into_iter();
+            let found = old.unsafe_changes("", new).into_iter();
             found
                 .map(|change| format!("{} {} {}", change.version, change.property, change.rule))
                 .collect::<Vec<_>>()
@@ -312,7 +296,7 @@ mod tests {
         let mut names = [
             "v10", "v2", "v1beta2", "v1beta10", "v3alpha1", "odd", "vx", "v1", "v1beta", "v+1",
         ];
-        names.sort_by_key(|name| VersionRank::of(name));
+        names.sort_by_key(|name| rank(name));
         let ordered = [
             "vx", "v1beta", "v+1", "odd", "v3alpha1", "v1beta2", "v1beta10", "v1", "v2", "v10",
         ];

@@ -1,29 +1,32 @@
 use fbc::FbcError;
 
+/// Longest text of a problem, in characters.
+const PROBLEM_CHARS: usize = 400;
+
 /// The reason for which a bundle cannot be read. The caller names the bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// A file that is no YAML or JSON within the limits.
-    #[error("{file}")]
-    Malformed {
-        /// Path in the bundle.
-        file: String,
-        /// The underlying error, which the chain prints after this one.
-        source: FbcError,
-    },
-    /// A field that Kubernetes refuses, or that this program cannot compare. Holds file, field and problem, cleaned for terminals.
+    /// A file, by its path in the bundle, that is no YAML or JSON within the limits.
     #[error("{0}")]
-    Field(String),
+    Malformed(String, #[source] FbcError),
+    /// Content that Kubernetes or OLM refuses, or that this program cannot compare. Holds file, field and problem, cleaned for
+    /// terminals.
+    #[error("{0}")]
+    Refused(String),
     /// A file or a folder with more bytes than its limit.
     #[error("{0} exceeds the limit of {1} bytes")]
     Size(String, usize),
     /// No file with a ClusterServiceVersion.
     #[error("it has no ClusterServiceVersion")]
     NoOperator,
-    /// Two files with an object of which a bundle has one.
-    #[error("{0} and {1} are both the {2}: a bundle has one")]
-    Twice(String, String, String),
     /// A line of a catalog that is no bundle.
     #[error("the line of the bundle cannot be read")]
     Line(#[source] serde_json::Error),
+}
+
+impl BundleError {
+    /// Returns the error of a content that is refused.
+    pub(crate) fn refused(problem: &str) -> Self {
+        Self::Refused(model::text::line(problem, PROBLEM_CHARS))
+    }
 }

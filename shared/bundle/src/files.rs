@@ -110,9 +110,8 @@ impl CatalogBundle {
             value: json!({ "objects": objects }),
         };
         let mut manifests = BundleFolder::new("olm.bundle.object");
-        for (at, object) in objects.at("objects")?.items()?.iter().enumerate() {
-            let data = object.at("value.data")?;
-            let bytes = olm::decode_base64(data.text()?);
+        for (at, data) in objects.root().all("objects[].value.data")?.iter().enumerate() {
+            let bytes = olm::decode_base64(data.text("")?);
             let bytes = bytes.map_err(|error| data.error(&format!("is no base64: {error}")))?;
             manifests.add(&format!("{at:04}"), bytes)?;
         }

@@ -9,8 +9,8 @@ mod permissions;
 mod report;
 mod schema;
 
-pub use contents::{BundleIdentity, Contents};
+pub use contents::Contents;
 pub use crd::UnsafeChange;
 pub use error::BundleError;
 pub use files::{BundleFolder, CatalogBundle, FILE_BYTES_MAX, FOLDER_BYTES_MAX};
-pub use report::{BundleDifference, BundleReport};
+pub use report::BundleDifference;

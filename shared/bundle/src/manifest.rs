@@ -7,8 +7,6 @@ use crate::{BundleError, BundleFolder, FILE_BYTES_MAX};
 
 /// Maximum depth of nested objects and lists. Real CRDs reach 60; the JSON parser, which recurses, ends at 128.
 const DEPTH_MAX: usize = 120;
-/// Longest text of an error about a field, in characters.
-const ERROR_CHARS: usize = 400;
 
 /// One document of a file.
 #[derive(Debug)]
@@ -23,8 +21,8 @@ pub(crate) struct BundleManifest {
 /// Value in a document. A missing one is null, as Kubernetes reads it.
 #[derive(Debug, Clone)]
 pub(crate) struct ManifestField<'a> {
-    file: &'a str,
-    /// Path in the document, such as `spec.versions[0].name`.
+    pub(crate) document: &'a BundleManifest,
+    /// Path in the document, such as `.spec.versions[0].name`.
     path: String,
     pub(crate) value: &'a Value,
 }
@@ -51,36 +49,29 @@ pub(crate) fn parse(folder: &BundleFolder) -> Result<Vec<BundleManifest>, Bundle
         };
         for chunk in Chunks::new(bytes.as_slice(), limits, FILE_BYTES_MAX) {
             let parsed = chunk.and_then(|chunk| chunk.metas(&limits, &mut add));
-            parsed.map_err(|source| BundleError::Malformed {
-                file: name.clone(),
-                source,
-            })?;
+            parsed.map_err(|source| BundleError::Malformed(name.clone(), source))?;
         }
     }
     Ok(manifests)
 }
 
 impl BundleManifest {
-    /// Returns the field at a path of keys, such as `spec.install`.
-    pub(crate) fn at(&self, keys: &str) -> Result<ManifestField<'_>, BundleError> {
-        let (file, path, value) = (&self.file, String::new(), &self.value);
-        ManifestField { file, path, value }.at(keys)
-    }
-
-    /// Returns the kind, and the empty text if it has none.
-    pub(crate) fn kind(&self) -> &str {
-        self.value["kind"].as_str().unwrap_or_default()
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        self.value["metadata"]["name"].as_str().unwrap_or_default()
+    /// Returns the whole document.
+    pub(crate) fn root(&self) -> ManifestField<'_> {
+        let (path, value) = (String::new(), &self.value);
+        ManifestField {
+            document: self,
+            path,
+            value,
+        }
     }
 }
 
 impl<'a> ManifestField<'a> {
-    pub(crate) fn at(&self, keys: &str) -> Result<Self, BundleError> {
+    /// Returns the field at a path of keys, such as `spec.install`; the field itself if the path is empty.
+    pub(crate) fn at(&self, path: &str) -> Result<Self, BundleError> {
         let mut field = self.clone();
-        for key in keys.split('.') {
+        for key in path.split('.').filter(|key| !key.is_empty()) {
             field.value = match field.value {
                 Value::Object(fields) => fields.get(key).unwrap_or(&Value::Null),
                 Value::Null => &Value::Null,
@@ -91,37 +82,60 @@ impl<'a> ManifestField<'a> {
         Ok(field)
     }
 
-    pub(crate) fn items(&self) -> Result<Vec<Self>, BundleError> {
-        let items = match self.value {
+    /// Returns the fields at a path with lists in it: `spec.versions[].name` is the name of each version.
+    pub(crate) fn all(&self, path: &str) -> Result<Vec<Self>, BundleError> {
+        let Some((list, rest)) = path.split_once("[]") else {
+            return Ok(vec![self.at(path)?]);
+        };
+        let list = self.at(list)?;
+        let items = match list.value {
             Value::Array(items) => items.as_slice(),
             Value::Null => &[],
-            _ => return Err(self.error("must be a list")),
+            _ => return Err(list.error("must be a list")),
         };
-        let path = |at| format!("{}[{at}]", self.path);
-        let items = items.iter().enumerate();
-        Ok(items
-            .map(|(at, value)| Self {
-                path: path(at),
-                value,
-                ..*self
-            })
-            .collect())
+        let mut found = Vec::new();
+        for (at, value) in items.iter().enumerate() {
+            let path = format!("{}[{at}]", list.path);
+            found.extend(Self { path, value, ..*self }.all(rest)?);
+        }
+        Ok(found)
     }
 
-    pub(crate) fn text(&self) -> Result<&'a str, BundleError> {
-        match self.value {
+    /// Returns the text at a path; empty if there is none.
+    pub(crate) fn text(&self, path: &str) -> Result<&'a str, BundleError> {
+        let field = self.at(path)?;
+        match field.value {
             Value::String(text) => Ok(text),
             Value::Null => Ok(""),
-            _ => Err(self.error("must be a text")),
+            _ => Err(field.error("must be a text")),
         }
     }
 
-    pub(crate) fn texts(&self) -> Result<Vec<&'a str>, BundleError> {
-        self.items()?.iter().map(Self::text).collect()
+    /// Returns the texts at a path with lists in it.
+    pub(crate) fn texts(&self, path: &str) -> Result<Vec<&'a str>, BundleError> {
+        self.all(path)?.iter().map(|field| field.text("")).collect()
+    }
+
+    /// Returns a sentence with values in place of the paths in braces, the last of which ends it.
+    pub(crate) fn sentence(&self, pattern: &str) -> Result<String, BundleError> {
+        let mut sentence = String::new();
+        for (words, path) in pattern.split('}').filter_map(|part| part.split_once('{')) {
+            sentence += words;
+            match self.at(path)?.value {
+                Value::Null => {}
+                Value::String(text) => sentence += text,
+                value => sentence += &value.to_string(),
+            }
+        }
+        Ok(sentence)
     }
 
     pub(crate) fn error(&self, problem: &str) -> BundleError {
-        let text = format!("{}: {} {problem}", self.file, self.path.trim_start_matches('.'));
-        BundleError::Field(model::text::line(&text, ERROR_CHARS))
+        let text = format!(
+            "{}: {} {problem}",
+            self.document.file,
+            self.path.trim_start_matches('.')
+        );
+        BundleError::refused(&text)
     }
 }

@@ -3,153 +3,99 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    BundleError,
-    manifest::{BundleManifest, ManifestField},
-};
+use serde_json::Value;
+
+use crate::{BundleError, manifest::ManifestField};
 
 /// Maximum number of grants in a bundle. Real bundles have at most a few thousand, and each is compared with each.
 const GRANTS_MAX: usize = 20_000;
 
-/// One verb on one thing. Either may be a pattern.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// One verb on one thing for a service account. Group, target and verb are `*` for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Grant {
+    account: String,
     /// True in all namespaces, false in those that the operator is installed for.
     is_everywhere: bool,
-    target: Target,
+    kind: TargetKind,
+    /// Group of a resource; empty for the core of Kubernetes.
+    group: String,
+    /// Resource, with a slash and its subresource if it has one; URL, or role.
+    target: String,
+    /// Name of the one object; `None` for all.
+    name: Option<String>,
     verb: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Target {
-    Resource {
-        group: String,
-        /// Resource, or resource and subresource with a slash between them.
-        resource: String,
-        /// Name of the one object; `None` for all.
-        name: Option<String>,
-    },
-    Url(String),
-    /// Role that the bundle does not have, such as `cluster-admin`.
-    Role(String),
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum TargetKind {
+    #[default]
+    Resource,
+    Url,
+    /// A role that the bundle does not have, such as `cluster-admin`.
+    Role,
 }
 
-/// Grants of each service account.
-pub(crate) type Permissions = BTreeMap<String, BTreeSet<Grant>>;
-
-impl Grant {
-    /// Returns true if everything that `other` allows is allowed by this one too.
-    fn covers(&self, other: &Self) -> bool {
-        let or_all = |own: &str, other: &str| own == "*" || own == other;
-        let is_target = match (&self.target, &other.target) {
-            (
-                Target::Resource { group, resource, name },
-                Target::Resource {
-                    group: other_group,
-                    resource: other_resource,
-                    name: other_name,
-                },
-            ) => {
-                let subresource = other_resource.split_once('/').map(|(_, subresource)| subresource);
-                let is_resource = or_all(resource, other_resource)
-                    || resource.strip_prefix("*/").is_some_and(|own| Some(own) == subresource);
-                or_all(group, other_group) && is_resource && (name.is_none() || name == other_name)
-            }
-            (Target::Url(own), Target::Url(other)) => {
-                own == other || own.strip_suffix('*').is_some_and(|start| other.starts_with(start))
-            }
-            (own, other) => own == other,
-        };
-        (self.is_everywhere || !other.is_everywhere) && or_all(&self.verb, &other.verb) && is_target
-    }
-}
+pub(crate) type Permissions = BTreeSet<Grant>;
 
 /// Reads the permissions of a ClusterServiceVersion, and those that roles and bindings of the bundle give to service accounts.
-pub(crate) fn read(operator: &BundleManifest, manifests: &[BundleManifest]) -> Result<Permissions, BundleError> {
-    let mut permissions = Permissions::new();
-    for (field, is_everywhere) in [("permissions", false), ("clusterPermissions", true)] {
-        for entry in operator.at("spec.install.spec")?.at(field)?.items()? {
-            let account = entry.at("serviceAccountName")?.text()?;
-            add_rules(&mut permissions, account, is_everywhere, &entry.at("rules")?)?;
+pub(crate) fn read(operator: &ManifestField<'_>, objects: &[ManifestField<'_>]) -> Result<Permissions, BundleError> {
+    let mut grants = Vec::new();
+    for (list, is_everywhere) in [("permissions[]", false), ("clusterPermissions[]", true)] {
+        for entry in operator.at("spec.install.spec")?.all(list)? {
+            let holder = Grant::none(entry.text("serviceAccountName")?, is_everywhere);
+            add_rules(&mut grants, &holder, &entry)?;
         }
     }
-    let bindings = manifests
-        .iter()
-        .filter(|manifest| ["ClusterRoleBinding", "RoleBinding"].contains(&manifest.kind()));
-    for binding in bindings {
-        let is_everywhere = binding.kind() == "ClusterRoleBinding";
-        let (kind, name) = (binding.at("roleRef.kind")?.text()?, binding.at("roleRef.name")?.text()?);
-        let role = manifests.iter().find(|role| role.kind() == kind && role.name() == name);
-        for subject in binding.at("subjects")?.items()? {
-            let account = subject.at("name")?.text()?;
-            if subject.value["kind"] != "ServiceAccount" {
-                continue;
-            } else if let Some(role) = role {
-                add_rules(&mut permissions, account, is_everywhere, &role.at("rules")?)?;
-            } else {
-                let (target, verb) = (Target::Role(name.to_owned()), "*".to_owned());
-                let grants = permissions.entry(account.to_owned()).or_default();
-                grants.insert(Grant {
-                    is_everywhere,
-                    target,
-                    verb,
-                });
+    for (kind, is_everywhere) in [("RoleBinding", false), ("ClusterRoleBinding", true)] {
+        for binding in objects.iter().filter(|object| object.value["kind"] == kind) {
+            let (kind, name) = (binding.text("roleRef.kind")?, binding.text("roleRef.name")?);
+            let is_role = |object: &Value| object["kind"] == kind && object["metadata"]["name"] == name;
+            let role = objects.iter().find(|object| is_role(object.value));
+            for subject in binding.all("subjects[]")? {
+                let holder = Grant::none(subject.text("name")?, is_everywhere);
+                match role {
+                    _ if subject.value["kind"] != "ServiceAccount" => {}
+                    Some(role) => add_rules(&mut grants, &holder, role)?,
+                    None => grants.push(holder.of(TargetKind::Role, ["", name, "*"], None)),
+                }
             }
         }
     }
-    Ok(permissions)
+    Ok(grants.into_iter().collect())
 }
 
-fn add_rules(
-    permissions: &mut Permissions,
-    account: &str,
-    is_everywhere: bool,
-    rules: &ManifestField<'_>,
-) -> Result<(), BundleError> {
-    let mut count: usize = permissions.values().map(BTreeSet::len).sum();
-    let grants = permissions.entry(account.to_owned()).or_default();
-    for rule in rules.items()? {
-        let texts = |name| rule.at(name)?.texts();
-        let (verbs, groups, resources, names) = (
-            texts("verbs")?,
-            texts("apiGroups")?,
-            texts("resources")?,
-            texts("resourceNames")?,
-        );
+/// Adds the grants of each rule of a role.
+fn add_rules(grants: &mut Vec<Grant>, holder: &Grant, role: &ManifestField<'_>) -> Result<(), BundleError> {
+    for rule in role.all("rules[]")? {
+        let texts = |list| rule.texts(list);
+        let (verbs, groups, resources) = (texts("verbs[]")?, texts("apiGroups[]")?, texts("resources[]")?);
+        let mut names: Vec<_> = texts("resourceNames[]")?.into_iter().map(Some).collect();
+        if names.is_empty() {
+            names.push(None);
+        }
+        let mut urls = texts("nonResourceURLs[]")?;
         // Kubernetes has no URLs in a namespace.
-        let urls = if is_everywhere {
-            texts("nonResourceURLs")?
-        } else {
-            Vec::new()
-        };
-        let sizes = [groups.len(), resources.len(), names.len().max(1)];
-        let resource_targets = sizes.into_iter().fold(1, usize::saturating_mul);
-        count = count.saturating_add(resource_targets.saturating_add(urls.len()).saturating_mul(verbs.len()));
-        if count > GRANTS_MAX {
-            return Err(rule.error(&format!(
-                "brings the permissions of the bundle to more than {GRANTS_MAX}"
-            )));
-        }
-        let names: Vec<Option<&str>> = match names.as_slice() {
-            [] => vec![None],
-            names => names.iter().copied().map(Some).collect(),
-        };
-        let mut targets: Vec<Target> = urls.into_iter().map(|url| Target::Url(url.to_owned())).collect();
-        for group in groups {
-            for resource in &resources {
-                targets.extend(names.iter().map(|name| Target::Resource {
-                    group: group.to_owned(),
-                    resource: (*resource).to_owned(),
-                    name: name.map(ToOwned::to_owned),
-                }));
+        urls.retain(|_| holder.is_everywhere);
+        let mut add = |kind, words, name| {
+            grants.push(holder.of(kind, words, name));
+            match grants.len() {
+                0..=GRANTS_MAX => Ok(()),
+                _ => Err(rule.error(&format!(
+                    "brings the permissions of the bundle to more than {GRANTS_MAX}"
+                ))),
             }
-        }
+        };
         for verb in verbs {
-            grants.extend(targets.iter().map(|target| Grant {
-                is_everywhere,
-                target: target.clone(),
-                verb: verb.to_owned(),
-            }));
+            for url in &urls {
+                add(TargetKind::Url, ["", url, verb], None)?;
+            }
+            for group in &groups {
+                for resource in &resources {
+                    for name in &names {
+                        add(TargetKind::Resource, [group, resource, verb], *name)?;
+                    }
+                }
+            }
         }
     }
     Ok(())
@@ -157,86 +103,105 @@ fn add_rules(
 
 /// Returns the grants of `new` that `old` does not allow.
 pub(crate) fn gained(old: &Permissions, new: &Permissions) -> Permissions {
-    let accounts = new.iter().map(|(account, grants)| {
-        let is_new = |grant: &&Grant| !old.get(account).into_iter().flatten().any(|old| old.covers(grant));
-        (account.clone(), grants.iter().filter(is_new).cloned().collect())
-    });
-    accounts.collect()
+    let is_new = |grant: &&Grant| !old.iter().any(|old| old.covers(grant));
+    new.iter().filter(is_new).cloned().collect()
 }
 
 /// Returns the permissions in words, without those that another one includes: a sentence for each account and target, and in
 /// brackets the reasons to look twice.
 pub(crate) fn sentences(permissions: &Permissions) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for (account, grants) in permissions {
-        let is_included = |grant: &&Grant| grants.iter().any(|other| other != *grant && other.covers(grant));
-        let mut verbs: BTreeMap<(&Target, bool), BTreeSet<&str>> = BTreeMap::new();
-        for grant in grants.iter().filter(|grant| !is_included(grant)) {
-            verbs
-                .entry((&grant.target, grant.is_everywhere))
-                .or_default()
-                .insert(&grant.verb);
+    let mut verbs: BTreeMap<Grant, BTreeSet<&str>> = BTreeMap::new();
+    for grant in permissions {
+        let is_other = |other: &&Grant| *other != grant && other.covers(grant);
+        if !permissions.iter().any(|other| is_other(&other)) {
+            let words = [&*grant.group, &*grant.target, ""];
+            let target = grant.of(grant.kind, words, grant.name.as_deref());
+            verbs.entry(target).or_default().insert(&grant.verb);
         }
-        let sentences = verbs.iter().map(|((target, is_everywhere), verbs)| {
-            let place = if *is_everywhere {
-                "in all namespaces"
-            } else {
-                "in the namespaces that it watches"
-            };
-            let marks = marks(target, verbs).join(", ");
-            let marks = if marks.is_empty() { marks } else { format!(" [{marks}]") };
-            format!("{account} may {} {place}{marks}", in_words(target, verbs))
-        });
-        found.extend(sentences);
     }
-    found
+    verbs.iter().map(|(grant, verbs)| grant.sentence(verbs)).collect()
 }
 
-fn in_words(target: &Target, verbs: &BTreeSet<&str>) -> String {
-    let mut words = verbs.iter().copied().collect::<Vec<_>>().join(", ");
-    for (word, all) in [
-        ("do everything with", "*"),
-        ("read and write", "create, delete, get, list, patch, update, watch"),
-        ("read", "get, list, watch"),
-    ] {
-        if words == all {
-            word.clone_into(&mut words);
+impl Grant {
+    /// Returns the start of all grants of an account, which allows nothing.
+    fn none(account: &str, is_everywhere: bool) -> Self {
+        let account = account.to_owned();
+        Self {
+            account,
+            is_everywhere,
+            ..Self::default()
         }
     }
-    match target {
-        Target::Role(role) => format!("do all that the role {role} allows"),
-        Target::Url(url) => format!("{words} the URL {url}"),
-        Target::Resource { group, resource, name } => {
-            let resource = if resource == "*" { "all resources" } else { resource };
-            let group = match group.as_str() {
-                "" => String::new(),
-                "*" => " of all groups".to_owned(),
-                group => format!(" of {group}"),
-            };
-            let name = name.as_ref().map(|name| format!(" named {name}")).unwrap_or_default();
-            format!("{words} {resource}{group}{name}")
-        }
-    }
-}
 
-fn marks(target: &Target, verbs: &BTreeSet<&str>) -> Vec<&'static str> {
-    let (group, resource) = match target {
-        Target::Resource { group, resource, .. } => (group.as_str(), resource.as_str()),
-        Target::Url(_) | Target::Role(_) => ("", ""),
-    };
-    let marks = [
-        ("*", verbs.contains("*") || [group, resource].contains(&"*")),
-        ("escalate", verbs.contains("escalate")),
-        ("bind", verbs.contains("bind")),
-        ("impersonate", verbs.contains("impersonate")),
-        ("secrets", resource == "secrets"),
-        ("nodes/proxy", resource == "nodes/proxy"),
-        ("webhooks", resource.ends_with("webhookconfigurations")),
-    ];
-    marks
-        .into_iter()
-        .filter_map(|(mark, is_set)| is_set.then_some(mark))
-        .collect()
+    /// Returns a grant of the same account, with group, target and verb.
+    fn of(&self, kind: TargetKind, words: [&str; 3], name: Option<&str>) -> Self {
+        let [group, target, verb] = words.map(ToOwned::to_owned);
+        Self {
+            kind,
+            group,
+            target,
+            verb,
+            name: name.map(ToOwned::to_owned),
+            ..self.clone()
+        }
+    }
+
+    /// Returns true if everything that `other` allows is allowed by this one too.
+    fn covers(&self, other: &Self) -> bool {
+        let or_all = |own: &str, other: &str| own == "*" || own == other;
+        let (own, target) = (self.target.as_str(), other.target.as_str());
+        let is_pattern = match self.kind {
+            // All subresources of a name.
+            TargetKind::Resource => own.starts_with("*/") && target.ends_with(&own[1..]),
+            TargetKind::Url => own.strip_suffix('*').is_some_and(|start| target.starts_with(start)),
+            TargetKind::Role => false,
+        };
+        self.account == other.account
+            && self.kind == other.kind
+            && (self.is_everywhere || !other.is_everywhere)
+            && or_all(&self.verb, &other.verb)
+            && or_all(&self.group, &other.group)
+            && (or_all(own, target) || is_pattern)
+            && (self.name.is_none() || self.name == other.name)
+    }
+
+    /// Returns a sentence about these verbs.
+    fn sentence(&self, verbs: &BTreeSet<&str>) -> String {
+        let (account, group, target) = (&self.account, self.group.as_str(), self.target.as_str());
+        let words = Vec::from_iter(verbs.iter().copied()).join(", ");
+        let words = match words.as_str() {
+            "*" => "do everything with",
+            "create, delete, get, list, patch, update, watch" => "read and write",
+            "get, list, watch" => "read",
+            words => words,
+        };
+        let resource = if target == "*" { "all resources" } else { target };
+        let mut what = match (self.kind, group) {
+            (TargetKind::Role, _) => format!("do all that the role {target} allows"),
+            (TargetKind::Url, _) => format!("{words} the URL {target}"),
+            (TargetKind::Resource, "") => format!("{words} {resource}"),
+            (TargetKind::Resource, "*") => format!("{words} {resource} of all groups"),
+            (TargetKind::Resource, group) => format!("{words} {resource} of {group}"),
+        };
+        if let Some(name) = &self.name {
+            what += &format!(" named {name}");
+        }
+        let place = if self.is_everywhere {
+            "in all namespaces"
+        } else {
+            "in the namespaces that it watches"
+        };
+        let mut marks = vec!["*", "escalate", "bind", "impersonate", "secrets", "nodes/proxy"];
+        marks.retain(|mark| verbs.contains(mark) || [group, target].contains(mark));
+        if target.ends_with("webhookconfigurations") {
+            marks.push("webhooks");
+        }
+        let marks = match marks.as_slice() {
+            [] => String::new(),
+            marks => format!(" [{}]", marks.join(", ")),
+        };
+        format!("{account} may {what} {place}{marks}")
+    }
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    BundleIdentity, Contents, UnsafeChange,
-    contents::BundleFacts,
+    Contents, UnsafeChange,
+    contents::BundleIdentity,
     permissions::{gained, sentences},
 };
 
 /// Kinds of facts as JSON names them, each with its title for people.
-const FACT_KINDS: [(&str, &str); 12] = [
+pub(crate) const FACT_KINDS: [(&str, &str); 12] = [
     ("crds", "CustomResourceDefinitions"),
     ("crdVersions", "Versions of CustomResourceDefinitions"),
     ("permissions", "Permissions"),
@@ -31,17 +31,8 @@ const FACT_KINDS: [(&str, &str); 12] = [
 /// Longest line for people, in characters.
 const LINE_CHARS: usize = 400;
 
-/// All that a bundle brings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct BundleReport {
-    #[serde(flatten)]
-    identity: BundleIdentity,
-    #[serde(flatten)]
-    facts: BundleFacts,
-}
-
 /// Difference of two bundles. Kinds of facts that are the same in both are left out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct BundleDifference {
     from: BundleIdentity,
     to: BundleIdentity,
@@ -52,7 +43,7 @@ pub struct BundleDifference {
     facts: BTreeMap<&'static str, FactDifference>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Serialize)]
 struct FactDifference {
     added: BTreeSet<String>,
     removed: BTreeSet<String>,
@@ -61,48 +52,33 @@ struct FactDifference {
 }
 
 impl Contents {
-    /// Returns all that the bundle brings.
-    pub fn report(&self) -> BundleReport {
-        BundleReport {
-            identity: self.identity.clone(),
-            facts: self.facts.clone(),
-        }
-    }
-
     /// Returns all that an upgrade from this bundle to another one changes.
     pub fn difference(&self, new: &Self) -> BundleDifference {
-        let mut facts = BTreeMap::new();
-        for (kind, _) in FACT_KINDS {
-            let none = BTreeSet::new();
-            let [before, after] = [self, new].map(|contents| contents.facts.get(kind).unwrap_or(&none));
-            facts.insert(
-                kind,
-                FactDifference {
-                    added: after - before,
-                    removed: before - after,
-                    changed: BTreeSet::new(),
-                },
-            );
-        }
-        // Not by their sentences: a wider one may allow what another one did.
-        let permissions = FactDifference {
-            added: sentences(&gained(&self.permissions, &new.permissions)),
-            removed: sentences(&gained(&new.permissions, &self.permissions)),
-            changed: BTreeSet::new(),
-        };
-        facts.insert("permissions", permissions);
-        let mut unsafe_changes = BTreeSet::new();
+        let (mut unsafe_changes, mut changed_crds) = (BTreeSet::new(), BTreeSet::new());
         for (name, crd) in &self.crds {
             if let Some(new) = new.crds.get(name).filter(|new| *new != crd) {
-                facts.entry("crds").or_default().changed.insert(name.clone());
-                let of_crd = |change| UnsafeChange {
-                    crd: name.clone(),
-                    ..change
-                };
-                unsafe_changes.extend(crd.unsafe_changes(new).into_iter().map(of_crd));
+                changed_crds.insert(name.clone());
+                unsafe_changes.extend(crd.unsafe_changes(name, new));
             }
         }
-        facts.retain(|_, difference| *difference != FactDifference::default());
+        let gained = |old: &Self, new: &Self| sentences(&gained(&old.permissions, &new.permissions));
+        let mut facts = BTreeMap::new();
+        for ((kind, before), after) in self.facts.iter().zip(new.facts.values()) {
+            let mut difference = FactDifference {
+                added: after - before,
+                removed: before - after,
+                changed: BTreeSet::new(),
+            };
+            match *kind {
+                "crds" => difference.changed.append(&mut changed_crds),
+                // Not by their sentences: a wider one may allow what another one did.
+                "permissions" => (difference.added, difference.removed) = (gained(self, new), gained(new, self)),
+                _ => {}
+            }
+            if difference.signs().iter().any(|(_, texts)| !texts.is_empty()) {
+                facts.insert(*kind, difference);
+            }
+        }
         BundleDifference {
             from: self.identity.clone(),
             to: new.identity.clone(),
@@ -112,28 +88,27 @@ impl Contents {
     }
 }
 
-impl fmt::Display for BundleReport {
+impl FactDifference {
+    fn signs(&self) -> [(&'static str, &BTreeSet<String>); 3] {
+        [("+", &self.added), ("-", &self.removed), ("~", &self.changed)]
+    }
+}
+
+impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.identity)?;
-        FACT_KINDS.iter().try_for_each(|(kind, title)| {
-            let facts = self.facts.get(kind).into_iter().flatten();
-            section(f, title, facts.cloned())
-        })
+        FACT_KINDS
+            .iter()
+            .try_for_each(|(kind, title)| section(f, title, self.facts.get(kind).into_iter().flatten()))
     }
 }
 
 impl fmt::Display for BundleDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} -> {}", self.from, self.to)?;
-        section(f, "Unsafe changes", self.unsafe_changes.iter().map(ToString::to_string))?;
-        let none = FactDifference::default();
+        section(f, "Unsafe changes", &self.unsafe_changes)?;
         FACT_KINDS.iter().try_for_each(|(kind, title)| {
-            let FactDifference {
-                added,
-                removed,
-                changed,
-            } = self.facts.get(kind).unwrap_or(&none);
-            let signs = [("+", added), ("-", removed), ("~", changed)].into_iter();
+            let signs = self.facts.get(kind).into_iter().flat_map(FactDifference::signs);
             section(
                 f,
                 title,
@@ -151,24 +126,29 @@ impl fmt::Display for BundleIdentity {
 
 impl fmt::Display for UnsafeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for part in [&self.crd, &self.version, &self.property]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-        {
+        let Self {
+            crd,
+            version,
+            property,
+            rule,
+            change,
+        } = self;
+        for part in [crd, version, property].into_iter().filter(|part| !part.is_empty()) {
             write!(f, "{part} ")?;
         }
-        write!(f, "{}: {}", self.rule, self.change)
+        write!(f, "{rule}: {change}")
     }
 }
 
 /// Writes a title and indented lines, and nothing if there are none.
-fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: impl Iterator<Item = String>) -> fmt::Result {
-    for (at, line) in lines.enumerate() {
-        if at == 0 {
+fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: impl IntoIterator<Item = impl fmt::Display>) -> fmt::Result {
+    let mut title = Some(title);
+    for line in lines {
+        if let Some(title) = title.take() {
             writeln!(f, "{title}")?;
         }
         // A catalog may hold what changes the terminal.
-        writeln!(f, "  {}", model::text::line(&line, LINE_CHARS))?;
+        writeln!(f, "  {}", model::text::line(&line.to_string(), LINE_CHARS))?;
     }
     Ok(())
 }

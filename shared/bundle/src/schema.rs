@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::UnsafeChange;
 
@@ -14,7 +14,7 @@ use crate::UnsafeChange;
 const VALUE_CHARS: usize = 60;
 
 /// Form of a keyword's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum Form {
     /// A value that is the same as none if it is empty or false.
     Plain,
@@ -25,255 +25,93 @@ enum Form {
     Named,
 }
 
-/// Rule by which a change of a keyword is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Check {
-    /// Every change is safe.
-    Safe,
-    /// The schemas in it are compared, each by its path.
-    Children,
-    /// Every change is unsafe.
-    Equal,
-    /// Unsafe if there was none or if a value is gone.
-    Enum,
-    /// Unsafe if there was none or if it is lower.
-    Maximum,
-    /// Unsafe if there was none or if it is higher.
-    Minimum,
-    /// Unsafe if a name is new.
-    Required,
-    /// Every change is unsafe, because crdify has no rule for the keyword.
-    Unhandled,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Keyword {
-    name: &'static str,
-    form: Form,
-    check: Check,
-}
-
-/// All keywords that Kubernetes reads (`JSONSchemaProps` of apiextensions.k8s.io/v1). It ignores others.
-const KEYWORDS: &[(Form, Check, &[&str])] = &[
-    (Form::Plain, Check::Safe, &["description"]),
-    (Form::Named, Check::Children, &["properties"]),
-    (Form::Schema, Check::Children, &["items"]),
-    (Form::Plain, Check::Equal, &["type", "pattern", "nullable"]),
-    (Form::Any, Check::Equal, &["default"]),
-    (Form::Plain, Check::Enum, &["enum"]),
-    (Form::Plain, Check::Required, &["required"]),
+/// All keywords that Kubernetes reads (`JSONSchemaProps` of apiextensions.k8s.io/v1), by the form of their values.
+const KEYWORDS: &[(Form, &str)] = &[
+    (Form::Named, "definitions dependencies patternProperties properties"),
+    (Form::Schema, "additionalItems additionalProperties allOf anyOf items"),
+    (Form::Schema, "not oneOf"),
+    (Form::Any, "default example externalDocs x-kubernetes-list-type"),
+    (Form::Any, "x-kubernetes-map-type x-kubernetes-preserve-unknown-fields"),
     (
         Form::Plain,
-        Check::Maximum,
-        &["maximum", "maxItems", "maxLength", "maxProperties"],
+        "$schema description enum exclusiveMaximum exclusiveMinimum",
     ),
-    (
-        Form::Plain,
-        Check::Minimum,
-        &["minimum", "minItems", "minLength", "minProperties"],
-    ),
-    (
-        Form::Schema,
-        Check::Unhandled,
-        &[
-            "additionalItems",
-            "additionalProperties",
-            "allOf",
-            "anyOf",
-            "oneOf",
-            "not",
-        ],
-    ),
-    (
-        Form::Named,
-        Check::Unhandled,
-        &["definitions", "dependencies", "patternProperties"],
-    ),
-    (
-        Form::Plain,
-        Check::Unhandled,
-        &[
-            "$schema",
-            "exclusiveMaximum",
-            "exclusiveMinimum",
-            "format",
-            "id",
-            "multipleOf",
-        ],
-    ),
-    (
-        Form::Plain,
-        Check::Unhandled,
-        &["title", "uniqueItems", "x-kubernetes-embedded-resource"],
-    ),
-    (
-        Form::Plain,
-        Check::Unhandled,
-        &["x-kubernetes-int-or-string", "x-kubernetes-list-map-keys"],
-    ),
-    (Form::Plain, Check::Unhandled, &["x-kubernetes-validations"]),
-    (
-        Form::Any,
-        Check::Unhandled,
-        &[
-            "example",
-            "externalDocs",
-            "x-kubernetes-list-type",
-            "x-kubernetes-map-type",
-        ],
-    ),
-    // False is another value than none.
-    (Form::Any, Check::Unhandled, &["x-kubernetes-preserve-unknown-fields"]),
+    (Form::Plain, "format id maxItems maxLength maxProperties maximum"),
+    (Form::Plain, "minItems minLength minProperties minimum multipleOf"),
+    (Form::Plain, "nullable pattern required title type uniqueItems"),
+    (Form::Plain, "x-kubernetes-embedded-resource x-kubernetes-int-or-string"),
+    (Form::Plain, "x-kubernetes-list-map-keys x-kubernetes-validations"),
 ];
 
-fn keywords() -> impl Iterator<Item = Keyword> {
-    let rows = KEYWORDS.iter();
-    rows.flat_map(|(form, check, names)| {
-        names.iter().map(|&name| Keyword {
-            name,
-            form: *form,
-            check: *check,
-        })
-    })
+/// Returns all values of a schema that count, by their keywords. Kubernetes ignores other keywords.
+fn values(schema: &Value) -> impl Iterator<Item = (&'static str, Form, &Value)> {
+    let keywords = KEYWORDS
+        .iter()
+        .flat_map(|(form, names)| names.split(' ').map(|name| (name, *form)));
+    keywords.map(move |(keyword, form)| (keyword, form, &schema[keyword]))
 }
 
-/// Comparison of two schemas.
-#[derive(Debug, Default)]
-pub(crate) struct SchemaComparison {
-    /// Version, or two of them, in each change.
-    pub(crate) version: String,
-    /// True if a property that the new schema lacks is compared with an empty one. False if its absence is a change by itself.
-    pub(crate) ignores_removal: bool,
-    pub(crate) changes: BTreeSet<UnsafeChange>,
-}
-
-impl SchemaComparison {
-    /// Adds the unsafe changes of a property and of all properties in it.
-    pub(crate) fn compare(&mut self, property: &str, old: &Value, new: &Value) {
-        let mut unhandled = Vec::new();
-        for keyword in keywords().filter(|keyword| keyword.refuses(old, new)) {
-            let change = format!("{}: {} -> {}", keyword.name, keyword.shown(old), keyword.shown(new));
-            match keyword.check {
-                Check::Unhandled => unhandled.push(change),
-                _ => self.add(property, keyword.name, change),
+/// Returns a schema as Kubernetes keeps it: without the keywords that it ignores and without values that are the same as none.
+/// Then two schemas mean the same if they are equal.
+pub(crate) fn normal(schema: &Value) -> Value {
+    if !schema.is_object() {
+        return schema.clone();
+    }
+    let mut known = Map::new();
+    for (keyword, form, value) in values(schema) {
+        let value = match (form, value) {
+            (Form::Schema, Value::Array(schemas)) => schemas.iter().map(normal).collect(),
+            (Form::Schema, schema) => normal(schema),
+            (Form::Named, Value::Object(schemas)) => {
+                let schemas = schemas.iter().map(|(name, schema)| (name, normal(schema)));
+                schemas.collect()
             }
-        }
-        if !unhandled.is_empty() {
-            self.add(property, "unhandled", unhandled.join("; "));
-        }
-        let others: BTreeMap<String, &Value> = children(new).collect();
-        for (segment, child) in children(old) {
-            let property = format!("{property}{segment}");
-            match others.get(&segment) {
-                None if !self.ignores_removal => {
-                    self.add(
-                        &property,
-                        "existingFieldRemoval",
-                        "the field and all in it are gone".to_owned(),
-                    );
-                }
-                other => self.compare(&property, child, other.copied().unwrap_or(&Value::Null)),
+            // 1.0 is 1.
+            (_, Value::Number(number)) => {
+                let number = number.to_string();
+                number.trim_end_matches(".0").parse().map_or(Value::Null, Value::Number)
             }
+            (_, value) => value.clone(),
+        };
+        let is_none = match (form, &value) {
+            (_, Value::Null) | (Form::Plain, Value::Bool(false)) => true,
+            (Form::Plain, Value::String(text)) => text.is_empty(),
+            (Form::Plain | Form::Schema, Value::Array(items)) => items.is_empty(),
+            (Form::Named, Value::Object(schemas)) => schemas.is_empty(),
+            _ => false,
+        };
+        if !is_none {
+            known.insert(keyword.to_owned(), value);
         }
     }
-
-    fn add(&mut self, property: &str, rule: &'static str, change: String) {
-        self.changes.insert(UnsafeChange {
-            version: self.version.clone(),
-            property: property.to_owned(),
-            rule,
-            change,
-            ..UnsafeChange::default()
-        });
-    }
+    known.into()
 }
 
-impl Keyword {
-    /// Returns the value, or `None` for one that Kubernetes takes for none.
-    fn of(self, schema: &Value) -> Option<&Value> {
-        schema.get(self.name).filter(|value| match (self.form, value) {
-            (_, Value::Null) | (Form::Plain, Value::Bool(false)) => false,
-            (Form::Plain, Value::String(text)) => !text.is_empty(),
-            (Form::Plain | Form::Schema, Value::Array(items)) => !items.is_empty(),
-            (Form::Named, Value::Object(schemas)) => !schemas.is_empty(),
-            _ => true,
-        })
-    }
-
-    fn shown(self, schema: &Value) -> String {
-        match self.of(schema) {
-            None => "none".to_owned(),
-            Some(Value::String(text)) => model::text::line(text, VALUE_CHARS),
-            Some(value) => model::text::line(&value.to_string(), VALUE_CHARS),
-        }
-    }
-
-    /// Returns the schemas in the value, each with the end of its path.
-    fn children(self, schema: &Value) -> Vec<(String, &Value)> {
-        let name = self.name;
-        match (self.form, self.of(schema)) {
-            (Form::Schema, Some(one @ Value::Object(_))) => vec![(format!(".{name}"), one)],
-            (Form::Schema, Some(Value::Array(schemas))) => {
+/// Returns all schemas directly below one by the end of their path.
+fn children(schema: &Value) -> BTreeMap<String, &Value> {
+    let mut found = BTreeMap::new();
+    for (keyword, form, value) in values(schema) {
+        match (form, value) {
+            (Form::Schema, Value::Object(_)) => {
+                found.insert(format!(".{keyword}"), value);
+            }
+            (Form::Schema, Value::Array(schemas)) => {
                 let schemas = schemas.iter().enumerate();
-                schemas.map(|(at, schema)| (format!(".{name}[{at}]"), schema)).collect()
+                found.extend(schemas.map(|(at, schema)| (format!(".{keyword}[{at}]"), schema)));
             }
-            (Form::Named, Some(Value::Object(schemas))) => {
-                let path = |key: &str| match self.check {
-                    Check::Children => format!(".{key}"),
-                    _ => format!(".{name}[{key}]"),
+            (Form::Named, Value::Object(schemas)) => {
+                let path = |name| match keyword {
+                    "properties" => format!(".{name}"),
+                    keyword => format!(".{keyword}[{name}]"),
                 };
                 // A dependency may also be a list of names.
                 let schemas = schemas.iter().filter(|(_, schema)| !schema.is_array());
-                schemas.map(|(key, schema)| (path(key), schema)).collect()
+                found.extend(schemas.map(|(name, schema)| (path(name), schema)));
             }
-            _ => Vec::new(),
+            _ => {}
         }
     }
-
-    /// Returns true if the values, with all that is in them, mean the same to Kubernetes.
-    fn is_same(self, old: &Value, new: &Value) -> bool {
-        let (ones, others) = (self.children(old), self.children(new));
-        if ones.is_empty() && others.is_empty() {
-            let number = self.number(old);
-            return self.of(old) == self.of(new) || number.is_some() && number == self.number(new);
-        }
-        let is_same = |((path, one), (other_path, other)): (&(String, &Value), &(String, &Value))| {
-            path == other_path && keywords().all(|keyword| keyword.is_same(one, other))
-        };
-        ones.len() == others.len() && ones.iter().zip(&others).all(is_same)
-    }
-
-    /// Returns true if the values differ in an unsafe way.
-    fn refuses(self, old: &Value, new: &Value) -> bool {
-        let limit = |is_tighter: fn(f64, f64) -> bool| match (self.number(old), self.number(new)) {
-            (Some(old), Some(new)) => is_tighter(old, new),
-            (old, new) => old.is_none() && new.is_some(),
-        };
-        let (before, after) = (self.values(old), self.values(new));
-        match self.check {
-            Check::Safe | Check::Children => false,
-            Check::Equal | Check::Unhandled => !self.is_same(old, new),
-            Check::Enum => !before.is_subset(&after) || before.is_empty() && !after.is_empty(),
-            Check::Required => !after.is_subset(&before),
-            Check::Maximum => limit(|old, new| new < old),
-            Check::Minimum => limit(|old, new| new > old),
-        }
-    }
-
-    fn number(self, schema: &Value) -> Option<f64> {
-        self.of(schema)?.as_f64()
-    }
-
-    /// Returns the items of a list as JSON.
-    fn values(self, schema: &Value) -> BTreeSet<String> {
-        let items = self.of(schema).and_then(Value::as_array).into_iter().flatten();
-        items.map(Value::to_string).collect()
-    }
-}
-
-/// Returns all schemas directly below one, each with the end of its path.
-fn children(schema: &Value) -> impl Iterator<Item = (String, &Value)> {
-    keywords().flat_map(|keyword| keyword.children(schema))
+    found
 }
 
 /// Returns the path of a schema with a reference, which Kubernetes forbids, if there is one.
@@ -281,5 +119,90 @@ pub(crate) fn reference(property: &str, schema: &Value) -> Option<String> {
     if schema.get("$ref").is_some() {
         return Some(property.to_owned());
     }
-    children(schema).find_map(|(segment, child)| reference(&format!("{property}{segment}"), child))
+    let mut children = children(schema).into_iter();
+    children.find_map(|(segment, child)| reference(&format!("{property}{segment}"), child))
+}
+
+/// Unsafe changes of a CustomResourceDefinition that were found so far.
+#[derive(Debug, Default)]
+pub(crate) struct SchemaComparison {
+    /// Definition and versions of the changes to come.
+    pub(crate) place: UnsafeChange,
+    /// True if a property that the new schema lacks is compared with an empty one. False if its absence is a change by itself.
+    pub(crate) ignores_removal: bool,
+    pub(crate) changes: BTreeSet<UnsafeChange>,
+}
+
+impl SchemaComparison {
+    /// Adds the unsafe changes of a property and of all properties in it. Both schemas are [`normal`].
+    pub(crate) fn compare(&mut self, property: &str, old: &Value, new: &Value) {
+        let mut unhandled = Vec::new();
+        for (keyword, _, before) in values(old) {
+            let after = &new[keyword];
+            let change = || format!("{keyword}: {} -> {}", shown(before), shown(after));
+            match is_unsafe(keyword, before, after) {
+                Some(true) => self.add(property, keyword, change()),
+                None if before != after => unhandled.push(change()),
+                _ => {}
+            }
+        }
+        if !unhandled.is_empty() {
+            self.add(property, "unhandled", unhandled.join("; "));
+        }
+        let others = children(new);
+        for (segment, child) in children(old) {
+            let property = format!("{property}{segment}");
+            match others.get(&segment) {
+                Some(other) => self.compare(&property, child, other),
+                None if self.ignores_removal => self.compare(&property, child, &Value::Null),
+                None => {
+                    let change = "the field and all in it are gone".to_owned();
+                    self.add(&property, "existingFieldRemoval", change);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, property: &str, rule: &'static str, change: String) {
+        let place = self.place.clone();
+        self.changes.insert(UnsafeChange {
+            property: property.to_owned(),
+            rule,
+            change,
+            ..place
+        });
+    }
+}
+
+/// Judges a change of a keyword by its rule; `None` if crdify has none.
+fn is_unsafe(keyword: &str, before: &Value, after: &Value) -> Option<bool> {
+    let is_new = before.is_null() && !after.is_null();
+    let numbers = before.as_f64().zip(after.as_f64());
+    match keyword {
+        // Schemas are compared each by its path.
+        "description" | "items" | "properties" => Some(false),
+        "default" | "nullable" | "pattern" | "type" => Some(before != after),
+        "enum" => Some(is_new || !items(before).is_subset(&items(after))),
+        "required" => Some(!items(after).is_subset(&items(before))),
+        "maximum" | "maxItems" | "maxLength" | "maxProperties" => {
+            Some(is_new || numbers.is_some_and(|(before, after)| after < before))
+        }
+        "minimum" | "minItems" | "minLength" | "minProperties" => {
+            Some(is_new || numbers.is_some_and(|(before, after)| after > before))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the items of a list as JSON.
+fn items(list: &Value) -> BTreeSet<String> {
+    list.as_array().into_iter().flatten().map(Value::to_string).collect()
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => model::text::line(text, VALUE_CHARS),
+        value => model::text::line(&value.to_string(), VALUE_CHARS),
+    }
 }

@@ -47,8 +47,7 @@ pub(crate) async fn run(args: BundleArgs) -> anyhow::Result<Exit> {
     let texts: Vec<&str> = args.bundles.iter().map(String::as_str).collect();
     let [old, new] = match (args.action, texts.as_slice()) {
         (BundleAction::Show, [bundle]) => {
-            let report = args.bundle(bundle).await?.report();
-            return args.print(&report).map(|()| Exit::Success);
+            return args.print(&args.bundle(bundle).await?).map(|()| Exit::Success);
         }
         (BundleAction::Diff, [old, new]) => [args.bundle(old).await?, args.bundle(new).await?],
         (BundleAction::Diff, [catalog, package, from, to]) => [

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::manifest::BundleManifest;
 
 /// A request, as the authorizer of Kubernetes sees it.
 #[derive(Debug, Clone)]
@@ -43,7 +44,7 @@ fn allows(operator: &Value, request: &Request) -> bool {
     })
 }
 
-fn operator(value: Value) -> BundleManifest {
+fn document(value: Value) -> BundleManifest {
     BundleManifest {
         file: "operator.yaml".to_owned(),
         bytes: 0,
@@ -52,7 +53,7 @@ fn operator(value: Value) -> BundleManifest {
 }
 
 fn permissions_of(value: &Value) -> Permissions {
-    read(&operator(value.clone()), &[]).unwrap()
+    read(&document(value.clone()).root(), &[]).unwrap()
 }
 
 fn with_rules(rules: &Value, cluster_rules: &Value) -> Value {
@@ -76,16 +77,14 @@ fn rules() -> impl Strategy<Value = Value> {
 
 /// Returns a request that only a grant at least as wide allows: words that no rule has stand for patterns.
 fn narrowest(grant: &Grant) -> Request {
-    let Target::Resource { group, resource, name } = &grant.target else {
-        panic!("the rules have no URLs");
-    };
+    assert_eq!(grant.kind, TargetKind::Resource, "the rules have no URLs");
     let fresh = |text: &str| text.replace('*', "fresh");
     Request {
         is_everywhere: grant.is_everywhere,
         verb: fresh(&grant.verb),
-        group: fresh(group),
-        resource: fresh(resource),
-        name: name.clone().unwrap_or_else(|| "fresh".to_owned()),
+        group: fresh(&grant.group),
+        resource: fresh(&grant.target),
+        name: grant.name.clone().unwrap_or_else(|| "fresh".to_owned()),
     }
 }
 
@@ -94,14 +93,14 @@ proptest! {
     fn gained_is_allowed_by_new_and_not_by_old(old in (rules(), rules()), new in (rules(), rules())) {
         let (old, new) = (with_rules(&old.0, &old.1), with_rules(&new.0, &new.1));
         let (before, after) = (permissions_of(&old), permissions_of(&new));
-        for grant in &gained(&before, &after)["a"] {
+        for grant in &gained(&before, &after) {
             let request = narrowest(grant);
             prop_assert!(allows(&new, &request) && !allows(&old, &request), "{request:?}");
         }
         // And all that the new one allows and the old one does not is covered by something gained.
         let gained = gained(&before, &after);
-        for grant in after["a"].iter().filter(|grant| !allows(&old, &narrowest(grant))) {
-            prop_assert!(gained["a"].iter().any(|gained| gained.covers(grant)), "{grant:?}");
+        for grant in after.iter().filter(|grant| !allows(&old, &narrowest(grant))) {
+            prop_assert!(gained.iter().any(|gained| gained.covers(grant)), "{grant:?}");
         }
     }
 }
@@ -137,7 +136,7 @@ fn sentence_names_verbs_targets_and_place() {
     let subjects = json!([{"kind": "ServiceAccount", "name": "a"}, {"kind": "User", "name": "b"}]);
     let group = "rbac.authorization.k8s.io/v1";
     let of_role = |kind: &str, role: &str, name: &str| {
-        operator(
+        document(
             json!({"apiVersion": group, "kind": kind, "roleRef": {"kind": role, "name": name}, "subjects": subjects}),
         )
     };
@@ -148,9 +147,13 @@ fn sentence_names_verbs_targets_and_place() {
     let manifests = [
         of_role("ClusterRoleBinding", "ClusterRole", "cluster-admin"),
         of_role("RoleBinding", "Role", "r"),
-        operator(role),
+        document(role),
     ];
-    let permissions = read(&operator(with_rules(&json!([]), &rules)), &manifests).unwrap();
+    let permissions = read(
+        &document(with_rules(&json!([]), &rules)).root(),
+        &manifests.each_ref().map(BundleManifest::root),
+    )
+    .unwrap();
     let found: Vec<String> = sentences(&permissions).into_iter().collect();
     assert_eq!(
         found,
@@ -179,8 +182,10 @@ fn rules_are_refused_beyond_maximum() {
             &json!([]),
         )
     };
-    assert!(read(&operator(rules(GRANTS_MAX / 2)), &[]).is_ok());
-    let error = read(&operator(rules(GRANTS_MAX / 2 + 1)), &[]).unwrap_err().to_string();
+    assert!(read(&document(rules(GRANTS_MAX / 2)).root(), &[]).is_ok());
+    let error = read(&document(rules(GRANTS_MAX / 2 + 1)).root(), &[])
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("spec.install.spec.permissions[0].rules[0] brings"),
         "{error}"
