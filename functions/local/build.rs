@@ -51,8 +51,10 @@ fn output_of(command: &mut Command) -> Option<String> {
 /// Writes a table of the files of the OCI layout: relative path and bytes.
 fn pack_example(root: &Path) {
     println!("cargo::rerun-if-changed={}", root.display());
-    let mut files = Vec::new();
-    list(root, &mut files);
+    let files =
+        ["", "blobs/sha256"].map(|folder| fs::read_dir(root.join(folder)).expect("the example is part of the source"));
+    let files = files.into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
     files.sort();
     let mut table = String::from("&[\n");
     for file in files {
@@ -63,18 +65,4 @@ fn pack_example(root: &Path) {
     table.push(']');
     let target = Path::new(&variable("OUT_DIR")).join("example.rs");
     fs::write(target, table).expect("cargo's OUT_DIR can be written");
-}
-
-fn list(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder)
-        .expect("the example is part of the source")
-        .flatten()
-    {
-        let path = entry.path();
-        if path.is_dir() {
-            list(&path, files);
-        } else {
-            files.push(path);
-        }
-    }
 }

@@ -4,6 +4,10 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context;
 use config::Config;
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
 use grpc::{GrpcMetrics, RegistryApi, RegistryCatalogs};
 use prometheus_client::registry::Registry;
 use reader::PublishedCatalogs;
@@ -13,19 +17,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{commands::serve::ServeArgs, wiring};
 
-/// Answers about catalogs until `stop` is cancelled, if there is a port to answer on. Returns its address, the catalogs as they are
-/// served, and the task.
+/// Answers about catalogs until `stop` is cancelled, if there is a port to answer on. Returns its address, a future
+/// that ends when the catalogs are ready to be served, and the task.
 pub(crate) async fn start(
     args: &ServeArgs,
     config: &Config,
     catalogs: PublishedCatalogs,
     registry: &mut Registry,
     stop: &CancellationToken,
-) -> anyhow::Result<Option<(SocketAddr, Arc<RegistryCatalogs>, JoinHandle<()>)>> {
+) -> anyhow::Result<(Option<SocketAddr>, BoxFuture<'static, ()>, Vec<JoinHandle<()>>)> {
     let registry = registry.sub_registry_with_prefix("grpc");
     let (metrics, server_metrics) = (GrpcMetrics::register(registry), ServerMetrics::register(registry));
     let Some(address) = args.grpc else {
-        return Ok(None);
+        return Ok((None, ready(()).boxed(), Vec::new()));
     };
     let (http, settings) = (&config.server, &config.grpc);
     let asks = http.readers.is_some() || (http.tls_cert.is_some() && !settings.tls);
@@ -61,5 +65,6 @@ pub(crate) async fn start(
         metrics,
     };
     let serving = tokio::spawn(server.run(listener, api.router(), stop.clone()));
-    Ok(Some((address, catalogs, serving)))
+    let prepared = async move { catalogs.prepare().await };
+    Ok((Some(address), prepared.boxed(), vec![serving]))
 }

@@ -196,16 +196,14 @@ pub(crate) async fn catalogs(file: &Path, access: &CatalogAccess) -> anyhow::Res
 
 /// Returns the one composition that the file and the arguments name.
 fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> {
-    let only_for = |kind: &str, option: &str, given: bool| {
-        anyhow::ensure!(!given, "--{option} is for {kind}s");
-        Ok(())
-    };
-    if !matches!(file, ComposeFile::ImageSet(_)) {
-        only_for("ImageSetConfiguration", "entry", args.entry.is_some())?;
-    }
-    if !matches!(file, ComposeFile::Filter(_)) {
-        only_for("FilterConfiguration", "catalog", args.catalog.is_some())?;
-    }
+    anyhow::ensure!(
+        args.entry.is_none() || matches!(file, ComposeFile::ImageSet(_)),
+        "--entry is for ImageSetConfigurations"
+    );
+    anyhow::ensure!(
+        args.catalog.is_none() || matches!(file, ComposeFile::Filter(_)),
+        "--catalog is for FilterConfigurations"
+    );
     match file {
         ComposeFile::Composition(composition) => Ok(composition),
         ComposeFile::ImageSet(image_set) => {

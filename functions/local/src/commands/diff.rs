@@ -85,31 +85,27 @@ async fn snapshot(store: &dyn Store, name: &CatalogName, state: &Previous) -> an
     snapshot.with_context(|| format!("the store does not keep the state {} of {name}", state.content_hash))
 }
 
-/// Returns the publication that a text names, of those in the pointer.
+/// Returns the publication that a text names, of those in the pointer: the newest of its content.
 fn find(current: &Current, text: &str) -> anyhow::Result<Previous> {
-    let mut states = current.publications();
-    match text {
-        "current" => states.truncate(1),
-        "previous" => states = states.into_iter().skip(1).take(1).collect(),
-        _ if text.len() < HASH_DIGITS_MIN => {
-            let serial: u64 = text.parse().with_context(|| {
-                format!("{text:?} is neither `previous`, `current`, a serial, nor the start of a hash")
-            })?;
-            states.retain(|state| state.serial == serial);
-        }
-        _ => states.retain(|state| state.content_hash.to_string().starts_with(text)),
-    }
-    // The newest publication of each content: they are in this order.
-    states.sort_by_key(|state| state.content_hash);
-    states.dedup_by_key(|state| state.content_hash);
+    let is_named = |(at, state): &(usize, Previous)| match text {
+        "current" => *at == 0,
+        "previous" => *at == 1,
+        _ if text.len() < HASH_DIGITS_MIN => state.serial.to_string() == text,
+        _ => state.content_hash.to_string().starts_with(text),
+    };
+    let states = current.publications().into_iter().enumerate();
+    let mut found: Vec<Previous> = states.filter(is_named).map(|(_, state)| state).collect();
+    found.sort_by_key(|state| state.content_hash);
+    found.dedup_by_key(|state| state.content_hash);
     anyhow::ensure!(
-        states.len() < 2,
+        found.len() < 2,
         "several publications have content hashes that start with {text:?}"
     );
-    states.pop().with_context(|| match text {
-        "previous" => "only one state has been published".to_owned(),
-        _ if text.len() < HASH_DIGITS_MIN => format!("current.json names no publication with the serial {text}"),
-        _ => format!("current.json names no publication whose content hash starts with {text:?}"),
+    found.pop().with_context(|| {
+        format!(
+            "current.json names no publication {text:?}: write `previous`, `current`, a serial, or the start of a content hash; \
+             `history` lists them"
+        )
     })
 }
 

@@ -46,11 +46,8 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     // A new site begins with its first import, so the store may be missing.
     let store = args.store.open_alone(Access::Create).await?;
     let options = SyncOptions {
-        source: format!("archive {}", args.files[0].display()),
-        rollback: args.allow.allow_rollback,
-        diverged: args.allow.allow_diverged,
         trust,
-        ..SyncOptions::default()
+        ..args.allow.options(format!("archive {}", args.files[0].display()))
     };
     let exported = described(&args.files, archive.manifest());
     let importer = Importer::new(archive, store.clone(), options);

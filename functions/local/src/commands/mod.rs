@@ -69,24 +69,10 @@ const EXAMPLES: &str = "\
 Examples:
   catalog-mirror demo
   catalog-mirror serve --catalog operatorhubio=quay.io/operatorhubio/catalog:latest
-  catalog-mirror poll --config catalogs.yaml --store /var/lib/catalog-mirror
   catalog-mirror poll --config catalogs.yaml --store s3://my-bucket/catalogs
   catalog-mirror sync https://catalogs.example.com /var/lib/catalog-mirror
-  catalog-mirror verify --repair-from https://catalogs.example.com
-  catalog-mirror gc --keep-days 7 --dry-run
-  catalog-mirror render oci:./layout:v1 | jq -r .name
-  catalog-mirror search kafka
-  catalog-mirror validate ./configs
-  catalog-mirror compose --explain imageset.yaml
-  catalog-mirror diff --store /var/lib/catalog-mirror operatorhubio
   catalog-mirror plan installed.yaml --from redhat-4-20 --to redhat-4-21 --cluster 4.21
-  catalog-mirror upgrade operatorhubio etcd 0.9.0
-  catalog-mirror graph operatorhubio etcd
-  catalog-mirror images --package etcd --format skopeo-sync
-  catalog-mirror bundle diff operatorhubio etcd 0.9.2 0.9.4
-  catalog-mirror manifests --url https://mirror.example
   catalog-mirror carry out imageset.yaml /media/disk
-  catalog-mirror carry in /media/disk registry.example/olm
 
 Exit codes:
   0   the command succeeded, whether or not it published something

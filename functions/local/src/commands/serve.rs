@@ -10,7 +10,9 @@ use std::{
 
 use clap::Args;
 use config::{Config, ServerConfig};
-use futures_util::{FutureExt, future::ready};
+use futures_util::FutureExt;
+#[cfg(not(feature = "grpc"))]
+use futures_util::future::ready;
 use model::CatalogName;
 use notify::Notifier;
 use parking_lot::Mutex;
@@ -105,17 +107,11 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         polled.cancel();
         None
     } else {
-        let first_polls = FirstPolls::new(&config, &*store, polled.clone()).await?;
+        let end_first = first_polls(&config, &*store, polled.clone()).await?;
         let mirror = wiring::mirror(&args.catalogs, &place, &config, store.clone(), polls.clone())?;
         let settings = notify::NotifierSettings::patient();
         let notifier = wiring::notifier(&config, store.clone(), settings).with_metrics(events);
-        Some(poll(
-            mirror,
-            notifier,
-            config.catalogs.clone(),
-            first_polls,
-            stop.clone(),
-        ))
+        Some(poll(mirror, notifier, config.catalogs.clone(), end_first, stop.clone()))
     };
 
     let listener = wiring::bind(args.server.listen).await?;
@@ -128,25 +124,18 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let catalogs = PublishedCatalogs::new(store.clone(), reading);
     #[cfg(feature = "grpc")]
-    let registry_api = grpc_listener::start(&args, &config, catalogs.clone(), &mut registry, &stop).await?;
+    let (grpc, prepared, mut tasks) =
+        grpc_listener::start(&args, &config, catalogs.clone(), &mut registry, &stop).await?;
     #[cfg(not(feature = "grpc"))]
-    anyhow::ensure!(
-        args.grpc.is_none(),
-        "this program was built without the registry API: build it with --features grpc"
-    );
-    tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
-    let mut tasks = Vec::new();
-    #[cfg(feature = "grpc")]
-    let prepared = match registry_api {
-        Some((address, served, serving)) => {
-            tracing::info!(%address, "answering the registry API");
-            tasks.push(serving);
-            async move { served.prepare().await }.boxed()
-        }
-        None => ready(()).boxed(),
+    let (grpc, prepared, mut tasks) = {
+        let problem = "this program was built without the registry API: build it with --features grpc";
+        anyhow::ensure!(args.grpc.is_none(), problem);
+        (None::<SocketAddr>, ready(()), Vec::new())
     };
-    #[cfg(not(feature = "grpc"))]
-    let prepared = ready(());
+    tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
+    if let Some(address) = grpc {
+        tracing::info!(%address, "answering the registry API");
+    }
     warn_without_tls(&args, &config);
     if let Some(polling) = polling {
         tasks.push(tokio::spawn(polling.instrument(tracing::info_span!("schedule"))));
@@ -187,36 +176,24 @@ fn warn_without_tls(args: &ServeArgs, config: &Config) {
     }
 }
 
-/// Catalogs that are not published and were not polled yet. `/readyz` waits for them, but for one poll of each only: a registry
-/// that does not answer must not keep the other catalogs from clients.
-struct FirstPolls {
-    pending: Mutex<BTreeSet<CatalogName>>,
-    /// Cancelled when no catalog is left.
+/// Returns the end of a poll, whatever its outcome was. It cancels `polled` once each catalog was polled or is published: `/readyz`
+/// waits for one poll of each catalog only, because a registry that does not answer must not keep the other catalogs from clients.
+async fn first_polls(
+    config: &Config,
+    store: &dyn Store,
     polled: CancellationToken,
-}
-
-impl FirstPolls {
-    /// Looks into the store for what is published.
-    async fn new(config: &Config, store: &dyn Store, polled: CancellationToken) -> anyhow::Result<Self> {
-        let mut pending: BTreeSet<_> = config.catalogs.iter().map(|catalog| catalog.name.clone()).collect();
-        for name in publish::catalog_names(store).await? {
-            pending.remove(&name);
-        }
+) -> anyhow::Result<impl Fn(&CatalogName) + Send + Sync + use<>> {
+    let names = config.catalogs.iter().map(|catalog| catalog.name.clone());
+    let pending: Mutex<BTreeSet<CatalogName>> = Mutex::new(names.collect());
+    let end = move |catalog: &CatalogName| {
+        let mut pending = pending.lock();
+        pending.remove(catalog);
         if pending.is_empty() {
             polled.cancel();
         }
-        let pending = Mutex::new(pending);
-        Ok(Self { pending, polled })
-    }
-
-    /// Records the end of a poll, whatever its outcome was.
-    fn end(&self, catalog: &CatalogName) {
-        let mut pending = self.pending.lock();
-        pending.remove(catalog);
-        if pending.is_empty() {
-            self.polled.cancel();
-        }
-    }
+    };
+    publish::catalog_names(store).await?.iter().for_each(&end);
+    Ok(end)
 }
 
 /// Polls at the intervals of the catalogs, and sends the events that follow, until `stop` is cancelled.
@@ -224,14 +201,14 @@ async fn poll(
     mirror: Mirror,
     notifier: Notifier,
     catalogs: Vec<Catalog>,
-    first_polls: FirstPolls,
+    end_first: impl Fn(&CatalogName) + Send + Sync + 'static,
     stop: CancellationToken,
 ) {
     let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
     let registered = stop.run_until_cancelled(notifier.register_receivers(&names)).await;
     let notifier = Arc::new(notifier);
     let schedule = Schedule::new(Arc::new(mirror), catalogs, move |report| {
-        first_polls.end(&report.catalog);
+        end_first(&report.catalog);
         notifier.spawn_after(report);
     });
     if registered.is_some() {

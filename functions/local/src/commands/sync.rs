@@ -65,19 +65,28 @@ pub(crate) struct AllowArgs {
     pub(crate) allow_diverged: bool,
 }
 
+impl AllowArgs {
+    /// Returns options for copying from a source.
+    pub(super) fn options(&self, source: String) -> SyncOptions {
+        SyncOptions {
+            source,
+            rollback: self.allow_rollback,
+            diverged: self.allow_diverged,
+            ..SyncOptions::default()
+        }
+    }
+}
+
 pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
     let places = [Some(&args.to), args.from.store()];
     args.s3.check_used(places.into_iter().flatten())?;
     let origin = origin(&args.from, &args.s3, &args.ca_file, args.header_file.as_deref()).await?;
     let options = SyncOptions {
-        source: args.from.to_string(),
-        rollback: args.allow.allow_rollback,
-        diverged: args.allow.allow_diverged,
         // Copying from a folder costs less than compressing.
         rebuild: !args.fetch_all && !matches!(args.from.store(), Some(StorePlace::Folder(_))),
         recheck: args.recheck,
         trust: wiring::trust(&args.trust)?,
-        ..SyncOptions::default()
+        ..args.allow.options(args.from.to_string())
     };
     let copier = Copier::new(origin, args.s3.open(&args.to, Access::Create).await?, options);
     let Some(interval) = args.watch else {

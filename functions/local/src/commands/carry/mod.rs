@@ -10,7 +10,7 @@ use std::{
 
 use ::carry::{CarriedFolder, ImagePlace, TargetRegistry, lock_folder, remove_partial};
 use ::compose::ComposeFile;
-use ::sync::{Archive, Importer, SyncOptions};
+use ::sync::{Archive, Importer};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use config::poll_interval;
@@ -18,7 +18,7 @@ use model::CatalogName;
 use publish::{Catalog, CatalogSource, ComposedSource};
 use store::{FolderStore, Store};
 
-use self::tools::Tools;
+use self::tools::{Collected, Tools};
 use super::{
     compose, export,
     sync::{AllowArgs, print},
@@ -153,11 +153,8 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
         remove_partial(&images_folder);
     }
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(work.join("store")).context("cannot open the store")?);
-    let (names, mut failed) = tools.publish(&store, &catalogs).await?;
-    let (images, unlisted) = tools.list(&*store, &names).await?;
-    failed += unlisted;
-    let counts = tools
-        .copy(&images, ImagePlace::Origin, ImagePlace::Folder(&images_folder))
+    let Collected { names, images, failed } = tools
+        .collect(&store, &catalogs, ImagePlace::Folder(&images_folder))
         .await?;
     if !args.copy.dry_run {
         remove_partial(&images_folder);
@@ -174,7 +171,7 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
             folder.display()
         );
     }
-    Ok(Exit::of_check(failed + counts.failed == 0))
+    Ok(Exit::of_check(failed == 0))
 }
 
 async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
@@ -193,27 +190,22 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let images_folder = folder.join(IMAGES);
     let (from, to) = (ImagePlace::Folder(&images_folder), ImagePlace::Target(target));
     if args.copy.dry_run {
-        let counts = tools.copy(&carried.images, from, to).await?;
+        let failed = tools.copy(&carried.images, from, to).await;
         println!("would import {} and push {}", path.display(), join(&names));
-        return Ok(Exit::of_check(counts.failed == 0));
+        return Ok(Exit::of_check(failed == 0));
     }
     let store = args.store.open_alone(Access::Create).await?;
-    let options = SyncOptions {
-        source: format!("archive {}", path.display()),
-        rollback: args.allow.allow_rollback,
-        diverged: args.allow.allow_diverged,
-        ..SyncOptions::default()
-    };
+    let options = args.allow.options(format!("archive {}", path.display()));
     let report = ReportArgs {
         json: false,
         detailed_exitcode: false,
     };
     let imported = print(&Importer::new(archive, store.clone(), options).run().await?, report)?;
-    let counts = tools.copy(&carried.images, from, to).await?;
-    let failed = tools
+    let mut failed = tools.copy(&carried.images, from, to).await;
+    failed += tools
         .finish(&store, &names, &carried.images, target, &args.cluster)
         .await?;
-    Ok(Exit::of_check(imported == Exit::Success && counts.failed + failed == 0))
+    Ok(Exit::of_check(imported == Exit::Success && failed == 0))
 }
 
 async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
@@ -226,18 +218,18 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
     } else {
         args.store.open_alone(Access::Create).await?
     };
-    let (names, mut failed) = tools.publish(&store, &catalogs).await?;
-    let (images, unlisted) = tools.list(&*store, &names).await?;
-    failed += unlisted;
-    let counts = tools
-        .copy(&images, ImagePlace::Origin, ImagePlace::Target(target))
-        .await?;
+    let collected = tools.collect(&store, &catalogs, ImagePlace::Target(target)).await?;
+    let Collected {
+        names,
+        images,
+        mut failed,
+    } = collected;
     if args.copy.dry_run {
         println!("would push {}", join(&names));
     } else {
         failed += tools.finish(&store, &names, &images, target, &args.cluster).await?;
     }
-    Ok(Exit::of_check(failed + counts.failed == 0))
+    Ok(Exit::of_check(failed == 0))
 }
 
 fn join(names: &[CatalogName]) -> String {

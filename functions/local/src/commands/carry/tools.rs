@@ -26,6 +26,15 @@ pub(super) struct Tools {
     dry_run: bool,
 }
 
+/// Content of an ImageSetConfiguration.
+pub(super) struct Collected {
+    /// Catalogs that are published, also by an earlier run.
+    pub(super) names: Vec<CatalogName>,
+    pub(super) images: Vec<CarriedImage>,
+    /// Number of catalogs and images that could not be read or copied.
+    pub(super) failed: usize,
+}
+
 impl Tools {
     pub(super) async fn new(args: &CopyArgs, target: Option<&TargetRegistry>) -> anyhow::Result<Self> {
         let mut registries = args.registries.clone();
@@ -42,12 +51,13 @@ impl Tools {
         })
     }
 
-    /// Composes and publishes the catalogs. Returns those that are published, also by an earlier run, and the number of failures.
-    pub(super) async fn publish(
+    /// Composes and publishes the catalogs, and copies the images that they need to a place.
+    pub(super) async fn collect(
         &self,
         store: &Arc<dyn Store>,
         catalogs: &[Catalog],
-    ) -> anyhow::Result<(Vec<CatalogName>, usize)> {
+        to: ImagePlace<'_>,
+    ) -> anyhow::Result<Collected> {
         let settings = MirrorSettings::with_limits(&self.limits);
         let mirror = Mirror::new(self.sources.clone(), store.clone(), settings, PollMetrics::default());
         let progress = progress::show_poll(mirror.progress(), false);
@@ -62,25 +72,16 @@ impl Tools {
             }
         }
         anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
-        Ok((names, failed))
+        let needs = images::required(&**store, &names).await?;
+        let listed = list_images(&self.sources, needs.iter().map(|(image, _)| image), &say).await;
+        let (images, unlisted) = listed;
+        let uncopied = self.copy(&images, ImagePlace::Origin, to).await;
+        let failed = failed + unlisted + uncopied;
+        Ok(Collected { names, images, failed })
     }
 
-    /// Lists the images of the catalogs. Returns them, and the number of those that could not be listed.
-    pub(super) async fn list(
-        &self,
-        store: &dyn Store,
-        names: &[CatalogName],
-    ) -> anyhow::Result<(Vec<CarriedImage>, usize)> {
-        let needs = images::required(store, names).await?;
-        Ok(list_images(&self.sources, needs.iter().map(|(image, _)| image), &say).await)
-    }
-
-    pub(super) async fn copy(
-        &self,
-        images: &[CarriedImage],
-        from: ImagePlace<'_>,
-        to: ImagePlace<'_>,
-    ) -> anyhow::Result<CopyCounts> {
+    /// Copies images. Returns the number of failures.
+    pub(super) async fn copy(&self, images: &[CarriedImage], from: ImagePlace<'_>, to: ImagePlace<'_>) -> usize {
         let copier = ImageCopier {
             skopeo: &self.skopeo,
             sources: &self.sources,
@@ -89,14 +90,13 @@ impl Tools {
             dry_run: self.dry_run,
             say: &say,
         };
-        let counts = copier.copy(images).await;
         let what = if self.dry_run { "to copy" } else { "copied" };
-        let CopyCounts { copied, kept, failed } = counts;
+        let CopyCounts { copied, kept, failed } = copier.copy(images).await;
         println!(
             "{} images: {copied} {what}, {kept} there already, {failed} failed",
             images.len()
         );
-        Ok(counts)
+        failed
     }
 
     /// Pushes the catalogs, which come last so that clusters see no catalog before its images, and writes the manifests. Returns
