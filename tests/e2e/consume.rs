@@ -207,9 +207,9 @@ async fn bundle_is_read_from_catalogs_images_and_folders() {
     registry.push("catalog", "1", &catalogs::image(&catalogs::example("v1")));
     for (bundle, says) in [
         ("etcd".to_owned(), "write CATALOG/BUNDLE, an image reference"),
-        ("c/no.v1".to_owned(), "the catalog has no bundle of this name"),
+        ("c/no.v1".to_owned(), "the catalog has no bundle no.v1"),
         ("d/etcd.v1".to_owned(), "the store has no catalog d"),
-        ("dir:none".to_owned(), "cannot read none/"),
+        ("dir:none".to_owned(), "cannot read none"),
         (format!("{host}/catalog:1"), "it is a catalog and no bundle"),
         (format!("{host}/etcd:3"), "/etcd:3"),
     ] {

@@ -35,7 +35,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("notify", "fetch model publish store"),
     ("sync", "fetch model oci olm publish render store trust upkeep work"),
     // Copies of images, and the manifests that lead to them, without stores.
-    ("carry", "bundle model olm source"),
+    ("carry", "model olm source"),
     // A state is written by `publish` and read here; all below are fronts.
     ("state-reader", "model store trust"),
     ("http", "model oci olm state-reader"),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::{
-    BundleError, BundleFolder,
+    BundleError,
     crd::Crd,
-    manifest::{self, BundleManifest, ManifestField},
+    documents::{BundleDocument, BundleFiles, DocumentField},
     permissions::{self, Permissions},
     report::FACT_KINDS,
 };
@@ -15,6 +15,7 @@ use crate::{
 /// Largest object that etcd takes, in bytes (`--max-request-bytes`, "1.5 MiB").
 const ETCD_BYTES: usize = 3 << 19;
 
+const OPERATOR: &str = "ClusterServiceVersion";
 const WEBHOOK: &str = "{type} {generateName} at {webhookPath}, failure policy {failurePolicy}";
 const API: &str = "{group}/{version} {kind}";
 const REQUIRED_API: &str = "API {group}/{version} {kind}";
@@ -48,25 +49,22 @@ impl Contents {
     ///
     /// # Errors
     /// Files that Kubernetes or OLM would refuse, and more than the limits.
-    pub fn read([manifests, metadata]: &[BundleFolder; 2]) -> Result<Self, BundleError> {
-        let [manifests, metadata] = [manifest::parse(manifests)?, manifest::parse(metadata)?];
-        let objects: Vec<ManifestField<'_>> = manifests.iter().map(BundleManifest::root).collect();
-        let mut definitions: BTreeMap<(&str, &str), &ManifestField<'_>> = BTreeMap::new();
+    pub fn read(files: &BundleFiles) -> Result<Self, BundleError> {
+        let [objects, metadata] = [0, 1].map(|folder| files.documents(folder));
+        let mut definitions: BTreeMap<(&str, &str), &DocumentField<'_>> = BTreeMap::new();
         for object in &objects {
-            let key = match (object.text("kind")?, object.text("metadata.name")?) {
-                // One for all names.
-                (kind @ "ClusterServiceVersion", _) => (kind, ""),
-                key => key,
-            };
-            if let Some(other) = definitions.insert(key, object) {
+            let (kind, name) = (object.text("kind")?, object.text("metadata.name")?);
+            // One for all names.
+            let name = if kind == OPERATOR { "" } else { name };
+            if let Some(other) = definitions.insert((kind, name), object) {
                 let [one, other] = [other, object].map(|object| &object.document.file);
-                let (kind, name) = key;
                 let text = format!("{one} and {other} are both the {kind} {name}: a bundle has one");
                 return Err(BundleError::refused(&text));
             }
         }
-        let operator = definitions.remove(&("ClusterServiceVersion", ""));
-        let operator = operator.ok_or(BundleError::NoOperator)?;
+        let Some(operator) = definitions.remove(&(OPERATOR, "")) else {
+            return Err(BundleError::refused(&format!("it has no {OPERATOR}")));
+        };
         let permissions = permissions::read(operator, &objects)?;
         let mut facts = stated_facts(&operator.at("spec")?, &metadata)?;
         let mut add = |kind, text| facts.entry(kind).or_default().insert(text);
@@ -83,8 +81,9 @@ impl Contents {
                 add("objects", format!("{kind} {name}"));
             }
         }
-        if let Some(BundleManifest { file, bytes, .. }) = manifests.iter().max_by_key(|manifest| manifest.bytes) {
-            let all: usize = manifests.iter().map(|manifest| manifest.bytes).sum();
+        if let Some(largest) = objects.iter().max_by_key(|object| object.document.bytes) {
+            let BundleDocument { file, bytes, .. } = largest.document;
+            let all: usize = objects.iter().map(|object| object.document.bytes).sum();
             let percent = bytes * 100 / ETCD_BYTES;
             let text = format!("{all} bytes; the largest is {file} with {bytes}, {percent} % of what etcd takes");
             add("size", text);
@@ -107,9 +106,9 @@ impl Contents {
 }
 
 /// Returns the facts that stand in the specification of a ClusterServiceVersion and in the metadata.
-fn stated_facts(spec: &ManifestField<'_>, metadata: &[BundleManifest]) -> Result<BundleFacts, BundleError> {
+fn stated_facts(spec: &DocumentField<'_>, metadata: &[DocumentField<'_>]) -> Result<BundleFacts, BundleError> {
     let mut facts: BundleFacts = FACT_KINDS.map(|(kind, _)| (kind, BTreeSet::new())).into();
-    let mut add = |kind, field: &ManifestField<'_>, list: &str, sentence: &str| {
+    let mut add = |kind, field: &DocumentField<'_>, list: &str, sentence: &str| {
         for fact in field.all(list)? {
             facts.entry(kind).or_default().insert(fact.sentence(sentence)?);
         }
@@ -135,7 +134,7 @@ fn stated_facts(spec: &ManifestField<'_>, metadata: &[BundleManifest]) -> Result
             add(kind, &api, "", &API.replace("{group}", group))?;
         }
     }
-    for document in metadata.iter().map(BundleManifest::root) {
+    for document in metadata {
         for list in ["dependencies[]", "properties[]"] {
             for entry in document.all(list)? {
                 // Properties of types without an end tell what the bundle provides.
@@ -163,24 +162,27 @@ mod tests {
     use oci::FileSink;
 
     use super::*;
-    use crate::{CatalogBundle, FILE_BYTES_MAX, FOLDER_BYTES_MAX};
+    use crate::{
+        CatalogBundle,
+        documents::{DOCUMENT_BYTES_MAX, FILES_BYTES_MAX},
+    };
 
     const OPERATOR: &str = "kind: ClusterServiceVersion\nmetadata: {name: a.v1}\nspec: {version: 1.0.0}\n";
     const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\n";
 
-    fn folder(name: &'static str, files: &[(&str, &str)]) -> BundleFolder {
-        let mut folder = BundleFolder::new(name);
-        for (file, content) in files {
-            folder
-                .file(file, content.len() as u64, &mut content.as_bytes())
-                .unwrap();
-        }
-        folder
-    }
-
     fn read(manifests: &[(&str, &str)], metadata: &[(&str, &str)]) -> Result<Contents, String> {
-        Contents::read(&[folder("manifests", manifests), folder("metadata", metadata)])
-            .map_err(|error| model::text::chain(&error))
+        let mut files = BundleFiles {
+            folders: ["manifests", "metadata"].map(ToOwned::to_owned).into(),
+            ..BundleFiles::default()
+        };
+        for (folder, contents) in files.folders.clone().iter().zip([manifests, metadata]) {
+            for (file, content) in contents {
+                let path = format!("{folder}/{file}");
+                let added = files.file(&path, 0, &mut content.as_bytes());
+                added.map_err(|error| model::text::chain(&error))?;
+            }
+        }
+        Contents::read(&files).map_err(|error| model::text::chain(&error))
     }
 
     fn crd_with(schema: &str) -> String {
@@ -252,16 +254,22 @@ mod tests {
     }
 
     #[test]
-    fn folder_refuses_files_beyond_limits() {
-        let mut files = BundleFolder::new("manifests");
-        let mut add = |name: &str, bytes: usize| files.file(name, 0, &mut io::repeat(b' ').take(bytes as u64));
-        let error = add("a.yaml", FILE_BYTES_MAX + 1).unwrap_err();
-        assert_eq!(error.to_string(), "manifests/a.yaml exceeds the limit of 4194304 bytes");
-        for at in 0..FOLDER_BYTES_MAX / FILE_BYTES_MAX {
-            add(&format!("{at}.yaml"), FILE_BYTES_MAX).unwrap();
-        }
-        let error = add("b.yaml", 1).unwrap_err();
-        assert_eq!(error.to_string(), "manifests exceeds the limit of 16777216 bytes");
+    fn files_refuse_documents_beyond_limits() {
+        let add = |path: &str, documents: usize, bytes: usize| {
+            let document = format!("{{\"a\":\"{}\"}}\n", "b".repeat(bytes - 9));
+            let documents = io::repeat(b' ')
+                .take(1)
+                .chain(io::Cursor::new(document.repeat(documents)));
+            let added = BundleFiles::default().file(path, 0, &mut { documents });
+            added.map_err(|error| model::text::chain(&error))
+        };
+        let count = FILES_BYTES_MAX / DOCUMENT_BYTES_MAX;
+        assert_eq!(add("a.yaml", count, DOCUMENT_BYTES_MAX), Ok(()));
+        assert_eq!(add("a.txt", count + 1, DOCUMENT_BYTES_MAX), Ok(()));
+        let error = add("a.json", 1, DOCUMENT_BYTES_MAX + 2).unwrap_err();
+        assert!(error.contains("a.json: document 1"), "{error}");
+        let error = add("a.yaml", count + 1, DOCUMENT_BYTES_MAX).unwrap_err();
+        assert!(error.contains("the files up to a.yaml exceed the limit of"), "{error}");
     }
 
     #[test]
@@ -334,8 +342,10 @@ mod tests {
         let data =
             "a2luZDogQ2x1c3RlclNlcnZpY2VWZXJzaW9uCm1ldGFkYXRhOiB7bmFtZTogYS52MX0Kc3BlYzoge3ZlcnNpb246IDEuMC4wfQo=";
         let find = |line: &str, wanted| CatalogBundle::find(format!("{{}}\n{line}\n").as_bytes(), wanted);
-        let bundle = find(&line(data, required), "1.0.0").unwrap().unwrap();
-        let contents = Contents::read(&bundle.files.unwrap()).unwrap();
+        let Some(CatalogBundle::Files(files)) = find(&line(data, required), "1.0.0").unwrap() else {
+            panic!("it has objects");
+        };
+        let contents = Contents::read(&files).unwrap();
         assert!(
             contents
                 .to_string()
@@ -349,13 +359,11 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("the catalog: objects[0].value.data is no base64"),
+                .starts_with("the catalog: properties[0].value.data is no base64"),
             "{error}"
         );
-        let bundle = find(r#"{"name":"a.v1","image":"x@y","schema":"olm.bundle"}"#, "a.v1")
-            .unwrap()
-            .unwrap();
-        assert!(bundle.files.is_none() && bundle.image == "x@y");
+        let bundle = find(r#"{"name":"a.v1","image":"x@y","schema":"olm.bundle"}"#, "a.v1");
+        assert!(matches!(bundle.unwrap(), Some(CatalogBundle::Image(image)) if image == "x@y"));
         assert!(find(&line(data, required), "2.0.0").unwrap().is_none());
     }
 }

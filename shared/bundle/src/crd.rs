@@ -10,14 +10,13 @@ use serde_json::Value;
 
 use crate::{
     BundleError,
-    manifest::ManifestField,
+    documents::DocumentField,
     schema::{self, SchemaComparison},
 };
 
 /// A CustomResourceDefinition.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Crd {
-    /// Specification with its schemas in the normal form.
     spec: Value,
     /// Versions in which objects are stored: what the status says, and the one that is written.
     stored: BTreeSet<String>,
@@ -43,15 +42,14 @@ type VersionRank<'a> = (Option<[u64; 3]>, Reverse<&'a str>);
 
 impl Crd {
     /// Reads and checks a definition.
-    pub(crate) fn read(manifest: &ManifestField<'_>) -> Result<Self, BundleError> {
+    pub(crate) fn read(manifest: &DocumentField<'_>) -> Result<Self, BundleError> {
         let api = manifest.at("apiVersion")?;
         if api.text("")? != "apiextensions.k8s.io/v1" {
             return Err(api.error("must be apiextensions.k8s.io/v1: clusters since Kubernetes 1.22 refuse others"));
         }
         let stored = manifest.texts("status.storedVersions[]")?;
         let mut stored: BTreeSet<String> = stored.into_iter().map(Into::into).collect();
-        let mut spec = manifest.value["spec"].clone();
-        for (at, version) in manifest.all("spec.versions[]")?.iter().enumerate() {
+        for version in manifest.all("spec.versions[]")? {
             let (name, schema) = (version.text("name")?, version.at("schema.openAPIV3Schema")?);
             if let Some(path) = schema::reference("^", schema.value) {
                 return Err(schema.error(&format!("has a $ref at {path}, which Kubernetes forbids")));
@@ -59,8 +57,8 @@ impl Crd {
             if version.value["storage"] == true {
                 stored.insert(name.to_owned());
             }
-            spec["versions"][at]["schema"]["openAPIV3Schema"] = schema::normal(schema.value);
         }
+        let spec = manifest.value["spec"].clone();
         Ok(Self { spec, stored })
     }
 
@@ -165,10 +163,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::manifest::BundleManifest;
+    use crate::documents::BundleDocument;
 
     fn crd(spec: &Value) -> Crd {
-        let document = BundleManifest {
+        let document = BundleDocument {
             file: "crd.yaml".to_owned(),
             bytes: 0,
             value: json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}),

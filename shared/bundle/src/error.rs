@@ -13,15 +13,6 @@ pub enum BundleError {
     /// terminals.
     #[error("{0}")]
     Refused(String),
-    /// A file or a folder with more bytes than its limit.
-    #[error("{0} exceeds the limit of {1} bytes")]
-    Size(String, usize),
-    /// No file with a ClusterServiceVersion.
-    #[error("it has no ClusterServiceVersion")]
-    NoOperator,
-    /// A line of a catalog that is no bundle.
-    #[error("the line of the bundle cannot be read")]
-    Line(#[source] serde_json::Error),
 }
 
 impl BundleError {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::{BundleError, manifest::ManifestField};
+use crate::{BundleError, documents::DocumentField};
 
 /// Maximum number of grants in a bundle. Real bundles have at most a few thousand, and each is compared with each.
 const GRANTS_MAX: usize = 20_000;
 
 /// One verb on one thing for a service account. Group, target and verb are `*` for all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Grant {
     account: String,
     /// True in all namespaces, false in those that the operator is installed for.
@@ -21,14 +21,13 @@ pub(crate) struct Grant {
     group: String,
     /// Resource, with a slash and its subresource if it has one; URL, or role.
     target: String,
-    /// Name of the one object; `None` for all.
-    name: Option<String>,
+    /// Name of the one object; empty for all.
+    name: String,
     verb: String,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TargetKind {
-    #[default]
     Resource,
     Url,
     /// A role that the bundle does not have, such as `cluster-admin`.
@@ -38,12 +37,12 @@ enum TargetKind {
 pub(crate) type Permissions = BTreeSet<Grant>;
 
 /// Reads the permissions of a ClusterServiceVersion, and those that roles and bindings of the bundle give to service accounts.
-pub(crate) fn read(operator: &ManifestField<'_>, objects: &[ManifestField<'_>]) -> Result<Permissions, BundleError> {
-    let mut grants = Vec::new();
+pub(crate) fn read(operator: &DocumentField<'_>, objects: &[DocumentField<'_>]) -> Result<Permissions, BundleError> {
+    let mut grants = GrantList::default();
     for (list, is_everywhere) in [("permissions[]", false), ("clusterPermissions[]", true)] {
         for entry in operator.at("spec.install.spec")?.all(list)? {
-            let holder = Grant::none(entry.text("serviceAccountName")?, is_everywhere);
-            add_rules(&mut grants, &holder, &entry)?;
+            (grants.account, grants.is_everywhere) = (entry.text("serviceAccountName")?, is_everywhere);
+            grants.add_rules(&entry)?;
         }
     }
     for (kind, is_everywhere) in [("RoleBinding", false), ("ClusterRoleBinding", true)] {
@@ -52,53 +51,77 @@ pub(crate) fn read(operator: &ManifestField<'_>, objects: &[ManifestField<'_>]) 
             let is_role = |object: &Value| object["kind"] == kind && object["metadata"]["name"] == name;
             let role = objects.iter().find(|object| is_role(object.value));
             for subject in binding.all("subjects[]")? {
-                let holder = Grant::none(subject.text("name")?, is_everywhere);
+                (grants.account, grants.is_everywhere) = (subject.text("name")?, is_everywhere);
                 match role {
                     _ if subject.value["kind"] != "ServiceAccount" => {}
-                    Some(role) => add_rules(&mut grants, &holder, role)?,
-                    None => grants.push(holder.of(TargetKind::Role, ["", name, "*"], None)),
+                    Some(role) => grants.add_rules(role)?,
+                    None => grants.add(TargetKind::Role, ["", name, "", "*"]),
                 }
             }
         }
     }
-    Ok(grants.into_iter().collect())
+    Ok(grants.found.into_iter().collect())
 }
 
-/// Adds the grants of each rule of a role.
-fn add_rules(grants: &mut Vec<Grant>, holder: &Grant, role: &ManifestField<'_>) -> Result<(), BundleError> {
-    for rule in role.all("rules[]")? {
-        let texts = |list| rule.texts(list);
-        let (verbs, groups, resources) = (texts("verbs[]")?, texts("apiGroups[]")?, texts("resources[]")?);
-        let mut names: Vec<_> = texts("resourceNames[]")?.into_iter().map(Some).collect();
-        if names.is_empty() {
-            names.push(None);
-        }
-        let mut urls = texts("nonResourceURLs[]")?;
-        // Kubernetes has no URLs in a namespace.
-        urls.retain(|_| holder.is_everywhere);
-        let mut add = |kind, words, name| {
-            grants.push(holder.of(kind, words, name));
-            match grants.len() {
-                0..=GRANTS_MAX => Ok(()),
-                _ => Err(rule.error(&format!(
-                    "brings the permissions of the bundle to more than {GRANTS_MAX}"
-                ))),
+#[derive(Default)]
+struct GrantList<'a> {
+    /// Holder of the grants to come.
+    account: &'a str,
+    is_everywhere: bool,
+    found: Vec<Grant>,
+}
+
+impl GrantList<'_> {
+    /// Adds a grant on a group, target and name, with its verb.
+    fn add(&mut self, kind: TargetKind, words: [&str; 4]) {
+        let [group, target, name, verb] = words.map(ToOwned::to_owned);
+        let (account, is_everywhere) = (self.account.to_owned(), self.is_everywhere);
+        self.found.push(Grant {
+            account,
+            is_everywhere,
+            kind,
+            group,
+            target,
+            name,
+            verb,
+        });
+    }
+
+    /// Adds the grants of each rule of a role.
+    fn add_rules(&mut self, role: &DocumentField<'_>) -> Result<(), BundleError> {
+        for rule in role.all("rules[]")? {
+            let texts = |list| rule.texts(list);
+            let (groups, resources, verbs) = (texts("apiGroups[]")?, texts("resources[]")?, texts("verbs[]")?);
+            let (mut names, mut urls) = (texts("resourceNames[]")?, texts("nonResourceURLs[]")?);
+            if names.is_empty() {
+                names.push("");
             }
-        };
-        for verb in verbs {
-            for url in &urls {
-                add(TargetKind::Url, ["", url, verb], None)?;
+            // Kubernetes has no URLs in a namespace.
+            urls.retain(|_| self.is_everywhere);
+            let sizes = [groups.len(), resources.len(), names.len()];
+            let targets = sizes
+                .into_iter()
+                .fold(1, usize::saturating_mul)
+                .saturating_add(urls.len());
+            if targets.saturating_mul(verbs.len()).saturating_add(self.found.len()) > GRANTS_MAX {
+                let problem = format!("brings the permissions of the bundle to more than {GRANTS_MAX}");
+                return Err(rule.error(&problem));
             }
-            for group in &groups {
-                for resource in &resources {
-                    for name in &names {
-                        add(TargetKind::Resource, [group, resource, verb], *name)?;
+            for verb in verbs {
+                urls.iter()
+                    .for_each(|url| self.add(TargetKind::Url, ["", url, "", verb]));
+                for group in &groups {
+                    for resource in &resources {
+                        let words = |name| [*group, resource, name, verb];
+                        names
+                            .iter()
+                            .for_each(|name| self.add(TargetKind::Resource, words(name)));
                     }
                 }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Returns the grants of `new` that `old` does not allow.
@@ -114,8 +137,8 @@ pub(crate) fn sentences(permissions: &Permissions) -> BTreeSet<String> {
     for grant in permissions {
         let is_other = |other: &&Grant| *other != grant && other.covers(grant);
         if !permissions.iter().any(|other| is_other(&other)) {
-            let words = [&*grant.group, &*grant.target, ""];
-            let target = grant.of(grant.kind, words, grant.name.as_deref());
+            let mut target = grant.clone();
+            target.verb.clear();
             verbs.entry(target).or_default().insert(&grant.verb);
         }
     }
@@ -123,29 +146,6 @@ pub(crate) fn sentences(permissions: &Permissions) -> BTreeSet<String> {
 }
 
 impl Grant {
-    /// Returns the start of all grants of an account, which allows nothing.
-    fn none(account: &str, is_everywhere: bool) -> Self {
-        let account = account.to_owned();
-        Self {
-            account,
-            is_everywhere,
-            ..Self::default()
-        }
-    }
-
-    /// Returns a grant of the same account, with group, target and verb.
-    fn of(&self, kind: TargetKind, words: [&str; 3], name: Option<&str>) -> Self {
-        let [group, target, verb] = words.map(ToOwned::to_owned);
-        Self {
-            kind,
-            group,
-            target,
-            verb,
-            name: name.map(ToOwned::to_owned),
-            ..self.clone()
-        }
-    }
-
     /// Returns true if everything that `other` allows is allowed by this one too.
     fn covers(&self, other: &Self) -> bool {
         let or_all = |own: &str, other: &str| own == "*" || own == other;
@@ -162,7 +162,7 @@ impl Grant {
             && or_all(&self.verb, &other.verb)
             && or_all(&self.group, &other.group)
             && (or_all(own, target) || is_pattern)
-            && (self.name.is_none() || self.name == other.name)
+            && (self.name.is_empty() || self.name == other.name)
     }
 
     /// Returns a sentence about these verbs.
@@ -183,8 +183,8 @@ impl Grant {
             (TargetKind::Resource, "*") => format!("{words} {resource} of all groups"),
             (TargetKind::Resource, group) => format!("{words} {resource} of {group}"),
         };
-        if let Some(name) = &self.name {
-            what += &format!(" named {name}");
+        if !self.name.is_empty() {
+            what += &format!(" named {}", self.name);
         }
         let place = if self.is_everywhere {
             "in all namespaces"

@@ -40,57 +40,44 @@ pub struct BundleDifference {
     #[serde(rename = "unsafe")]
     pub unsafe_changes: BTreeSet<UnsafeChange>,
     #[serde(flatten)]
-    facts: BTreeMap<&'static str, FactDifference>,
+    /// Texts by the kind of facts, then by `added`, `removed` and `changed`.
+    facts: BTreeMap<&'static str, BTreeMap<&'static str, BTreeSet<String>>>,
 }
 
-#[derive(Debug, Serialize)]
-struct FactDifference {
-    added: BTreeSet<String>,
-    removed: BTreeSet<String>,
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    changed: BTreeSet<String>,
-}
+/// Changes as JSON names them, each with its sign for people.
+const CHANGES: [(&str, &str); 3] = [("added", "+"), ("removed", "-"), ("changed", "~")];
 
 impl Contents {
     /// Returns all that an upgrade from this bundle to another one changes.
     pub fn difference(&self, new: &Self) -> BundleDifference {
-        let (mut unsafe_changes, mut changed_crds) = (BTreeSet::new(), BTreeSet::new());
+        let mut facts = BTreeMap::new();
+        for ((kind, before), after) in self.facts.iter().zip(new.facts.values()) {
+            facts.insert(
+                *kind,
+                BTreeMap::from([("added", after - before), ("removed", before - after)]),
+            );
+        }
+        // Not by their sentences: a wider one may allow what another one did.
+        let gained = |old: &Self, new: &Self| sentences(&gained(&old.permissions, &new.permissions));
+        let permissions = [("added", gained(self, new)), ("removed", gained(new, self))];
+        facts.insert("permissions", permissions.into());
+        let (mut unsafe_changes, mut changed) = (BTreeSet::new(), BTreeSet::new());
         for (name, crd) in &self.crds {
             if let Some(new) = new.crds.get(name).filter(|new| *new != crd) {
-                changed_crds.insert(name.clone());
+                changed.insert(name.clone());
                 unsafe_changes.extend(crd.unsafe_changes(name, new));
             }
         }
-        let gained = |old: &Self, new: &Self| sentences(&gained(&old.permissions, &new.permissions));
-        let mut facts = BTreeMap::new();
-        for ((kind, before), after) in self.facts.iter().zip(new.facts.values()) {
-            let mut difference = FactDifference {
-                added: after - before,
-                removed: before - after,
-                changed: BTreeSet::new(),
-            };
-            match *kind {
-                "crds" => difference.changed.append(&mut changed_crds),
-                // Not by their sentences: a wider one may allow what another one did.
-                "permissions" => (difference.added, difference.removed) = (gained(self, new), gained(new, self)),
-                _ => {}
-            }
-            if difference.signs().iter().any(|(_, texts)| !texts.is_empty()) {
-                facts.insert(*kind, difference);
-            }
+        if !changed.is_empty() {
+            facts.entry("crds").or_default().insert("changed", changed);
         }
+        facts.retain(|_, changes| changes.values().any(|texts| !texts.is_empty()));
         BundleDifference {
             from: self.identity.clone(),
             to: new.identity.clone(),
             unsafe_changes,
             facts,
         }
-    }
-}
-
-impl FactDifference {
-    fn signs(&self) -> [(&'static str, &BTreeSet<String>); 3] {
-        [("+", &self.added), ("-", &self.removed), ("~", &self.changed)]
     }
 }
 
@@ -108,12 +95,11 @@ impl fmt::Display for BundleDifference {
         writeln!(f, "{} -> {}", self.from, self.to)?;
         section(f, "Unsafe changes", &self.unsafe_changes)?;
         FACT_KINDS.iter().try_for_each(|(kind, title)| {
-            let signs = self.facts.get(kind).into_iter().flat_map(FactDifference::signs);
-            section(
-                f,
-                title,
-                signs.flat_map(|(sign, texts)| texts.iter().map(move |text| format!("{sign} {text}"))),
-            )
+            let changes = self.facts.get(kind).into_iter();
+            let lines = changes.flat_map(|texts| CHANGES.map(|(change, sign)| (sign, texts.get(change))));
+            let lines =
+                lines.flat_map(|(sign, texts)| texts.into_iter().flatten().map(move |text| format!("{sign} {text}")));
+            section(f, title, lines)
         })
     }
 }
@@ -126,17 +112,8 @@ impl fmt::Display for BundleIdentity {
 
 impl fmt::Display for UnsafeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            crd,
-            version,
-            property,
-            rule,
-            change,
-        } = self;
-        for part in [crd, version, property].into_iter().filter(|part| !part.is_empty()) {
-            write!(f, "{part} ")?;
-        }
-        write!(f, "{rule}: {change}")
+        let place = [&*self.crd, &self.version, &self.property].join(" ");
+        write!(f, "{} {}: {}", place.trim_end(), self.rule, self.change)
     }
 }
 

@@ -61,9 +61,6 @@ pub enum CarryError {
     /// No package has the chosen channel.
     #[error("none of the packages has a channel {0:?}")]
     NoChannel(String),
-    /// The source of a bundle is neither an image nor a folder.
-    #[error("{0} is no bundle: a bundle is an image reference, oci:DIR or dir:DIR")]
-    NoBundle(String),
     /// A registry failed.
     #[error(transparent)]
     Source(#[from] source::Error),

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod bundles;
 mod checks;
 mod error;
 mod files;
@@ -12,7 +11,6 @@ mod manifests;
 mod mirrors;
 mod skopeo;
 
-pub use crate::bundles::read_bundle;
 pub use crate::checks::{ImageChecks, check_images, images_document};
 pub use crate::error::CarryError;
 pub use crate::files::{cluster_files, yaml};

@@ -4,20 +4,26 @@ use std::fs::File;
 use std::io::{self, Read, Take};
 use std::path::{Path, PathBuf};
 
-use oci::{ContentReader, Digest, DigestHasher, FileSink, ImageError, ImageLimits, LinkError, UnpackBudget};
+use oci::{ContentReader, Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, UnpackBudget};
 use walkdir::{DirEntry, WalkDir};
 use work::Budget;
 
 use crate::error::Error;
+use crate::settings::SourceSettings;
 
 /// Returns the digest of a folder: sha256 over paths and contents in the order of the walk.
-pub(crate) fn digest(dir: &Path, limits: &ImageLimits) -> Result<Digest, Error> {
-    FolderWalk::new(dir, limits)?.run(&mut HashOnly)
+pub(crate) fn digest(dir: &Path, settings: &SourceSettings) -> Result<Digest, Error> {
+    FolderWalk::new(dir, settings)?.run(&mut HashOnly)
 }
 
 /// Passes the files of a folder to `sink`. Fails if the folder does not have the digest `expected`.
-pub(crate) fn read<S: FileSink>(dir: &Path, expected: &Digest, limits: &ImageLimits, mut sink: S) -> Result<S, Error> {
-    if FolderWalk::new(dir, limits)?.run(&mut sink)? == *expected {
+pub(crate) fn read<S: FileSink>(
+    dir: &Path,
+    expected: &Digest,
+    settings: &SourceSettings,
+    mut sink: S,
+) -> Result<S, Error> {
+    if FolderWalk::new(dir, settings)?.run(&mut sink)? == *expected {
         Ok(sink)
     } else {
         Err(ImageError::Changed(dir.to_owned()).into())
@@ -43,13 +49,14 @@ impl FileSink for HashOnly {
 
 struct FolderWalk {
     root: PathBuf,
+    content: ImageContent,
     links: Vec<String>,
     hasher: DigestHasher,
     budget: UnpackBudget,
 }
 
 impl FolderWalk {
-    fn new(dir: &Path, limits: &ImageLimits) -> Result<Self, Error> {
+    fn new(dir: &Path, settings: &SourceSettings) -> Result<Self, Error> {
         let root = dir.canonicalize().map_err(Error::reading(dir))?;
         // A walk over a file finds nothing in it, and an empty catalog would replace the published one.
         if !root.is_dir() {
@@ -57,14 +64,21 @@ impl FolderWalk {
         }
         Ok(Self {
             root,
+            content: settings.content,
             links: Vec::new(),
             hasher: DigestHasher::default(),
-            budget: UnpackBudget::new(limits, Budget::default()),
+            budget: UnpackBudget::new(&settings.limits, Budget::default()),
         })
     }
 
     fn run(mut self, sink: &mut impl FileSink) -> Result<Digest, Error> {
-        for entry in WalkDir::new(&self.root).min_depth(1).sort_by_file_name() {
+        let folders = self.content.folders().iter().map(|folder| folder.name);
+        let is_read = |entry: &DirEntry| {
+            let mut folders = folders.clone();
+            entry.depth() > 1 || folders.any(|name| name.is_empty() || entry.file_name() == name)
+        };
+        let walk = WalkDir::new(&self.root).min_depth(1).sort_by_file_name();
+        for entry in walk.into_iter().filter_entry(is_read) {
             let entry = entry.map_err(|error| self.walk_error(error))?;
             self.entry(&entry, sink)?;
         }

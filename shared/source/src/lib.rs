@@ -41,7 +41,7 @@ pub use fetch::{
 };
 pub use model::{EmptyLayers, ImageSignatures};
 pub use oci::{
-    Digest, DigestError, FileSink, ImageError, ImageFolder, ImageLimits, LayerError, LimitExceeded, LinkError,
+    Digest, DigestError, FileSink, ImageContent, ImageError, ImageLimits, LayerError, LimitExceeded, LinkError,
     REF_NAME, TargetPlatform,
 };
 

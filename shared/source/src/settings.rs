@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fetch::{FetchSettings, HeaderFiles, Login, Logins, find_login};
-use oci::{ImageFolder, ImageLimits, NamedLimit, TargetPlatform};
+use oci::{ImageContent, ImageLimits, NamedLimit, TargetPlatform};
 
 use crate::download::DownloadSpace;
 use crate::error::Error;
@@ -26,8 +26,8 @@ pub struct SourceSettings {
     pub rules: RegistryRules,
     /// Connections: CA files, plain HTTP, proxy, time-outs, retries.
     pub http: FetchSettings,
-    /// Folder of an image to read. Default: that of a catalog.
-    pub folder: ImageFolder,
+    /// Content of an image or a folder that is read. Default: a catalog.
+    pub content: ImageContent,
     /// Platform to choose from an index. Default: linux/amd64, because a catalog has the same files for all platforms.
     pub platform: TargetPlatform,
     /// Maximum time for one `resolve` or `exists`, all redirects, tokens and retries included. Default: 2 min.
@@ -75,7 +75,7 @@ impl Default for SourceSettings {
             header_files: HeaderFiles::default(),
             rules: RegistryRules::default(),
             http: FetchSettings::default(),
-            folder: ImageFolder::default(),
+            content: ImageContent::default(),
             platform: TargetPlatform::default(),
             resolve_timeout: Duration::from_secs(2 * 60),
             pull_timeout: Duration::from_secs(30 * 60),

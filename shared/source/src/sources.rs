@@ -7,7 +7,7 @@ use bytes::Bytes;
 use fetch::Traffic;
 use model::EmptyLayers;
 use oci::{
-    Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform, folder_root, parse_manifest,
+    Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform, content_root, parse_manifest,
 };
 use oci_client::Reference;
 use tokio::sync::Mutex;
@@ -54,6 +54,8 @@ pub struct Pull {
     pub layers_fetched: usize,
     /// Layers that were not read: they are known to be empty, or upper layers hide them.
     pub layers_skipped: usize,
+    /// Paths of the folders that were read, as the files have them; empty for all.
+    pub folders: Vec<String>,
     /// Layers of this image without files below the FBC root, known before or found now.
     pub empty_layers: EmptyLayers,
 }
@@ -125,9 +127,8 @@ impl Sources {
                 }
                 Source::Git(location) => self.in_time(Box::pin(GitRequest::new(self, location).resolve())).await,
                 Source::Dir(path) => {
-                    let path = path.clone();
-                    let limits = self.settings.limits.clone();
-                    blocking(move || dir::digest(&path, &limits)).await
+                    let (path, settings) = (path.clone(), Arc::clone(&self.settings));
+                    blocking(move || dir::digest(&path, &settings)).await
                 }
             }
         };
@@ -209,10 +210,17 @@ impl Sources {
             Source::Archive(location) => return Box::pin(ArchiveRequest::new(self, location).read(digest, sink)).await,
             Source::Git(location) => return Box::pin(GitRequest::new(self, location).read(digest, sink)).await,
             Source::Dir(path) => {
-                let (path, digest) = (path.clone(), digest.clone());
-                let limits = self.settings.limits.clone();
-                let sink = blocking(move || dir::read(&path, &digest, &limits, sink)).await?;
-                return Ok((sink, Pull::default()));
+                let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
+                let folders = settings.content.folders().iter().map(|folder| folder.name.to_owned());
+                let folders = folders.collect();
+                let sink = blocking(move || dir::read(&path, &digest, &settings, sink)).await?;
+                return Ok((
+                    sink,
+                    Pull {
+                        folders,
+                        ..Pull::default()
+                    },
+                ));
             }
         };
         let read = self.read_image(&blobs, digest, empty, sink).await;
@@ -229,22 +237,17 @@ impl Sources {
         let image = self.image(blobs, digest).await?.manifest;
         let config = blobs.config(&image.config).await?;
         let root = self.root(&image, &config)?;
-        let path = root.path();
+        let (path, folders) = (root.path(), root.folders());
         let (sink, mut pull) = layers::read(blobs, &image, root, empty.below(&path), sink, &self.settings).await?;
         let traffic = blobs.traffic();
         (pull.bytes, pull.requests) = (traffic.bytes, traffic.requests);
-        pull.empty_layers.root = path;
+        (pull.folders, pull.empty_layers.root) = (folders, path);
         Ok((sink, pull))
     }
 
     pub(crate) fn root(&self, image: &ImageManifest, config: &[u8]) -> Result<Root, Error> {
-        let root = folder_root(
-            self.settings.folder,
-            &image.config.digest,
-            config,
-            &self.settings.limits,
-        )?;
-        Ok(Root::new(root))
+        let SourceSettings { content, limits, .. } = &*self.settings;
+        Ok(content_root(*content, &image.config.digest, config, limits)?)
     }
 
     /// Follows indexes down to the image for the platform.

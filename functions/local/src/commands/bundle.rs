@@ -1,6 +1,8 @@
 use anyhow::Context;
-use bundle::{CatalogBundle, Contents};
+use bundle::{BundleFiles, CatalogBundle, Contents};
 use clap::{Args, ValueEnum};
+use source::{EmptyLayers, ImageContent, Source};
+use sync::ReadCatalog;
 
 use crate::{
     args::CatalogAccess,
@@ -50,10 +52,11 @@ pub(crate) async fn run(args: BundleArgs) -> anyhow::Result<Exit> {
             return args.print(&args.bundle(bundle).await?).map(|()| Exit::Success);
         }
         (BundleAction::Diff, [old, new]) => [args.bundle(old).await?, args.bundle(new).await?],
-        (BundleAction::Diff, [catalog, package, from, to]) => [
-            args.version(catalog, package, from).await?,
-            args.version(catalog, package, to).await?,
-        ],
+        (BundleAction::Diff, [catalog, package, from, to]) => {
+            let catalog = catalog::open(catalog, &args.access).await?;
+            let version = async |version| args.of_catalog(&catalog, &[package], version).await;
+            [version(from).await?, version(to).await?]
+        }
         _ => anyhow::bail!("name one bundle for `show`; two for `diff`, or CATALOG PACKAGE FROM TO"),
     };
     let difference = old.difference(&new);
@@ -83,39 +86,36 @@ impl BundleArgs {
             let mut packages: Vec<&str> = catalog.packages().collect();
             // Most names of bundles start with that of their package.
             packages.sort_by_key(|package| !bundle.starts_with(package));
-            for package in packages {
-                if let Some(bundle) = CatalogBundle::find(&catalog::lines(&catalog, package).await?, bundle)? {
-                    return self.catalog_bundle(bundle).await;
-                }
-            }
-            anyhow::bail!("the catalog has no bundle of this name")
+            self.of_catalog(&catalog, &packages, bundle).await
         };
         read.await.with_context(|| format!("cannot read the bundle {text}"))
     }
 
-    async fn version(&self, catalog: &str, package: &str, version: &str) -> anyhow::Result<Contents> {
-        let read = async {
-            let catalog = catalog::open(catalog, &self.access).await?;
-            let bundle = CatalogBundle::find(&catalog::lines(&catalog, package).await?, version)?;
-            self.catalog_bundle(bundle.context("the package has no such version")?)
-                .await
-        };
-        let read = read.await;
-        read.with_context(|| format!("cannot read the bundle of {package} {version} in {catalog}"))
-    }
-
-    async fn catalog_bundle(&self, CatalogBundle { image, files }: CatalogBundle) -> anyhow::Result<Contents> {
-        match files {
-            Some(files) => Ok(Contents::read(&files)?),
-            None => self
-                .image(&image)
-                .await
-                .with_context(|| format!("cannot read its image {image:?}")),
+    /// Reads the bundle of a name or a version in one of the packages.
+    async fn of_catalog(&self, catalog: &ReadCatalog, packages: &[&str], wanted: &str) -> anyhow::Result<Contents> {
+        for package in packages {
+            match CatalogBundle::find(&catalog::lines(catalog, package).await?, wanted)? {
+                Some(CatalogBundle::Files(files)) => return Ok(Contents::read(&files)?),
+                Some(CatalogBundle::Image(image)) => {
+                    let read = self.image(&image).await;
+                    return read.with_context(|| format!("cannot read its image {image:?}"));
+                }
+                None => {}
+            }
         }
+        anyhow::bail!("the catalog has no bundle {wanted}")
     }
 
-    async fn image(&self, source: &str) -> anyhow::Result<Contents> {
+    async fn image(&self, text: &str) -> anyhow::Result<Contents> {
         let images = wiring::sources_of(&self.access.store.config, &self.access.registries)?;
-        Ok(Contents::read(&carry::read_bundle(&images, &source.parse()?).await?)?)
+        let images = images.with_settings(|settings| settings.content = ImageContent::Bundle);
+        let source = text.parse()?;
+        if matches!(source, Source::Archive(_) | Source::Git(_)) {
+            anyhow::bail!("a bundle is an image reference, oci:DIR or dir:DIR");
+        }
+        let (digest, none) = (images.resolve(&source).await?, EmptyLayers::default());
+        let (mut files, pull) = images.read(&source, &digest, &none, BundleFiles::default()).await?;
+        files.folders = pull.folders;
+        Ok(Contents::read(&files)?)
     }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::manifest::BundleManifest;
+use crate::documents::BundleDocument;
 
 /// A request, as the authorizer of Kubernetes sees it.
 #[derive(Debug, Clone)]
@@ -44,8 +44,8 @@ fn allows(operator: &Value, request: &Request) -> bool {
     })
 }
 
-fn document(value: Value) -> BundleManifest {
-    BundleManifest {
+fn document(value: Value) -> BundleDocument {
+    BundleDocument {
         file: "operator.yaml".to_owned(),
         bytes: 0,
         value,
@@ -84,7 +84,9 @@ fn narrowest(grant: &Grant) -> Request {
         verb: fresh(&grant.verb),
         group: fresh(&grant.group),
         resource: fresh(&grant.target),
-        name: grant.name.clone().unwrap_or_else(|| "fresh".to_owned()),
+        name: Some(grant.name.clone())
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| "fresh".to_owned()),
     }
 }
 
@@ -151,7 +153,7 @@ fn sentence_names_verbs_targets_and_place() {
     ];
     let permissions = read(
         &document(with_rules(&json!([]), &rules)).root(),
-        &manifests.each_ref().map(BundleManifest::root),
+        &manifests.each_ref().map(BundleDocument::root),
     )
     .unwrap();
     let found: Vec<String> = sentences(&permissions).into_iter().collect();

@@ -8,29 +8,44 @@ use super::{ImageError, parse_document};
 use crate::digest::Digest;
 use crate::documents::LABEL;
 use crate::path::{clean_path, shown};
-use crate::unpack::{ImageLimits, NamedLimit};
+use crate::unpack::{ImageLimits, NamedLimit, Root};
 
 const DATABASE: &str = "operators.operatorframework.io.index.database.v1";
 
-/// Folder of an image that a label of its config names.
+/// Content of an image, in folders that labels of its config name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ImageFolder {
+pub enum ImageContent {
     /// Files of a catalog.
     #[default]
     Catalog,
-    /// Manifests of a bundle.
-    Manifests,
-    /// Metadata of a bundle.
-    Metadata,
+    /// Manifests and metadata of a bundle.
+    Bundle,
 }
 
-impl ImageFolder {
-    /// Returns the label that holds the path of the folder.
-    pub const fn label(self) -> &'static str {
+/// Folder of a content.
+#[derive(Debug, Clone, Copy)]
+pub struct ContentFolder {
+    /// Name where no label names another one; empty for all of a source.
+    pub name: &'static str,
+    /// Label that holds its path in an image.
+    pub label: &'static str,
+}
+
+impl ImageContent {
+    /// Returns the folders of the content: of a bundle first the one with the manifests, then the one with the metadata.
+    pub const fn folders(self) -> &'static [ContentFolder] {
         match self {
-            Self::Catalog => LABEL,
-            Self::Manifests => "operators.operatorframework.io.bundle.manifests.v1",
-            Self::Metadata => "operators.operatorframework.io.bundle.metadata.v1",
+            Self::Catalog => &[ContentFolder { name: "", label: LABEL }],
+            Self::Bundle => &[
+                ContentFolder {
+                    name: "manifests",
+                    label: "operators.operatorframework.io.bundle.manifests.v1",
+                },
+                ContentFolder {
+                    name: "metadata",
+                    label: "operators.operatorframework.io.bundle.metadata.v1",
+                },
+            ],
         }
     }
 }
@@ -46,47 +61,50 @@ struct ConfigSection {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// Returns the folder that an image config names, as components from the image's root.
+/// Returns the root of the folders that an image config names.
 ///
 /// # Errors
-/// Configs without the label, and labels that are too long or lead out of the image.
-pub fn folder_root(
-    folder: ImageFolder,
+/// Configs without the labels, and labels that are too long or lead out of the image.
+pub fn content_root(
+    content: ImageContent,
     digest: &Digest,
     body: &[u8],
     limits: &ImageLimits,
-) -> Result<Vec<String>, ImageError> {
+) -> Result<Root, ImageError> {
     let config: ImageConfig = parse_document("config", digest, body)?;
     let labels = config.config.and_then(|config| config.labels).unwrap_or_default();
-    let name = folder.label();
-    let Some(label) = labels.get(name) else {
-        return Err(match folder {
-            ImageFolder::Catalog if labels.contains_key(DATABASE) => ImageError::Sqlite,
-            ImageFolder::Catalog => ImageError::NoLabel,
-            _ if labels.contains_key(LABEL) => ImageError::NotBundle(name, "a catalog and no bundle"),
-            _ => ImageError::NotBundle(name, "no bundle"),
-        });
-    };
-    let place = || format!("the label {name} of config {digest}");
-    NamedLimit::new("pathBytes", limits.path_bytes).check(label.len() as u64, place)?;
-    let parts = clean_path(label).ok_or_else(|| ImageError::RootEscapes(name, shown(label.as_bytes())))?;
-    Ok(parts.into_iter().map(ToOwned::to_owned).collect())
+    let mut folders = Vec::new();
+    for ContentFolder { label: name, .. } in content.folders() {
+        let Some(label) = labels.get(*name) else {
+            return Err(match content {
+                ImageContent::Catalog if labels.contains_key(DATABASE) => ImageError::Sqlite,
+                ImageContent::Catalog => ImageError::NoLabel,
+                ImageContent::Bundle if labels.contains_key(LABEL) => {
+                    ImageError::NotBundle(name, "a catalog and no bundle")
+                }
+                ImageContent::Bundle => ImageError::NotBundle(name, "no bundle"),
+            });
+        };
+        let place = || format!("the label {name} of config {digest}");
+        NamedLimit::new("pathBytes", limits.path_bytes).check(label.len() as u64, place)?;
+        let parts = clean_path(label).ok_or_else(|| ImageError::RootEscapes(name, shown(label.as_bytes())))?;
+        folders.push(parts.into_iter().map(ToOwned::to_owned).collect());
+    }
+    Ok(Root::around(&folders))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn root_of(labels: &serde_json::Value) -> Result<String, String> {
+    fn root_of_content(content: ImageContent, labels: &serde_json::Value) -> Result<Root, String> {
         let body = serde_json::json!({"config": {"Labels": labels}}).to_string();
-        let parts = folder_root(
-            ImageFolder::Catalog,
-            &Digest::of(b""),
-            body.as_bytes(),
-            &ImageLimits::default(),
-        )
-        .map_err(|error| error.to_string())?;
-        Ok(parts.join("/"))
+        let root = content_root(content, &Digest::of(b""), body.as_bytes(), &ImageLimits::default());
+        root.map_err(|error| error.to_string())
+    }
+
+    fn root_of(labels: &serde_json::Value) -> Result<String, String> {
+        root_of_content(ImageContent::Catalog, labels).map(|root| root.path())
     }
 
     #[test]
@@ -107,27 +125,26 @@ mod tests {
     }
 
     #[test]
-    fn root_of_bundle_is_that_of_its_own_label() {
-        let root_of = |labels: serde_json::Value| {
-            let body = serde_json::json!({"config": {"Labels": labels}}).to_string();
-            folder_root(
-                ImageFolder::Metadata,
-                &Digest::of(b""),
-                body.as_bytes(),
-                &ImageLimits::default(),
-            )
-            .map_err(|error| error.to_string())
-        };
-        let label = ImageFolder::Metadata.label();
-        assert_eq!(
-            root_of(serde_json::json!({ label: "metadata/", LABEL: "/a" })).unwrap(),
-            ["metadata"]
-        );
+    fn root_of_bundle_holds_folders_of_its_labels() {
+        let root_of = |labels| root_of_content(ImageContent::Bundle, &labels);
+        let [manifests, metadata] = [0, 1].map(|at| ImageContent::Bundle.folders()[at].label);
+        for (manifests_at, metadata_at, root, folders) in [
+            ("manifests/", "metadata/", "", ["manifests", "metadata"]),
+            ("/a/b/c", "a/b", "a/b", ["c", ""]),
+            ("a/", "a", "a", ["", ""]),
+        ] {
+            let found = root_of(serde_json::json!({ manifests: manifests_at, metadata: metadata_at })).unwrap();
+            assert_eq!(
+                (found.path().as_str(), found.folders()),
+                (root, folders.map(ToOwned::to_owned).into())
+            );
+        }
         for (labels, says) in [
             (serde_json::json!({}), "it is no bundle"),
             (serde_json::json!({ LABEL: "/a" }), "it is a catalog and no bundle"),
+            (serde_json::json!({ manifests: "a" }), "it is no bundle"),
             (
-                serde_json::json!({ label: "../a" }),
+                serde_json::json!({ manifests: "a", metadata: "../a" }),
                 "bundle.metadata.v1 leads out of the image",
             ),
         ] {
@@ -154,6 +171,6 @@ mod tests {
                 .contains("sqlite")
         );
         assert!(root_of(&serde_json::json!({ DATABASE: "/db", LABEL: "/c" })).is_ok());
-        assert!(folder_root(ImageFolder::Catalog, &Digest::of(b""), b"{}", &ImageLimits::default()).is_err());
+        assert!(content_root(ImageContent::Catalog, &Digest::of(b""), b"{}", &ImageLimits::default()).is_err());
     }
 }

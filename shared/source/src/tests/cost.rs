@@ -7,7 +7,7 @@
 use allocation_counter::AllocationInfo;
 use fetch::next_link;
 use oci::{
-    Digest, ImageDocument, ImageFolder, ImageLimits, TargetPlatform, choose_platform, folder_root, parse_manifest,
+    Digest, ImageContent, ImageDocument, ImageLimits, TargetPlatform, choose_platform, content_root, parse_manifest,
 };
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use testkit::grew_more_than_fourfold;
@@ -215,8 +215,8 @@ fn cost_of_config_is_linear_in_its_bytes() {
         refused("sections of one name", r#"{"x":0"#, |_| r#","config":{}"#.into(), "}"),
     ];
     measure(&families, ImageLimits::default().config_bytes as usize, PEAK, |text| {
-        folder_root(
-            ImageFolder::Catalog,
+        content_root(
+            ImageContent::Catalog,
             &Digest::of(b""),
             text.as_bytes(),
             &ImageLimits::default(),

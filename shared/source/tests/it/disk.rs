@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use catalog_mirror_source::{Error, ImageError, LinkError, Source, SourceSettings, Sources};
+use catalog_mirror_source::{Error, ImageContent, ImageError, LinkError, Source, SourceSettings, Sources};
 use tempfile::TempDir;
 use testkit::{Layer, index};
 
@@ -111,6 +111,23 @@ async fn folder_source_reads_all_files() {
     let source = format!("dir:{}", dir.path().display());
     assert_eq!(read(&source).await.unwrap(), [".indexignore=x", "a/b/c.yaml=c"]);
     assert!(matches!(read("dir:/nonexistent").await, Err(Error::Io { .. })));
+}
+
+#[tokio::test]
+async fn bundle_folder_is_read_without_what_is_beside() {
+    let dir = folder();
+    for name in ["manifests", "metadata"] {
+        fs::create_dir(dir.path().join(name)).unwrap();
+        fs::write(dir.path().join(name).join("a.yaml"), name).unwrap();
+    }
+    let images = Sources::new(SourceSettings {
+        content: ImageContent::Bundle,
+        ..SourceSettings::default()
+    });
+    let source = Source::Dir(dir.path().to_owned());
+    let (sink, pull) = pull_source(&images.unwrap(), &source).await.unwrap();
+    assert_eq!(sink.list(), ["manifests/a.yaml=manifests", "metadata/a.yaml=metadata"]);
+    assert_eq!(pull.folders, ["manifests", "metadata"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Resolving, manifests, indexes and configs.
 
-use catalog_mirror_source::{Error, ImageError, ImageFolder, SourceSettings, Sources, TargetPlatform};
+use catalog_mirror_source::{Error, ImageContent, ImageError, SourceSettings, Sources, TargetPlatform};
 use testkit::{Format, ImageBuilder, Kind, Layer, Registry, index};
 
 use crate::kit::{Collect, catalog, client, fault, pull, push, read, read_image, settings, small, source};
@@ -140,19 +140,15 @@ async fn bundle_is_read_where_its_labels_say() {
         Layer::new().file("metadata/c.yaml", "c"),
     ];
     let bundle = layers.into_iter().fold(ImageBuilder::new(), ImageBuilder::layer);
-    let bundle = bundle.label(ImageFolder::Manifests.label(), "operator/");
-    push(
-        &registry,
-        &bundle.label(ImageFolder::Metadata.label(), "metadata/").build(),
-    );
-    for (folder, files) in [
-        (ImageFolder::Manifests, ["a.yaml=a"]),
-        (ImageFolder::Metadata, ["c.yaml=c"]),
-    ] {
-        let images = client(&registry).with_settings(|settings| settings.folder = folder);
-        assert_eq!(pull(&images, &registry).await.unwrap().0.list(), files);
-    }
-    let images = client(&registry).with_settings(|settings| settings.folder = ImageFolder::Manifests);
+    let [manifests, metadata] = [0, 1].map(|at| ImageContent::Bundle.folders()[at].label);
+    let bundle = bundle.label(manifests, "operator/").label(metadata, "metadata/");
+    push(&registry, &bundle.build());
+    let images = client(&registry).with_settings(|settings| settings.content = ImageContent::Bundle);
+    let (files, read) = pull(&images, &registry).await.unwrap();
+    assert_eq!(files.list(), ["metadata/c.yaml=c", "operator/a.yaml=a"]);
+    assert_eq!(read.folders, ["operator", "metadata"]);
+    // Each layer is read once.
+    assert_eq!(read.layers_fetched, 2);
     push(&registry, &small());
     let error = pull(&images, &registry).await.unwrap_err().to_string();
     assert!(error.ends_with("it is a catalog and no bundle"), "{error}");

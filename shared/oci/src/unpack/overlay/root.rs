@@ -13,6 +13,8 @@ pub(crate) const MAX_DEPTH: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Root {
     parts: Vec<String>,
+    /// Folders that hold the content, as components from this one. Entries beside them are skipped.
+    folders: Vec<Vec<String>>,
     /// True for an archive that is not a layer: names that start with `.wh.` are files as all others.
     is_plain: bool,
 }
@@ -48,12 +50,27 @@ impl Touch {
 impl Root {
     /// Creates the root of an image from cleaned components.
     pub fn new(parts: Vec<String>) -> Self {
-        Self { parts, is_plain: false }
+        Self::around(&[parts])
+    }
+
+    /// Creates the root of the folders of an image that are read, which have cleaned components: the folder around all of them.
+    pub fn around(folders: &[Vec<String>]) -> Self {
+        let first = folders.first().map(Vec::as_slice).unwrap_or_default();
+        let is_common = |depth: &usize| folders.iter().all(|folder| folder.starts_with(&first[..*depth]));
+        let depth = (0..=first.len()).take_while(is_common).last().unwrap_or_default();
+        Self {
+            parts: first[..depth].to_vec(),
+            folders: folders.iter().map(|folder| folder[depth..].to_vec()).collect(),
+            is_plain: false,
+        }
     }
 
     /// Creates the root of an archive that is not a layer of an image. It has no whiteouts.
     pub fn plain(parts: Vec<String>) -> Self {
-        Self { parts, is_plain: true }
+        Self {
+            is_plain: true,
+            ..Self::new(parts)
+        }
     }
 
     /// Returns true for the root of an archive that is not a layer.
@@ -69,6 +86,11 @@ impl Root {
     /// Returns the components, from the root of the image.
     pub fn parts(&self) -> &[String] {
         &self.parts
+    }
+
+    /// Returns the paths of the folders that are read, from the root.
+    pub fn folders(&self) -> Vec<String> {
+        self.folders.iter().map(|folder| folder.join("/")).collect()
     }
 
     /// Returns true if an entry whose name is not UTF-8 could be below the root.
@@ -139,11 +161,14 @@ impl Root {
         }
     }
 
-    /// Returns `parts` relative to the root if it is the root or below it.
+    /// Returns `parts` relative to the root if it is the root or below it, and not beside the folders that are read.
     pub(crate) fn relative<S: AsRef<str>>(&self, parts: &[S]) -> Option<String> {
         let (head, rest) = parts.split_at_checked(self.parts.len())?;
-        let same = head.iter().zip(&self.parts).all(|(a, b)| a.as_ref() == b);
-        same.then(|| rest.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
+        let is_same = |(a, b): (&S, &String)| a.as_ref() == b;
+        // Also the folders above a folder that is read: they may become something else, and hide it.
+        let is_read = self.folders.iter().any(|folder| rest.iter().zip(folder).all(is_same));
+        (is_read && head.iter().zip(&self.parts).all(is_same))
+            .then(|| rest.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
     }
 
     /// Returns true if `parts` is a folder above the root.
