@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 EDGES, PROGRAM, STORE, CATALOG = sys.argv[1:5]
 PAIRS = int((sys.argv[5:] or ["1000"])[0])
-ENTITIES = {"quot": '"', "lt": "<", "gt": ">", "amp": "&", "35": "#"}
 
 
 def run(*arguments):
@@ -25,7 +24,7 @@ def run(*arguments):
 
 
 def label(text):
-    return re.sub(r"#(\w+);", lambda found: ENTITIES[found[1]], text)
+    return re.sub(r"#(\d+);", lambda found: chr(int(found[1])), text)
 
 
 def drawn(package):

@@ -44,9 +44,9 @@ pub(crate) async fn open(text: &str, access: &CatalogAccess) -> anyhow::Result<R
     Ok(ReadCatalog::Published(Box::new(published)))
 }
 
-/// Reads a package that the catalog must have.
-pub(crate) async fn package(catalog: &ReadCatalog, name: &str) -> anyhow::Result<Package> {
-    Ok(PackageParser::parse(&lines(catalog, name).await?))
+/// Reads a package that a catalog must have.
+pub(crate) async fn package(catalog: &str, access: &CatalogAccess, name: &str) -> anyhow::Result<Package> {
+    Ok(PackageParser::parse(&lines(&open(catalog, access).await?, name).await?))
 }
 
 /// Reads the lines of a package that the catalog must have.

@@ -134,7 +134,7 @@ impl Dependencies {
             requires: Vec::new(),
         };
         for property in bundle.properties.iter().flatten() {
-            let json = property.value.get();
+            let json = property.json();
             match &*property.kind {
                 "olm.package" => {
                     let read = serde_json::from_str::<PackageProperty>(json).map(|property| Version {
@@ -215,16 +215,11 @@ impl Dependencies {
 
     /// Returns true if the result fulfils the constraint. Nothing is fulfilled once the budget is used up.
     pub(crate) fn fulfils(&self, constraint: &Constraint) -> bool {
-        let (all, any, not) = (&constraint.all, &constraint.any, &constraint.not);
-        self.budget.charge(1).is_ok()
-            && constraint.gvk.as_ref().is_none_or(|api| self.has_api(api))
-            && constraint.package.as_ref().is_none_or(|package| self.has(package))
-            && all
-                .iter()
-                .flat_map(|list| &list.constraints)
-                .all(|part| self.fulfils(part))
-            && any.as_ref().is_none_or(|list| self.fulfils_any(list))
-            && !not.as_ref().is_some_and(|list| self.fulfils_any(list))
+        constraint.is_met(&|one| {
+            self.budget.charge(1).is_ok()
+                && one.gvk.as_ref().is_none_or(|api| self.has_api(api))
+                && one.package.as_ref().is_none_or(|package| self.has(package))
+        })
     }
 
     /// Returns true if the result fulfils one of the constraints.

@@ -42,7 +42,7 @@ fn reached<'a>(channel: &'a Channel, kept: &KeptEntries<'a>, head: &'a str) -> H
         let Some(entry) = channel.entries.get(name) else {
             continue;
         };
-        for next in entry.replaces.iter().chain(&entry.skips).map(String::as_str) {
+        for next in entry.updated() {
             if kept.contains(next) && reached.insert(next) {
                 open.push(next);
             }
@@ -108,14 +108,9 @@ fn connecting(channel: &Channel, kept: &KeptEntries<'_>, fault: &ChannelFault) -
         ChannelFault::NoHead | ChannelFault::Cycle(_) => &[],
     };
     let loose: HashSet<&str> = loose.iter().map(String::as_str).collect();
-    let updates_loose = |entry: &olm::ChannelEntry| {
-        let mut updated = entry.replaces.iter().chain(&entry.skips);
-        updated.any(|name| loose.contains(name.as_str()))
-    };
     let missing = channel.entries.iter().filter(|(name, _)| !kept.contains(name.as_str()));
-    let missing = missing
-        .filter(|(_, entry)| updates_loose(entry))
-        .map(|(name, _)| name.clone());
+    let missing = missing.filter(|(_, entry)| entry.updated().any(|name| loose.contains(name)));
+    let missing = missing.map(|(name, _)| name.clone());
     let missing: Vec<String> = missing.collect();
     (!missing.is_empty()).then(|| listed(&missing))
 }

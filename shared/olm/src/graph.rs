@@ -1,6 +1,6 @@
 //! The upgrade graph of a channel, by the rules of operator-registry v1.73.0 (`alpha/model`, `Channel.Validate`).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// Entry of a channel as a node of its upgrade graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,19 +17,21 @@ pub struct GraphEntry<'a> {
 #[derive(Debug, Clone)]
 pub struct ChannelGraph<'a> {
     head: &'a str,
-    /// Entries from the head along `replaces`. The chain ends before a skipped entry, because no update leads there.
-    chain: HashSet<&'a str>,
-    skipped: HashSet<&'a str>,
+    /// Entries from the head along `replaces`, and those that an entry skips.
+    connected: HashSet<&'a str>,
 }
 
 /// Rule that an upgrade graph breaks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphFault<'a> {
     /// Each entry is replaced or skipped by another one.
+    #[error("no entry is a head")]
     NoHead,
     /// These entries are neither replaced nor skipped. In byte order.
+    #[error("it has {} heads: {}", .0.len(), .0.join(", "))]
     Heads(Vec<&'a str>),
     /// The chain of `replaces` comes back to an earlier entry.
+    #[error("its entries replace each other in a cycle at {replaces}")]
     Cycle {
         /// Entry that closes the cycle.
         name: &'a str,
@@ -39,31 +41,17 @@ pub enum GraphFault<'a> {
 }
 
 impl<'a> ChannelGraph<'a> {
-    /// Reads the graph. The work grows with the number of edges: the chain is walked once and without recursion. Of two entries
-    /// with one name the chain follows the last.
+    /// Reads the graph. The work grows with the number of edges: the chain is walked once and without recursion.
     ///
     /// # Errors
     /// The first rule that the graph breaks.
     pub fn new(entries: &[GraphEntry<'a>]) -> Result<Self, GraphFault<'a>> {
-        let by_name: BTreeMap<&str, &GraphEntry<'a>> = entries.iter().map(|entry| (entry.name, entry)).collect();
-        let head = match heads(entries).as_slice() {
-            [] => return Err(GraphFault::NoHead),
-            [head] => *head,
-            several => return Err(GraphFault::Heads(several.to_vec())),
-        };
-        let skipped: HashSet<&str> = entries.iter().flat_map(|entry| &entry.skips).copied().collect();
-        let mut chain = HashSet::from([head]);
-        let mut next = by_name.get(head);
-        while let Some((name, replaces)) = next.and_then(|entry| Some((entry.name, entry.replaces?))) {
-            if skipped.contains(replaces) {
-                break;
-            }
-            if !chain.insert(replaces) {
-                return Err(GraphFault::Cycle { name, replaces });
-            }
-            next = by_name.get(replaces);
-        }
-        Ok(Self { head, chain, skipped })
+        let mut connected: HashSet<&str> = entries.iter().flat_map(|entry| &entry.skips).copied().collect();
+        // The chain ends before a skipped entry, because no update leads there.
+        let chain = chain(entries, |name| connected.contains(name))?;
+        let head = chain[0];
+        connected.extend(chain);
+        Ok(Self { head, connected })
     }
 
     /// Returns the entry that no entry replaces or skips.
@@ -73,8 +61,31 @@ impl<'a> ChannelGraph<'a> {
 
     /// Returns false for a stranded entry: one that is neither on the chain from the head nor skipped.
     pub fn is_connected(&self, name: &str) -> bool {
-        self.chain.contains(name) || self.skipped.contains(name)
+        self.connected.contains(name)
     }
+}
+
+/// Returns the names from the head along `replaces`, the head first, up to one before which the chain ends. Of two entries with one
+/// name the chain follows the last.
+pub(crate) fn chain<'a>(
+    entries: &[GraphEntry<'a>],
+    ends_before: impl Fn(&str) -> bool,
+) -> Result<Vec<&'a str>, GraphFault<'a>> {
+    let replaced: HashMap<&str, Option<&'a str>> = entries.iter().map(|entry| (entry.name, entry.replaces)).collect();
+    let mut name = match *heads(entries).as_slice() {
+        [] => return Err(GraphFault::NoHead),
+        [head] => head,
+        ref several => return Err(GraphFault::Heads(several.to_vec())),
+    };
+    let (mut chain, mut visited) = (vec![name], HashSet::from([name]));
+    while let Some(replaces) = replaced.get(name).copied().flatten().filter(|next| !ends_before(next)) {
+        if !visited.insert(replaces) {
+            return Err(GraphFault::Cycle { name, replaces });
+        }
+        chain.push(replaces);
+        name = replaces;
+    }
+    Ok(chain)
 }
 
 /// Returns the entries that no entry replaces or skips, each once, in byte order.

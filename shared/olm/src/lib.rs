@@ -36,7 +36,7 @@ pub use search::{
     FacetCount, SEARCH, SEARCH_LIMIT_MAX, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex, SearchQuery,
     SearchResults, TooManyTerms,
 };
-pub use upgrade::{ChainError, UpgradeEdge, UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStart, comparable_version};
+pub use upgrade::{UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep, comparable_version};
 pub use validate::{
     FINDINGS, FINDINGS_MAX, FilePlace, PlacedFinding, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator,
     Validation, ValidationSummary, decode_base64,

@@ -1,6 +1,6 @@
 //! Phases of support of operators: documents of openshift/enhancements, `lifecycle-and-compatibility`.
 
-use std::{collections::HashSet, fmt, str::FromStr, time::UNIX_EPOCH};
+use std::{collections::HashSet, fmt, ops::RangeInclusive, str::FromStr, time::UNIX_EPOCH};
 
 use serde::Deserialize;
 
@@ -96,6 +96,13 @@ pub struct LifecyclePlatform {
     pub versions: Vec<String>,
 }
 
+impl LifecyclePhase {
+    /// Returns the days of the phase; `None` if a date is none.
+    pub fn days(&self) -> Option<RangeInclusive<Day>> {
+        Some(self.start_date.parse().ok()?..=self.end_date.parse().ok()?)
+    }
+}
+
 impl Lifecycle {
     /// Returns each rule of the enhancement that the document breaks, with the version and the phase.
     pub(crate) fn faults(&self) -> Vec<(Rule, String)> {
@@ -113,7 +120,7 @@ impl Lifecycle {
             let mut before: Option<Day> = None;
             for phase in &version.phases {
                 let detail = || format!("version {name:?}, phase {:?}", phase.name);
-                let (Ok(start), Ok(end)) = (phase.start_date.parse::<Day>(), phase.end_date.parse::<Day>()) else {
+                let Some((start, end)) = phase.days().map(RangeInclusive::into_inner) else {
                     faults.push((Rule::LifecycleDateInvalid, detail()));
                     before = None;
                     continue;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+
+use crate::PropertyFields;
 
 /// Fields that every Meta may have.
 #[derive(Default, Deserialize)]
@@ -51,7 +52,7 @@ pub(crate) struct OlmBundle<'a> {
     #[serde(borrow, default)]
     pub(crate) related_images: Option<Vec<OlmImage<'a>>>,
     #[serde(borrow, default)]
-    pub(crate) properties: Option<Vec<OlmProperty<'a>>>,
+    pub(crate) properties: Option<Vec<PropertyFields<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -77,15 +78,6 @@ pub(crate) struct OlmDeprecation<'a> {
     pub(crate) message: Option<Cow<'a, str>>,
 }
 
-/// Property of a bundle. Most values are large and not needed, so they are kept as JSON.
-#[derive(Deserialize)]
-pub(crate) struct OlmProperty<'a> {
-    #[serde(borrow, default, rename = "type")]
-    pub(crate) kind: Cow<'a, str>,
-    #[serde(borrow, default)]
-    value: Option<&'a RawValue>,
-}
-
 /// Fields of the value of a property `olm.package`.
 #[derive(Deserialize)]
 struct PackageProperty {
@@ -98,12 +90,5 @@ impl OlmBundle<'_> {
         let mut properties = self.properties.iter().flatten();
         let package = properties.find(|property| property.kind == "olm.package")?;
         package.value::<PackageProperty>().map(|package| package.version)
-    }
-}
-
-impl<'a> OlmProperty<'a> {
-    /// Reads the value; `None` if it has another type.
-    pub(crate) fn value<T: Deserialize<'a>>(&self) -> Option<T> {
-        serde_json::from_str(self.value?.get()).ok()
     }
 }

@@ -15,6 +15,8 @@ pub struct Package {
     pub bundles: BTreeMap<String, Bundle>,
     /// Messages of the deprecations by their target.
     pub deprecations: BTreeMap<DeprecationTarget, String>,
+    /// Documents about phases of support, as JSON: [`Lifecycle`](crate::Lifecycle) if they can be read.
+    pub lifecycles: Vec<String>,
     /// Hash of each line with the schema `olm.package`.
     pub package_lines: Vec<Sha256>,
     /// Hash of each line with the schema `olm.deprecations`.
@@ -23,6 +25,15 @@ pub struct Package {
     pub others: BTreeMap<String, Vec<Sha256>>,
     /// Lines that do not fit their schema. Their hashes are in `others` too.
     pub unreadable: Vec<UnreadableMeta>,
+}
+
+impl Package {
+    /// Returns the message of a deprecation. The name is empty for the package.
+    pub fn deprecation(&self, schema: &str, name: &str) -> Option<&str> {
+        let (schema, name) = (schema.to_owned(), name.to_owned());
+        let message = self.deprecations.get(&DeprecationTarget { schema, name })?;
+        Some(message)
+    }
 }
 
 /// Bundle of a package: an `olm.bundle`.
@@ -34,6 +45,12 @@ pub struct Bundle {
     pub image: String,
     /// Images that the operator runs. Most bundles list their own image too.
     pub related_images: Vec<RelatedImage>,
+    /// APIs that it provides, as [`Gvk::text`](crate::Gvk::text).
+    pub provides: Vec<String>,
+    /// Requirements, as JSON of a [`Constraint`](crate::Constraint) each.
+    pub requires: Vec<String>,
+    /// Values of `olm.maxOpenShiftVersion`.
+    pub max_openshift: Vec<String>,
     /// Hash of each line that describes the bundle: one, unless the catalog is broken.
     pub lines: Vec<Sha256>,
 }

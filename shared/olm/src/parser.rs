@@ -1,7 +1,7 @@
 use model::{Sha256, text::LineBuffer};
 
 use crate::{
-    Bundle, ChannelEntry, DeprecationTarget, Package, RelatedImage, UnreadableMeta,
+    Bundle, ChannelEntry, DeprecationTarget, Gvk, LIFECYCLES, Package, RelatedImage, UnreadableMeta,
     meta::{MetaHeader, OlmBundle, OlmChannel, OlmDeprecations, OlmEntry, OlmPackage},
 };
 
@@ -56,8 +56,11 @@ impl Package {
             "olm.channel" => self.read_channel(&header.name, line, hash),
             "olm.bundle" => self.read_bundle(&header.name, line, hash),
             "olm.deprecations" => self.read_deprecations(line, hash),
-            _ => {
-                self.other(&header.schema, hash);
+            schema => {
+                if schema == LIFECYCLES {
+                    self.lifecycles.extend(str::from_utf8(line).map(str::to_owned));
+                }
+                self.other(schema, hash);
                 Ok(())
             }
         };
@@ -99,6 +102,12 @@ impl Package {
         let bundle: &mut Bundle = self.bundles.entry(name.to_owned()).or_default();
         bundle.lines.push(hash);
         bundle.version = read.version();
+        for property in read.properties.iter().flatten() {
+            bundle.max_openshift.extend(property.max_openshift());
+            bundle.requires.extend(property.requirement().map(Into::into));
+            let api = (property.kind == "olm.gvk").then(|| property.value::<Gvk>());
+            bundle.provides.extend(api.flatten().map(|api| api.text()));
+        }
         bundle.image = read.image.map(Into::into).unwrap_or_default();
         let images = read.related_images.into_iter().flatten();
         // A related image without a reference names nothing that could be pulled.

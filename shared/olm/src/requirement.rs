@@ -26,9 +26,12 @@ pub struct PropertyFields<'a> {
     #[serde(borrow, default, rename = "type")]
     pub kind: Cow<'a, str>,
     /// Value as JSON.
-    #[serde(borrow)]
-    pub value: &'a RawValue,
+    #[serde(borrow, default)]
+    value: Option<&'a RawValue>,
 }
+
+/// Property with the newest version of OpenShift for which a bundle is.
+const MAX_OPENSHIFT: &str = "olm.maxOpenShiftVersion";
 
 /// API that a bundle provides or requires.
 #[derive(Debug, Default, Deserialize)]
@@ -84,10 +87,25 @@ impl Gvk {
     }
 }
 
-impl PropertyFields<'_> {
+impl<'a> PropertyFields<'a> {
+    /// Returns the value as JSON; `null` if there is none.
+    pub fn json(&self) -> &'a str {
+        self.value.map_or("null", RawValue::get)
+    }
+
+    /// Reads the value; `None` if it has another type.
+    pub fn value<T: Deserialize<'a>>(&self) -> Option<T> {
+        serde_json::from_str(self.json()).ok()
+    }
+
+    /// Returns the newest version of OpenShift for which the bundle is, as OLM v0 reads it; `None` for another property.
+    pub fn max_openshift(&self) -> Option<String> {
+        (self.kind == MAX_OPENSHIFT).then(|| self.json().trim_matches('"').to_owned())
+    }
+
     /// Returns what the bundle requires as the JSON of a [`Constraint`]; `None` for a property that is no requirement.
-    pub fn requirement(&self) -> Option<Cow<'_, str>> {
-        let json = self.value.get();
+    pub fn requirement(&self) -> Option<Cow<'a, str>> {
+        let json = self.json();
         match &*self.kind {
             "olm.constraint" => Some(Cow::Borrowed(json)),
             "olm.gvk.required" => Some(Cow::Owned(format!(r#"{{"gvk":{json}}}"#))),
@@ -101,6 +119,18 @@ impl Constraint {
     /// Reads what a bundle requires; `None` if it is malformed.
     pub fn parse(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
+    }
+
+    /// Returns true if the constraint is met. `has` answers for the API and the package of one constraint, without its parts.
+    pub fn is_met(&self, has: &dyn Fn(&Self) -> bool) -> bool {
+        let is_met = |part: &Self| part.is_met(has);
+        has(self)
+            && self.all.as_ref().is_none_or(|list| list.constraints.iter().all(is_met))
+            && self.any.as_ref().is_none_or(|list| list.constraints.iter().any(is_met))
+            && !self
+                .not
+                .as_ref()
+                .is_some_and(|list| list.constraints.iter().any(is_met))
     }
 }
 

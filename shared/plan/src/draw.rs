@@ -1,12 +1,12 @@
 //! Drawings of the upgrade graph of a package.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
-    fmt::Write,
+    collections::{BTreeMap, HashSet},
+    iter,
 };
 
 use model::text::line;
-use olm::{Channel, DeprecationTarget, Package, UpgradeEntry, UpgradeGraph};
+use olm::{Channel, ChannelEntry, Package, UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep};
 
 /// Longest name or range in a drawing, in characters.
 const LABEL_CHARS: usize = 200;
@@ -25,316 +25,114 @@ pub enum GraphFormat {
 }
 
 /// Draws the channels of a package.
-pub fn draw(format: GraphFormat, name: &str, package: &Package, channels: &BTreeMap<&str, &Channel>) -> String {
-    let mut drawing = Drawing {
-        format,
-        package,
-        text: String::new(),
-        numbers: 0,
-    };
-    let label = drawing.quoted(name);
+pub fn draw(format: GraphFormat, name: &str, package: &Package) -> String {
     match format {
-        GraphFormat::Text => {}
-        GraphFormat::Mermaid => drawing.line("graph LR"),
-        GraphFormat::Dot => drawing.line(&format!("digraph {label} {{\n  rankdir=LR")),
-    }
-    for (number, (name, channel)) in channels.iter().enumerate() {
-        let graph = UpgradeGraph::new(package, channel);
-        if format == GraphFormat::Text {
-            if number > 0 {
-                drawing.line("");
-            }
-            drawing.lanes(name, channel, &graph);
-        } else {
-            drawing.nodes_and_edges(number, name, &graph);
+        GraphFormat::Text => {
+            let channels = package.channels.iter();
+            let lanes = channels.map(|(name, channel)| lanes(package, name, channel));
+            lanes.collect::<Vec<_>>().join("\n")
         }
-    }
-    if format == GraphFormat::Dot {
-        drawing.line("}");
-    }
-    drawing.text
-}
-
-struct Drawing<'a> {
-    format: GraphFormat,
-    package: &'a Package,
-    text: String,
-    /// Number of nodes so far.
-    numbers: usize,
-}
-
-impl Drawing<'_> {
-    fn line(&mut self, text: &str) {
-        self.text.push_str(text);
-        self.text.push('\n');
-    }
-
-    /// Returns a foreign text in quotes of the format.
-    fn quoted(&self, text: &str) -> String {
-        let text = line(text, LABEL_CHARS);
-        match self.format {
-            GraphFormat::Mermaid => {
-                let entities = [("&", "#amp;"), ("\"", "#quot;"), ("<", "#lt;"), (">", "#gt;")];
-                // `#` first: it starts an entity itself.
-                let text = text.replace('#', "#35;");
-                let text = entities.iter().fold(text, |text, (from, to)| text.replace(from, to));
-                format!("\"{text}\"")
-            }
-            _ => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
-        }
-    }
-
-    fn nodes_and_edges(&mut self, number: usize, channel: &str, graph: &UpgradeGraph<'_>) {
-        let edges: Vec<_> = graph.edges().collect();
-        let ends = edges.iter().flat_map(|edge| [edge.from, edge.to]);
-        let names: BTreeSet<&str> = graph.entries().iter().map(|entry| entry.name).chain(ends).collect();
-        let ids: BTreeMap<&str, String> = names
-            .into_iter()
-            .zip(self.numbers..)
-            .map(|(name, id)| (name, format!("n{id}")))
-            .collect();
-        self.numbers += ids.len();
-        let label = self.quoted(channel);
-        let is_mermaid = self.format == GraphFormat::Mermaid;
-        self.line(&if is_mermaid {
-            format!("  subgraph c{number}[{label}]")
-        } else {
-            format!("  subgraph cluster_{number} {{\n    label={label}")
-        });
-        for (name, id) in &ids {
-            let label = self.quoted(name);
-            self.line(&if is_mermaid {
-                format!("    {id}[{label}]")
-            } else {
-                format!("    {id} [label={label}]")
-            });
-        }
-        for edge in edges {
-            let (from, to, rule) = (&ids[edge.from], &ids[edge.to], edge.rule.as_str());
-            self.line(&if is_mermaid {
-                format!("    {from}-- {rule} --> {to}")
-            } else {
-                format!("    {from} -> {to} [label=\"{rule}\"]")
-            });
-        }
-        self.line(if is_mermaid { "  end" } else { "  }" });
-    }
-
-    fn is_deprecated(&self, schema: &str, name: &str) -> bool {
-        self.package.deprecations.contains_key(&DeprecationTarget {
-            schema: schema.to_owned(),
-            name: name.to_owned(),
-        })
-    }
-
-    /// Draws a chain of `replaces` as a lane. What an entry skips stands beside it, because it may be hundreds.
-    fn lanes(&mut self, name: &str, channel: &Channel, graph: &UpgradeGraph<'_>) {
-        let default = if self.package.default_channel.as_deref() == Some(name) {
-            " (default)"
-        } else {
-            ""
-        };
-        let deprecated = if self.is_deprecated("olm.channel", name) {
-            " (deprecated)"
-        } else {
-            ""
-        };
-        self.line(&format!("channel {}{default}{deprecated}", line(name, LABEL_CHARS)));
-        let heads: HashSet<&str> = channel.heads().into_iter().collect();
-        let skipped = graph.entries().iter().flat_map(|entry| &entry.entry.skips);
-        let skipped: HashSet<&str> = skipped.map(String::as_str).collect();
-        // Name of the entry to which each lane leads.
-        let mut lanes: Vec<Option<&str>> = Vec::new();
-        let mut drawn: HashSet<&str> = HashSet::new();
-        for entry in replacing_first(graph) {
-            drawn.insert(entry.name);
-            let lane = lanes.iter().position(|lane| *lane == Some(entry.name));
-            let lane = lane
-                .or_else(|| lanes.iter().position(Option::is_none))
-                .unwrap_or_else(|| {
-                    lanes.push(None);
-                    lanes.len() - 1
-                });
-            let marks = lanes.iter().enumerate().map(|(number, content)| match content {
-                _ if number == lane => "* ",
-                Some(_) => "| ",
-                None => "  ",
-            });
-            let mut row: String = marks.collect();
-            row.push_str(&self.describe(entry, heads.contains(entry.name), skipped.contains(entry.name)));
-            self.line(&row);
-            let replaced = entry.entry.replaces.as_deref();
-            lanes[lane] = replaced.filter(|name| channel.entries.contains_key(*name) && !drawn.contains(name));
-            let other = lanes
-                .iter()
-                .enumerate()
-                .position(|(number, content)| number != lane && content.is_some() && *content == lanes[lane]);
-            if let Some(other) = other {
-                let (left, right) = (lane.min(other), lane.max(other));
-                self.line(&joined(&lanes, left, right));
-                lanes[right] = None;
-            }
-            while lanes.last() == Some(&None) {
-                lanes.pop();
-            }
-        }
-    }
-
-    fn describe(&self, entry: &UpgradeEntry<'_>, is_head: bool, is_skipped: bool) -> String {
-        let version = self
-            .package
-            .bundles
-            .get(entry.name)
-            .and_then(|bundle| bundle.version.as_deref());
-        let mut text = format!(
-            "{}  {}",
-            line(version.unwrap_or("?"), LABEL_CHARS),
-            line(entry.name, LABEL_CHARS)
-        );
-        let skips = entry.entry.skips.len();
-        let away = entry
-            .entry
-            .replaces
-            .as_ref()
-            .filter(|name| !self.package.bundles.contains_key(*name));
-        let marks = [
-            is_head.then(|| "head".to_owned()),
-            is_skipped.then(|| "skipped".to_owned()),
-            self.is_deprecated("olm.bundle", entry.name)
-                .then(|| "deprecated".to_owned()),
-            away.map(|name| format!("replaces {}, which is not in the catalog", line(name, LABEL_CHARS))),
-            (skips > 0).then(|| format!("skips {skips}")),
-            entry
-                .entry
-                .skip_range
-                .as_ref()
-                .map(|range| format!("skipRange {}", line(range, LABEL_CHARS))),
-        ];
-        let marks: Vec<String> = marks.into_iter().flatten().collect();
-        if !marks.is_empty() {
-            let _ = write!(text, "  ({})", marks.join("; "));
-        }
-        text
+        GraphFormat::Mermaid => diagram(true, name, package),
+        GraphFormat::Dot => diagram(false, name, package),
     }
 }
 
-/// Draws the lane on the right as it ends in the one on the left.
-fn joined(lanes: &[Option<&str>], left: usize, right: usize) -> String {
-    let mut row = String::new();
-    for (number, lane) in lanes.iter().enumerate() {
-        let is_between = left < number && number < right;
-        row.push(match lane {
-            _ if number == right => ' ',
-            Some(_) => '|',
-            None if is_between => '_',
-            None => ' ',
-        });
-        row.push(match number + 1 {
-            next if next == right => '/',
-            next if left < next && next < right => '_',
-            _ => ' ',
-        });
-    }
-    row.trim_end().to_owned()
-}
-
-/// Returns the entries so that each comes after those that replace it, and the newest first. A cycle starts with its newest entry.
-fn replacing_first<'g, 'a>(graph: &'g UpgradeGraph<'a>) -> Vec<&'g UpgradeEntry<'a>> {
-    let entries = graph.entries();
-    let by_name: BTreeMap<&str, usize> = entries
-        .iter()
-        .enumerate()
-        .map(|(number, entry)| (entry.name, number))
-        .collect();
-    let replaced = |number: usize| {
-        entries[number]
-            .entry
-            .replaces
-            .as_deref()
-            .and_then(|name| by_name.get(name).copied())
+/// Draws a box for each channel, for Mermaid or for Graphviz.
+fn diagram(is_mermaid: bool, name: &str, package: &Package) -> String {
+    let either = |mermaid: String, dot: String| if is_mermaid { mermaid } else { dot };
+    let escaped = |c: char| match c {
+        // A numeric entity.
+        '#' | '&' | '"' | '<' | '>' if is_mermaid => format!("#{};", u32::from(c)),
+        '\\' | '"' if !is_mermaid => format!("\\{c}"),
+        c => c.to_string(),
     };
-    let mut open = vec![0_usize; entries.len()];
-    for number in (0..entries.len()).filter_map(replaced) {
-        open[number] += 1;
-    }
-    let mut left: BTreeSet<usize> = (0..entries.len()).collect();
-    let mut ready: BTreeSet<usize> = left.iter().copied().filter(|number| open[*number] == 0).collect();
-    let mut order = Vec::with_capacity(entries.len());
-    while let Some(number) = ready.pop_first().or_else(|| left.first().copied()) {
-        left.remove(&number);
-        order.push(&entries[number]);
-        if let Some(next) = replaced(number) {
-            open[next] = open[next].saturating_sub(1);
-            if open[next] == 0 && left.contains(&next) {
-                ready.insert(next);
+    let quoted = |text: &str| {
+        let text: String = line(text, LABEL_CHARS).chars().map(escaped).collect();
+        format!("\"{text}\"")
+    };
+    let start = format!("digraph {} {{\n  rankdir=LR\n", quoted(name));
+    let mut text = either("graph LR\n".to_owned(), start);
+    let mut numbers = 0..;
+    for (number, (channel, content)) in package.channels.iter().enumerate() {
+        let (label, graph) = (quoted(channel), UpgradeGraph::new(package, content));
+        let start = format!("  subgraph cluster_{number} {{\n    label={label}\n");
+        text += &either(format!("  subgraph c{number}[{label}]\n"), start);
+        let updated = content.entries.values().flat_map(ChannelEntry::updated);
+        // Versions by name. A range updates entries only, so the version of another bundle does not count.
+        let versions = updated.map(|name| (name, None));
+        let versions = versions.chain(graph.entries().iter().map(|entry| (entry.name, entry.version)));
+        let versions: BTreeMap<&str, Option<&str>> = versions.collect();
+        let ids: BTreeMap<&str, usize> = iter::zip(versions.keys().copied(), &mut numbers).collect();
+        for (name, id) in &ids {
+            let label = quoted(name);
+            text += &either(format!("    n{id}[{label}]\n"), format!("    n{id} [label={label}]\n"));
+        }
+        for (name, version) in versions {
+            let from = ids[name];
+            for step in graph.updates(&UpgradeStep::start(name, version)) {
+                let to = ids[&*step.bundle];
+                for rule in step.by.into_iter().map(UpgradeRule::as_str) {
+                    let edge = format!("    n{from} -> n{to} [label=\"{rule}\"]\n");
+                    text += &either(format!("    n{from}-- {rule} --> n{to}\n"), edge);
+                }
             }
         }
+        text += &either("  end\n".to_owned(), "  }\n".to_owned());
     }
-    order
+    text + &either(String::new(), "}\n".to_owned())
 }
 
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-    use crate::testing::package;
-
-    fn drawn(format: GraphFormat, channels: &str) -> String {
-        let package = package(channels);
-        let channels = package.channels.iter().map(|(name, channel)| (name.as_str(), channel));
-        draw(format, "p", &package, &channels.collect())
+/// Draws each chain of `replaces` as a lane. Skipped entries are counted beside the entry that skips them, because they may be hundreds.
+fn lanes(package: &Package, name: &str, channel: &Channel) -> String {
+    let shown = |text: &str| line(text, LABEL_CHARS);
+    let is_default = package.default_channel.as_deref() == Some(name);
+    let is_deprecated = package.deprecation("olm.channel", name).is_some();
+    let mut text = format!("channel {}", shown(name));
+    text += if is_default { " (default)" } else { "" };
+    text += if is_deprecated { " (deprecated)\n" } else { "\n" };
+    let (graph, heads) = (UpgradeGraph::new(package, channel), channel.heads());
+    let skipped = channel.entries.values().flat_map(|entry| &entry.skips);
+    let skipped: HashSet<&str> = skipped.map(String::as_str).collect();
+    // Entries by the one that they replace, or by an empty name if it is not in the channel. The newest come first.
+    let mut replacing: BTreeMap<&str, Vec<&UpgradeEntry<'_>>> = BTreeMap::new();
+    for entry in graph.entries() {
+        let replaced = entry.entry.replaces.as_deref().unwrap_or_default();
+        let (replaced, _) = channel.entries.get_key_value(replaced).unzip();
+        let entries = replacing.entry(replaced.map_or("", String::as_str));
+        entries.or_default().push(entry);
     }
-
-    #[rstest]
-    #[case::branch(
-        "c: 1.0.0; 1.1.0 <1.0.0; 1.0.1 <1.0.0; 1.2.0 <1.1.0 -1.0.1",
-        &["* 1.2.0  p.v1.2.0  (head; skips 1)", "* 1.1.0  p.v1.1.0", "| * 1.0.1  p.v1.0.1  (skipped)", "|/", "* 1.0.0  p.v1.0.0"]
-    )]
-    #[case::branch_beyond_another(
-        "c: 1.0.0; 2.0.0; 3.0.0 <1.0.0; 2.2.0 <2.0.0; 2.1.0 <1.0.0",
-        &["* 3.0.0  p.v3.0.0  (head)", "| * 2.2.0  p.v2.2.0  (head)", "| | * 2.1.0  p.v2.1.0  (head)", "|_|/", "| * 2.0.0  p.v2.0.0",
-          "* 1.0.0  p.v1.0.0"]
-    )]
-    #[case::range_and_what_is_gone(
-        "c: 1.0.0 <0.9.0 ~<1.0.0", &["* 1.0.0  p.v1.0.0  (head; replaces p.v0.9.0, which is not in the catalog; skipRange <1.0.0)"]
-    )]
-    #[case::cycle("c: 1.0.0 <1.1.0; 1.1.0 <1.0.0", &["* 1.1.0  p.v1.1.0", "* 1.0.0  p.v1.0.0"])]
-    fn draw_text_has_lane_for_each_chain(#[case] channels: &str, #[case] expected: &[&str]) {
-        let text = drawn(GraphFormat::Text, channels);
-        assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected, "{text}");
-        assert!(text.starts_with("channel c (default)\n"), "{text}");
-    }
-
-    #[rstest]
-    #[case::mermaid(GraphFormat::Mermaid, &["graph LR", "subgraph c0[\"a\"]", "n0[\"p.v1.0.0\"]", "n0-- replace --> n1", "n0-- skipRange --> n1"])]
-    #[case::dot(GraphFormat::Dot, &["digraph \"p\" {", "label=\"a\"", "n0 [label=\"p.v1.0.0\"]", "n0 -> n1 [label=\"replace\"]"])]
-    fn draw_has_edges_of_each_channel(#[case] format: GraphFormat, #[case] parts: &[&str]) {
-        let text = drawn(format, "a: 1.0.0; 1.1.0 <1.0.0 ~<1.1.0\nb: 1.0.0");
-        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
-        let nodes = text.matches("p.v1.0.0").count();
-        assert_eq!(nodes, 2, "a node for each channel: {text}");
-    }
-
-    #[test]
-    fn draw_escapes_names() {
-        let package = olm::PackageParser::parse(
-            b"{\"entries\":[{\"name\":\"a\\\"]--> <b>#\\u001b\"}],\"name\":\"c\",\"schema\":\"olm.channel\"}\n",
-        );
-        let channels = BTreeMap::from([("c", &package.channels["c"])]);
-        let drawn = |format| draw(format, "p", &package, &channels);
-        assert!(
-            drawn(GraphFormat::Mermaid).contains(r#"n0["a#quot;]--#gt; #lt;b#gt;#35;"#),
-            "{}",
-            drawn(GraphFormat::Mermaid)
-        );
-        assert!(
-            drawn(GraphFormat::Dot).contains(r#"label="a\"]-->"#),
-            "{}",
-            drawn(GraphFormat::Dot)
-        );
-        for format in [GraphFormat::Text, GraphFormat::Mermaid, GraphFormat::Dot] {
-            assert!(!drawn(format).contains('\u{1b}'));
+    // From the oldest to the newest, and last those of cycles.
+    let mut rows = Vec::new();
+    while let Some(roots) = replacing.remove("").or_else(|| Some(replacing.pop_last()?.1)) {
+        let mut open: Vec<_> = roots.into_iter().map(|root| (root, 0, false)).collect();
+        while let Some((entry, depth, is_branch)) = open.pop() {
+            if is_branch {
+                rows.push("| ".repeat(depth - 1) + "|/\n");
+            }
+            // The newest one goes on in the same lane.
+            let above = replacing.remove(entry.name).unwrap_or_default().into_iter();
+            open.extend(above.enumerate().map(|(at, entry)| (entry, depth + at.min(1), at > 0)));
+            let (name, gone) = (entry.name, entry.entry.replaces.as_ref());
+            let gone = gone.filter(|name| !package.bundles.contains_key(*name));
+            let (skips, range) = (entry.entry.skips.len(), entry.entry.skip_range.as_ref());
+            let marks = [
+                heads.contains(&name).then(|| "head".to_owned()),
+                skipped.contains(name).then(|| "skipped".to_owned()),
+                package.deprecation("olm.bundle", name).map(|_| "deprecated".to_owned()),
+                gone.map(|name| format!("replaces {}, which is not in the catalog", shown(name))),
+                (skips > 0).then(|| format!("skips {skips}")),
+                range.map(|range| format!("skipRange {}", shown(range))),
+            ];
+            let marks = marks.into_iter().flatten().collect::<Vec<_>>().join("; ");
+            let marks = if marks.is_empty() {
+                marks
+            } else {
+                format!("  ({marks})")
+            };
+            let (lanes, version) = ("| ".repeat(depth), shown(entry.version.unwrap_or("?")));
+            rows.push(format!("{lanes}* {version}  {}{marks}\n", shown(name)));
         }
     }
+    rows.reverse();
+    text + &rows.concat()
 }

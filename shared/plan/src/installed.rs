@@ -1,25 +1,23 @@
 //! Operators that a cluster has: from what kubectl prints, or from a plain list.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{collections::BTreeMap, slice};
 
-use fbc::{Chunks, FbcError, FbcLimits};
-use serde::Deserialize;
+use fbc::{Chunks, FbcLimits};
+use olm::{BundleFields, Package, PropertyFields, UpgradeStep};
+use serde::Serialize;
 use serde_json::Value;
+
+use crate::PlanError;
 
 /// Size of the chunks in which documents are parsed, in bytes.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Annotation by which OLM v0 repeats the properties of the bundle.
-const PROPERTIES: &str = "operatorframework.io/properties";
-
-/// Property with the newest version of OpenShift for which a bundle is.
-pub(crate) const MAX_OPENSHIFT: &str = "olm.maxOpenShiftVersion";
-
 /// Operator that is installed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct InstalledOperator {
-    /// Name of the package. `None` for a ClusterServiceVersion that no Subscription names and whose annotations lack it.
-    pub package: Option<String>,
+    /// Name of the package; empty for a ClusterServiceVersion that no Subscription names and whose annotations lack it.
+    pub package: String,
     /// Namespace, if it is known.
     pub namespace: Option<String>,
     /// Name of the bundle, if it is known.
@@ -28,81 +26,49 @@ pub struct InstalledOperator {
     pub version: Option<String>,
     /// Channel, if one was chosen.
     pub channel: Option<String>,
-    /// Values of `olm.maxOpenShiftVersion` in the cluster, as JSON. `None` where only the catalog knows them.
+    /// Values of `olm.maxOpenShiftVersion`, if they are known.
+    #[serde(skip)]
     pub max_openshift: Option<Vec<String>>,
 }
 
 /// Operators of a cluster, and what was left out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Installed {
-    /// Operators in the order of the input.
+    /// Operators in the order of the input. Those that only have a ClusterServiceVersion come last.
     pub operators: Vec<InstalledOperator>,
     /// Remarks for people: objects that are no operators yet.
     pub notices: Vec<String>,
 }
 
-/// Input that lists no operators.
-#[derive(Debug, thiserror::Error)]
-pub enum InstalledError {
-    /// A document that is malformed or exceeds a limit.
-    #[error("cannot read the installed operators")]
-    Document(#[from] FbcError),
-    /// An object whose fields have other types.
-    #[error("cannot read the {kind} {name}")]
-    Object {
-        /// Kind of the object.
-        kind: String,
-        /// Namespace and name of the object.
-        name: String,
-        /// Error that names the field.
-        source: serde_json::Error,
-    },
-    /// A line of a list with another number of words.
-    #[error("line {0} is not `package version [channel]`")]
-    Line(usize),
-    /// Input without an operator.
-    #[error("it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages")]
-    Empty,
-}
+impl InstalledOperator {
+    /// Returns the start of the ways of the operator.
+    pub fn step(&self) -> UpgradeStep {
+        UpgradeStep::start(self.bundle.as_deref().unwrap_or_default(), self.version.as_deref())
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ClusterObject {
-    kind: String,
-    metadata: ObjectMetadata,
-    spec: Value,
-    status: Value,
-    items: Vec<Value>,
-}
+    /// Returns true if a package has the bundle, or one with the version if the bundle is not known.
+    pub(crate) fn is_in(&self, package: &Package) -> bool {
+        match (&self.bundle, &self.version) {
+            (Some(bundle), _) => package.bundles.contains_key(bundle),
+            (None, version) => version
+                .as_ref()
+                .is_some_and(|version| package.bundle_of(version).is_some()),
+        }
+    }
 
-#[derive(Clone, Default, Deserialize)]
-#[serde(default)]
-struct ObjectMetadata {
-    name: String,
-    namespace: Option<String>,
-    labels: Option<BTreeMap<String, String>>,
-    annotations: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Deserialize)]
-struct PropertyList {
-    #[serde(default)]
-    properties: Vec<Property>,
-}
-
-#[derive(Deserialize)]
-struct Property {
-    #[serde(rename = "type")]
-    kind: String,
-    value: Value,
-}
-
-/// Objects of the input by their kind.
-#[derive(Default)]
-struct ClusterObjects {
-    subscriptions: Vec<ClusterObject>,
-    versions: Vec<ClusterObject>,
-    extensions: Vec<ClusterObject>,
+    /// Takes from packages what the cluster does not tell.
+    pub(crate) fn complete(&mut self, packages: &[&Package]) {
+        let bundle = |version: &String| Some(packages.iter().find_map(|one| one.bundle_of(version))?.to_owned());
+        self.bundle = self.bundle.take().or_else(|| self.version.as_ref().and_then(bundle));
+        let known = self
+            .bundle
+            .as_ref()
+            .and_then(|bundle| packages.iter().find_map(|one| one.bundles.get(bundle)));
+        self.version = self.version.take().or_else(|| known?.version.clone());
+        self.max_openshift = self.max_openshift.take().or_else(|| Some(known?.max_openshift.clone()));
+        let default = || packages.iter().find_map(|one| one.default_channel.clone());
+        self.channel = self.channel.take().or_else(default);
+    }
 }
 
 impl Installed {
@@ -110,226 +76,148 @@ impl Installed {
     ///
     /// # Errors
     /// Input that is malformed or has no operator. Objects of other kinds are ignored.
-    pub fn parse(text: &str) -> Result<Self, InstalledError> {
+    pub fn parse(text: &str) -> Result<Self, PlanError> {
         let text = text.trim_start_matches('\u{feff}');
-        let mut lines = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let mut lines = text.lines().map(str::trim);
+        let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
         // Names and versions have no colon, and YAML and JSON begin with a key, a brace or a separator.
-        let is_list = lines
-            .next()
-            .is_some_and(|line| !line.contains(':') && !line.starts_with(['{', '[', '-', '%']));
+        let is_list = first.is_some_and(|line| !line.contains(':') && !line.starts_with(['{', '[', '-', '%']));
         let installed = if is_list {
             Self::of_list(text)?
         } else {
             Self::of_objects(text)?
         };
-        if installed.operators.is_empty() && installed.notices.is_empty() {
-            return Err(InstalledError::Empty);
+        if installed == Self::default() {
+            return Err(PlanError::Empty);
         }
         Ok(installed)
     }
 
-    fn of_list(text: &str) -> Result<Self, InstalledError> {
+    fn of_list(text: &str) -> Result<Self, PlanError> {
         let mut installed = Self::default();
         for (number, line) in text.lines().enumerate() {
-            let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
-            let [package, version, channel @ ..] = words.as_slice() else {
-                if words.is_empty() {
-                    continue;
-                }
-                return Err(InstalledError::Line(number + 1));
-            };
-            if channel.len() > 1 {
-                return Err(InstalledError::Line(number + 1));
-            }
-            installed.operators.push(InstalledOperator {
-                package: Some((*package).to_owned()),
-                version: Some((*version).to_owned()),
-                channel: channel.first().map(|channel| (*channel).to_owned()),
-                ..InstalledOperator::default()
-            });
-        }
-        Ok(installed)
-    }
-
-    fn of_objects(text: &str) -> Result<Self, InstalledError> {
-        let limits = FbcLimits::default();
-        let (mut objects, mut failed) = (ClusterObjects::default(), None);
-        for chunk in Chunks::new(text.as_bytes(), limits, CHUNK_BYTES) {
-            chunk?.metas(&limits, &mut |meta| {
-                let read = serde_json::from_slice(meta.line).map_err(|error| (Value::Null, error));
-                if let Err(error) = read.and_then(|object| objects.add(&object)) {
-                    failed.get_or_insert(error);
-                }
-            })?;
-        }
-        match failed {
-            None => Ok(objects.operators()),
-            Some((object, source)) => {
-                let part = |pointer| {
-                    object
-                        .pointer(pointer)
-                        .and_then(Value::as_str)
-                        .unwrap_or_default()
-                        .to_owned()
-                };
-                let name = format!("{}/{}", part("/metadata/namespace"), part("/metadata/name"));
-                Err(InstalledError::Object {
-                    kind: part("/kind"),
-                    name: name.trim_start_matches('/').to_owned(),
-                    source,
-                })
-            }
-        }
-    }
-}
-
-impl ClusterObjects {
-    /// Sorts an object, or the items of a list, by kind.
-    fn add(&mut self, value: &Value) -> Result<(), (Value, serde_json::Error)> {
-        let kind = value["kind"].as_str().unwrap_or_default();
-        if !kind.ends_with("List") && !["Subscription", "ClusterServiceVersion", "ClusterExtension"].contains(&kind) {
-            return Ok(());
-        }
-        // Of an API of the same kind, such as a Subscription of Knative.
-        let group = value["apiVersion"].as_str().unwrap_or_default();
-        if !kind.ends_with("List")
-            && !group.starts_with("operators.coreos.com/")
-            && !group.starts_with("olm.operatorframework.io/")
-        {
-            return Ok(());
-        }
-        let object: ClusterObject = ClusterObject::deserialize(value).map_err(|error| (value.clone(), error))?;
-        match object.kind.as_str() {
-            "Subscription" => self.subscriptions.push(object),
-            "ClusterServiceVersion" => self.versions.push(object),
-            "ClusterExtension" => self.extensions.push(object),
-            _ => {
-                for item in object.items {
-                    self.add(&item)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Joins each Subscription with its ClusterServiceVersion.
-    fn operators(self) -> Installed {
-        let mut installed = Installed::default();
-        // A copy in each namespace stands for the one operator that was installed.
-        let versions = self.versions.iter().filter(|version| !version.is_copied());
-        let versions: BTreeMap<(Option<&str>, &str), &ClusterObject> = versions.map(|one| (one.place(), one)).collect();
-        let mut joined = HashSet::new();
-        for subscription in &self.subscriptions {
-            let (name, namespace) = (&subscription.metadata.name, &subscription.metadata.namespace);
-            let Some(bundle) = text(&subscription.status, "/installedCSV") else {
-                installed
-                    .notices
-                    .push(format!("Subscription {name}: nothing is installed yet"));
-                continue;
-            };
-            let version = versions.get(&(namespace.as_deref(), bundle.as_str()));
-            joined.extend(version.map(|version| version.place()));
-            if version.is_none() {
-                installed.notices.push(format!(
-                    "Subscription {name}: its ClusterServiceVersion {bundle} is not in the input"
-                ));
-            }
-            installed.operators.push(InstalledOperator {
-                package: text(&subscription.spec, "/name"),
-                namespace: namespace.clone(),
-                channel: text(&subscription.spec, "/channel"),
-                ..version.map_or_else(|| named(&bundle), |version| version.operator())
-            });
-        }
-        let rest = versions.iter().filter(|(place, _)| !joined.contains(*place));
-        installed.operators.extend(rest.map(|(_, version)| version.operator()));
-        for extension in &self.extensions {
-            let package = text(&extension.spec, "/source/catalog/packageName");
-            let bundle = text(&extension.status, "/install/bundle/name");
-            if bundle.is_none() {
-                let name = &extension.metadata.name;
-                installed
-                    .notices
-                    .push(format!("ClusterExtension {name}: nothing is installed yet"));
-                continue;
+            let mut words = line
+                .split('#')
+                .next()
+                .unwrap_or_default()
+                .split_whitespace()
+                .map(str::to_owned);
+            let Some(package) = words.next() else { continue };
+            let (version, channel) = (words.next(), words.next());
+            if version.is_none() || words.next().is_some() {
+                return Err(PlanError::Line(number + 1));
             }
             installed.operators.push(InstalledOperator {
                 package,
-                bundle,
-                version: text(&extension.status, "/install/bundle/version"),
-                channel: text(&extension.spec, "/source/catalog/channels/0"),
+                version,
+                channel,
                 ..InstalledOperator::default()
             });
         }
-        installed
-    }
-}
-
-/// Returns the text at a JSON pointer (RFC 6901); `None` for an empty one.
-fn text(value: &Value, pointer: &str) -> Option<String> {
-    let text = value.pointer(pointer)?.as_str()?;
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-fn named(bundle: &str) -> InstalledOperator {
-    InstalledOperator {
-        bundle: Some(bundle.to_owned()),
-        ..InstalledOperator::default()
-    }
-}
-
-impl ClusterObject {
-    /// Returns the namespace and the name.
-    fn place(&self) -> (Option<&str>, &str) {
-        (self.metadata.namespace.as_deref(), &self.metadata.name)
+        Ok(installed)
     }
 
-    /// Returns true for a ClusterServiceVersion that OLM v0 has copied from another namespace.
-    fn is_copied(&self) -> bool {
-        let (metadata, has) = (&self.metadata, |map: &Option<BTreeMap<String, String>>, key: &str| {
-            map.as_ref().and_then(|map| map.get(key)).cloned()
+    /// Joins each Subscription with its ClusterServiceVersion.
+    fn of_objects(text: &str) -> Result<Self, PlanError> {
+        let (limits, mut documents) = (FbcLimits::default(), Vec::<Value>::new());
+        for chunk in Chunks::new(text.as_bytes(), limits, CHUNK_BYTES) {
+            chunk?.metas(&limits, &mut |meta| documents.extend(serde_json::from_slice(meta.line)))?;
+        }
+        let objects = documents.iter().flat_map(|document| {
+            let items = document["items"].as_array();
+            items.map_or(slice::from_ref(document), Vec::as_slice)
         });
-        let origin = has(&metadata.annotations, "olm.operatorNamespace");
-        let is_elsewhere = origin.is_some_and(|origin| metadata.namespace.as_deref() != Some(&*origin));
-        is_elsewhere
-            || has(&metadata.labels, "olm.copiedFrom").is_some()
-            || text(&self.status, "/reason").as_deref() == Some("Copied")
+        let (mut installed, mut versions) = (Self::default(), BTreeMap::new());
+        for object in objects.clone().filter(|object| is_version(object)) {
+            let version = installed_version(object);
+            versions.insert((version.namespace.clone(), version.bundle.clone()), version);
+        }
+        for object in objects {
+            let kind = kind(object);
+            let mut operator = match kind {
+                "Subscription" => read(object, ["/spec/name", "/status/installedCSV", "", "/spec/channel"]),
+                "ClusterExtension" => read(object, EXTENSION),
+                _ => continue,
+            };
+            let name = text_at(object, "/metadata/name").unwrap_or_default();
+            let Some(bundle) = &operator.bundle else {
+                let notice = format!("{kind} {name}: nothing is installed yet");
+                installed.notices.push(notice);
+                continue;
+            };
+            if let Some(version) = versions.remove(&(operator.namespace.clone(), operator.bundle.clone())) {
+                operator.version = version.version;
+                operator.max_openshift = version.max_openshift;
+            } else if kind == "Subscription" {
+                let notice = format!("{kind} {name}: its ClusterServiceVersion {bundle} is not in the input");
+                installed.notices.push(notice);
+            }
+            installed.operators.push(operator);
+        }
+        installed.operators.extend(versions.into_values());
+        Ok(installed)
     }
+}
 
-    /// Returns what a ClusterServiceVersion says of itself.
-    fn operator(&self) -> InstalledOperator {
-        let annotation = self
-            .metadata
-            .annotations
-            .as_ref()
-            .and_then(|annotations| annotations.get(PROPERTIES));
-        // OLM v0 takes an annotation that it cannot read for an operator that stops the cluster.
-        let unreadable = || Property {
-            kind: MAX_OPENSHIFT.to_owned(),
-            value: Value::Null,
-        };
-        let read = |text: &String| serde_json::from_str::<PropertyList>(text);
-        let properties = annotation.map(|text| read(text).map_or_else(|_| vec![unreadable()], |list| list.properties));
-        let package = properties
-            .iter()
-            .flatten()
-            .find(|property| property.kind == "olm.package");
-        InstalledOperator {
-            package: package.and_then(|package| package.value["packageName"].as_str().map(str::to_owned)),
-            namespace: self.metadata.namespace.clone(),
-            bundle: Some(self.metadata.name.clone()),
-            version: text(&self.spec, "/version"),
-            channel: None,
-            max_openshift: properties.map(|properties| {
-                let values = properties.iter().filter(|property| property.kind == MAX_OPENSHIFT);
-                values.map(|property| property.value.to_string()).collect()
-            }),
+/// Returns the kind of an object of OLM; empty for another one, as a Subscription may be one of Knative.
+fn kind(object: &Value) -> &str {
+    let group = object["apiVersion"].as_str().unwrap_or_default();
+    let is_olm = group.starts_with("operators.coreos.com/") || group.starts_with("olm.operatorframework.io/");
+    object["kind"].as_str().filter(|_| is_olm).unwrap_or_default()
+}
+
+/// Returns the text at a JSON pointer (RFC 6901); `None` for an empty one, and for another type, which no API server accepts.
+fn text_at(object: &Value, field: &str) -> Option<String> {
+    let text = object.pointer(field)?.as_str().filter(|text| !text.is_empty());
+    text.map(str::to_owned)
+}
+
+/// Pointers to package, bundle, version and channel in a ClusterExtension.
+const EXTENSION: [&str; 4] = [
+    "/spec/source/catalog/packageName",
+    "/status/install/bundle/name",
+    "/status/install/bundle/version",
+    "/spec/source/catalog/channels/0",
+];
+
+/// Reads an object by pointers to its package, bundle, version and channel. An empty pointer reads nothing.
+fn read(object: &Value, fields: [&str; 4]) -> InstalledOperator {
+    let [package, bundle, version, channel] = fields.map(|field| text_at(object, field));
+    InstalledOperator {
+        package: package.unwrap_or_default(),
+        namespace: text_at(object, "/metadata/namespace"),
+        bundle,
+        version,
+        channel,
+        max_openshift: None,
+    }
+}
+
+/// Returns true for a ClusterServiceVersion that OLM v0 has not copied from another namespace.
+fn is_version(object: &Value) -> bool {
+    let origin = text_at(object, "/metadata/annotations/olm.operatorNamespace");
+    kind(object) == "ClusterServiceVersion"
+        && (origin.is_none() || origin == text_at(object, "/metadata/namespace"))
+        && text_at(object, "/metadata/labels/olm.copiedFrom").is_none()
+        && text_at(object, "/status/reason").as_deref() != Some("Copied")
+}
+
+/// Returns what a ClusterServiceVersion tells of itself.
+fn installed_version(version: &Value) -> InstalledOperator {
+    let mut operator = read(version, ["", "/metadata/name", "/spec/version", ""]);
+    // Here OLM v0 repeats the properties of the bundle.
+    if let Some(json) = text_at(version, "/metadata/annotations/operatorframework.io~1properties") {
+        // It takes an annotation that it cannot read for an operator that stops the cluster.
+        operator.max_openshift = Some(vec!["null".to_owned()]);
+        if let Ok(BundleFields { properties, .. }) = serde_json::from_str(&json) {
+            let properties: Vec<PropertyFields<'_>> = properties.unwrap_or_default();
+            let package = properties.iter().find(|property| property.kind == "olm.package");
+            let package = package.and_then(PropertyFields::value::<Value>);
+            operator.package = package
+                .and_then(|package| text_at(&package, "/packageName"))
+                .unwrap_or_default();
+            operator.max_openshift = Some(properties.iter().filter_map(PropertyFields::max_openshift).collect());
         }
     }
+    operator
 }
-
-#[cfg(test)]
-mod tests;

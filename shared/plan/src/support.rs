@@ -2,9 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
-use olm::{Day, Lifecycle};
+use olm::{Day, Lifecycle, comparable_version};
 use semver::Version;
 use serde::Serialize;
+
+use crate::PlanError;
 
 /// Minor version of OpenShift, such as 4.21.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,25 +15,21 @@ pub struct OpenShiftMinor {
     minor: u64,
 }
 
-/// Text that is not a minor version.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a version of OpenShift such as 4.21")]
-pub struct OpenShiftMinorError(String);
-
 impl FromStr for OpenShiftMinor {
-    type Err = OpenShiftMinorError;
+    type Err = PlanError;
 
-    fn from_str(text: &str) -> Result<Self, OpenShiftMinorError> {
-        let mut numbers = text.trim_start_matches('v').split('.').map(str::parse);
-        match (
-            numbers.next(),
-            numbers.next().unwrap_or(Ok(0)),
-            numbers.next().unwrap_or(Ok(0)),
-            numbers.next(),
-        ) {
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        let zeros = ".0".repeat(2_usize.saturating_sub(text.matches('.').count()));
+        match comparable_version(&format!("{text}{zeros}")) {
             // OLM v0 refuses a property with a patch version.
-            (Some(Ok(major)), Ok(minor), Ok(0), None) => Ok(Self { major, minor }),
-            _ => Err(OpenShiftMinorError(text.to_owned())),
+            Some(Version {
+                major,
+                minor,
+                patch: 0,
+                pre,
+                ..
+            }) if pre.is_empty() => Ok(Self { major, minor }),
+            _ => Err(PlanError::OpenShift(text.to_owned())),
         }
     }
 }
@@ -39,19 +37,6 @@ impl FromStr for OpenShiftMinor {
 impl fmt::Display for OpenShiftMinor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
-    }
-}
-
-/// Reads the values of `olm.maxOpenShiftVersion` of a bundle, which are JSON, as OLM v0 does: there may be one.
-pub(crate) fn max_openshift(values: &[String]) -> Result<Option<OpenShiftMinor>, String> {
-    match values {
-        [] => Ok(None),
-        [value] => value
-            .trim_matches('"')
-            .parse()
-            .map(Some)
-            .map_err(|error: OpenShiftMinorError| error.to_string()),
-        _ => Err("there are several".to_owned()),
     }
 }
 
@@ -86,59 +71,51 @@ pub enum SupportState {
 
 impl Support {
     /// Finds the support of a version. Two documents of one package contradict each other, so they count as none.
-    pub(crate) fn of(documents: &[Lifecycle], version: &Version, on: Day, cluster: Option<OpenShiftMinor>) -> Self {
+    pub(crate) fn of(documents: &[&String], version: &str, on: Day, cluster: Option<OpenShiftMinor>) -> Self {
         let [document] = documents else {
             return Self::default();
         };
-        let name = format!("{}.{}", version.major, version.minor);
-        let Some(found) = document.versions.iter().find(|version| version.name == name) else {
+        let name = comparable_version(version).map(|version| format!("{}.{}", version.major, version.minor));
+        let lifecycle: Lifecycle = serde_json::from_str(document).unwrap_or_default();
+        let Some(found) = lifecycle
+            .versions
+            .iter()
+            .find(|version| Some(&version.name) == name.as_ref())
+        else {
             return Self::default();
         };
-        let platform = found
-            .platform_compatibility
+        let mut platforms = found.platform_compatibility.iter();
+        let platform = platforms.find(|platform| platform.name == "openshift").zip(cluster);
+        let phases = found.phases.iter().map(|phase| Some((phase.days()?, &phase.name)));
+        // A phase that cannot be read leaves a gap, so none is believed.
+        let phases = phases.collect::<Option<Vec<_>>>().unwrap_or_default();
+        let last = phases.iter().map(|(days, _)| *days.end()).max();
+        let phase = phases
             .iter()
-            .find(|platform| platform.name == "openshift");
-        let cluster = cluster.map(|cluster| cluster.to_string());
-        let is_compatible = platform
-            .zip(cluster)
-            .map(|(platform, cluster)| platform.versions.contains(&cluster));
-        let phases = found.phases.iter().map(|phase| {
-            Some((
-                phase.start_date.parse().ok()?,
-                phase.end_date.parse().ok()?,
-                &phase.name,
-            ))
-        });
-        let phases: Option<Vec<(Day, Day, &String)>> = phases.collect();
-        let Some(phases) = phases.filter(|phases| !phases.is_empty()) else {
-            return Self {
-                is_compatible,
-                ..Self::default()
-            };
-        };
-        let last = phases.iter().map(|(_, end, _)| *end).max();
-        let phase = phases.iter().find(|(start, end, _)| (*start..=*end).contains(&on));
-        let state = match phase {
-            Some(_) => SupportState::Supported,
-            None if phases.iter().any(|(start, _, _)| *start > on) => SupportState::NotYet,
-            None => SupportState::SelfSupport,
-        };
+            .find(|(days, _)| days.contains(&on))
+            .map(|(_, name)| (*name).clone());
+        let is_later = phases.iter().any(|(days, _)| *days.start() > on);
         Self {
-            state,
-            phase: phase.map(|(_, _, name)| (*name).clone()),
-            days_left: phase.and(last).map(|last| last.days_after(on)),
-            is_compatible,
+            state: match last {
+                None => SupportState::NoData,
+                Some(_) if phase.is_some() => SupportState::Supported,
+                Some(_) if is_later => SupportState::NotYet,
+                Some(_) => SupportState::SelfSupport,
+            },
+            days_left: last.filter(|_| phase.is_some()).map(|last| last.days_after(on)),
+            phase,
+            is_compatible: platform.map(|(platform, cluster)| platform.versions.contains(&cluster.to_string())),
         }
     }
 }
 
 impl fmt::Display for Support {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.state, self.days_left) {
-            (SupportState::Supported, days) => write!(f, "{} days", days.unwrap_or_default()),
-            (SupportState::NotYet, _) => f.write_str("not yet"),
-            (SupportState::SelfSupport, _) => f.write_str("self-support"),
-            (SupportState::NoData, _) => f.write_str("no data"),
+        match self.state {
+            SupportState::Supported => write!(f, "{} days", self.days_left.unwrap_or_default()),
+            SupportState::NotYet => f.write_str("not yet"),
+            SupportState::SelfSupport => f.write_str("self-support"),
+            SupportState::NoData => f.write_str("no data"),
         }
     }
 }

@@ -1,17 +1,21 @@
 //! The order in which operators and their cluster move on.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    iter,
+};
 
-use olm::{Day, DeprecationTarget, Package, UpgradeGraph, UpgradeStart, comparable_version};
+use olm::{
+    Channel, Constraint, Day, GraphFault, Package, RequiredPackage, UpgradeGraph, UpgradeStep, VersionRange,
+    comparable_version,
+};
+use semver::Version;
 use serde::Serialize;
 
-use crate::{
-    InstalledOperator, OpenShiftMinor, PackageSet, PlannedPackage, Support, SupportState, UpgradeStep,
-    package::BundleProperties,
-    provided::Provided,
-    support::max_openshift,
-    targets::{HeadWays, Position, choose, find_channel, start},
-};
+use crate::{InstalledOperator, OpenShiftMinor, PlannedOperator, Support, SupportState, UpgradeOrder};
+
+/// Packages by name, each by the source of the catalog that has it.
+pub type PackageSet = BTreeMap<String, BTreeMap<String, Package>>;
 
 /// State of a cluster, and where it goes.
 #[derive(Debug, Clone, Copy)]
@@ -42,78 +46,21 @@ pub struct UpgradePlan {
     pub operators: Vec<PlannedOperator>,
 }
 
-/// Order in which an operator and the cluster move on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum UpgradeOrder {
-    /// The operator stays as it is until the cluster has moved: no step now leads to a version that goes on there.
-    ClusterFirst,
-    /// The operator must be updated before.
-    OperatorFirst,
-    /// The operator may be updated before or after.
-    Either,
-    /// Nothing leads on.
-    #[default]
-    NoWay,
-}
-
-/// Plan for one operator.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PlannedOperator {
-    /// Name of the package; empty if it is not known.
-    pub package: String,
-    /// Namespace of the installation.
-    pub namespace: Option<String>,
-    /// Name of the installed bundle.
-    pub bundle: Option<String>,
-    /// Installed version.
-    pub version: Option<String>,
-    /// Channel of the installation.
-    pub channel: Option<String>,
-    /// Catalog after the upgrade.
-    pub catalog: Option<String>,
-    /// Channel after the upgrade: another one if the present one is gone.
-    pub target_channel: Option<String>,
-    /// Order of the operator and the cluster.
-    pub verdict: UpgradeOrder,
-    /// Reason for which there is no way, for people.
-    pub reason: Option<String>,
-    /// Oldest version to which the operator must be updated before.
-    pub at_least: Option<String>,
-    /// Newest version to which it may be updated before.
-    pub at_most: Option<String>,
-    /// Steps that OLM v0 takes now, in the present catalog.
-    pub now: Vec<UpgradeStep>,
-    /// Steps that it takes afterwards: from the installed version, or else from `at_least`.
-    pub after: Vec<UpgradeStep>,
-    /// Deprecations of the package, the channel and the last bundle, in the catalog after the upgrade.
-    pub deprecations: Vec<String>,
-    /// Packages and APIs that the last bundle requires and nothing installed provides.
-    pub missing: Vec<String>,
-    /// Value of `olm.maxOpenShiftVersion` of the installed version.
-    pub max_open_shift: Option<String>,
-    /// Support of the installed version.
-    pub support: Support,
-    /// Support of the last version.
-    pub target_support: Support,
+/// Version of an operator before the upgrade of the cluster: the installed one, or that of a step now.
+struct Position {
+    step: UpgradeStep,
+    /// Reason for which the cluster cannot be upgraded while it is installed.
+    blocked: Option<String>,
+    /// Steps to the head afterwards, if OLM v0 gets there.
+    way: Option<Vec<UpgradeStep>>,
 }
 
 impl UpgradePlan {
     /// Plans each operator.
     pub fn new(input: PlanInput<'_>) -> Self {
         let mut operators: Vec<PlannedOperator> = input.installed.iter().map(|operator| input.plan(operator)).collect();
-        let provided = Provided::new(&input, &operators);
-        for operator in &mut operators {
-            let requires = input
-                .properties(&operator.package, operator.last_bundle())
-                .flat_map(|bundle| &bundle.requires);
-            let missing: BTreeSet<String> = requires
-                .filter(|one| !provided.fulfils(one))
-                .map(ToString::to_string)
-                .collect();
-            operator.missing = missing.into_iter().collect();
-        }
+        let missing = input.missing(&operators);
+        iter::zip(&mut operators, missing).for_each(|(row, missing)| row.missing = missing);
         Self {
             format_version: 1,
             cluster: input.cluster.map(|cluster| cluster.to_string()),
@@ -124,266 +71,222 @@ impl UpgradePlan {
 
     /// Returns true if each operator has a way.
     pub fn is_possible(&self) -> bool {
-        self.operators
-            .iter()
-            .all(|operator| operator.verdict != UpgradeOrder::NoWay)
+        self.count(UpgradeOrder::NoWay) == 0
     }
 
     /// Returns the numbers of verdicts in words.
     pub fn summary(&self) -> String {
-        let count = |verdict| {
-            self.operators
-                .iter()
-                .filter(|operator| operator.verdict == verdict)
-                .count()
-        };
-        let ended = self
-            .operators
-            .iter()
-            .filter(|operator| operator.target_support.state == SupportState::SelfSupport);
+        use UpgradeOrder::{ClusterFirst, Either, NoWay, OperatorFirst};
+
+        let orders = [ClusterFirst, OperatorFirst, Either, NoWay];
+        let counts = orders.map(|order| format!("{} {}", self.count(order), order.as_str()));
+        let states = self.operators.iter().map(|row| row.target_support.state);
+        let ended = states.filter(|state| *state == SupportState::SelfSupport).count();
         format!(
-            "{} operators: {} cluster first, {} operator first, {} either, {} no way; {} without support",
+            "{} operators: {}; {ended} without support",
             self.operators.len(),
-            count(UpgradeOrder::ClusterFirst),
-            count(UpgradeOrder::OperatorFirst),
-            count(UpgradeOrder::Either),
-            count(UpgradeOrder::NoWay),
-            ended.count(),
+            counts.join(", ")
         )
     }
-}
 
-impl UpgradeOrder {
-    /// Returns the verdict in words.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClusterFirst => "cluster first",
-            Self::OperatorFirst => "operator first",
-            Self::Either => "either",
-            Self::NoWay => "no way",
-        }
+    fn count(&self, order: UpgradeOrder) -> usize {
+        self.operators.iter().filter(|row| row.verdict == order).count()
     }
 }
 
-impl PlannedOperator {
-    /// Returns the bundle that is installed in the end.
-    pub fn last_bundle(&self) -> Option<&str> {
-        let last = self.after.last().map(|step| step.bundle.as_str());
-        // Without steps afterwards it is the one to which the operator must be updated before.
-        let before = self
-            .now
-            .iter()
-            .find(|step| Some(step.label()) == self.at_least.as_deref());
-        last.or(before.map(|step| step.bundle.as_str()))
-            .or(self.bundle.as_deref())
-    }
-
-    /// Returns the version that is installed in the end.
-    pub fn last_version(&self) -> Option<&str> {
-        let last = self.after.last().map(UpgradeStep::label);
-        last.or(self.at_least.as_deref()).or(self.version.as_deref())
-    }
-
-    /// Returns remarks for people.
-    pub fn notes(&self) -> Vec<String> {
-        let steps = |name: &str, steps: &[UpgradeStep]| {
-            let labels: Vec<&str> = steps.iter().map(UpgradeStep::label).collect();
-            (labels.len() > 1).then(|| format!("{name}: {}", labels.join(" -> ")))
-        };
-        let moved = self
-            .target_channel
-            .as_ref()
-            .filter(|_| self.channel.is_some() && self.channel != self.target_channel);
-        let is_unfit = self.target_support.is_compatible == Some(false);
-        let notes = [
-            self.reason.clone(),
-            self.at_most
-                .as_ref()
-                .filter(|_| self.now.last().map(UpgradeStep::label) != self.at_most.as_deref())
-                .map(|most| format!("before the cluster, not beyond {most}")),
-            moved.map(|channel| format!("its channel is gone: switch to {channel}")),
-            steps("steps now", &self.now),
-            steps("steps afterwards", &self.after),
-            is_unfit.then(|| "its last version is not for this version of OpenShift".to_owned()),
-        ];
-        let notes = notes.into_iter().flatten();
-        let deprecations = self.deprecations.iter().map(|message| format!("deprecated: {message}"));
-        notes
-            .chain(deprecations)
-            .chain(self.missing.iter().map(|what| format!("requires {what}")))
-            .collect()
-    }
-}
-
-impl<'a> PlanInput<'a> {
-    fn plan(&self, operator: &'a InstalledOperator) -> PlannedOperator {
-        let mut plan = PlannedOperator {
-            package: operator.package.clone().unwrap_or_default(),
-            namespace: operator.namespace.clone(),
-            bundle: operator.bundle.clone(),
-            version: operator.version.clone(),
-            channel: operator.channel.clone(),
+impl PlanInput<'_> {
+    fn plan(&self, operator: &InstalledOperator) -> PlannedOperator {
+        let mut row = PlannedOperator {
+            installed: operator.clone(),
             ..PlannedOperator::default()
         };
-        if let Err(reason) = self.find_ways(operator, &mut plan) {
-            plan.reason = Some(reason);
-        }
-        plan.support = self.support(&plan, plan.version.as_deref());
-        plan.target_support = self.support(&plan, plan.last_version());
-        plan
+        row.reason = self.find_way(&mut row).err();
+        row.support = self.support(&row, &row.installed.step());
+        row.target_support = self.support(&row, &row.last());
+        row
     }
 
-    fn find_ways(&self, operator: &'a InstalledOperator, plan: &mut PlannedOperator) -> Result<(), String> {
-        let name = operator
-            .package
-            .as_deref()
-            .ok_or("no Subscription and no annotation names its package")?;
-        let from = choose(self.from, name, operator)?.map(|(_, package)| package);
-        let target = choose(self.to, name, operator)?;
-        let catalogs: Vec<&'a PlannedPackage> = from.into_iter().chain(target.map(|(_, package)| package)).collect();
-        let start = start(operator, &catalogs);
-        plan.bundle = start.name.map(str::to_owned).or_else(|| plan.bundle.take());
-        let written = start.name.and_then(|name| {
-            catalogs
-                .iter()
-                .find_map(|one| one.package.bundles.get(name)?.version.clone())
-        });
-        plan.version = plan.version.take().or(written);
-        let default = catalogs.iter().find_map(|one| one.package.default_channel.clone());
-        plan.channel = plan.channel.take().or(default);
-        let channel = plan.channel.clone().ok_or("the catalogs do not have the package")?;
-        let position = |start: UpgradeStart<'a>, label: String, values: Option<&Vec<String>>| {
-            let blocked = self.blocked(start.name, &catalogs, values);
-            Position { start, label, blocked }
-        };
-        let label = plan.version.clone().or_else(|| plan.bundle.clone()).unwrap_or_default();
-        let mut positions = vec![position(start.clone(), label, operator.max_openshift.as_ref())];
-        plan.max_open_shift = self
-            .max_values(start.name, &catalogs, operator.max_openshift.as_ref())
-            .first()
-            .map(|value| value.trim_matches('"').to_owned());
-        if let Some((package, content)) =
-            from.and_then(|from| Some((&from.package, from.package.channels.get(&channel)?)))
-        {
-            let graph = UpgradeGraph::new(package, content);
-            let steps = graph.olm_v0_steps(&start).unwrap_or_default();
-            plan.now = UpgradeStep::list(package, &start, &steps);
-            let starts = steps.iter().map(|step| UpgradeStart::of_bundle(package, step.name));
-            positions.extend(
-                starts
-                    .zip(&plan.now)
-                    .map(|(start, step)| position(start, step.label().to_owned(), None)),
-            );
+    /// Sets the verdict and the steps.
+    fn find_way(&self, row: &mut PlannedOperator) -> Result<(), String> {
+        if row.installed.package.is_empty() {
+            return Err("no Subscription and no annotation names its package".to_owned());
         }
-        let (catalog, target) = target.ok_or("the catalog after the upgrade does not have the package")?;
-        plan.catalog = Some(catalog.to_owned());
-        let (target_channel, ways) = find_channel(&target.package, &channel, &positions)?;
-        plan.target_channel = Some(target_channel.to_owned());
-        plan.fit(&positions, &ways)?;
-        let first = positions
-            .iter()
-            .position(|position| plan.at_least.as_ref().is_none_or(|least| *least == position.label));
-        plan.after = first.and_then(|first| ways[first].clone()).unwrap_or_default();
-        plan.deprecations = deprecations(&target.package, target_channel, plan.last_bundle());
+        let from = choose(self.from, &row.installed)?;
+        let to = choose(self.to, &row.installed)?;
+        let packages: Vec<&Package> = from.into_iter().chain(to).map(|(_, package)| package).collect();
+        row.installed.complete(&packages);
+        let channel = row.installed.channel.clone();
+        let channel = channel.ok_or("the catalogs do not have the package")?;
+        let max = row.installed.max_openshift.as_deref().unwrap_or_default();
+        row.max_open_shift = max.first().cloned();
+        let start = row.installed.step();
+        let mut positions = vec![self.position(&start, max)];
+        if let Some((catalog, package)) = from {
+            row.present_catalog = Some(catalog.clone());
+            let content = package.channels.get(&channel);
+            // A broken channel offers no steps.
+            let steps = content.and_then(|content| UpgradeGraph::new(package, content).olm_v0_steps(&start).ok());
+            row.now = steps.unwrap_or_default();
+            let max = |step: &UpgradeStep| Some(package.bundles.get(&step.bundle)?.max_openshift.as_slice());
+            let position = |step| self.position(step, max(step).unwrap_or_default());
+            positions.extend(row.now.iter().map(position));
+        }
+        let (catalog, package) = to.ok_or("the catalog after the upgrade does not have the package")?;
+        row.catalog = Some(catalog.clone());
+        let target = find_channel(package, &channel, &mut positions)?;
+        row.target_channel = Some(target.to_owned());
+        let fits = |position: &Position| position.way.is_some() && position.blocked.is_none();
+        let Some(least) = positions.iter().position(fits) else {
+            let mut with_way = positions.into_iter().filter(|position| position.way.is_some());
+            return Err(with_way.next_back().and_then(|last| last.blocked).unwrap_or_default());
+        };
+        let most = positions.iter().rposition(fits).unwrap_or(least);
+        row.verdict = match (least, most) {
+            (0, 0) => UpgradeOrder::ClusterFirst,
+            (0, _) => UpgradeOrder::Either,
+            _ => UpgradeOrder::OperatorFirst,
+        };
+        [row.at_least, row.at_most] = [least, most].map(|at| Some(row.now[at.checked_sub(1)?].label().to_owned()));
+        row.before = least;
+        row.after = positions.swap_remove(least).way.unwrap_or_default();
+        let last = row.last().bundle;
+        let targets = [("package", ""), ("channel", target), ("bundle", &last)];
+        let deprecation = |(kind, name): &(&str, &str)| {
+            let message = package.deprecation(&format!("olm.{kind}"), name)?;
+            Some(format!("{}: {message}", format!("{kind} {name}").trim_end()))
+        };
+        row.deprecations = targets.iter().filter_map(deprecation).collect();
         Ok(())
     }
 
-    /// Returns the properties of a bundle in all catalogs, those of the present ones first.
-    pub(crate) fn properties(&self, package: &str, bundle: Option<&str>) -> impl Iterator<Item = &'a BundleProperties> {
-        let sets = [self.from.get(package), self.to.get(package)];
-        let packages = sets.into_iter().flatten().flatten();
-        packages.filter_map(move |(_, package)| package.bundles.get(bundle?))
-    }
-
-    fn max_values(
-        &self,
-        bundle: Option<&str>,
-        catalogs: &[&'a PlannedPackage],
-        installed: Option<&Vec<String>>,
-    ) -> Vec<String> {
-        let known = bundle.and_then(|name| catalogs.iter().find_map(|one| one.bundles.get(name)));
-        installed
-            .cloned()
-            .or_else(|| known.map(|known| known.max_openshift.clone()))
-            .unwrap_or_default()
-    }
-
-    /// Returns the reason for which OLM v0 stops the upgrade of the cluster while a bundle is installed.
-    fn blocked(
-        &self,
-        bundle: Option<&str>,
-        catalogs: &[&'a PlannedPackage],
-        installed: Option<&Vec<String>>,
-    ) -> Option<String> {
-        let cluster = self.cluster?;
-        match max_openshift(&self.max_values(bundle, catalogs, installed)) {
-            Ok(Some(max)) if max < cluster => Some(format!("its olm.maxOpenShiftVersion is {max}")),
-            Ok(_) => None,
-            Err(error) => Some(format!("its olm.maxOpenShiftVersion cannot be read: {error}")),
+    /// Describes a version before the upgrade from the values of its `olm.maxOpenShiftVersion`.
+    fn position(&self, step: &UpgradeStep, max: &[String]) -> Position {
+        // As OLM v0 holds it against the cluster.
+        let fault = self.cluster.and_then(|cluster| match max {
+            [] => None,
+            [value] => match value.parse::<OpenShiftMinor>() {
+                Ok(max) => (max < cluster).then(|| format!("is {max}")),
+                Err(error) => Some(format!("cannot be read: {error}")),
+            },
+            _ => Some("cannot be read: there are several".to_owned()),
+        });
+        let stops = |fault| {
+            format!(
+                "{} stops the upgrade of the cluster: its olm.maxOpenShiftVersion {fault}",
+                step.label()
+            )
+        };
+        Position {
+            blocked: fault.map(stops),
+            step: step.clone(),
+            way: None,
         }
     }
 
-    fn support(&self, plan: &PlannedOperator, version: Option<&str>) -> Support {
-        let Some(version) = version.and_then(comparable_version) else {
-            return Support::default();
+    /// Returns the support of a bundle, by the catalogs after the upgrade if they tell it: they are newer.
+    fn support(&self, row: &PlannedOperator, step: &UpgradeStep) -> Support {
+        let documents = |set| {
+            let packages = packages(set, &row.installed.package);
+            packages.flat_map(|package| &package.lifecycles).collect()
         };
-        let sets = [self.to.get(&plan.package), self.from.get(&plan.package)];
-        // The catalog after the upgrade is the newer one.
-        let documents = sets.into_iter().flatten().map(|found| {
-            found
-                .iter()
-                .flat_map(|(_, package)| package.lifecycles.clone())
-                .collect::<Vec<_>>()
-        });
-        let documents = documents.into_iter().find(|documents| !documents.is_empty());
-        Support::of(&documents.unwrap_or_default(), &version, self.on, self.cluster)
+        let sets: [Vec<&String>; 2] = [self.to, self.from].map(documents);
+        let documents = sets.iter().find(|documents| !documents.is_empty());
+        let documents = documents.map(Vec::as_slice).unwrap_or_default();
+        Support::of(documents, step.label(), self.on, self.cluster)
+    }
+
+    /// Returns the packages and APIs that the last bundle of each operator requires and no operator provides, now or in the end.
+    fn missing(&self, rows: &[PlannedOperator]) -> Vec<BTreeSet<String>> {
+        let bundles = |package: &str, step: &UpgradeStep| {
+            let packages = [self.from, self.to].into_iter().flat_map(|set| packages(set, package));
+            let bundles = packages.filter_map(|package| package.bundles.get(&step.bundle));
+            bundles.collect::<Vec<_>>()
+        };
+        let (mut apis, mut versions) = (HashSet::new(), HashMap::<&str, Vec<Version>>::new());
+        for row in rows {
+            let package = row.installed.package.as_str();
+            for step in [row.installed.step(), row.last()] {
+                let provides = bundles(package, &step).into_iter().flat_map(|bundle| &bundle.provides);
+                apis.extend(provides);
+                let version = comparable_version(step.label());
+                versions.entry(package).or_default().extend(version);
+            }
+        }
+        let has_package = |required: &RequiredPackage| {
+            let range = required.version_range.parse::<VersionRange>().ok();
+            let versions = versions.get(&*required.package_name).zip(range);
+            versions.is_some_and(|(versions, range)| versions.iter().any(|version| range.contains(version)))
+        };
+        let has = |constraint: &Constraint| {
+            constraint.gvk.as_ref().is_none_or(|api| apis.contains(&api.text()))
+                && constraint.package.as_ref().is_none_or(|package| has_package(package))
+        };
+        let missing = |row: &PlannedOperator| {
+            let last = bundles(&row.installed.package, &row.last()).into_iter();
+            let constraints = last
+                .flat_map(|bundle| &bundle.requires)
+                .filter_map(|json| Constraint::parse(json));
+            let missing = constraints.filter(|constraint| !constraint.is_met(&has));
+            missing.map(|constraint| constraint.to_string()).collect()
+        };
+        rows.iter().map(missing).collect()
     }
 }
 
-impl PlannedOperator {
-    /// Sets the verdict from the versions before the upgrade and their ways afterwards.
-    fn fit(&mut self, positions: &[Position<'_>], ways: &HeadWays) -> Result<(), String> {
-        let fits = |number: &usize| ways[*number].is_some() && positions[*number].blocked.is_none();
-        let later: Vec<usize> = (1..positions.len()).filter(fits).collect();
-        self.verdict = match (fits(&0), later.first()) {
-            (true, None) => UpgradeOrder::ClusterFirst,
-            (true, Some(_)) => UpgradeOrder::Either,
-            (false, Some(first)) => {
-                self.at_least = Some(positions[*first].label.clone());
-                UpgradeOrder::OperatorFirst
-            }
-            (false, None) => {
-                let number = ways.iter().rposition(Option::is_some).unwrap_or_default();
-                let (label, blocked) = (&positions[number].label, &positions[number].blocked);
-                let why = blocked
-                    .as_deref()
-                    .unwrap_or("the catalog after the upgrade has no way from it");
-                return Err(format!("{label} stops the upgrade of the cluster: {why}"));
-            }
-        };
-        self.at_most = later.last().map(|last| positions[*last].label.clone());
-        Ok(())
+fn packages<'a>(set: &'a PackageSet, name: &str) -> impl Iterator<Item = &'a Package> {
+    set.get(name).into_iter().flat_map(BTreeMap::values)
+}
+
+/// Returns the package in the one catalog that has it. Of several it is the one that has the installed bundle.
+fn choose<'a>(set: &'a PackageSet, operator: &InstalledOperator) -> Result<Option<(&'a String, &'a Package)>, String> {
+    let found = set.get(&operator.package).into_iter().flatten();
+    let with = found.clone().filter(|(_, package)| operator.is_in(package));
+    match (
+        found.clone().collect::<Vec<_>>().as_slice(),
+        with.collect::<Vec<_>>().as_slice(),
+    ) {
+        ([], _) => Ok(None),
+        ([one], _) | (_, [one]) => Ok(Some(*one)),
+        _ => {
+            let catalogs: Vec<&str> = found.map(|(catalog, _)| catalog.as_str()).collect();
+            Err(format!("several catalogs have the package: {}", catalogs.join(", ")))
+        }
     }
 }
 
-fn deprecations(package: &Package, channel: &str, bundle: Option<&str>) -> Vec<String> {
-    let targets = [
-        ("olm.package", "", "package"),
-        ("olm.channel", channel, "channel"),
-        ("olm.bundle", bundle.unwrap_or_default(), "bundle"),
-    ];
-    let message = |(schema, name, kind): &(&str, &str, &str)| {
-        let target = DeprecationTarget {
-            schema: (*schema).to_owned(),
-            name: (*name).to_owned(),
-        };
-        package
-            .deprecations
-            .get(&target)
-            .map(|message| format!("{kind} {name}: {message}").replace(" :", ":"))
-    };
-    targets.iter().filter_map(message).collect()
+/// Returns the channel after the upgrade, and sets the ways to its head. Another channel than the present one is chosen only if that is
+/// gone: the default one first.
+fn find_channel<'a>(package: &'a Package, present: &str, positions: &mut [Position]) -> Result<&'a str, String> {
+    let mut channels: Vec<(&String, &Channel)> = package.channels.iter().collect();
+    // False sorts before true.
+    channels.sort_by_key(|(name, _)| (*name != present, package.default_channel.as_ref() != Some(name)));
+    let is_there = package.channels.contains_key(present);
+    let no_way = format!("after the upgrade, channel {present} has no way to its head from any version before");
+    for (name, channel) in channels {
+        match find_ways(package, channel, positions) {
+            Ok(true) if name == present || !is_there => return Ok(name),
+            Ok(true) => return Err(format!("{no_way}; channel {name} has one")),
+            Err(fault) if name == present => {
+                return Err(format!("channel {present} is broken after the upgrade: {fault}"));
+            }
+            _ => {}
+        }
+    }
+    let gone = || format!("channel {present} is gone after the upgrade, and no other one leads on");
+    Err(if is_there { no_way } else { gone() })
 }
 
-#[cfg(test)]
-mod tests;
+/// Sets the ways to the head of a channel. Returns false if there is none.
+fn find_ways<'a>(
+    package: &'a Package,
+    channel: &'a Channel,
+    positions: &mut [Position],
+) -> Result<bool, GraphFault<'a>> {
+    let (graph, heads) = (UpgradeGraph::new(package, channel), channel.heads());
+    for position in positions.iter_mut() {
+        let way = graph.olm_v0_steps(&position.step)?;
+        let last = way.last().unwrap_or(&position.step);
+        position.way = (heads == [&last.bundle]).then_some(way);
+    }
+    Ok(positions.iter().any(|position| position.way.is_some()))
+}

@@ -6,18 +6,17 @@ use std::{
 };
 
 use ::plan::{
-    HEADS, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, PlannedPackage, UpgradePlan, image_set,
-    wrapped,
+    Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder, UpgradePlan, image_set, wrapped,
 };
 use anyhow::Context;
 use clap::Args;
-use olm::Day;
+use olm::{Day, PackageParser, UpgradeStep};
 
 use crate::{
     args::CatalogAccess,
     catalog::{self, CATALOG_HELP},
     exit::Exit,
-    output::{cut, print_json, print_rows, print_text, print_yaml, printable},
+    output::{Column, Table, cell, cut, print_json, print_table, print_text, print_yaml, printable},
 };
 
 #[derive(Debug, Args)]
@@ -73,11 +72,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
         fs::read_to_string(&args.installed)
     };
     let installed = Installed::parse(&text.with_context(place)?).with_context(place)?;
-    let names = installed
-        .operators
-        .iter()
-        .filter_map(|operator| operator.package.as_deref());
-    let names: BTreeSet<&str> = names.collect();
+    let names: BTreeSet<&str> = installed.operators.iter().map(|one| one.package.as_str()).collect();
     let from = packages(&args.from, &names, &args).await?;
     let to = packages(&args.to, &names, &args).await?;
     let plan = UpgradePlan::new(PlanInput {
@@ -93,7 +88,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
     if args.json {
         print_json(&plan)?;
     } else if args.imageset {
-        print_yaml(&[image_set(&plan, &from)])?;
+        print_yaml(&[image_set(&plan)])?;
     } else {
         print_plan(&plan)?;
     }
@@ -108,8 +103,8 @@ async fn packages(catalogs: &[String], names: &BTreeSet<&str>, args: &PlanArgs) 
         for catalog in opened.with_context(|| text.clone())? {
             for name in names {
                 if let Some(lines) = catalog.lines(name).await? {
-                    let found = (catalog.source().to_owned(), PlannedPackage::parse(&lines));
-                    packages.entry((*name).to_owned()).or_default().push(found);
+                    let found = packages.entry((*name).to_owned()).or_default();
+                    found.insert(catalog.source().to_owned(), PackageParser::parse(&lines));
                 }
             }
         }
@@ -119,12 +114,26 @@ async fn packages(catalogs: &[String], names: &BTreeSet<&str>, args: &PlanArgs) 
 
 /// Prints a row for each operator, then the remarks, then the numbers of verdicts.
 fn print_plan(plan: &UpgradePlan) -> anyhow::Result<()> {
-    let cells = |operator: &PlannedOperator| operator.cells().map(|(cell, width)| cut(&cell, width)).to_vec();
-    print_rows(&HEADS, &plan.operators.iter().map(cells).collect::<Vec<_>>())?;
-    let notes = plan.operators.iter().flat_map(|operator| {
-        let notes = operator.notes().into_iter();
-        notes.map(|note| wrapped(&printable(&format!("{}: {note}", operator.package))))
+    print_table(&plan.operators)?;
+    let notes = plan.operators.iter().flat_map(|row| {
+        let package = &row.installed.package;
+        let notes = row.notes().into_iter();
+        notes.map(move |note| wrapped(&printable(&format!("{package}: {note}"))))
     });
-    print_text(&notes.collect::<String>())?;
-    print_text(&format!("{}\n", plan.summary()))
+    print_text(&format!("{}{}\n", notes.collect::<String>(), plan.summary()))
+}
+
+/// The table fits into 100 columns.
+impl Table for PlannedOperator {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("PACKAGE", |row| cut(&row.installed.package, 26)),
+        ("INSTALLED", |row| cut(row.installed.step().label(), 12)),
+        ("VERDICT", |row| row.verdict.as_str().to_owned()),
+        ("FIRST TO", |row| cut(&cell(row.at_least.as_ref()), 12)),
+        ("THEN TO", |row| {
+            let last = (row.verdict != UpgradeOrder::NoWay).then(|| row.last());
+            cut(last.as_ref().map_or("", UpgradeStep::label), 12)
+        }),
+        ("SUPPORT", |row| row.target_support.to_string()),
+    ];
 }

@@ -1,15 +1,13 @@
-use std::collections::BTreeMap;
-
-use ::plan::{ChannelWay, GraphFormat, UpgradeStep, Ways};
+use ::plan::{ChannelWay, GraphFormat, Ways};
 use clap::Args;
 use model::text::did_you_mean;
-use olm::Channel;
+use olm::UpgradeStep;
 
 use crate::{
     args::CatalogAccess,
     catalog::{self, CATALOG_HELP},
     exit::Exit,
-    output::{Column, Table, print_json, print_table, print_text},
+    output::{Column, Table, cell, print_json, print_table, print_text},
 };
 
 #[derive(Debug, Args)]
@@ -46,8 +44,7 @@ pub(crate) struct UpgradeArgs {
 }
 
 pub(crate) async fn run(args: UpgradeArgs) -> anyhow::Result<Exit> {
-    let catalog = catalog::open(&args.catalog, &args.access).await?;
-    let package = catalog::package(&catalog, &args.package).await?;
+    let package = catalog::package(&args.catalog, &args.access, &args.package).await?;
     let ways = Ways::new(&args.package, &package, &args.from, args.to.as_deref())?;
     if args.json {
         print_json(&ways)?;
@@ -63,12 +60,12 @@ impl Table for ChannelWay {
         ("STEPS", |way| {
             way.steps
                 .as_ref()
-                .map_or_else(|| "-".to_owned(), |steps| steps.len().to_string())
+                .map_or("-".to_owned(), |steps| steps.len().to_string())
         }),
         ("WAY", |way| match (&way.steps, &way.reason) {
             (Some(steps), _) if steps.is_empty() => "is installed".to_owned(),
-            (Some(steps), _) => steps.iter().map(UpgradeStep::label).collect::<Vec<_>>().join(" -> "),
-            (None, reason) => reason.clone().unwrap_or_default(),
+            (Some(steps), _) => UpgradeStep::labels(steps),
+            (None, reason) => cell(reason.as_ref()),
         }),
     ];
 }
@@ -102,19 +99,13 @@ pub(crate) struct GraphArgs {
 }
 
 pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<Exit> {
-    let catalog = catalog::open(&args.catalog, &args.access).await?;
-    let package = catalog::package(&catalog, &args.package).await?;
-    let channels = package.channels.iter().map(|(name, channel)| (name.as_str(), channel));
-    let mut channels: BTreeMap<&str, &Channel> = channels.collect();
+    let mut package = catalog::package(&args.catalog, &args.access, &args.package).await?;
     if let Some(wanted) = &args.channel {
-        let similar = did_you_mean(wanted, channels.keys().copied());
-        channels.retain(|name, _| name == wanted);
-        anyhow::ensure!(
-            !channels.is_empty(),
-            "package {} has no channel {wanted:?}{similar}",
-            args.package
-        );
+        let similar = did_you_mean(wanted, package.channels.keys().map(String::as_str));
+        package.channels.retain(|name, _| name == wanted);
+        let is_there = !package.channels.is_empty();
+        anyhow::ensure!(is_there, "package {} has no channel {wanted:?}{similar}", args.package);
     }
-    print_text(&::plan::draw(args.format, &args.package, &package, &channels))?;
+    print_text(&::plan::draw(args.format, &args.package, &package))?;
     Ok(Exit::Success)
 }

@@ -1,0 +1,130 @@
+//! The plan for one operator, and its words for people.
+
+use std::collections::BTreeSet;
+
+use olm::UpgradeStep;
+use serde::Serialize;
+
+use crate::{InstalledOperator, Support};
+
+/// Largest width of a remark, in characters.
+const NOTE_CHARS: usize = 100;
+
+/// Order in which an operator and the cluster move on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UpgradeOrder {
+    /// The operator stays as it is until the cluster has moved: no step now leads to a version that goes on there.
+    ClusterFirst,
+    /// The operator must be updated before.
+    OperatorFirst,
+    /// The operator may be updated before or after.
+    Either,
+    /// Nothing leads on.
+    #[default]
+    NoWay,
+}
+
+/// Plan for one operator.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedOperator {
+    /// Operator as it is installed, with what the catalogs know of it.
+    #[serde(flatten)]
+    pub installed: InstalledOperator,
+    /// Catalog after the upgrade.
+    pub catalog: Option<String>,
+    /// Channel after the upgrade: another one if the present one is gone.
+    pub target_channel: Option<String>,
+    /// Order of the operator and the cluster.
+    pub verdict: UpgradeOrder,
+    /// Reason for which there is no way, for people.
+    pub reason: Option<String>,
+    /// Oldest version to which the operator must be updated before.
+    pub at_least: Option<String>,
+    /// Newest version to which it may be updated before.
+    pub at_most: Option<String>,
+    /// Steps that OLM v0 takes now, in the present catalog.
+    pub now: Vec<UpgradeStep>,
+    /// Steps that it takes afterwards: from the installed version, or else from `at_least`.
+    pub after: Vec<UpgradeStep>,
+    /// Deprecations of the package, the channel and the last bundle, in the catalog after the upgrade.
+    pub deprecations: Vec<String>,
+    /// Packages and APIs that the last bundle requires and nothing installed provides.
+    pub missing: BTreeSet<String>,
+    /// Value of `olm.maxOpenShiftVersion` of the installed version.
+    pub max_open_shift: Option<String>,
+    /// Support of the installed version.
+    pub support: Support,
+    /// Support of the last version.
+    pub target_support: Support,
+    /// Catalog of the steps now.
+    #[serde(skip)]
+    pub(crate) present_catalog: Option<String>,
+    /// Number of steps that must be taken before the upgrade of the cluster.
+    #[serde(skip)]
+    pub(crate) before: usize,
+}
+
+impl UpgradeOrder {
+    /// Returns the verdict in words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClusterFirst => "cluster first",
+            Self::OperatorFirst => "operator first",
+            Self::Either => "either",
+            Self::NoWay => "no way",
+        }
+    }
+}
+
+impl PlannedOperator {
+    /// Returns the bundle that is installed in the end.
+    pub fn last(&self) -> UpgradeStep {
+        let before = self.now[..self.before].last();
+        let last = self.after.last().or(before).cloned();
+        last.unwrap_or_else(|| self.installed.step())
+    }
+
+    /// Returns remarks for people.
+    pub fn notes(&self) -> Vec<String> {
+        let steps = |name: &str, steps: &[UpgradeStep]| {
+            (steps.len() > 1).then(|| format!("{name}: {}", UpgradeStep::labels(steps)))
+        };
+        let last = self.now.last().map(UpgradeStep::label);
+        let most = self.at_most.as_deref().filter(|most| last != Some(*most));
+        let (present, target) = (&self.installed.channel, &self.target_channel);
+        let moved = target.as_ref().filter(|_| present.is_some() && present != target);
+        let is_unfit = self.target_support.is_compatible == Some(false);
+        let notes = [
+            self.reason.clone(),
+            most.map(|most| format!("before the cluster, not beyond {most}")),
+            moved.map(|channel| format!("its channel is gone: switch to {channel}")),
+            steps("steps now", &self.now),
+            steps("steps afterwards", &self.after),
+            is_unfit.then(|| "its last version is not for this version of OpenShift".to_owned()),
+        ];
+        let deprecations = self.deprecations.iter().map(|message| format!("deprecated: {message}"));
+        let missing = self.missing.iter().map(|what| format!("requires {what}"));
+        notes.into_iter().flatten().chain(deprecations).chain(missing).collect()
+    }
+}
+
+/// Breaks a text at spaces into lines that fit into 100 columns, unless a word does not. Continued lines are indented.
+pub fn wrapped(text: &str) -> String {
+    let (mut all, mut width) = (String::new(), 0);
+    for word in text.split(' ') {
+        let count = word.chars().count();
+        if width > 0 && width + 1 + count > NOTE_CHARS {
+            all.push_str("\n  ");
+            width = 2;
+        } else if width > 0 {
+            all.push(' ');
+            width += 1;
+        }
+        all.push_str(word);
+        width += count;
+    }
+    all.push('\n');
+    all
+}

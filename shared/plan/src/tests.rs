@@ -1,0 +1,502 @@
+use std::collections::BTreeMap;
+
+use olm::{Package, PackageParser, UpgradeRule, UpgradeStep};
+use rstest::rstest;
+
+use crate::*;
+
+/// Builds the lines of the package `p` from channels such as `stable: 1.0.0; 1.1.0 <1.0.0 -0.9.0 ~>=0.1.0_<1.1.0 @4.20`, one a line: the
+/// version of each bundle, what it replaces and skips, its `skipRange` with `_` for spaces, and its maximum version of OpenShift. A
+/// bundle is named `p.v` and its version, and the first channel is the default.
+fn lines(channels: &str) -> String {
+    let mut lines = Vec::new();
+    let mut bundles: BTreeMap<&str, String> = BTreeMap::new();
+    for channel in channels.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (name, entries) = channel.split_once(':').unwrap();
+        if lines.is_empty() {
+            lines.push(format!(
+                r#"{{"defaultChannel":"{name}","name":"p","schema":"olm.package"}}"#
+            ));
+        }
+        let entries = entries
+            .split(';')
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty())
+            .map(|entry| {
+                let mut words = entry.split(' ');
+                let version = words.next().unwrap();
+                let bundle = bundles.entry(version).or_default();
+                let (mut fields, mut skips) = (format!(r#""name":"p.v{version}""#), Vec::new());
+                for (kind, word) in words.map(|word| word.split_at(1)) {
+                    match kind {
+                        "<" => fields += &format!(r#","replaces":"p.v{word}""#),
+                        "-" => skips.push(format!(r#""p.v{word}""#)),
+                        "~" => fields += &format!(r#","skipRange":"{}""#, word.replace('_', " ")),
+                        _ => *bundle = format!(r#",{{"type":"olm.maxOpenShiftVersion","value":"{word}"}}"#),
+                    }
+                }
+                format!(r#"{{{fields},"skips":[{}]}}"#, skips.join(","))
+            });
+        let entries: Vec<String> = entries.collect();
+        lines.push(format!(
+            r#"{{"entries":[{}],"name":"{name}","package":"p","schema":"olm.channel"}}"#,
+            entries.join(",")
+        ));
+    }
+    lines.extend(bundles.iter().map(|(version, properties)| {
+        let package = format!(r#"{{"type":"olm.package","value":{{"packageName":"p","version":"{version}"}}}}"#);
+        format!(r#"{{"name":"p.v{version}","package":"p","properties":[{package}{properties}],"schema":"olm.bundle"}}"#)
+    }));
+    lines.join("\n") + "\n"
+}
+
+/// Parses lines from [`lines`].
+fn package(channels: &str) -> Package {
+    PackageParser::parse(lines(channels).as_bytes())
+}
+
+/// Returns a package in catalogs with `&&` between: `-` for none, else channels as in [`lines`] with `|` between, then documents after
+/// a `+` each.
+fn set(catalog: &str, text: &str) -> PackageSet {
+    let package = |text: &str| {
+        let (channels, documents) = text.split_once('+').unwrap_or((text, ""));
+        let documents: Vec<String> = documents.split('+').map(|one| one.replace('\n', "")).collect();
+        let lines = lines(&channels.replace('|', "\n")) + &documents.join("\n");
+        PackageParser::parse(lines.as_bytes())
+    };
+    let packages = text.split("&&").filter(|text| *text != "-");
+    let packages = packages
+        .zip(["", "-2"])
+        .map(|(text, number)| (format!("{catalog}{number}"), package(text)));
+    BTreeMap::from([("p".to_owned(), packages.collect())])
+}
+
+fn planned(installed: &str, from: &str, to: &str) -> UpgradePlan {
+    UpgradePlan::new(PlanInput {
+        installed: &Installed::parse(installed).unwrap().operators,
+        from: &set("old", from),
+        to: &set("new", to),
+        cluster: Some("4.21".parse().unwrap()),
+        on: "2026-11-26".parse().unwrap(),
+    })
+}
+
+const LINE: &str = "c: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.1.0";
+const NO_WAY: &str = "after the upgrade, channel c has no way to its head from any version before";
+
+#[rstest]
+#[case::at_the_head_of_both("p 1.2.0", LINE, LINE, "cluster first [] []")]
+#[case::nothing_now("p 1.0.0", "c: 1.0.0", LINE, "cluster first [] [1.1.0 1.2.0]")]
+#[case::now_leads_beyond("p 1.0.0", "c: 1.0.0; 1.0.1 <1.0.0", LINE, "cluster first [1.0.1] [1.1.0 1.2.0]")]
+#[case::now_is_for_older_clusters(
+    "p 1.0.0",
+    "c: 1.0.0; 1.1.0 <1.0.0 @4.20",
+    LINE,
+    "cluster first [1.1.0] [1.1.0 1.2.0]"
+)]
+#[case::unknown_here("p 1.0.0", "c: 0.9.0", LINE, "cluster first [] [1.1.0 1.2.0]")]
+#[case::not_in_the_present_catalog("p 1.0.0 c", "-", LINE, "cluster first [] [1.1.0 1.2.0]")]
+#[case::build_metadata("p 1.0.0+1 c", "c: 1.0.0+1", "c: 1.1.0 ~1.0.0", "cluster first [] [1.1.0]")]
+#[case::channel_is_gone(
+    "p 1.0.0 a",
+    "a: 1.0.0",
+    "c: 1.0.0; 1.1.0 <1.0.0|b: 1.0.0",
+    "cluster first to c [] [1.1.0]"
+)]
+#[case::default_does_not_lead("p 1.0.0 a", "a: 1.0.0", "c: 2.0.0|b: 1.0.0", "cluster first to b [] []")]
+#[case::two_catalogs_one_knows_it("p 1.0.0", "c: 1.0.0", "c: 1.0.0&&c: 2.0.0", "cluster first [] []")]
+#[case::same_steps("p 1.0.0", LINE, LINE, "either most 1.2.0 [1.1.0 1.2.0] [1.1.0 1.2.0]")]
+#[case::by_range(
+    "p 1.0.0",
+    LINE,
+    "c: 1.3.0 ~>=1.0.0_<1.3.0",
+    "either most 1.2.0 [1.1.0 1.2.0] [1.3.0]"
+)]
+#[case::not_beyond(
+    "p 1.0.0",
+    LINE,
+    "c: 1.3.0 ~>=1.0.0_<1.2.0",
+    "either most 1.1.0 [1.1.0 1.2.0] [1.3.0]"
+)]
+#[case::for_this_cluster(
+    "p 1.0.0",
+    "c: 1.0.0 @4.21; 1.1.0 <1.0.0",
+    LINE,
+    "either most 1.1.0 [1.1.0] [1.1.0 1.2.0]"
+)]
+#[case::start_is_named_only("p 1.0.0", LINE, "c: 1.1.0 <1.0.0", "either most 1.1.0 [1.1.0 1.2.0] [1.1.0]")]
+#[case::stops_cluster(
+    "p 1.0.0",
+    "c: 1.0.0 @4.20; 1.1.0 <1.0.0",
+    LINE,
+    "operator first least 1.1.0 most 1.1.0 [1.1.0] [1.2.0]"
+)]
+#[case::start_is_gone(
+    "p 1.0.0",
+    LINE,
+    "c: 1.2.0; 1.3.0 <1.2.0",
+    "operator first least 1.2.0 most 1.2.0 [1.1.0 1.2.0] [1.3.0]"
+)]
+#[case::up_to_the_middle(
+    "p 1.0.0",
+    "c: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.1.0 @4.20",
+    "c: 1.1.0; 1.3.0 <1.1.0 -1.2.0",
+    "operator first least 1.1.0 most 1.1.0 [1.1.0 1.2.0] [1.3.0]"
+)]
+#[case::no_semver("p one", LINE, LINE, &format!("no way [] []: {NO_WAY}"))]
+#[case::range_unreadable("p 1.0.0", "c: 1.0.0", "c: 1.1.0 ~^1.0.0", &format!("no way [] []: {NO_WAY}"))]
+#[case::another_channel_leads("p 1.0.0 c", "c: 1.0.0", "c: 2.0.0|d: 1.0.0", &format!("no way [] []: {NO_WAY}; channel d has one"))]
+#[case::stops_cluster_for_ever(
+    "p 1.0.0",
+    "c: 1.0.0 @4.20; 1.1.0 <1.0.0 @4.20",
+    LINE,
+    "no way [1.1.0] []: 1.1.0 stops the upgrade of the cluster: its olm.maxOpenShiftVersion is 4.20"
+)]
+#[case::property_with_patch(
+    "p 1.0.0",
+    "c: 1.0.0 @4.20.1",
+    "c: 1.0.0",
+    "no way [] []: 1.0.0 stops the upgrade of the cluster: its olm.maxOpenShiftVersion cannot be read: \"4.20.1\" is not a version of \
+     OpenShift such as 4.21"
+)]
+#[case::package_is_gone(
+    "p 1.0.0",
+    LINE,
+    "-",
+    "no way [1.1.0 1.2.0] []: the catalog after the upgrade does not have the package"
+)]
+#[case::nowhere("p 1.0.0", "-", "-", "no way [] []: the catalogs do not have the package")]
+#[case::no_channel_leads(
+    "p 1.0.0 a",
+    "a: 1.0.0",
+    "c: 2.0.0",
+    "no way [] []: channel a is gone after the upgrade, and no other one leads on"
+)]
+#[case::two_heads(
+    "p 1.0.0",
+    "c: 1.0.0",
+    "c: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.0.0",
+    "no way [] []: channel c is broken after the upgrade: it has 2 heads: p.v1.1.0, p.v1.2.0"
+)]
+#[case::no_head(
+    "p 1.0.0",
+    "c: 1.0.0",
+    "c: 1.0.0 <1.1.0; 1.1.0 <1.0.0",
+    "no way [] []: channel c is broken after the upgrade: no entry is a head"
+)]
+#[case::two_catalogs(
+    "p 1.0.0",
+    "c: 1.0.0",
+    "c: 1.0.0&&c: 1.0.0",
+    "no way [] []: several catalogs have the package: new, new-2"
+)]
+fn plan_of_situation_has_verdict(
+    #[case] installed: &str,
+    #[case] from: &str,
+    #[case] to: &str,
+    #[case] expected: &str,
+) {
+    let plan = planned(installed, from, to);
+    let row = &plan.operators[0];
+    let labels = |steps: &[UpgradeStep]| steps.iter().map(UpgradeStep::label).collect::<Vec<_>>().join(" ");
+    let word = |name: &str, value: Option<&String>| value.map(|value| format!("{name}{value}")).unwrap_or_default();
+    let moved = row
+        .target_channel
+        .as_ref()
+        .filter(|_| row.installed.channel != row.target_channel);
+    let text = format!(
+        "{}{}{}{} [{}] [{}]{}",
+        row.verdict.as_str(),
+        word(" to ", moved),
+        word(" least ", row.at_least.as_ref()),
+        word(" most ", row.at_most.as_ref()),
+        labels(&row.now),
+        labels(&row.after),
+        word(": ", row.reason.as_ref()),
+    );
+    assert_eq!(text, expected);
+    assert_eq!(plan.is_possible(), row.verdict != UpgradeOrder::NoWay);
+    assert_eq!(row.reason.is_some(), row.verdict == UpgradeOrder::NoWay);
+}
+
+const LIFE: &str = r#"+{"package":"p","schema":"io.openshift.operators.lifecycles.v1alpha1","versions":[{"name":"1.0","phases":[
+    {"endDate":"2026-06-30","name":"full","startDate":"2026-01-01"},{"endDate":"2026-12-31","name":"last","startDate":"2026-07-01"}],
+    "platformCompatibility":[{"name":"openshift","versions":["4.20","4.21"]}]}]}"#;
+
+#[rstest]
+#[case::in_a_phase(LIFE.to_owned(), "35 days Some(true) Some(\"last\")")]
+#[case::ended(LIFE.replace("2026-12", "2026-10"), "self-support Some(true) None")]
+#[case::later(LIFE.replace("2026-", "2027-"), "not yet Some(true) None")]
+#[case::no_date(LIFE.replace("2026-12-31", "2026-02-30"), "no data Some(true) None")]
+#[case::other_cluster(LIFE.replace("4.21", "4.22"), "35 days Some(false) Some(\"last\")")]
+#[case::other_version(LIFE.replace("\"1.0\"", "\"1.1\""), "no data None None")]
+#[case::wrong_type(LIFE.replace("\"full\"", "1"), "no data None None")]
+#[case::two(LIFE.repeat(2), "no data None None")]
+#[case::none(String::new(), "no data None None")]
+fn support_is_that_of_the_one_document(#[case] documents: String, #[case] expected: &str) {
+    let plan = planned("p 1.0.0", "c: 1.0.0", &format!("c: 1.0.0{documents}"));
+    let support = &plan.operators[0].support;
+    assert_eq!(
+        format!("{support} {:?} {:?}", support.is_compatible, support.phase),
+        expected
+    );
+}
+
+#[test]
+fn plan_tells_deprecations_and_what_is_missing() {
+    let to = r#"c: 1.0.0+{"name":"p.v1.0.0","properties":[{"type":"olm.gvk","value":{"group":"own","kind":"K","version":"v1"}},
+        {"type":"olm.gvk.required","value":{"group":"g","kind":"K","version":"v1"}},
+        {"type":"olm.gvk.required","value":{"group":"own","kind":"K","version":"v1"}},
+        {"type":"olm.package.required","value":{"packageName":"q","versionRange":">=1.0.0"}},
+        {"type":"olm.package.required","value":{"packageName":"p","versionRange":"<2.0.0"}},
+        {"type":"olm.constraint","value":{"any":{"constraints":[{"package":{"packageName":"r","versionRange":">=1.0.0"}},
+        {"gvk":{"group":"own","kind":"K","version":"v1"}}]}}}],"schema":"olm.bundle"}+{"entries":[
+        {"message":"gone soon","reference":{"schema":"olm.package"}},{"message":"use d","reference":{"name":"c","schema":"olm.channel"}},
+        {"message":"old","reference":{"name":"p.v1.0.0","schema":"olm.bundle"}}],"package":"p","schema":"olm.deprecations"}"#;
+    let plan = planned("p 1.0.0 c", "c: 1.0.0", to);
+    let row = &plan.operators[0];
+    assert!(row.missing.iter().eq(["API g/v1 K", "package q >=1.0.0"]));
+    assert_eq!(
+        row.deprecations,
+        ["package: gone soon", "channel c: use d", "bundle p.v1.0.0: old"]
+    );
+    assert_eq!(row.notes().len(), 5, "{:?}", row.notes());
+}
+
+#[test]
+fn image_set_has_steps_and_heads() {
+    let old = "c: 1.0.0 @4.20; 1.1.0 <1.0.0";
+    let image_set = image_set(&planned("p 1.0.0", old, LINE));
+    let range = |at: usize| {
+        let operator = &image_set["mirror"]["operators"][at];
+        let channel = &operator["packages"][0]["channels"][0];
+        format!(
+            "{} {} {}",
+            operator["catalog"], channel["minVersion"], channel["maxVersion"]
+        )
+    };
+    assert_eq!(
+        [range(0), range(1)],
+        [r#""new" "1.2.0" "1.2.0""#, r#""old" "1.1.0" "1.1.0""#]
+    );
+}
+
+const SUBSCRIPTION: &str = r#"{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription",
+    "metadata":{"name":"s","namespace":"n"},"spec":{"channel":"c","name":"p"},"status":{"installedCSV":"p.v1"}}"#;
+const VERSION: &str = r#"{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"annotations":{"x":"",
+    "operatorframework.io/properties":"{\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"p\"}},{\"type\":\"olm.maxOpenShiftVersion\",\"value\":\"4.20\"}]}"},
+    "labels":{},"name":"p.v1","namespace":"n"},"spec":{"version":"1.0.0"}}"#;
+const EXTENSION: &str = r#"{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"name":"e"},
+    "spec":{"source":{"catalog":{"channels":["x"],"packageName":"q"}}},"status":{"install":{"bundle":{"name":"q.v2","version":"2.0.0"}}}}"#;
+const YAML: &str = "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s}\nspec: {name: p}\nstatus: {installedCSV: p.v1}\n";
+const NO_OPERATOR: &str =
+    "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
+const NOT_THERE: &str = "Subscription s: its ClusterServiceVersion p.v1 is not in the input";
+
+fn list(items: &[&str]) -> String {
+    format!(r#"{{"apiVersion":"v1","kind":"List","items":[{}]}}"#, items.join(","))
+}
+
+/// Returns a list with a ClusterServiceVersion and its copy in another namespace.
+fn with_copy(field: &str, mark: &str) -> String {
+    let copy = VERSION.replace(r#""namespace":"n""#, r#""namespace":"m""#);
+    list(&[SUBSCRIPTION, &copy.replace(field, mark), VERSION])
+}
+
+#[rstest]
+#[case::list("p 1.0.0 c\nq 2.0.0\n".to_owned(), "p - 1.0.0 c; q - 2.0.0 -")]
+#[case::crlf_bom_and_comments("\u{feff}# mine\r\np 1.0.0 c\r\n\r\nq 2.0.0 # too\r\n".to_owned(), "p - 1.0.0 c; q - 2.0.0 -")]
+#[case::joined(list(&[SUBSCRIPTION, VERSION]), "p p.v1 1.0.0 c")]
+#[case::several_documents(format!("{SUBSCRIPTION}\n{VERSION}\n"), "p p.v1 1.0.0 c")]
+#[case::yaml(YAML.replace('\n', "\r\n"), &format!("p p.v1 - -; {NOT_THERE}"))]
+#[case::subscription_alone(list(&[SUBSCRIPTION]), &format!("p p.v1 - c; {NOT_THERE}"))]
+#[case::version_alone(list(&[VERSION]), "p p.v1 1.0.0 -")]
+#[case::version_without_package(list(&[&VERSION.replace("olm.package", "other")]), "- p.v1 1.0.0 -")]
+#[case::copied_by_label(with_copy(r#""labels":{}"#, r#""labels":{"olm.copiedFrom":"n"}"#), "p p.v1 1.0.0 c")]
+#[case::copied_by_annotation(with_copy(r#""x":"""#, r#""olm.operatorNamespace":"n""#), "p p.v1 1.0.0 c")]
+#[case::copied_by_reason(with_copy(r#""spec""#, r#""status":{"reason":"Copied"},"spec""#), "p p.v1 1.0.0 c")]
+#[case::nothing_installed(list(&[&SUBSCRIPTION.replace("installedCSV", "currentCSV")]), "Subscription s: nothing is installed yet")]
+#[case::extension(list(&[EXTENSION]), "q q.v2 2.0.0 x")]
+#[case::other_kinds(
+    list(&[r#"{"kind":"Pod"}"#, r#"{"kind":"Subscription","apiVersion":"messaging.knative.dev/v1"}"#, EXTENSION]), "q q.v2 2.0.0 x"
+)]
+#[case::line_of_one_word("p\n".to_owned(), "line 1 is not `package version [channel]`")]
+#[case::line_of_four_words("p 1 c\nq 1 c d\n".to_owned(), "line 2 is not `package version [channel]`")]
+#[case::empty(String::new(), NO_OPERATOR)]
+#[case::no_operators(list(&[]), NO_OPERATOR)]
+#[case::malformed("{\"kind\": \n".to_owned(), "cannot read the installed operators")]
+#[case::field_of_another_type(list(&[&VERSION.replace(r#""1.0.0""#, "1")]), "p p.v1 - -")]
+fn installed_operators_are_read_in_each_form(#[case] text: String, #[case] expected: &str) {
+    let found = match Installed::parse(&text) {
+        Ok(installed) => {
+            let operators = installed.operators.iter();
+            let operators = operators.map(|one| {
+                let fields = [
+                    Some(&one.package),
+                    one.bundle.as_ref(),
+                    one.version.as_ref(),
+                    one.channel.as_ref(),
+                ];
+                let words = fields.map(|field| field.filter(|text| !text.is_empty()).map_or("-", String::as_str));
+                words.join(" ")
+            });
+            operators
+                .chain(installed.notices.iter().cloned())
+                .collect::<Vec<_>>()
+                .join("; ")
+        }
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn installed_version_has_maximum_of_its_annotation() {
+    let max = |text: &str| {
+        Installed::parse(&list(&[text])).unwrap().operators[0]
+            .max_openshift
+            .clone()
+    };
+    assert_eq!(max(VERSION).unwrap(), ["4.20"]);
+    assert_eq!(
+        max(&VERSION.replace(r#"{\"properties"#, r#"\"properties"#)).unwrap(),
+        ["null"],
+        "unreadable"
+    );
+    assert_eq!(max(EXTENSION), None);
+}
+
+const CHANNELS: &str = "
+    stable: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.1.0 ~>=0.5.0_<1.0.0
+    alpha: 1.0.0; 2.0.0+7 <1.0.0 -0.9.0
+    empty:
+    broken: 1.0.0 <1.1.0; 1.1.0 <1.0.0";
+
+#[rstest]
+#[case::heads(
+    "1.0.0",
+    None,
+    "alpha 2.0.0+7; broken the channel has no head; empty the channel has no head; stable 1.1.0 1.2.0"
+)]
+#[case::leading_v("v1.0.0", Some("1.1.0"), "alpha -; broken 1.1.0; empty -; stable 1.1.0")]
+#[case::bundles("p.v1.0.0", Some("p.v2.0.0+7"), "alpha 2.0.0+7; broken -; empty -; stable -")]
+#[case::build_metadata_left_out("1.0.0", Some("2.0.0"), "alpha 2.0.0+7; broken -; empty -; stable -")]
+#[case::same("1.0.0", Some("1.0.0"), "alpha ; broken ; empty -; stable ")]
+#[case::gone_and_named("p.v0.9.0", Some("2.0.0"), "alpha 2.0.0+7; broken -; empty -; stable -")]
+#[case::gone_and_in_a_range("0.6.0", Some("1.2.0"), "alpha -; broken -; empty -; stable 1.2.0")]
+#[case::gone(
+    "0.1.0",
+    Some("1.2.0"),
+    "alpha -; broken -; empty -; stable the version is not in the channel, and no entry updates it"
+)]
+#[case::back(
+    "1.2.0",
+    Some("1.1.0"),
+    "alpha -; broken the version is not in the channel, and no entry updates it; empty -; stable no entry updates this version"
+)]
+#[case::beside(
+    "1.1.0",
+    Some("1.0.0"),
+    "alpha -; broken 1.0.0; empty -; stable no way leads to p.v1.0.0"
+)]
+fn ways_tell_steps_or_reason(#[case] from: &str, #[case] to: Option<&str>, #[case] expected: &str) {
+    let ways = Ways::new("p", &package(CHANNELS), from, to).unwrap();
+    let texts = ways.channels.iter().map(|way| {
+        let steps = way.steps.as_ref();
+        let steps = steps.map(|steps| steps.iter().map(UpgradeStep::label).collect::<Vec<_>>().join(" "));
+        // Most channels lack one of the two.
+        let reason = way
+            .reason
+            .as_deref()
+            .filter(|reason| !reason.ends_with("is not in the channel"));
+        let reason = reason.filter(|reason| way.channel != "alpha" || !reason.contains("not in the channel"));
+        format!("{} {}", way.channel, steps.as_deref().or(reason).unwrap_or("-"))
+    });
+    assert_eq!(texts.collect::<Vec<_>>().join("; "), expected);
+    assert_eq!(ways.is_possible(), ways.channels.iter().any(|way| way.reason.is_none()));
+}
+
+#[rstest]
+#[case::from("1.0", None, "package p has no version and no bundle \"1.0\"")]
+#[case::to(
+    "1.0.0",
+    Some("1.2.1"),
+    "package p has no version and no bundle \"1.2.1\" (did you mean 1.2.0?)"
+)]
+fn ways_of_unknown_version_are_refused(#[case] from: &str, #[case] to: Option<&str>, #[case] expected: &str) {
+    let error = Ways::new("p", &package(CHANNELS), from, to).unwrap_err().to_string();
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn steps_name_fields_that_offer_them() {
+    let ways = Ways::new("p", &package("c: 1.0.0; 1.1.0 <1.0.0 -1.0.0 ~<1.1.0"), "1.0.0", None).unwrap();
+    let steps = ways.channels[0].steps.as_ref().unwrap();
+    assert_eq!(
+        steps[0].by,
+        [UpgradeRule::Skips, UpgradeRule::SkipRange, UpgradeRule::Replaces]
+    );
+}
+
+fn drawn(format: GraphFormat, channels: &str) -> String {
+    draw(format, "p", &package(channels))
+}
+
+#[rstest]
+#[case::branch(
+    "c: 1.0.0; 1.1.0 <1.0.0; 1.0.1 <1.0.0; 1.2.0 <1.1.0 -1.0.1",
+    &["* 1.2.0  p.v1.2.0  (head; skips 1)", "* 1.1.0  p.v1.1.0", "| * 1.0.1  p.v1.0.1  (skipped)", "|/", "* 1.0.0  p.v1.0.0"]
+)]
+#[case::branch_beside_another_chain(
+    "c: 1.0.0; 2.0.0; 3.0.0 <1.0.0; 2.2.0 <2.0.0; 2.1.0 <1.0.0",
+    &["* 2.2.0  p.v2.2.0  (head)", "* 2.0.0  p.v2.0.0", "* 3.0.0  p.v3.0.0  (head)", "| * 2.1.0  p.v2.1.0  (head)", "|/", "* 1.0.0  p.v1.0.0"]
+)]
+#[case::range_and_what_is_gone(
+    "c: 1.0.0 <0.9.0 ~<1.0.0", &["* 1.0.0  p.v1.0.0  (head; replaces p.v0.9.0, which is not in the catalog; skipRange <1.0.0)"]
+)]
+#[case::cycle("c: 1.0.0 <1.1.0; 1.1.0 <1.0.0", &["* 1.1.0  p.v1.1.0", "* 1.0.0  p.v1.0.0"])]
+fn draw_text_has_lane_for_each_chain(#[case] channels: &str, #[case] expected: &[&str]) {
+    let text = drawn(GraphFormat::Text, channels);
+    assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected, "{text}");
+    assert!(text.starts_with("channel c (default)\n"), "{text}");
+}
+
+#[rstest]
+#[case::mermaid(GraphFormat::Mermaid, &["graph LR", "subgraph c0[\"a\"]", "n0[\"p.v1.0.0\"]", "n0-- replace --> n1", "n0-- skipRange --> n1"])]
+#[case::dot(GraphFormat::Dot, &["digraph \"p\" {", "label=\"a\"", "n0 [label=\"p.v1.0.0\"]", "n0 -> n1 [label=\"replace\"]"])]
+fn draw_has_edges_of_each_channel(#[case] format: GraphFormat, #[case] parts: &[&str]) {
+    let text = drawn(format, "a: 1.0.0; 1.1.0 <1.0.0 ~<1.1.0\nb: 1.0.0");
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    let nodes = text.matches("p.v1.0.0").count();
+    assert_eq!(nodes, 2, "a node for each channel: {text}");
+}
+
+#[test]
+fn draw_escapes_names() {
+    let package = olm::PackageParser::parse(
+        b"{\"entries\":[{\"name\":\"a\\\"]--> <b>#\\u001b\"}],\"name\":\"c\",\"schema\":\"olm.channel\"}\n",
+    );
+    let drawn = |format| draw(format, "p", &package);
+    assert!(
+        drawn(GraphFormat::Mermaid).contains(r#"n0["a#34;]--#62; #60;b#62;#35;"#),
+        "{}",
+        drawn(GraphFormat::Mermaid)
+    );
+    assert!(
+        drawn(GraphFormat::Dot).contains(r#"label="a\"]-->"#),
+        "{}",
+        drawn(GraphFormat::Dot)
+    );
+    for format in [GraphFormat::Text, GraphFormat::Mermaid, GraphFormat::Dot] {
+        assert!(!drawn(format).contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn wrapped_lines_fit_and_keep_all_words() {
+    let text = "word ".repeat(60);
+    let lines = wrapped(text.trim_end());
+    assert!(lines.lines().all(|line| line.chars().count() <= 100), "{lines}");
+    assert!(lines.split_whitespace().eq(text.split_whitespace()));
+    assert_eq!(wrapped(&"x".repeat(200)), format!("{}\n", "x".repeat(200)));
+}
