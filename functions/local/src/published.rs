@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Context;
 use model::text::did_you_mean;
-use model::{CatalogName, Current, Key, Kind, ObjectRef, Sha256, ShardRef, Snapshot, decode_zstd};
+use model::{CatalogName, Current, Key, Kind, Sha256, ShardRef, Snapshot, decode_zstd};
 use olm::{Package, PackageParser};
-use store::{Store, StoreExt, read_object, read_stored};
+use store::{Store, StoreExt, find_stored, read_object};
 
 /// Returns the pointer of a catalog, or `None` if nothing is published.
 pub(crate) async fn current(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Option<Current>> {
@@ -58,19 +58,10 @@ pub(crate) async fn content_hash(store: &dyn Store, names: &[CatalogName], digit
     }
 }
 
-/// Returns a snapshot, or `None` if the store does not have it.
-pub(crate) async fn snapshot(store: &dyn Store, object: &ObjectRef) -> anyhow::Result<Option<Snapshot>> {
-    match read_stored(store, &object.digest).await {
-        Ok(snapshot) => Ok(Some(snapshot)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Returns the pointer and the snapshot of a catalog. Either missing is an error.
 pub(crate) async fn state(store: &dyn Store, name: &CatalogName) -> anyhow::Result<(Current, Snapshot)> {
     let current = pointer(store, name).await?;
-    let snapshot = snapshot(store, &current.snapshot).await?;
+    let snapshot = find_stored(store, &current.snapshot.digest).await?;
     let snapshot =
         snapshot.with_context(|| format!("the snapshot of {name} is missing; see `catalog-mirror verify`"))?;
     Ok((current, snapshot))

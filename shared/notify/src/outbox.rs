@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use model::text::chain;
 use model::{CatalogName, Current, Key, Notified, PublicationId, Snapshot};
 use publish::ChangedPackages;
-use store::{Condition, ObjectError, ReadError, Store, StoreExt, read_stored};
+use store::{Condition, ObjectError, ReadError, Store, StoreExt, find_stored};
 
 use crate::Event;
 
@@ -111,9 +111,8 @@ impl<'a> Outbox<'a> {
         else {
             return Ok(None);
         };
-        match read_stored(self.store, &object.digest).await {
-            Ok(snapshot) => Ok(Some(snapshot)),
-            Err(error) if error.is_not_found() => Ok(None),
+        match find_stored(self.store, &object.digest).await {
+            Ok(found) => Ok(found),
             Err(ObjectError::Read(error @ ReadError::Store(_))) => Err(error),
             Err(error) => {
                 let key = object.key();

@@ -122,6 +122,20 @@ pub async fn read_object(store: &dyn Store, object: &ObjectRef) -> Result<Bytes,
     }
 }
 
+/// Reads a document as [`read_stored`] does. Returns `None` if it is missing.
+///
+/// # Errors
+/// [`ObjectError`] if the store fails, or if the document is damaged.
+pub async fn find_stored<T: StoredDocument>(
+    store: &dyn Store,
+    stored: &ObjectDigest,
+) -> Result<Option<T>, ObjectError> {
+    match read_stored(store, stored).await {
+        Err(error) if error.is_not_found() => Ok(None),
+        read => read.map(Some),
+    }
+}
+
 /// Reads a document as [`read_stored`] does. Returns `None` if it is missing or damaged, which is logged.
 ///
 /// # Errors

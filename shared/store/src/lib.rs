@@ -14,6 +14,8 @@ pub use bridge::{PieceSender, StagedWriter, Staging, bridge};
 pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt, collect};
 pub use folder::FolderStore;
-pub use integrity::{ObjectError, ObjectState, check_object, put_object, read_object, read_stored, read_usable};
+pub use integrity::{
+    ObjectError, ObjectState, check_object, find_stored, put_object, read_object, read_stored, read_usable,
+};
 pub use location::{S3Location, S3LocationError, StorePlace, StorePlaceError};
 pub use store::{Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version};

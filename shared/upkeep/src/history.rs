@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use model::{Current, Sha256, Snapshot};
 use publish::ChangedPackages;
 use serde::{Serialize, Serializer};
-use store::{ObjectError, Store, read_stored};
+use store::{ObjectError, Store, find_stored};
 
 /// Publication of a catalog.
 #[derive(Debug, Serialize)]
@@ -38,11 +38,7 @@ pub async fn history(store: &dyn Store, current: &Current) -> Result<Vec<History
     let mut states = Vec::new();
     let mut newer: Option<Snapshot> = None;
     for publication in current.publications() {
-        let snapshot: Option<Snapshot> = match read_stored(store, &publication.snapshot.digest).await {
-            Ok(snapshot) => Some(snapshot),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error),
-        };
+        let snapshot: Option<Snapshot> = find_stored(store, &publication.snapshot.digest).await?;
         if let (Some(newer), Some(HistoryState { changes, .. })) = (&newer, states.last_mut()) {
             let known = snapshot.as_ref();
             *changes = known.map(|older| ChangedPackages::between(Some(older), newer));

@@ -7,7 +7,7 @@ use publish::{
     ChangedPackages, Env, PollError, PublishError, RaceRetries, Report, RollbackError, Transaction, TransactionOptions,
     find_unservable,
 };
-use store::{Store, read_stored};
+use store::{Store, find_stored};
 use tracing::Instrument;
 use trust::Signer;
 
@@ -119,11 +119,11 @@ async fn stored_snapshot(
 ) -> Result<(Snapshot, ObjectRef), PollError> {
     for object in current.snapshots_of(content_hash) {
         transaction.claim([object]).await?;
-        let snapshot = match read_stored::<Snapshot>(store, &object.digest).await {
-            Ok(snapshot) => snapshot,
+        let snapshot = match find_stored::<Snapshot>(store, &object.digest).await {
+            Ok(Some(snapshot)) => snapshot,
             // The content may have been published several times. Another Snapshot of it, by another compressor, may still be
             // stored.
-            Err(error) if error.is_not_found() => continue,
+            Ok(None) => continue,
             Err(error) if error.is_damage() => return Err(incomplete(content_hash, 1, model::text::chain(&error))),
             Err(error) => return Err(PublishError::from(error).into()),
         };

@@ -6,7 +6,7 @@ use model::{CatalogName, Current, Previous, ShardRef, Snapshot};
 use olm::{Changes, changed_shards};
 use publish::{Catalog, Mirror};
 use source::Source;
-use store::{FolderStore, Store};
+use store::{FolderStore, Store, find_stored};
 
 use crate::{
     args::{self, Access, RegistryArgs, StoreArgs},
@@ -81,7 +81,7 @@ async fn between_states(
 }
 
 async fn snapshot(store: &dyn Store, name: &CatalogName, state: &Previous) -> anyhow::Result<Snapshot> {
-    let snapshot = published::snapshot(store, &state.snapshot).await?;
+    let snapshot = find_stored(store, &state.snapshot.digest).await?;
     snapshot.with_context(|| format!("the store does not keep the state {} of {name}", state.content_hash))
 }
 

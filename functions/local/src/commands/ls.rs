@@ -1,7 +1,7 @@
 use clap::Args;
-use model::{CatalogName, Current, Key, ShardRef, SignedBy, Status, Verified};
+use model::{CatalogName, Current, Key, ShardRef, SignedBy, Snapshot, Status, Verified};
 use serde::Serialize;
-use store::{Store, StoreExt};
+use store::{Store, StoreExt, find_stored};
 
 use super::history::HELD_BACK;
 use crate::{
@@ -37,7 +37,7 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
     for name in publish::catalog_names(store).await? {
         let current = published::current(store, &name).await?;
         let snapshot = match &current {
-            Some(current) => published::snapshot(store, &current.snapshot).await?,
+            Some(current) => find_stored::<Snapshot>(store, &current.snapshot.digest).await?,
             None => None,
         };
         // The status is only information: an unreadable one must not hide the catalog.

@@ -9,14 +9,14 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use model::{CatalogName, Current, Document, Hasher, Key, ObjectDigest, ObjectKey, Sha256, Snapshot, StoredDocument};
 use render::HashingWriter;
-use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, read_object};
+use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, find_stored, read_object};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::{
     ArchiveError, Manifest, PackedCatalog, PackedObject, Since,
     format::{END, MANIFEST, VOLUME, Volume, entry_size, header},
-    receipt::{read_snapshot, reusable},
+    receipt::reusable,
 };
 
 /// Options of an archive. The default packs all Shards into one volume.
@@ -215,7 +215,7 @@ async fn held(store: &dyn Store, names: &[CatalogName], since: &Since) -> Result
         let Some((current, _)) = current else { continue };
         for hash in hashes {
             for reference in current.snapshots_of(*hash) {
-                if let Some(snapshot) = read_snapshot(store, &reference).await? {
+                if let Some(snapshot) = find_stored::<Snapshot>(store, &reference.digest).await? {
                     held.extend(reusable(&snapshot));
                     found.insert(*hash);
                 }

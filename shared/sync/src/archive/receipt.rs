@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
-use model::{CatalogName, Current, Document, Key, Kind, ObjectKey, ObjectRef, Sha256, Snapshot};
+use model::{CatalogName, Current, Document, Key, Kind, ObjectKey, Sha256, Snapshot};
 use serde::{Deserialize, Serialize};
-use store::{ObjectError, Store, StoreExt, read_stored};
+use store::{ObjectError, Store, StoreExt, find_stored};
 
 use super::PackedCatalog;
 
@@ -45,24 +45,13 @@ pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt
     for name in names {
         let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
         let Some((current, _)) = current else { continue };
-        let Some(snapshot) = read_snapshot(store, &current.snapshot).await? else {
+        let Some(snapshot) = find_stored::<Snapshot>(store, &current.snapshot.digest).await? else {
             continue;
         };
         receipt.objects.extend(reusable(&snapshot));
         receipt.catalogs.push(PackedCatalog::new(name, &current));
     }
     Ok(receipt)
-}
-
-/// Reads a Snapshot of the store; `None` if it is missing.
-///
-/// # Errors
-/// [`ObjectError`] if the store fails or the Snapshot is damaged.
-pub(super) async fn read_snapshot(store: &dyn Store, reference: &ObjectRef) -> Result<Option<Snapshot>, ObjectError> {
-    match read_stored(store, &reference.digest).await {
-        Err(error) if error.is_not_found() => Ok(None),
-        read => read.map(Some),
-    }
 }
 
 /// Returns the objects of a Snapshot that a later state may name too. `all.*` and the index belong to one content, so a
