@@ -35,8 +35,8 @@ const UNSENT_BYTES: u32 = 128 << 10;
 #[derive(Debug)]
 pub struct Server {
     pub(crate) limits: Arc<ServerLimits>,
-    pub(crate) tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>,
-    pub(crate) authenticator: Option<Arc<Authenticator>>,
+    pub(crate) tls: Option<ReloadedFiles<Arc<ServerConfig>>>,
+    pub(crate) authenticator: Option<Authenticator>,
     pub(crate) metrics: ServerMetrics,
     pub(crate) front: Front,
     /// True if the router gets the content of requests. Without this it is dropped.
@@ -83,8 +83,8 @@ impl Server {
     /// [`FileError`] for files that cannot be used.
     pub fn with_tls(mut self, certificate: PathBuf, key: PathBuf) -> Result<Self, FileError> {
         let metrics = self.metrics.clone();
-        let files = ReloadedFiles::new(FileKind::Certificate, vec![certificate, key], tls::parse, metrics)?;
-        self.tls = Some(Arc::new(files));
+        let files = vec![certificate, key];
+        self.tls = Some(ReloadedFiles::new(FileKind::Certificate, files, tls::parse, metrics)?);
         Ok(self)
     }
 
@@ -95,7 +95,7 @@ impl Server {
     /// # Errors
     /// [`FileError`] for a list that cannot be used.
     pub fn with_users(mut self, path: PathBuf) -> Result<Self, FileError> {
-        self.authenticator = Some(Arc::new(Authenticator::new(path, self.metrics.clone())?));
+        self.authenticator = Some(Authenticator::new(path, self.metrics.clone())?);
         Ok(self)
     }
 
@@ -109,7 +109,6 @@ impl Server {
             );
         }
         limit_unsent(&listener);
-        let reloading = tokio::spawn(reload(self.tls.clone(), self.authenticator.clone()));
         let shared = Arc::new(SharedParts {
             http: connection::http_builder(&self.limits, self.grpc),
             server: self,
@@ -117,6 +116,7 @@ impl Server {
             stop,
             kill: CancellationToken::new(),
         });
+        let reloading = tokio::spawn(reload(Arc::clone(&shared)));
         let connections = TaskTracker::new();
         accept(&listener, &shared, &connections, fit).await;
         // Closed before the drain: a new connection would wait in the backlog, and be reset at the end.
@@ -197,20 +197,13 @@ async fn drain(shared: &SharedParts, connections: &TaskTracker) {
 
 /// Checks the files for changes, for ever.
 #[expect(clippy::disallowed_methods, reason = "the files are the own ones")]
-async fn reload(tls: Option<Arc<ReloadedFiles<Arc<ServerConfig>>>>, authenticator: Option<Arc<Authenticator>>) {
-    if tls.is_none() && authenticator.is_none() {
-        return;
-    }
+async fn reload(shared: Arc<SharedParts>) {
     loop {
         sleep(CHECK_INTERVAL).await;
-        let (tls, authenticator) = (tls.clone(), authenticator.clone());
+        let shared = Arc::clone(&shared);
         let checked = tokio::task::spawn_blocking(move || {
-            if let Some(files) = tls {
-                files.check();
-            }
-            if let Some(authenticator) = authenticator {
-                authenticator.users.check();
-            }
+            shared.server.tls.iter().for_each(ReloadedFiles::check);
+            shared.server.authenticator.iter().for_each(|users| users.users.check());
         });
         if let Err(error) = checked.await {
             tracing::error!(%error, "cannot check files for changes");
