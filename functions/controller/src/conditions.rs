@@ -52,8 +52,16 @@ pub(crate) fn next_status(
     now: &Time,
 ) -> CatalogStatus {
     let mut status = before.clone();
-    let mut set = |kind, is_true, reason: &str, message: &str| {
-        set_condition(&mut status.conditions, kind, is_true, reason, message, generation, now);
+    let mut set = |kind: &str, is_true, reason: &str, message: &str| {
+        let next = Condition {
+            type_: kind.to_owned(),
+            status: if is_true { "True" } else { "False" }.to_owned(),
+            reason: reason.to_owned(),
+            message: message[..message.floor_char_boundary(MESSAGE_MAX)].to_owned(),
+            observed_generation: Some(generation),
+            last_transition_time: now.clone(),
+        };
+        set_condition(&mut status.conditions, next);
     };
     match fact {
         Fact::Stored { reference, unpacked } => {
@@ -102,24 +110,8 @@ fn without_content(status: &mut CatalogStatus) {
 }
 
 /// Sets a condition as `meta.SetStatusCondition` of apimachinery does: the time changes with `status` only.
-fn set_condition(
-    conditions: &mut Vec<Condition>,
-    kind: &str,
-    is_true: bool,
-    reason: &str,
-    message: &str,
-    generation: i64,
-    now: &Time,
-) {
-    let mut next = Condition {
-        type_: kind.to_owned(),
-        status: if is_true { "True" } else { "False" }.to_owned(),
-        reason: reason.to_owned(),
-        message: message[..message.floor_char_boundary(MESSAGE_MAX)].to_owned(),
-        observed_generation: Some(generation),
-        last_transition_time: now.clone(),
-    };
-    match conditions.iter_mut().find(|condition| condition.type_ == kind) {
+fn set_condition(conditions: &mut Vec<Condition>, mut next: Condition) {
+    match conditions.iter_mut().find(|known| known.type_ == next.type_) {
         Some(known) => {
             if known.status == next.status {
                 next.last_transition_time = known.last_transition_time.clone();

@@ -1,6 +1,7 @@
 //! Mirrors of registries, and registries that are blocked, from the files of podman and CRI-O (containers-registries.conf(5)).
 
 use std::{
+    collections::BTreeMap,
     env, fs, io,
     path::{Path, PathBuf},
 };
@@ -33,19 +34,13 @@ pub(crate) enum ConfError {
 struct Document {
     #[serde(default)]
     registry: Vec<RegistryTable>,
+    /// Rules of version 1, whose table `block` counts.
     #[serde(default)]
-    registries: FirstVersion,
+    registries: BTreeMap<String, RegistryNames>,
 }
 
-/// Rules of version 1.
-#[derive(Deserialize, Default)]
-struct FirstVersion {
-    #[serde(default)]
-    block: BlockTable,
-}
-
-#[derive(Deserialize, Default)]
-struct BlockTable {
+#[derive(Deserialize)]
+struct RegistryNames {
     #[serde(default)]
     registries: Vec<String>,
 }
@@ -98,12 +93,11 @@ fn read_from(file: &Path, folder: &Path) -> Result<Vec<RegistryRule>, ConfError>
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(ConfError::Read(file, error)),
         };
-        let document: Document = toml::from_str(&text).map_err(|error| ConfError::Parse(file.clone(), error))?;
-        let blocked = document
-            .registries
-            .block
-            .registries
-            .into_iter()
+        let document = toml::from_str::<Document>(&text);
+        let mut document = document.map_err(|error| ConfError::Parse(file.clone(), error))?;
+        let blocked = document.registries.remove("block").into_iter();
+        let blocked = blocked
+            .flat_map(|names| names.registries)
             .map(|location| RegistryTable {
                 location,
                 blocked: true,
