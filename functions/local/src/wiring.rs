@@ -1,10 +1,10 @@
 //! From arguments and configuration to the parts that do the work.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{mem, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use config::{Config, ConfigLoader, ConfigProblems, ServerConfig};
-use notify::{Notifier, NotifierSettings, Receiver};
+use notify::Notifier;
 use publish::Mirror;
 use source::Sources;
 use store::{Store, StorePlace};
@@ -81,15 +81,9 @@ pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, ConfigProblems> {
     files_and_keys(&[], &keys).map(|config| config.keys.trust())
 }
 
-/// Returns the sender of change events to the configured receivers.
-pub(crate) fn notifier(config: &Config, store: Arc<dyn Store>, settings: NotifierSettings) -> Notifier {
-    let webhooks = config.webhooks.iter().cloned();
-    let receivers = webhooks.map(|webhook| Box::new(webhook) as Box<dyn Receiver>);
-    let settings = NotifierSettings {
-        source: config.event_source.clone().unwrap_or(settings.source),
-        ..settings
-    };
-    Notifier::new(store, receivers.collect(), settings)
+/// Returns the sender of change events to the configured receivers, which it takes.
+pub(crate) fn notifier(config: &mut Config, store: Arc<dyn Store>) -> Notifier {
+    Notifier::new(store, mem::take(&mut config.receivers), config.events.clone())
 }
 
 /// Answers of the HTTP API to the server in front of it.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use anyhow::Context;
 use config::{Config, ConfigKeys};
 use futures_util::future::try_join_all;
-use notify::{Notifier, NotifierSettings, Receiver};
+use notify::Notifier;
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
 use source::Sources;
 use tokio::sync::Mutex;
@@ -37,14 +37,7 @@ pub(crate) struct Site {
 
 impl Site {
     fn new(poller: &Poller, config: Config, signer: Option<Signer>) -> anyhow::Result<Self> {
-        let webhooks = config.webhooks.into_iter();
-        let webhooks = webhooks.map(|webhook| Box::new(webhook) as Box<dyn Receiver>);
-        let receivers = webhooks.chain(poller.services.bus()).collect();
-        let usual = NotifierSettings::default();
-        let notifying = NotifierSettings {
-            source: config.event_source.unwrap_or(usual.source),
-            ..usual
-        };
+        let receivers = config.receivers.into_iter().chain(poller.services.bus()).collect();
         let settings = settings(&poller.environment, &config.limits, signer.clone());
         let images = source::SourceSettings {
             // Shared with the cache of secrets, so that rotated ones reach a cached site.
@@ -57,7 +50,7 @@ impl Site {
         Ok(Self {
             catalogs: config.catalogs,
             mirror: Mirror::new(images, poller.store.clone(), settings, PollMetrics::default()),
-            notifier: Notifier::new(poller.store.clone(), receivers, notifying),
+            notifier: Notifier::new(poller.store.clone(), receivers, config.events),
             retention: config.retention.unwrap_or_default(),
             built: Instant::now(),
             signer,

@@ -55,10 +55,11 @@ impl Default for NotifierSettings {
 
 impl NotifierSettings {
     /// Returns settings for a server, where no command waits: half an hour covers most restarts of a receiver.
-    pub fn patient() -> Self {
+    #[must_use]
+    pub fn patient(self) -> Self {
         Self {
             total: Duration::from_secs(30 * 60),
-            ..Self::default()
+            ..self
         }
     }
 }

@@ -4,7 +4,6 @@ use clap::Args;
 use config::{Config, ServerConfig};
 use futures_util::future::join_all;
 use model::CatalogName;
-use notify::NotifierSettings;
 use publish::{Catalog, ChangedPackages, Report};
 
 use crate::{
@@ -31,11 +30,11 @@ pub(crate) struct PollArgs {
 }
 
 pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
-    let config = wiring::config(&args.store, &args.catalogs, ServerConfig::default())?;
+    let mut config = wiring::config(&args.store, &args.catalogs, ServerConfig::default())?;
     let catalogs = chosen(&config, &args.names)?;
     let place = args.store.place(&config)?;
     let store = args.store.s3.open(&place, Access::Create).await?;
-    let notifier = wiring::notifier(&config, store.clone(), NotifierSettings::default());
+    let notifier = wiring::notifier(&mut config, store.clone());
     let mirror = wiring::mirror(&args.catalogs, &place, &config, store, publish::PollMetrics::default())?;
     let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
     // Before the poll: a new receiver gets what changes from now on, not the whole catalog.

@@ -2,7 +2,6 @@ use std::slice;
 
 use clap::{ArgGroup, Args};
 use model::CatalogName;
-use notify::NotifierSettings;
 use upkeep::{RollbackOptions, RollbackTarget};
 
 use super::poll::print_polls;
@@ -39,10 +38,10 @@ pub(crate) struct RollbackArgs {
 }
 
 pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
-    let config = wiring::files_and_keys(&args.store.config, &args.keys)?;
+    let mut config = wiring::files_and_keys(&args.store.config, &args.keys)?;
     let store = args.store.s3.open(&args.store.place(&config)?, Access::Write).await?;
     published::check_names(&*store, slice::from_ref(&args.name)).await?;
-    let notifier = wiring::notifier(&config, store.clone(), NotifierSettings::default());
+    let notifier = wiring::notifier(&mut config, store.clone());
     let target = args.content_hash.map_or(RollbackTarget::Previous, RollbackTarget::Hash);
     // A rollback is a publication, so its events are sent now and not only by the next poll.
     notifier.register_receivers(slice::from_ref(&args.name)).await;

@@ -86,7 +86,7 @@ impl From<&ServerArgs> for ServerConfig {
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     // Everything that can be wrong is found before the port is open, so that no request reaches a server that fails.
-    let config = wiring::config(&args.store, &args.catalogs, (&args.server).into())?;
+    let mut config = wiring::config(&args.store, &args.catalogs, (&args.server).into())?;
     if config.catalogs.is_empty() && !args.no_poll {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
     }
@@ -109,8 +109,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     } else {
         let end_first = first_polls(&config, &*store, polled.clone()).await?;
         let mirror = wiring::mirror(&args.catalogs, &place, &config, store.clone(), polls.clone())?;
-        let settings = notify::NotifierSettings::patient();
-        let notifier = wiring::notifier(&config, store.clone(), settings).with_metrics(events);
+        config.events = config.events.patient();
+        let notifier = wiring::notifier(&mut config, store.clone()).with_metrics(events);
         Some(poll(mirror, notifier, config.catalogs.clone(), end_first, stop.clone()))
     };
 

@@ -160,7 +160,7 @@ impl ConfigLoader {
             placed.set_limits(&self.limits);
         }
         let catalogs: Vec<Catalog> = catalogs.into_iter().map(|placed| placed.catalog).collect();
-        let (event_source, webhooks) = self.notify.finish(&catalogs, &self.sources.http.ca_files, problems);
+        let (events, receivers) = self.notify.finish(&catalogs, &self.sources.http.ca_files, problems);
         self.server.check(problems);
         check_files(&self.sources, problems);
         let images = SourceSettings {
@@ -172,10 +172,10 @@ impl ConfigLoader {
             catalogs,
             images,
             limits: self.limits,
-            webhooks,
+            receivers,
             server: self.server,
             grpc: self.grpc,
-            event_source,
+            events,
             retention: self.retention,
             keys: self.keys,
         })

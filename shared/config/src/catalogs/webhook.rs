@@ -1,7 +1,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use model::CatalogName;
-use notify::{Receiver, SecretLocation, Webhook};
+use notify::{NotifierSettings, Receiver, SecretLocation, Webhook};
 use publish::Catalog;
 
 use super::section::Section;
@@ -10,8 +10,7 @@ use crate::problems::Problems;
 /// Entries of `notify` of all files together, in the order of the files.
 #[derive(Debug, Default)]
 pub(crate) struct NotifySettings {
-    /// The `source` of events, a URI reference.
-    source: Option<String>,
+    events: NotifierSettings,
     webhooks: Vec<PlacedWebhook>,
 }
 
@@ -30,20 +29,20 @@ impl NotifySettings {
         if source.as_deref() == Some("") {
             section.problem("source is empty");
         }
-        self.source = source.or(self.source.take());
+        self.events.source = source.unwrap_or(std::mem::take(&mut self.events.source));
         let webhooks = section.sections("webhooks", "webhook");
         self.webhooks.extend(webhooks.into_iter().filter_map(read));
         section.finish();
     }
 
-    /// Checks names and catalogs, once all files have been read. Returns the source of events, and the receivers, which trust
+    /// Checks names and catalogs, once all files have been read. Returns the settings of events, and the receivers, which trust
     /// `ca_files`.
     pub(crate) fn finish(
         self,
         catalogs: &[Catalog],
         ca_files: &[PathBuf],
         problems: &Problems,
-    ) -> (Option<String>, Vec<Webhook>) {
+    ) -> (NotifierSettings, Vec<Box<dyn Receiver>>) {
         let known: BTreeSet<_> = catalogs.iter().map(|catalog| &catalog.name).collect();
         let mut names = BTreeSet::new();
         for placed in &self.webhooks {
@@ -57,9 +56,10 @@ impl NotifySettings {
         let webhooks = self.webhooks.into_iter();
         let webhooks = webhooks.filter_map(|placed| {
             let webhook = placed.webhook.only(placed.catalogs).trusting(ca_files);
-            problems.ok(&placed.place, webhook)
+            let webhook = problems.ok(&placed.place, webhook)?;
+            Some(Box::new(webhook) as Box<dyn Receiver>)
         });
-        (self.source, webhooks.collect())
+        (self.events, webhooks.collect())
     }
 }
 
