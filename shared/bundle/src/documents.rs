@@ -129,7 +129,7 @@ impl CatalogBundle {
     /// A line that OLM would refuse.
     pub fn find(lines: &[u8], wanted: &str) -> Result<Option<Self>, BundleError> {
         let is_version = |property: &PropertyFields<'_>| {
-            let value: Value = serde_json::from_str(property.value.get()).unwrap_or_default();
+            let value: Value = property.value().unwrap_or_default();
             property.kind == "olm.package" && value["version"] == wanted
         };
         for line in lines.split(|byte| *byte == b'\n') {
