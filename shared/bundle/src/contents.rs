@@ -273,6 +273,27 @@ mod tests {
     }
 
     #[test]
+    fn link_is_read_as_file_that_it_leads_to() {
+        let mut files = BundleFiles {
+            folders: vec!["manifests".to_owned()],
+            ..BundleFiles::default()
+        };
+        files
+            .file("manifests/..data/a.yaml", 0, &mut OPERATOR.as_bytes())
+            .unwrap();
+        files.link("manifests/a.yaml", "manifests/..data/a.yaml").unwrap();
+        files.link("manifests/icon.svg", "manifests/a.svg").unwrap();
+        assert!(
+            Contents::read(&files)
+                .unwrap()
+                .to_string()
+                .starts_with("a.v1 (version 1.0.0)")
+        );
+        let error = files.link("manifests/b.yaml", "b.txt").unwrap_err().to_string();
+        assert_eq!(error, "manifests/b.yaml is a link to b.txt, which is not read");
+    }
+
+    #[test]
     fn facts_are_those_of_operator_and_metadata() {
         let operator = r#"{"kind": "ClusterServiceVersion", "metadata": {"name": "a.v2"}, "spec": {
             "version": "2.0.0", "minKubeVersion": "1.30.0",

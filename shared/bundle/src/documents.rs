@@ -107,19 +107,27 @@ impl BundleFiles {
 
 impl FileSink for BundleFiles {
     fn file(&mut self, path: &str, _: u64, content: &mut dyn Read) -> io::Result<()> {
-        // OLM reads no other files.
-        match path.rsplit_once('.') {
-            Some((_, "yaml" | "yml" | "json")) => self.add(path, content).map_err(io::Error::other),
-            _ => Ok(()),
+        if is_manifest(path) {
+            self.add(path, content).map_err(io::Error::other)?;
         }
+        Ok(())
     }
 
     fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         if let Some(documents) = self.files.get(target).cloned() {
             self.files.insert(path.to_owned(), documents);
+        } else if is_manifest(path) {
+            return Err(io::Error::other(format!(
+                "{path} is a link to {target}, which is not read"
+            )));
         }
         Ok(())
     }
+}
+
+/// Returns true for the name of a file that OLM reads.
+fn is_manifest(path: &str) -> bool {
+    [".yaml", ".yml", ".json"].iter().any(|end| path.ends_with(end))
 }
 
 impl CatalogBundle {

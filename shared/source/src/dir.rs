@@ -72,15 +72,12 @@ impl FolderWalk {
     }
 
     fn run(mut self, sink: &mut impl FileSink) -> Result<Digest, Error> {
-        let folders = self.content.folders().iter().map(|folder| folder.name);
-        let is_read = |entry: &DirEntry| {
-            let mut folders = folders.clone();
-            entry.depth() > 1 || folders.any(|name| name.is_empty() || entry.file_name() == name)
-        };
-        let walk = WalkDir::new(&self.root).min_depth(1).sort_by_file_name();
-        for entry in walk.into_iter().filter_entry(is_read) {
-            let entry = entry.map_err(|error| self.walk_error(error))?;
-            self.entry(&entry, sink)?;
+        for folder in self.content.folders() {
+            let folder = self.root.join(folder);
+            for entry in WalkDir::new(folder).min_depth(1).sort_by_file_name() {
+                let entry = entry.map_err(|error| self.walk_error(error))?;
+                self.entry(&entry, sink)?;
+            }
         }
         for link in &self.links {
             match self.resolve(link) {

@@ -211,8 +211,8 @@ impl Sources {
             Source::Git(location) => return Box::pin(GitRequest::new(self, location).read(digest, sink)).await,
             Source::Dir(path) => {
                 let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
-                let folders = settings.content.folders().iter().map(|folder| folder.name.to_owned());
-                let folders = folders.collect();
+                let folders = settings.content.folders();
+                let folders = folders.iter().map(|folder| (*folder).to_owned()).collect();
                 let sink = blocking(move || dir::read(&path, &digest, &settings, sink)).await?;
                 return Ok((
                     sink,

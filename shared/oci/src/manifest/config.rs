@@ -22,31 +22,22 @@ pub enum ImageContent {
     Bundle,
 }
 
-/// Folder of a content.
-#[derive(Debug, Clone, Copy)]
-pub struct ContentFolder {
-    /// Name where no label names another one; empty for all of a source.
-    pub name: &'static str,
-    /// Label that holds its path in an image.
-    pub label: &'static str,
+impl ImageContent {
+    /// Returns the names of its folders where no labels name others: of a bundle first the one with the manifests, then the one
+    /// with the metadata. The empty name is all of a source.
+    pub const fn folders(self) -> &'static [&'static str] {
+        match self {
+            Self::Catalog => &[""],
+            Self::Bundle => &["manifests", "metadata"],
+        }
+    }
 }
 
-impl ImageContent {
-    /// Returns the folders of the content: of a bundle first the one with the manifests, then the one with the metadata.
-    pub const fn folders(self) -> &'static [ContentFolder] {
-        match self {
-            Self::Catalog => &[ContentFolder { name: "", label: LABEL }],
-            Self::Bundle => &[
-                ContentFolder {
-                    name: "manifests",
-                    label: "operators.operatorframework.io.bundle.manifests.v1",
-                },
-                ContentFolder {
-                    name: "metadata",
-                    label: "operators.operatorframework.io.bundle.metadata.v1",
-                },
-            ],
-        }
+/// Returns the label that holds the path of a folder.
+fn folder_label(folder: &str) -> String {
+    match folder {
+        "" => LABEL.to_owned(),
+        folder => format!("operators.operatorframework.io.bundle.{folder}.v1"),
     }
 }
 
@@ -74,8 +65,9 @@ pub fn content_root(
     let config: ImageConfig = parse_document("config", digest, body)?;
     let labels = config.config.and_then(|config| config.labels).unwrap_or_default();
     let mut folders = Vec::new();
-    for ContentFolder { label: name, .. } in content.folders() {
-        let Some(label) = labels.get(*name) else {
+    for folder in content.folders() {
+        let name = folder_label(folder);
+        let Some(label) = labels.get(&name) else {
             return Err(match content {
                 ImageContent::Catalog if labels.contains_key(DATABASE) => ImageError::Sqlite,
                 ImageContent::Catalog => ImageError::NoLabel,
@@ -87,7 +79,9 @@ pub fn content_root(
         };
         let place = || format!("the label {name} of config {digest}");
         NamedLimit::new("pathBytes", limits.path_bytes).check(label.len() as u64, place)?;
-        let parts = clean_path(label).ok_or_else(|| ImageError::RootEscapes(name, shown(label.as_bytes())))?;
+        let Some(parts) = clean_path(label) else {
+            return Err(ImageError::RootEscapes(name, shown(label.as_bytes())));
+        };
         folders.push(parts.into_iter().map(ToOwned::to_owned).collect());
     }
     Ok(Root::around(&folders))
@@ -127,13 +121,13 @@ mod tests {
     #[test]
     fn root_of_bundle_holds_folders_of_its_labels() {
         let root_of = |labels| root_of_content(ImageContent::Bundle, &labels);
-        let [manifests, metadata] = [0, 1].map(|at| ImageContent::Bundle.folders()[at].label);
+        let [manifests, metadata] = ["manifests", "metadata"].map(folder_label);
         for (manifests_at, metadata_at, root, folders) in [
             ("manifests/", "metadata/", "", ["manifests", "metadata"]),
             ("/a/b/c", "a/b", "a/b", ["c", ""]),
             ("a/", "a", "a", ["", ""]),
         ] {
-            let found = root_of(serde_json::json!({ manifests: manifests_at, metadata: metadata_at })).unwrap();
+            let found = root_of(serde_json::json!({ &manifests: manifests_at, &metadata: metadata_at })).unwrap();
             assert_eq!(
                 (found.path().as_str(), found.folders()),
                 (root, folders.map(ToOwned::to_owned).into())
@@ -142,9 +136,9 @@ mod tests {
         for (labels, says) in [
             (serde_json::json!({}), "it is no bundle"),
             (serde_json::json!({ LABEL: "/a" }), "it is a catalog and no bundle"),
-            (serde_json::json!({ manifests: "a" }), "it is no bundle"),
+            (serde_json::json!({ &manifests: "a" }), "it is no bundle"),
             (
-                serde_json::json!({ manifests: "a", metadata: "../a" }),
+                serde_json::json!({ &manifests: "a", &metadata: "../a" }),
                 "bundle.metadata.v1 leads out of the image",
             ),
         ] {

@@ -84,7 +84,7 @@ pub enum ImageError {
     NoLabel,
     /// No label with a folder of a bundle. Holds the label and the kind of image.
     #[error("the image has no label {0}: it is {1}")]
-    NotBundle(&'static str, &'static str),
+    NotBundle(String, &'static str),
     /// Only the label of the old sqlite format.
     #[error(
         "the image is a sqlite catalog (label operators.operatorframework.io.index.database.v1), which is not supported: migrate it with `opm migrate`"
@@ -92,7 +92,7 @@ pub enum ImageError {
     Sqlite,
     /// A root that climbs out of the image. Holds the label and its value.
     #[error("the label {0} leads out of the image: `{1}`")]
-    RootEscapes(&'static str, String),
+    RootEscapes(String, String),
     /// No layer has an entry for the root.
     #[error("the image has no directory /{0}, which its label names")]
     NoRoot(String),

@@ -14,7 +14,7 @@ use crate::media_type;
 use crate::path::shown;
 use crate::unpack::{ImageLimits, NamedLimit};
 
-pub use config::{ContentFolder, ImageContent, content_root};
+pub use config::{ImageContent, content_root};
 pub use error::ImageError;
 pub use platform::{TargetPlatform, choose_platform};
 pub use signature::{SignatureDescriptor, SignatureManifest};

@@ -140,8 +140,9 @@ async fn bundle_is_read_where_its_labels_say() {
         Layer::new().file("metadata/c.yaml", "c"),
     ];
     let bundle = layers.into_iter().fold(ImageBuilder::new(), ImageBuilder::layer);
-    let [manifests, metadata] = [0, 1].map(|at| ImageContent::Bundle.folders()[at].label);
-    let bundle = bundle.label(manifests, "operator/").label(metadata, "metadata/");
+    let label = |folder: &str| format!("operators.operatorframework.io.bundle.{folder}.v1");
+    let bundle = bundle.label(&label("manifests"), "operator/");
+    let bundle = bundle.label(&label("metadata"), "metadata/");
     push(&registry, &bundle.build());
     let images = client(&registry).with_settings(|settings| settings.content = ImageContent::Bundle);
     let (files, read) = pull(&images, &registry).await.unwrap();
