@@ -2,6 +2,7 @@
 
     bundles.py mutations                               prints a catalog of two bundles for each mutation of a definition
     bundles.py compare LINES ORACLE PROGRAM STORE NAME   `bundle diff` against crdify, for all consecutive versions
+    bundles.py changed LINES FOLDER                      two bundles, `old` and `new`, of all definitions that change, and the pairs
     bundles.py layout LINES FOLDER COUNT               writes an image layout of each of the first bundles that have objects
 
 LINES are canonical lines of a catalog. ORACLE is the program of scripts/lib/go/crds.
@@ -129,6 +130,32 @@ def definitions(objects):
     return {one["metadata"]["name"]: one for one in objects if one["kind"] == "CustomResourceDefinition"}
 
 
+def changed(lines, folder):
+    """Writes the definitions that differ from one version to the next as two bundles, each under a name of its own."""
+    found, all_bundles = [], bundles(lines)
+    for (package, _, olds, _), (other, _, news, _) in zip(all_bundles, all_bundles[1:]):
+        news = definitions(news) if package == other else {}
+        pairs = [(crd, news[name]) for name, crd in definitions(olds).items() if name in news]
+        found += [pair for pair in pairs if pair[0]["spec"] != pair[1]["spec"]]
+    for at, pair in enumerate(found):
+        for side, crd in zip(("old", "new"), pair):
+            crd["metadata"]["name"] = f"c{at}.example.com"
+            write_manifest(folder, side, at, crd)
+    for side in ("old", "new"):
+        kind = {"kind": "ClusterServiceVersion", "metadata": {"name": side}}
+        write_manifest(folder, side, "operator", kind)
+        pathlib.Path(folder, side, "metadata").mkdir()
+    pathlib.Path(folder, "pairs").write_text("".join(json.dumps(pair) + "\n" for pair in found), encoding="utf-8")
+    print(len(found))
+
+
+def write_manifest(folder, side, name, manifest):
+    """Writes a manifest of a bundle."""
+    file = pathlib.Path(folder, side, "manifests", f"{name}.json")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+
+
 def compare(lines, oracle, program, store, catalog):
     """Prints each pair of versions that is judged in another way, and fails if there is one."""
     pairs, asked = [], []
@@ -190,4 +217,4 @@ def write_layouts(lines, folder, count):
 
 
 if __name__ == "__main__":
-    {"mutations": print_mutations, "compare": compare, "layout": write_layouts}[sys.argv[1]](*sys.argv[2:])
+    {"mutations": print_mutations, "compare": compare, "changed": changed, "layout": write_layouts}[sys.argv[1]](*sys.argv[2:])

@@ -141,6 +141,10 @@ pub(crate) struct SchemaComparison {
 impl SchemaComparison {
     /// Adds the unsafe changes of a property and of all properties in it.
     pub(crate) fn compare(&mut self, property: &str, old: &Value, new: &Value) {
+        // Most properties are the same in two versions.
+        if old == new {
+            return;
+        }
         let mut unhandled = Vec::new();
         for keyword in keywords() {
             let (before, after) = (value(old, keyword), value(new, keyword));
