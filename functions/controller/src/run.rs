@@ -38,9 +38,6 @@ use crate::{
 /// Name under which events are sent and fields are managed.
 const NAME: &str = "catalog-mirror-controller";
 
-/// Largest number of blocking threads, as in the command line program: enough for two catalogs that are scanned at a time.
-const BLOCKING_THREADS: usize = 24;
-
 /// Maximum time for which a pointer is used without asking the store again: a burst of requests asks once, and no reader notices.
 const POINTER_FRESHNESS: Duration = Duration::from_millis(1);
 
@@ -49,12 +46,7 @@ const READ_TIME: Duration = Duration::from_secs(330);
 
 /// Runs until a signal.
 pub(crate) fn run(flags: Flags) -> anyhow::Result<()> {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
-    let ended = runtime.block_on(serve(flags));
-    // Does not wait for blocking threads: one may still be reading an abandoned pull.
-    runtime.shutdown_background();
-    ended
+    server::block_on(serve(flags))?
 }
 
 async fn serve(flags: Flags) -> anyhow::Result<()> {

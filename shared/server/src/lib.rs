@@ -20,5 +20,5 @@ pub use error::FileError;
 pub use front::Front;
 pub use limits::ServerLimits;
 pub use metrics::{ServerMetrics, metrics_route};
-pub use process::{limit_arenas, stop_on_signals};
+pub use process::{block_on, limit_arenas, stop_on_signals};
 pub use server::Server;

@@ -15,6 +15,23 @@ const PAGES_VARIABLE: &str = "MALLOC_MMAP_THRESHOLD_";
 /// after 16 clients of the registry API had asked for the largest bundles, a server kept 129 MB, and keeps 62 MB with this.
 const PAGES: &str = "262144";
 
+/// Largest number of blocking threads: enough for two catalogs whose layers are scanned three at a time, and for writes
+/// at the same time. With tokio's default of 512 a burst of writes starts a thread each, and each keeps its memory.
+const BLOCKING_THREADS: usize = 24;
+
+/// Runs a program on a new runtime to its end.
+///
+/// # Errors
+/// If the runtime cannot be made.
+pub fn block_on<T>(program: impl Future<Output = T>) -> io::Result<T> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
+    let ended = runtime.block_on(program);
+    // Does not wait for blocking threads: one may still be reading an abandoned pull.
+    runtime.shutdown_background();
+    Ok(ended)
+}
+
 /// Replaces this process by one of the same program, process ID and arguments that has few arenas and gives large
 /// buffers back. Does nothing if the environment says how many arenas there are, or if glibc is not the C library.
 ///

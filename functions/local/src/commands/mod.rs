@@ -168,18 +168,9 @@ impl Cli {
     }
 }
 
-/// Largest number of blocking threads: enough for two catalogs whose layers are scanned three at a time, and for writes
-/// at the same time. With tokio's default of 512 a burst of writes starts a thread each, and each keeps its memory.
-const BLOCKING_THREADS: usize = 24;
-
 /// Runs the command on a new runtime.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
-    let exit = runtime.block_on(dispatch(cli.command));
-    // Does not wait for blocking threads: one may still be reading an abandoned pull.
-    runtime.shutdown_background();
-    exit
+    server::block_on(dispatch(cli.command))?
 }
 
 /// Runs each command in a span with its name, so that every log line tells the command that wrote it.
