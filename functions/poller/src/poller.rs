@@ -208,10 +208,12 @@ impl<'a> Invocation<'a> {
             }
             reports.extend(checked.reports);
         }
-        let sent = queue::send(&*self.poller.services, messages).await;
-        left.extend(sent.left);
+        let refused = queue::send(&*self.poller.services, &messages).await;
+        let queued = messages.into_iter().map(|message| message.catalog);
+        let queued = queued.filter(|catalog| !refused.contains(catalog)).collect();
+        left.extend(refused);
         PollerAnswer {
-            queued: sent.queued,
+            queued,
             not_due: names(&not_due),
             ..self.answer(reports, left).await
         }
@@ -254,7 +256,7 @@ impl<'a> Invocation<'a> {
             return;
         }
         let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
-        queue::send(&*self.poller.services, messages).await;
+        queue::send(&*self.poller.services, &messages).await;
     }
 
     async fn rollback(self, manual: ManualEvent) -> PollerAnswer {

@@ -48,27 +48,15 @@ impl CatalogMessage {
     }
 }
 
-/// Catalogs by the result of sending their messages.
-#[derive(Debug)]
-pub(crate) struct SentMessages {
-    pub(crate) queued: Vec<CatalogName>,
-    /// Refused by the queue in every attempt.
-    pub(crate) left: Vec<CatalogName>,
-}
-
-/// Sends the messages in batches. Sends refused ones again, at most [`ATTEMPTS`] times in all.
-pub(crate) async fn send(services: &dyn Services, messages: Vec<CatalogMessage>) -> SentMessages {
+/// Sends the messages in batches. Sends refused ones again, at most [`ATTEMPTS`] times in all. Returns the catalogs of those that the
+/// queue refused in every attempt.
+pub(crate) async fn send(services: &dyn Services, messages: &[CatalogMessage]) -> Vec<CatalogName> {
     let mut refused = Vec::new();
     // One batch after the other: a throttled queue would refuse more if they came at once.
     for batch in messages.chunks(BATCH) {
         refused.extend(send_batch(services, batch.to_vec()).await);
     }
-    let (left, queued): (Vec<_>, Vec<_>) = messages.into_iter().partition(|message| refused.contains(message));
-    let names = |messages: Vec<CatalogMessage>| messages.into_iter().map(|message| message.catalog).collect();
-    SentMessages {
-        queued: names(queued),
-        left: names(left),
-    }
+    refused.into_iter().map(|message| message.catalog).collect()
 }
 
 /// Returns the messages that were refused in the last attempt.
