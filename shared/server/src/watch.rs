@@ -6,10 +6,11 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{limits::ServerLimits, metrics::CloseReason};
@@ -75,9 +76,15 @@ pub(crate) enum Verdict {
 
 impl ConnectionWatch {
     pub(crate) fn new(limits: Arc<ServerLimits>) -> Arc<Self> {
+        let state = WatchState {
+            answers: HashMap::new(),
+            requests: 0,
+            active: Instant::now(),
+            blocked: None,
+        };
         Arc::new(Self {
             limits,
-            state: Mutex::new(WatchState::new(Instant::now())),
+            state: Mutex::new(state),
             heard: AtomicU64::new(0),
             replaced: CancellationToken::new(),
         })
@@ -100,109 +107,82 @@ impl ConnectionWatch {
 
     /// Reports a request. Its answer is finished when the ticket is dropped.
     pub(crate) fn begin_request(self: &Arc<Self>) -> RequestTicket {
+        let mut state = self.state.lock();
+        state.requests += 1;
+        let number = state.requests;
+        state.answers.insert(number, AnswerState::Producing);
         RequestTicket {
             watch: Arc::clone(self),
-            number: self.state.lock().begin(),
+            number,
         }
     }
 
     /// Reports that the socket took some or all of the bytes that it was given.
     pub(crate) fn wrote(&self, taken: usize, given: usize) {
-        self.state.lock().wrote(taken, given, Instant::now);
+        let mut state = self.state.lock();
+        if taken >= given {
+            // Most writes take everything at once, and do not need the time.
+            if state.blocked.take().is_some() {
+                state.active = Instant::now();
+            }
+        } else if let Some(blocked) = &mut state.blocked {
+            blocked.taken += taken as u64;
+            // Progress starts the time anew, so that a slow client that goes on reading gets its whole answer.
+            if blocked.taken >= PROGRESS_BYTES {
+                *blocked = BlockedWrite::now();
+            }
+        }
     }
 
     /// Reports that the socket took nothing.
     pub(crate) fn write_blocked(&self) {
-        self.state.lock().block(Instant::now);
+        self.state.lock().blocked.get_or_insert_with(BlockedWrite::now);
     }
 
     /// Returns the time for which the connection has been idle; `None` if it is not idle, or is being replaced already.
     pub(crate) fn idle_for(&self) -> Option<Duration> {
-        let idle_since = self.state.lock().idle_since(self.may_wait());
-        let idle_since = idle_since.filter(|_| !self.replaced.is_cancelled());
-        idle_since.map(|since| since.elapsed())
+        let idle = self.state.lock().idle(self.may_wait());
+        idle.filter(|_| !self.replaced.is_cancelled())
     }
 
     /// Decides about the connection as it is now.
     pub(crate) fn verdict(&self) -> Verdict {
-        self.state.lock().verdict(Instant::now(), &self.limits, self.may_wait())
+        let (state, limits, may_wait) = (self.state.lock(), &self.limits, self.may_wait());
+        let is_stalled = |since: Instant| since.elapsed() > limits.stalled;
+        let mut answers = state.answers.values();
+        // A slow store is not the client's fault.
+        if answers.any(|answer| matches!(answer, AnswerState::HandedOut(since) if is_stalled(*since)))
+            || state.blocked.is_some_and(|blocked| is_stalled(blocked.since))
+        {
+            return Verdict::Close(CloseReason::Stalled);
+        }
+        // A connection that sends nothing is closed sooner than an idle one, which has shown that it is a client.
+        if state.requests == 0 && !may_wait && state.active.elapsed() > limits.first_request {
+            return Verdict::Close(CloseReason::Silent);
+        }
+        match state.idle(may_wait) {
+            // The client did not react to the graceful close.
+            Some(idle) if idle > limits.idle + limits.stalled => Verdict::Close(CloseReason::Idle),
+            Some(idle) if idle > limits.idle => Verdict::CloseIdle,
+            _ => Verdict::Healthy,
+        }
     }
 }
 
-// The state reads no clock: callers pass the time, so that tests need not wait.
-impl WatchState {
-    fn new(now: Instant) -> Self {
+impl BlockedWrite {
+    fn now() -> Self {
         Self {
-            answers: HashMap::new(),
-            requests: 0,
-            active: now,
-            blocked: None,
+            since: Instant::now(),
+            taken: 0,
         }
     }
+}
 
-    fn begin(&mut self) -> u64 {
-        self.requests += 1;
-        self.answers.insert(self.requests, AnswerState::Producing);
-        self.requests
-    }
-
-    fn end(&mut self, number: u64, now: Instant) {
-        self.answers.remove(&number);
-        self.active = now;
-    }
-
-    fn block(&mut self, now: impl Fn() -> Instant) {
-        let blocked = || BlockedWrite { since: now(), taken: 0 };
-        self.blocked.get_or_insert_with(blocked);
-    }
-
-    // `now` is a function: most writes take everything at once and do not need the time.
-    fn wrote(&mut self, taken: usize, given: usize, now: impl Fn() -> Instant) {
-        if taken >= given {
-            if self.blocked.take().is_some() {
-                self.active = now();
-            }
-        } else if let Some(blocked) = &mut self.blocked {
-            blocked.taken += taken as u64;
-            // Progress starts the time anew, so that a slow client that goes on reading gets its whole answer.
-            if blocked.taken >= PROGRESS_BYTES {
-                *blocked = BlockedWrite { since: now(), taken: 0 };
-            }
-        }
-    }
-
-    /// Returns the end of the last answer, if the connection has had a request, or needs none, and has nothing to do now.
-    fn idle_since(&self, may_wait: bool) -> Option<Instant> {
+impl WatchState {
+    /// Returns the time since the last answer, if the connection has had a request, or needs none, and has nothing to do now.
+    fn idle(&self, may_wait: bool) -> Option<Duration> {
         let is_idle = (self.requests > 0 || may_wait) && self.answers.is_empty() && self.blocked.is_none();
-        is_idle.then_some(self.active)
-    }
-
-    fn verdict(&self, now: Instant, limits: &ServerLimits, may_wait: bool) -> Verdict {
-        let exceeds = |since: Instant, limit: Duration| now.duration_since(since) > limit;
-        let stalled = self.answers.values().any(|answer| match answer {
-            // A slow store is not the client's fault.
-            AnswerState::Producing => false,
-            AnswerState::HandedOut(since) => exceeds(*since, limits.stalled),
-        });
-        if stalled
-            || self
-                .blocked
-                .is_some_and(|blocked| exceeds(blocked.since, limits.stalled))
-        {
-            Verdict::Close(CloseReason::Stalled)
-        // A connection that sends nothing is closed sooner than an idle one, which has shown that it is a client.
-        } else if self.requests == 0 && !may_wait && exceeds(self.active, limits.first_request) {
-            Verdict::Close(CloseReason::Silent)
-        } else if let Some(since) = self.idle_since(may_wait) {
-            match now.duration_since(since) {
-                // The client did not react to the graceful close.
-                quiet if quiet > limits.idle + limits.stalled => Verdict::Close(CloseReason::Idle),
-                quiet if quiet > limits.idle => Verdict::CloseIdle,
-                _ => Verdict::Healthy,
-            }
-        } else {
-            Verdict::Healthy
-        }
+        is_idle.then(|| self.active.elapsed())
     }
 }
 
@@ -231,7 +211,9 @@ impl RequestTicket {
 
 impl Drop for RequestTicket {
     fn drop(&mut self) {
-        self.watch.state.lock().end(self.number, Instant::now());
+        let mut state = self.watch.state.lock();
+        state.answers.remove(&self.number);
+        state.active = Instant::now();
     }
 }
 
@@ -241,132 +223,98 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A connection with a clock of its own.
-    struct Timeline {
-        state: WatchState,
-        now: Instant,
-        may_wait: bool,
+    fn watch(may_wait: bool) -> Arc<ConnectionWatch> {
+        ConnectionWatch::new(Arc::new(ServerLimits {
+            first_request: 10 * SECOND,
+            idle: 60 * SECOND,
+            stalled: 30 * SECOND,
+            may_wait,
+            ..ServerLimits::default()
+        }))
     }
 
-    impl Timeline {
-        fn new() -> Self {
-            let now = Instant::now();
-            Self {
-                state: WatchState::new(now),
-                now,
-                may_wait: false,
-            }
-        }
-
-        fn after(&mut self, seconds: u32) -> Verdict {
-            let limits = ServerLimits {
-                first_request: 10 * SECOND,
-                idle: 60 * SECOND,
-                stalled: 30 * SECOND,
-                ..ServerLimits::default()
-            };
-            self.now += seconds * SECOND;
-            self.state.verdict(self.now, &limits, self.may_wait)
-        }
-
-        fn hand_out(&mut self, number: u64) {
-            self.state.answers.insert(number, AnswerState::HandedOut(self.now));
-        }
-
-        fn end(&mut self, number: u64) {
-            self.state.end(number, self.now);
-        }
-
-        fn block(&mut self) {
-            let now = self.now;
-            self.state.block(|| now);
-        }
-
-        fn write(&mut self, taken: usize, given: usize) {
-            let now = self.now;
-            self.state.wrote(taken, given, || now);
-        }
+    async fn after(seconds: u32, watch: &ConnectionWatch) -> Verdict {
+        tokio::time::advance(seconds * SECOND).await;
+        watch.verdict()
     }
 
-    #[test]
-    fn watch_without_first_request_is_silent() {
-        let mut timeline = Timeline::new();
-        assert_eq!(timeline.after(10), Verdict::Healthy);
-        assert_eq!(timeline.after(1), Verdict::Close(CloseReason::Silent));
+    #[tokio::test(start_paused = true)]
+    async fn watch_without_first_request_is_silent() {
+        let watch = watch(false);
+        assert_eq!(after(10, &watch).await, Verdict::Healthy);
+        assert_eq!(after(1, &watch).await, Verdict::Close(CloseReason::Silent));
     }
 
-    #[test]
-    fn watch_of_client_that_may_wait_is_idle_without_request() {
-        let mut timeline = Timeline::new();
-        timeline.may_wait = true;
-        assert_eq!(timeline.after(60), Verdict::Healthy);
-        assert_eq!(timeline.after(1), Verdict::CloseIdle);
+    #[tokio::test(start_paused = true)]
+    async fn watch_of_client_that_may_wait_is_idle_without_request() {
+        let watch = watch(true);
+        watch.heard(24 + 9);
+        assert_eq!(after(60, &watch).await, Verdict::Healthy);
+        assert_eq!(after(1, &watch).await, Verdict::CloseIdle);
     }
 
-    #[test]
-    fn watch_without_next_request_is_idle() {
-        let mut timeline = Timeline::new();
-        let number = timeline.state.begin();
-        timeline.end(number);
-        assert_eq!(timeline.after(60), Verdict::Healthy);
-        assert_eq!(timeline.after(1), Verdict::CloseIdle);
-        assert_eq!(timeline.after(30), Verdict::Close(CloseReason::Idle));
+    #[tokio::test(start_paused = true)]
+    async fn watch_without_next_request_is_idle() {
+        let watch = watch(false);
+        drop(watch.begin_request());
+        assert_eq!(after(60, &watch).await, Verdict::Healthy);
+        assert_eq!(after(1, &watch).await, Verdict::CloseIdle);
+        assert_eq!(after(30, &watch).await, Verdict::Close(CloseReason::Idle));
     }
 
-    #[test]
-    fn watch_slow_store_is_healthy() {
-        let mut timeline = Timeline::new();
-        let number = timeline.state.begin();
-        assert_eq!(timeline.after(1000), Verdict::Healthy);
-        timeline.hand_out(number);
-        timeline.state.answers.insert(number, AnswerState::Producing);
-        assert_eq!(timeline.after(1000), Verdict::Healthy);
+    #[tokio::test(start_paused = true)]
+    async fn watch_slow_store_is_healthy() {
+        let watch = watch(false);
+        let ticket = watch.begin_request();
+        assert_eq!(after(1000, &watch).await, Verdict::Healthy);
+        ticket.handed_out();
+        ticket.producing();
+        assert_eq!(after(1000, &watch).await, Verdict::Healthy);
     }
 
-    #[test]
-    fn watch_one_stalled_answer_closes_connection() {
-        let mut timeline = Timeline::new();
-        let (slow, quick) = (timeline.state.begin(), timeline.state.begin());
-        timeline.hand_out(slow);
-        assert_eq!(timeline.after(30), Verdict::Healthy);
-        timeline.hand_out(quick);
-        assert_eq!(timeline.after(1), Verdict::Close(CloseReason::Stalled));
-        timeline.end(slow);
-        assert_eq!(timeline.after(0), Verdict::Healthy);
+    #[tokio::test(start_paused = true)]
+    async fn watch_one_stalled_answer_closes_connection() {
+        let watch = watch(false);
+        let (slow, quick) = (watch.begin_request(), watch.begin_request());
+        slow.handed_out();
+        assert_eq!(after(30, &watch).await, Verdict::Healthy);
+        quick.handed_out();
+        assert_eq!(after(1, &watch).await, Verdict::Close(CloseReason::Stalled));
+        drop(slow);
+        assert_eq!(after(0, &watch).await, Verdict::Healthy);
     }
 
-    #[test]
-    fn watch_few_bytes_are_no_progress() {
-        let mut timeline = Timeline::new();
-        timeline.state.begin();
-        timeline.block();
+    #[tokio::test(start_paused = true)]
+    async fn watch_few_bytes_are_no_progress() {
+        let watch = watch(false);
+        let _ticket = watch.begin_request();
+        watch.write_blocked();
         for (bytes, verdict) in [
             (20_000, Verdict::Healthy),
             (100, Verdict::Healthy),
             (100, Verdict::Close(CloseReason::Stalled)),
         ] {
-            timeline.now += 16 * SECOND;
-            timeline.write(bytes, 1 << 20);
-            timeline.block();
-            assert_eq!(timeline.after(0), verdict, "{bytes}");
+            tokio::time::advance(16 * SECOND).await;
+            watch.wrote(bytes, 1 << 20);
+            watch.write_blocked();
+            assert_eq!(watch.verdict(), verdict, "{bytes}");
         }
-        timeline.write(1 << 20, 1 << 20);
-        assert_eq!(timeline.after(0), Verdict::Healthy);
+        watch.wrote(1 << 20, 1 << 20);
+        assert_eq!(watch.verdict(), Verdict::Healthy);
     }
 
-    #[test]
-    fn watch_slow_reader_is_not_idle() {
-        let mut timeline = Timeline::new();
-        let number = timeline.state.begin();
-        timeline.end(number);
-        timeline.block();
+    #[tokio::test(start_paused = true)]
+    async fn watch_slow_reader_is_not_idle() {
+        let watch = watch(false);
+        drop(watch.begin_request());
+        watch.write_blocked();
         for _ in 0..10 {
-            timeline.now += 20 * SECOND;
-            timeline.write(20_000, 1 << 20);
-            timeline.block();
-            assert_eq!(timeline.after(0), Verdict::Healthy);
+            tokio::time::advance(20 * SECOND).await;
+            watch.wrote(20_000, 1 << 20);
+            watch.write_blocked();
+            assert_eq!(watch.verdict(), Verdict::Healthy);
         }
-        timeline.write(9, 9);
-        assert_eq!(timeline.after(59), Verdict::Healthy);
+        watch.wrote(9, 9);
+        assert_eq!(after(59, &watch).await, Verdict::Healthy);
     }
 }
