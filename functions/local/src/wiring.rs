@@ -50,15 +50,10 @@ fn source_config(files: &[PathBuf], args: &RegistryArgs) -> Result<Config, Confi
     loader.finish()
 }
 
-/// Returns the reader of sources and the limits, from arguments alone.
-pub(crate) fn sources(args: &RegistryArgs) -> anyhow::Result<(Sources, publish::SourceLimits)> {
-    let config = source_config(&[], args)?;
+/// Returns the reader of sources and the limits, from the files and the arguments together.
+pub(crate) fn sources(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<(Sources, publish::SourceLimits)> {
+    let config = source_config(files, args)?;
     Ok((Sources::new(config.images)?, config.limits))
-}
-
-/// Returns the reader of sources, from the files and the arguments together.
-pub(crate) fn sources_of(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<Sources> {
-    Ok(Sources::new(source_config(files, args)?.images)?)
 }
 
 /// Returns connections and credentials for another mirror, from arguments alone.

@@ -107,7 +107,7 @@ impl BundleArgs {
     }
 
     async fn image(&self, text: &str) -> anyhow::Result<Contents> {
-        let images = wiring::sources_of(&self.access.store.config, &self.access.registries)?;
+        let images = wiring::sources(&self.access.store.config, &self.access.registries)?.0;
         let images = images.with_settings(|settings| settings.content = ImageContent::Bundle);
         let source = text.parse()?;
         if matches!(source, Source::Archive(_) | Source::Git(_)) {

@@ -11,7 +11,7 @@ use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
 use oci::Digest;
-use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics, SourceLimits};
+use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics};
 use source::{Source, Sources};
 use store::{FolderStore, Store};
 use tempfile::TempDir;
@@ -79,17 +79,7 @@ fn image_target(text: &str) -> Result<Source, Box<dyn std::error::Error + Send +
 pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     let place = || args.file.display().to_string();
     let composition = chosen(parse(&args.file)?, &args).with_context(place)?;
-    let (sources, limits) = wiring::sources(&args.access.registries)?;
-    let composed = compose(
-        composition,
-        &args.file,
-        &args.access.store,
-        &sources,
-        &limits,
-        !args.explain,
-    )
-    .await;
-    let (rendering, explanation) = composed?;
+    let (rendering, explanation) = compose(composition, &args.file, &args.access, !args.explain).await?;
     for notice in &explanation.notices {
         eprintln!("notice: {notice}");
     }
@@ -108,6 +98,7 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Success);
     };
     if let Some(target) = args.image {
+        let (sources, _) = wiring::sources(&[], &args.access.registries)?;
         println!("{}", write_image(&sources, target, rendering).await?);
         return Ok(Exit::Success);
     }
@@ -149,9 +140,7 @@ async fn write_image(sources: &Sources, target: Source, rendering: Rendering) ->
 async fn compose(
     composition: Composition,
     file: &Path,
-    store: &StoreArgs,
-    sources: &Sources,
-    limits: &SourceLimits,
+    access: &CatalogAccess,
     renders: bool,
 ) -> anyhow::Result<(Option<Rendering>, Explanation)> {
     // Nothing is published, so no store has this name.
@@ -160,11 +149,12 @@ async fn compose(
     let composed = ComposedSource::new(&name, composition, folder);
     let mut composed = composed.with_context(|| file.display().to_string())?;
     let none = TempDir::new().context("cannot create a temporary folder")?;
-    let store = open_store(store, &composed.composition, &none).await?;
+    let store = open_store(&access.store, &composed.composition, &none).await?;
     composed.share_published(&*store).await?;
-    let mut settings = MirrorSettings::with_limits(limits);
+    let (sources, limits) = wiring::sources(&[], &access.registries)?;
+    let mut settings = MirrorSettings::with_limits(&limits);
     settings.render.shard_level = SHARD_LEVEL;
-    let mirror = Mirror::new(sources.clone(), store, settings, PollMetrics::default());
+    let mirror = Mirror::new(sources, store, settings, PollMetrics::default());
     let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
     match mirror.compose(&catalog, renders).await {
         Err(PollError::Waiting { input, reason }) => anyhow::bail!("input {input}: {reason}"),
@@ -175,7 +165,6 @@ async fn compose(
 /// Composes all catalogs of a file, to be read and not published. Each has the name of its first input.
 pub(crate) async fn catalogs(file: &Path, access: &CatalogAccess) -> anyhow::Result<Vec<ReadCatalog>> {
     let place = || file.display().to_string();
-    let (sources, limits) = wiring::sources(&access.registries)?;
     let compositions = match parse(file)? {
         ComposeFile::Composition(composition) => vec![composition],
         ComposeFile::ImageSet(image_set) => image_set.entries.into_iter().map(|(_, entry)| entry).collect(),
@@ -185,7 +174,7 @@ pub(crate) async fn catalogs(file: &Path, access: &CatalogAccess) -> anyhow::Res
     for composition in compositions {
         let first = composition.inputs.first();
         let source = first.and_then(|input| input.catalog.clone().or_else(|| input.source.clone()));
-        let (rendering, _) = compose(composition, file, &access.store, &sources, &limits, true).await?;
+        let (rendering, _) = compose(composition, file, access, true).await?;
         catalogs.push(ReadCatalog::Rendered {
             rendering: rendering.context("a composition was rendered")?,
             source: source.unwrap_or_else(place),

@@ -113,7 +113,7 @@ fn find(current: &Current, text: &str) -> anyhow::Result<Previous> {
 async fn between_sources(sources: [&str; 2], registries: &RegistryArgs) -> anyhow::Result<Changes> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
-    let (images, limits) = wiring::sources(registries)?;
+    let (images, limits) = wiring::sources(&[], registries)?;
     let mirror = Mirror::new(
         images,
         Arc::clone(&store),

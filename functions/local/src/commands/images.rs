@@ -68,7 +68,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     let found = find(&*store, &names, &choice).await?;
     found.check_choice(&choice)?;
     let checks = if args.check {
-        Some(check_images(&wiring::sources(&args.registries)?.0, &found.needs).await)
+        Some(check_images(&wiring::sources(&[], &args.registries)?.0, &found.needs).await)
     } else {
         None
     };

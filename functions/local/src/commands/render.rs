@@ -41,7 +41,7 @@ pub(crate) struct SourceReader {
 
 impl SourceReader {
     pub(crate) fn new(registries: &RegistryArgs) -> anyhow::Result<Self> {
-        let (images, limits) = wiring::sources(registries)?;
+        let (images, limits) = wiring::sources(&[], registries)?;
         let budget = Budget::new(limits.catalog.steps, MemoryPool::new(limits.memory_bytes));
         Ok(Self { images, limits, budget })
     }

@@ -41,7 +41,7 @@ impl Tools {
         if let Some(target) = target.filter(|target| target.is_plain) {
             registries.plain_http.push(target.host.clone());
         }
-        let (sources, limits) = wiring::sources(&registries)?;
+        let (sources, limits) = wiring::sources(&[], &registries)?;
         let http = sources.settings().http.clone();
         Ok(Self {
             skopeo: Skopeo::find(args.skopeo.clone(), http, &registries.auth_file).await?,
