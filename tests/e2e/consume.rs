@@ -221,6 +221,16 @@ async fn bundle_is_read_from_catalogs_images_and_folders() {
     work.run("bundle show --store store c/etcd.v1")
         .exits(0)
         .prints("etcd.v1 (version 1.0.0)");
+    work.write("installed.txt", "etcd 1.0.0\n");
+    let plan = |options: &str| {
+        work.run(&format!(
+            "plan installed.txt --store store --from c --to c --bundles {options}"
+        ))
+        .exits(0)
+    };
+    plan("").prints("etcd: 1.0.0 -> 2.0.0: unsafe changes: 1, gained permissions: 1\n");
+    let compared = json!([{"from": "1.0.0", "to": "2.0.0", "unsafeChanges": 1, "gainedPermissions": 1}]);
+    assert_eq!(plan("--json").json()["operators"][0]["bundles"], compared);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use ::sync::{HttpOrigin, OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
+use anyhow::Context;
 use model::{CatalogName, text::did_you_mean};
 use olm::{Package, PackageParser};
 use source::Source;
@@ -60,12 +61,18 @@ pub(crate) async fn lines(catalog: &ReadCatalog, package: &str) -> anyhow::Resul
     }
 }
 
-/// Opens a catalog, or each one that a file composes.
-pub(crate) async fn open_all(text: &str, access: &CatalogAccess) -> anyhow::Result<Vec<ReadCatalog>> {
-    if Path::new(text).is_file() {
-        return compose::catalogs(Path::new(text), access).await;
+/// Opens catalogs, and of a file each one that it composes.
+pub(crate) async fn open_all(texts: &[String], access: &CatalogAccess) -> anyhow::Result<Vec<ReadCatalog>> {
+    let mut all = Vec::new();
+    for text in texts {
+        let opened = if Path::new(text).is_file() {
+            compose::catalogs(Path::new(text), access).await
+        } else {
+            open(text, access).await.map(|catalog| vec![catalog])
+        };
+        all.extend(opened.with_context(|| text.clone())?);
     }
-    Ok(vec![open(text, access).await?])
+    Ok(all)
 }
 
 /// Returns the mirror and the name of a catalog in a URL such as `https://mirror.example/catalogs/operatorhubio`. An archive may lie

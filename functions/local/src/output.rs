@@ -116,6 +116,15 @@ pub(crate) fn printable(text: &str) -> String {
     model::text::line(text, TEXT_CHARS)
 }
 
+/// Prints a value as JSON, or in the way for people.
+pub(crate) fn print_report<T: Serialize>(
+    value: &T,
+    json: bool,
+    for_people: impl FnOnce(&T) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    if json { print_json(value) } else { for_people(value) }
+}
+
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');

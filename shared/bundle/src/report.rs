@@ -81,6 +81,14 @@ impl Contents {
     }
 }
 
+impl BundleDifference {
+    /// Returns the number of sentences about permissions that service accounts gain.
+    pub fn gained_permissions(&self) -> usize {
+        let permissions = self.facts.get("permissions");
+        permissions.map_or(0, |changes| changes["added"].len())
+    }
+}
+
 impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.identity)?;

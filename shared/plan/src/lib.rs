@@ -13,7 +13,7 @@ pub use draw::{GraphFormat, draw};
 pub use error::PlanError;
 pub use image_set::image_set;
 pub use installed::{Installed, InstalledOperator};
-pub use operator::{PlannedOperator, UpgradeOrder, wrapped};
+pub use operator::{BundleStep, PlannedOperator, UpgradeOrder, wrapped};
 pub use support::{OpenShiftMinor, Support, SupportState};
 pub use upgrade_plan::{PackageSet, PlanInput, UpgradePlan};
 pub use ways::{ChannelWay, Ways};

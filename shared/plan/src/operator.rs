@@ -1,6 +1,6 @@
 //! The plan for one operator, and its words for people.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, iter};
 
 use olm::UpgradeStep;
 use serde::Serialize;
@@ -52,6 +52,9 @@ pub struct PlannedOperator {
     pub deprecations: Vec<String>,
     /// Packages and APIs that the last bundle requires and nothing installed provides.
     pub missing: BTreeSet<String>,
+    /// Changes by the bundles on the way, if they were compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bundles: Vec<BundleStep>,
     /// Value of `olm.maxOpenShiftVersion` of the installed version.
     pub max_open_shift: Option<String>,
     /// Support of the installed version.
@@ -64,6 +67,20 @@ pub struct PlannedOperator {
     /// Number of steps that must be taken before the upgrade of the cluster.
     #[serde(skip)]
     pub(crate) before: usize,
+}
+
+/// Changes by the bundle of a step that want a look before it is taken.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BundleStep {
+    /// Version before the step, or the bundle without one.
+    pub from: String,
+    /// Version after the step.
+    pub to: String,
+    /// Number of changes of CustomResourceDefinitions for which OLM v1 stops the step.
+    pub unsafe_changes: usize,
+    /// Number of permissions that service accounts gain.
+    pub gained_permissions: usize,
 }
 
 impl UpgradeOrder {
@@ -79,11 +96,15 @@ impl UpgradeOrder {
 }
 
 impl PlannedOperator {
+    /// Returns all bundles on the way: the installed one, those before the upgrade of the cluster, and those afterwards.
+    pub fn way(&self) -> Vec<UpgradeStep> {
+        let steps = self.now[..self.before].iter().chain(&self.after);
+        iter::once(self.installed.step()).chain(steps.cloned()).collect()
+    }
+
     /// Returns the bundle that is installed in the end.
     pub fn last(&self) -> UpgradeStep {
-        let before = self.now[..self.before].last();
-        let last = self.after.last().or(before).cloned();
-        last.unwrap_or_else(|| self.installed.step())
+        self.way().pop().unwrap_or_default()
     }
 
     /// Returns remarks for people.
@@ -106,7 +127,23 @@ impl PlannedOperator {
         ];
         let deprecations = self.deprecations.iter().map(|message| format!("deprecated: {message}"));
         let missing = self.missing.iter().map(|what| format!("requires {what}"));
-        notes.into_iter().flatten().chain(deprecations).chain(missing).collect()
+        let bundles = self.bundles.iter().filter_map(BundleStep::note);
+        let notes = notes.into_iter().flatten().chain(deprecations);
+        notes.chain(missing).chain(bundles).collect()
+    }
+}
+
+impl BundleStep {
+    fn note(&self) -> Option<String> {
+        let Self {
+            from,
+            to,
+            unsafe_changes,
+            gained_permissions,
+        } = self;
+        (unsafe_changes + gained_permissions > 0).then(|| {
+            format!("{from} -> {to}: unsafe changes: {unsafe_changes}, gained permissions: {gained_permissions}")
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     args::CatalogAccess,
     catalog,
     exit::Exit,
-    output::{print_json, print_text},
+    output::{print_report, print_text},
     wiring,
 };
 
@@ -49,7 +49,8 @@ pub(crate) async fn run(args: BundleArgs) -> anyhow::Result<Exit> {
     let texts: Vec<&str> = args.bundles.iter().map(String::as_str).collect();
     let [old, new] = match (args.action, texts.as_slice()) {
         (BundleAction::Show, [bundle]) => {
-            return args.print(&args.bundle(bundle).await?).map(|()| Exit::Success);
+            let contents = args.bundle(bundle).await?;
+            return print_report(&contents, args.json, print_words).map(|()| Exit::Success);
         }
         (BundleAction::Diff, [old, new]) => [args.bundle(old).await?, args.bundle(new).await?],
         (BundleAction::Diff, [catalog, package, from, to]) => {
@@ -60,24 +61,20 @@ pub(crate) async fn run(args: BundleArgs) -> anyhow::Result<Exit> {
         _ => anyhow::bail!("name one bundle for `show`; two for `diff`, or CATALOG PACKAGE FROM TO"),
     };
     let difference = old.difference(&new);
-    args.print(&difference)?;
+    print_report(&difference, args.json, print_words)?;
     Ok(Exit::of_check(!args.check || difference.unsafe_changes.is_empty()))
 }
 
-impl BundleArgs {
-    fn print(&self, report: &(impl serde::Serialize + ToString)) -> anyhow::Result<()> {
-        if self.json {
-            print_json(report)
-        } else {
-            print_text(&report.to_string())
-        }
-    }
+fn print_words(report: &impl ToString) -> anyhow::Result<()> {
+    print_text(&report.to_string())
+}
 
+impl BundleArgs {
     async fn bundle(&self, text: &str) -> anyhow::Result<Contents> {
         let read = async {
             // Names of catalogs and bundles contain neither.
             if text.contains([':', '@']) && !text.starts_with("http") {
-                return self.image(text).await;
+                return of_image(&self.access, text).await;
             }
             let names = text.rsplit_once('/');
             let (catalog, bundle) =
@@ -94,28 +91,36 @@ impl BundleArgs {
     /// Reads the bundle of a name or a version in one of the packages.
     async fn of_catalog(&self, catalog: &ReadCatalog, packages: &[&str], wanted: &str) -> anyhow::Result<Contents> {
         for package in packages {
-            match CatalogBundle::find(&catalog::lines(catalog, package).await?, wanted)? {
-                Some(CatalogBundle::Files(files)) => return Ok(Contents::read(&files)?),
-                Some(CatalogBundle::Image(image)) => {
-                    let read = self.image(&image).await;
-                    return read.with_context(|| format!("cannot read its image {image:?}"));
-                }
-                None => {}
+            let lines = catalog::lines(catalog, package).await?;
+            if let Some(contents) = of_lines(&self.access, &lines, wanted).await? {
+                return Ok(contents);
             }
         }
         anyhow::bail!("the catalog has no bundle {wanted}")
     }
+}
 
-    async fn image(&self, text: &str) -> anyhow::Result<Contents> {
-        let images = wiring::sources(&self.access.store.config, &self.access.registries)?.0;
-        let images = images.with_settings(|settings| settings.content = ImageContent::Bundle);
-        let source = text.parse()?;
-        if matches!(source, Source::Archive(_) | Source::Git(_)) {
-            anyhow::bail!("a bundle is an image reference, oci:DIR or dir:DIR");
+/// Reads the bundle of a name or a version, if the lines of a package have it.
+pub(crate) async fn of_lines(access: &CatalogAccess, lines: &[u8], wanted: &str) -> anyhow::Result<Option<Contents>> {
+    Ok(match CatalogBundle::find(lines, wanted)? {
+        None => None,
+        Some(CatalogBundle::Files(files)) => Some(Contents::read(&files)?),
+        Some(CatalogBundle::Image(image)) => {
+            let read = of_image(access, &image).await;
+            Some(read.with_context(|| format!("cannot read its image {image:?}"))?)
         }
-        let (digest, none) = (images.resolve(&source).await?, EmptyLayers::default());
-        let (mut files, pull) = images.read(&source, &digest, &none, BundleFiles::default()).await?;
-        files.folders = pull.folders;
-        Ok(Contents::read(&files)?)
+    })
+}
+
+async fn of_image(access: &CatalogAccess, text: &str) -> anyhow::Result<Contents> {
+    let images = wiring::sources(&access.store.config, &access.registries)?.0;
+    let images = images.with_settings(|settings| settings.content = ImageContent::Bundle);
+    let source = text.parse()?;
+    if matches!(source, Source::Archive(_) | Source::Git(_)) {
+        anyhow::bail!("a bundle is an image reference, oci:DIR or dir:DIR");
     }
+    let (digest, none) = (images.resolve(&source).await?, EmptyLayers::default());
+    let (mut files, pull) = images.read(&source, &digest, &none, BundleFiles::default()).await?;
+    files.folders = pull.folders;
+    Ok(Contents::read(&files)?)
 }

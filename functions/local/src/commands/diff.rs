@@ -53,11 +53,7 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
         let name = args.what.parse()?;
         between_states(&*store, &name, args.old.as_deref(), args.new.as_deref()).await?
     };
-    if args.json {
-        output::print_json(&changes)?;
-    } else {
-        print_changes(&changes)?;
-    }
+    output::print_report(&changes, args.json, print_changes)?;
     // The exit code is the answer, as for diff(1), so it needs no --detailed-exitcode.
     Ok(if changes.is_empty() {
         Exit::Success

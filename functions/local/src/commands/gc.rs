@@ -55,11 +55,7 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
         }
         collected => collected?,
     };
-    if args.json {
-        output::print_json(&report)?;
-    } else {
-        print_collection(&report)?;
-    }
+    output::print_report(&report, args.json, print_collection)?;
     Ok(Exit::Success)
 }
 

@@ -5,16 +5,20 @@ use std::{
     time::SystemTime,
 };
 
+use ::bundle::Contents;
 use ::plan::{
-    Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder, UpgradePlan, image_set, wrapped,
+    BundleStep, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder, UpgradePlan,
+    image_set, wrapped,
 };
 use anyhow::Context;
 use clap::Args;
 use olm::{Day, PackageParser, UpgradeStep};
+use sync::ReadCatalog;
 
 use crate::{
     args::CatalogAccess,
     catalog::{self, CATALOG_HELP},
+    commands::bundle,
     exit::Exit,
     output::{Column, Table, cell, cut, print_json, print_table, print_text, print_yaml, printable},
 };
@@ -59,6 +63,9 @@ pub(crate) struct PlanArgs {
     /// Print an ImageSetConfiguration with the steps and the heads instead of a table.
     #[arg(long)]
     imageset: bool,
+    /// Compare the bundles of each step as `bundle diff` does, and remark unsafe changes and gained permissions.
+    #[arg(long)]
+    bundles: bool,
     /// Installed operators.
     #[arg(value_name = "INSTALLED")]
     installed: PathBuf,
@@ -73,15 +80,23 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
     };
     let installed = Installed::parse(&text.with_context(place)?).with_context(place)?;
     let names: BTreeSet<&str> = installed.operators.iter().map(|one| one.package.as_str()).collect();
-    let from = packages(&args.from, &names, &args).await?;
-    let to = packages(&args.to, &names, &args).await?;
-    let plan = UpgradePlan::new(PlanInput {
+    let mut now = catalog::open_all(&args.from, &args.access).await?;
+    let then = catalog::open_all(&args.to, &args.access).await?;
+    let (from, to) = (packages(&now, &names).await?, packages(&then, &names).await?);
+    let mut plan = UpgradePlan::new(PlanInput {
         installed: &installed.operators,
         from: &from,
         to: &to,
         cluster: args.cluster,
         on: args.on.unwrap_or_else(|| SystemTime::now().into()),
     });
+    if args.bundles {
+        now.extend(then);
+        for row in &mut plan.operators {
+            let compared = compare(row, &now, &args.access).await;
+            compared.with_context(|| format!("cannot compare the bundles of {}", row.installed.package))?;
+        }
+    }
     for notice in &installed.notices {
         eprintln!("notice: {}", printable(notice));
     }
@@ -96,20 +111,44 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
 }
 
 /// Reads the named packages of catalogs, and no others.
-async fn packages(catalogs: &[String], names: &BTreeSet<&str>, args: &PlanArgs) -> anyhow::Result<PackageSet> {
+async fn packages(catalogs: &[ReadCatalog], names: &BTreeSet<&str>) -> anyhow::Result<PackageSet> {
     let mut packages = PackageSet::new();
-    for text in catalogs {
-        let opened = catalog::open_all(text, &args.access).await;
-        for catalog in opened.with_context(|| text.clone())? {
-            for name in names {
-                if let Some(lines) = catalog.lines(name).await? {
-                    let found = packages.entry((*name).to_owned()).or_default();
-                    found.insert(catalog.source().to_owned(), PackageParser::parse(&lines));
-                }
+    for catalog in catalogs {
+        for name in names {
+            if let Some(lines) = catalog.lines(name).await? {
+                let found = packages.entry((*name).to_owned()).or_default();
+                found.insert(catalog.source().to_owned(), PackageParser::parse(&lines));
             }
         }
     }
     Ok(packages)
+}
+
+/// Adds the changes by each bundle on the way of an operator that a catalog has.
+async fn compare(row: &mut PlannedOperator, catalogs: &[ReadCatalog], access: &CatalogAccess) -> anyhow::Result<()> {
+    let mut lines = Vec::new();
+    for catalog in catalogs {
+        lines.extend(catalog.lines(&row.installed.package).await?.unwrap_or_default());
+    }
+    let mut last: Option<(String, Contents)> = None;
+    for step in row.way() {
+        let to = step.label().to_owned();
+        let wanted = if step.bundle.is_empty() { &to } else { &step.bundle };
+        let Some(new) = bundle::of_lines(access, &lines, wanted).await? else {
+            continue;
+        };
+        if let Some((from, old)) = last {
+            let difference = old.difference(&new);
+            row.bundles.push(BundleStep {
+                from,
+                to: to.clone(),
+                unsafe_changes: difference.unsafe_changes.len(),
+                gained_permissions: difference.gained_permissions(),
+            });
+        }
+        last = Some((to, new));
+    }
+    Ok(())
 }
 
 /// Prints a row for each operator, then the remarks, then the numbers of verdicts.

@@ -7,7 +7,7 @@ use crate::{
     args::CatalogAccess,
     catalog::{self, CATALOG_HELP},
     exit::Exit,
-    output::{Column, Table, cell, print_json, print_table, print_text},
+    output::{Column, Table, cell, print_report, print_table, print_text},
 };
 
 #[derive(Debug, Args)]
@@ -46,11 +46,7 @@ pub(crate) struct UpgradeArgs {
 pub(crate) async fn run(args: UpgradeArgs) -> anyhow::Result<Exit> {
     let package = catalog::package(&args.catalog, &args.access, &args.package).await?;
     let ways = Ways::new(&args.package, &package, &args.from, args.to.as_deref())?;
-    if args.json {
-        print_json(&ways)?;
-    } else {
-        print_table(&ways.channels)?;
-    }
+    print_report(&ways, args.json, |ways| print_table(&ways.channels))?;
     Ok(Exit::of_check(ways.is_possible()))
 }
 

@@ -10,7 +10,7 @@ use super::render::SourceReader;
 use crate::{
     args::{self, Access, RegistryArgs, StoreArgs},
     exit::Exit,
-    output::{Column, Table, print_json, print_table, print_text, printable},
+    output::{Column, Table, print_report, print_table, print_text, printable},
     published,
 };
 
@@ -68,7 +68,7 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
             validate_published(&*store, &name).await?
         }
     };
-    print_validation(&validation, args.json)?;
+    print_report(&validation, args.json, print_validation)?;
     Ok(Exit::of_check(validation.servable))
 }
 
@@ -124,11 +124,8 @@ fn place(places: &[MetaPlace]) -> impl Fn(usize) -> Option<FilePlace> + '_ {
     }
 }
 
-/// Prints the counts and the kept findings as one JSON object, or one line for each finding and then the counts.
-fn print_validation(validation: &Validation, json: bool) -> anyhow::Result<()> {
-    if json {
-        return print_json(validation);
-    }
+/// Prints one line for each kept finding, and then the counts.
+fn print_validation(validation: &Validation) -> anyhow::Result<()> {
     if !validation.findings.is_empty() {
         print_table(&validation.findings)?;
     }
