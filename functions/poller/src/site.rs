@@ -33,10 +33,12 @@ pub(crate) struct Site {
     /// Keys that sign publications; `None` if no key is configured.
     pub(crate) signer: Option<Signer>,
     built: Instant,
+    /// Entity tag of the configuration.
+    tag: Option<String>,
 }
 
 impl Site {
-    fn new(poller: &Poller, config: Config, signer: Option<Signer>) -> anyhow::Result<Self> {
+    fn new(poller: &Poller, config: Config, signer: Option<Signer>, tag: Option<String>) -> anyhow::Result<Self> {
         let receivers = config.receivers.into_iter().chain(poller.services.bus()).collect();
         let settings = settings(&poller.environment, &config.limits, signer.clone());
         let images = source::SourceSettings {
@@ -54,6 +56,7 @@ impl Site {
             retention: config.retention.unwrap_or_default(),
             built: Instant::now(),
             signer,
+            tag,
         })
     }
 
@@ -65,10 +68,7 @@ impl Site {
 
 /// Cache of the last [`Site`], built anew when the configuration changes.
 #[derive(Default)]
-pub(crate) struct SiteCache {
-    /// Entity tag of the configuration, and its site.
-    last: Mutex<Option<(Option<String>, Arc<Site>)>>,
-}
+pub(crate) struct SiteCache(Mutex<Option<Arc<Site>>>);
 
 impl SiteCache {
     /// Returns the site of the current configuration, which costs one conditional request if it is an object of S3.
@@ -76,29 +76,32 @@ impl SiteCache {
     /// # Errors
     /// If the configuration or a signing key cannot be read or used.
     pub(crate) async fn site(&self, poller: &Poller) -> anyhow::Result<Arc<Site>> {
-        let mut last = self.last.lock().await;
-        last.take_if(|(_, site)| site.is_stale());
-        let known = last.as_ref().and_then(|(tag, _)| tag.clone());
-        let changed = match (&poller.environment.catalogs, &*last) {
-            (ConfigLocation::Text(_), Some((_, site))) => return Ok(site.clone()),
-            (ConfigLocation::Text(text), None) => Some(("CATALOGS".to_owned(), text.clone(), None)),
-            (ConfigLocation::Object { bucket, key }, _) => {
-                let document = poller.services.catalogs(known.as_deref()).await?;
-                document.map(|ConfigDocument { text, tag }| (format!("s3://{bucket}/{key}"), text, tag))
+        let mut last = self.0.lock().await;
+        last.take_if(|site| site.is_stale());
+        let (place, document) = match (&poller.environment.catalogs, &*last) {
+            (ConfigLocation::Text(_), Some(site)) => return Ok(site.clone()),
+            (ConfigLocation::Text(text), None) => {
+                let (text, tag) = (text.clone(), None);
+                ("CATALOGS".to_owned(), ConfigDocument { text, tag })
+            }
+            (ConfigLocation::Object { bucket, key }, known) => {
+                let tag = known.as_ref().and_then(|site| site.tag.as_deref());
+                match (poller.services.catalogs(tag).await?, known) {
+                    (Some(document), _) => (format!("s3://{bucket}/{key}"), document),
+                    (None, Some(site)) => return Ok(site.clone()),
+                    (None, None) => {
+                        anyhow::bail!("the store answered that the configuration is unchanged before it was read")
+                    }
+                }
             }
         };
-        if let Some((place, text, tag)) = changed {
-            // A broken configuration fails the event also if an earlier one is cached. Otherwise a warm function would hide
-            // the mistake until the next cold start.
-            let config = poller.environment.config(&place, &text)?;
-            let signer = signer(&poller.environment, &*poller.services, &config).await?;
-            let site = Site::new(poller, config, signer)?;
-            *last = Some((tag, Arc::new(site)));
-        }
-        let (_, site) = last
-            .as_ref()
-            .context("the store answered that the configuration is unchanged before it was read")?;
-        Ok(site.clone())
+        // A broken configuration fails the event also if an earlier one is cached. Otherwise a warm function would hide the mistake
+        // until the next cold start.
+        let config = poller.environment.config(&place, &document.text)?;
+        let signer = signer(&poller.environment, &*poller.services, &config).await?;
+        Ok(last
+            .insert(Arc::new(Site::new(poller, config, signer, document.tag)?))
+            .clone())
     }
 }
 
