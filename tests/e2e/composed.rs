@@ -14,7 +14,7 @@ use publish::{Catalog, CatalogSource, ComposedSource, PollOptions, Report, Sched
 use store::{Store, StoreExt, read_stored};
 use storekit::{Action, MemoryStore};
 use tokio_util::sync::CancellationToken;
-use upkeep::{GcOptions, Retention, RollbackOptions, RollbackTarget};
+use upkeep::{GcOptions, Retention, RollbackOptions};
 
 use crate::support::{
     catalogs::{Files, connected_package},
@@ -241,7 +241,7 @@ async fn rollback_of_the_input_moves_the_composition_and_its_own_stays() {
 
     let rollback = async |name: &str| {
         let store: Arc<dyn Store> = Arc::new(site.store.clone());
-        let options = RollbackOptions::new(RollbackTarget::Previous);
+        let options = RollbackOptions::default();
         upkeep::rollback(&store, &name.parse().unwrap(), &options).await
     };
     assert_eq!(rollback("team").await.content_hash, Some(first));

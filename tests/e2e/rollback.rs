@@ -7,16 +7,20 @@ use publish::{PollError, Report, RollbackError, UpdateCheck};
 use serde_json::Value;
 use store::Store;
 use storekit::{Action, Answer, MemoryStore, Moment};
-use upkeep::{RollbackOptions, RollbackTarget};
+use upkeep::RollbackOptions;
 
 use crate::support::{
     site::{Site, ten, ten_but},
     work::Work,
 };
 
-async fn rollback(store: &MemoryStore, name: &CatalogName, target: RollbackTarget) -> Report {
+async fn rollback(store: &MemoryStore, name: &CatalogName, target: Option<&str>) -> Report {
     let store: Arc<dyn Store> = Arc::new(store.clone());
-    upkeep::rollback(&store, name, &RollbackOptions::new(target)).await
+    let options = RollbackOptions {
+        target: target.map(ToOwned::to_owned),
+        ..RollbackOptions::default()
+    };
+    upkeep::rollback(&store, name, &options).await
 }
 
 /// Publishes ten packages, and then one of them with more bundles.
@@ -31,7 +35,7 @@ async fn published_twice() -> Site {
 async fn rollback_is_kept_by_polls_until_source_changes() {
     let site = published_twice().await;
     let before = site.current().await;
-    let report = rollback(&site.store, &site.catalog.name, RollbackTarget::Previous).await;
+    let report = rollback(&site.store, &site.catalog.name, None).await;
     assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
     assert_eq!(report.changes.changed, ["p4"]);
     let after = site.current().await;
@@ -51,7 +55,7 @@ async fn rollback_is_kept_by_polls_until_source_changes() {
 async fn poll_forced_after_rollback_publishes_source() {
     let site = published_twice().await;
     let newest = site.current().await.content_hash;
-    rollback(&site.store, &site.catalog.name, RollbackTarget::Previous).await;
+    rollback(&site.store, &site.catalog.name, None).await;
     let forced = site.poll_forced().await;
     assert_eq!(
         (forced.outcome, forced.content_hash),
@@ -70,14 +74,14 @@ async fn rollback_to_incomplete_state_is_refused() {
         .unwrap();
     let index = snapshot.index.with_kind(Kind::Index).key();
     site.store.delete(&index).await.unwrap();
-    let refused = rollback(&site.store, name, RollbackTarget::Hash(old.to_string())).await;
+    let refused = rollback(&site.store, name, Some(&old.to_string())).await;
     let Some(PollError::Rollback(RollbackError::Incomplete { count: 1, first, .. })) = &refused.error else {
         panic!("{refused:?}");
     };
     assert!(first == &format!("{index}, which is missing"), "{first}");
 
     site.store.delete(&before.previous[0].snapshot.key()).await.unwrap();
-    let refused = rollback(&site.store, name, RollbackTarget::Previous).await;
+    let refused = rollback(&site.store, name, None).await;
     assert!(
         matches!(refused.error, Some(PollError::Rollback(RollbackError::Gone(hash))) if hash == old),
         "{refused:?}"
@@ -91,7 +95,7 @@ async fn rollback_to_unknown_or_ambiguous_target_names_the_problem() {
     let name = &site.catalog.name;
     let current = site.current().await.content_hash.to_string();
     let error = async |name, target: &str| {
-        let report = rollback(&site.store, name, RollbackTarget::Hash(target.to_owned())).await;
+        let report = rollback(&site.store, name, Some(target)).await;
         report.error_text()
     };
     assert_eq!(error(name, &current[..20]).await, None, "it is published already");
@@ -124,7 +128,7 @@ async fn rollback_after_lost_race_is_retried() {
         }
         Answer::GoOn
     });
-    let report = rollback(&site.store, &site.catalog.name, RollbackTarget::Previous).await;
+    let report = rollback(&site.store, &site.catalog.name, None).await;
     assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
 }
 

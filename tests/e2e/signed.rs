@@ -6,7 +6,7 @@ use model::{Current, Document, Key, Outcome};
 use publish::{MirrorSettings, PollError, PublishError, RollbackError};
 use store::{Condition, DOCUMENT_MAX, Store, StoreExt};
 use trust::{Signer, SigningKey, Trust};
-use upkeep::{RollbackOptions, RollbackTarget};
+use upkeep::RollbackOptions;
 
 use crate::support::{
     binary::{Ran, Server},
@@ -151,7 +151,7 @@ async fn rollback_signs_only_verified_states() {
     let back = async |signer: Option<Signer>| {
         let options = RollbackOptions {
             signer,
-            ..RollbackOptions::new(RollbackTarget::Previous)
+            ..RollbackOptions::default()
         };
         upkeep::rollback(&store, &site.catalog.name, &options).await
     };

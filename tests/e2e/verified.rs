@@ -9,7 +9,7 @@ use store::{Store, StoreExt};
 use testkit::{Cosign, Fault, Image, Kind};
 use trust::PublicKey;
 use trust::policy::{ImageName, KeySources, Policy, VerifyError};
-use upkeep::{RollbackOptions, RollbackTarget};
+use upkeep::RollbackOptions;
 
 use crate::support::{
     catalogs,
@@ -61,11 +61,12 @@ impl Site {
     }
 }
 
-async fn rollback(site: &Site, target: &RollbackTarget, unverified: bool) -> Report {
+async fn rollback(site: &Site, target: Option<&str>, unverified: bool) -> Report {
     let store: Arc<dyn Store> = Arc::new(site.store.clone());
     let options = RollbackOptions {
         unverified,
-        ..RollbackOptions::new(target.clone())
+        target: target.map(ToOwned::to_owned),
+        ..RollbackOptions::default()
     };
     upkeep::rollback(&store, &site.catalog.name, &options).await
 }
@@ -283,9 +284,9 @@ async fn rollback_needs_verification_under_present_policy() {
         signer.iter().for_each(|signer| site.sign(signer, &image));
         let report = site.poll().await;
         assert_eq!(report.outcome, Outcome::Published);
-        (RollbackTarget::Hash(report.content_hash.unwrap().to_string()), image)
+        (report.content_hash.unwrap().to_string(), image)
     };
-    let back = async |site: &Site, target| rollback(site, target, false).await;
+    let back = async |site: &Site, target: &str| rollback(site, Some(target), false).await;
     let (unsigned, _) = publish(&site, 4, None).await;
     site.ask_for(&[&key]);
     let (signed, _) = publish(&site, 5, Some(&key)).await;
@@ -300,7 +301,7 @@ async fn rollback_needs_verification_under_present_policy() {
     assert_eq!(site.current().await, before);
 
     // With `unverified` it is published, and neither the pointer nor the history says that it was verified.
-    let report = rollback(&site, &unsigned, true).await;
+    let report = rollback(&site, Some(&unsigned), true).await;
     assert_eq!(report.outcome, Outcome::Published);
     let rolled_back = site.current().await;
     assert_eq!((&rolled_back.source, rolled_back.verified()), (&before.source, None));
@@ -342,7 +343,7 @@ async fn poll_of_rolled_back_content_records_verification_of_source() {
     site.sign(&key, &changed);
     site.push_image(&changed);
     site.poll().await;
-    rollback(&site, &RollbackTarget::Previous, true).await;
+    rollback(&site, None, true).await;
     site.sign(&key, &image);
     site.push_image(&image);
     assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);

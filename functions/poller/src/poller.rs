@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use store::Store;
 use tokio::time::timeout;
 use tracing::Instrument;
-use upkeep::{GcOptions, GcReport, RollbackOptions, RollbackTarget};
+use upkeep::{GcOptions, GcReport, RollbackOptions};
 
 use crate::{
     CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
@@ -260,11 +260,11 @@ impl<'a> Invocation<'a> {
     }
 
     async fn rollback(self, manual: ManualEvent) -> PollerAnswer {
-        let target = RollbackTarget::Hash(manual.content_hash.unwrap_or_default());
         let options = RollbackOptions {
+            target: manual.content_hash,
             unverified: manual.unverified,
             signer: self.site.signer.clone(),
-            ..RollbackOptions::new(target)
+            ..RollbackOptions::default()
         };
         let mut reports = Vec::new();
         // Also for a catalog that is not configured: what is stored can be published again without its source.

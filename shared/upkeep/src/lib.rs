@@ -9,5 +9,5 @@ pub use gc::{
     GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, collect_regularly, gc,
 };
 pub use history::{HistoryState, history};
-pub use rollback::{RollbackOptions, RollbackTarget, rollback};
+pub use rollback::{RollbackOptions, rollback};
 pub use verify::{Finding, IntegrityCheck, ObjectProblem, Verification, check_entry, verify};

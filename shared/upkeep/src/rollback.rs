@@ -1,6 +1,6 @@
 //! Publishes earlier content again.
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 use model::{CatalogName, Current, ObjectRef, Outcome, Publication, RolledBack, Sha256, Snapshot, Verified};
 use publish::{
@@ -14,38 +14,18 @@ use trust::Signer;
 /// Maximum number of attempts of one rollback, as of a poll.
 const ATTEMPTS: u32 = 6;
 
-/// Earlier content that a rollback publishes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RollbackTarget {
-    /// The newest content that is not the current one.
-    Previous,
-    /// The content whose hash starts so. It is looked up in the history of `current.json`.
-    Hash(String),
-}
-
 /// Target, signer and checks of a rollback.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RollbackOptions {
-    /// Earlier content that is published again.
-    pub target: RollbackTarget,
+    /// First digits of the hash of the content, which is looked up in the history of `current.json`. Default: the newest content that
+    /// is not the current one.
+    pub target: Option<String>,
     /// Publishes the content also if its signatures were not verified under the policy of the source. Default: no.
     pub unverified: bool,
     /// Keys that sign the new pointer. Required if the old one is signed.
     pub signer: Option<Signer>,
     /// Clocks and randomness. Default: the system's.
     pub env: Env,
-}
-
-impl RollbackOptions {
-    /// Returns the options for `target`. The other options have their defaults.
-    pub fn new(target: RollbackTarget) -> Self {
-        Self {
-            target,
-            unverified: false,
-            signer: None,
-            env: Env::default(),
-        }
-    }
 }
 
 /// Publishes an earlier content of a catalog again, under a new serial, after a look at every object that it names.
@@ -85,7 +65,7 @@ async fn attempt(store: &Arc<dyn Store>, options: &RollbackOptions, report: &mut
     }
     report.digest = Some(current.source.revision.clone());
     report.describe(Some(current));
-    let content_hash = options.target.find(current)?;
+    let content_hash = find(options.target.as_deref(), current)?;
     if content_hash == current.content_hash {
         return Ok(Outcome::Unchanged);
     }
@@ -172,29 +152,21 @@ fn verification(
     Err(RollbackError::Unverified { content_hash, how })
 }
 
-impl RollbackTarget {
-    fn find(&self, current: &Current) -> Result<Sha256, RollbackError> {
-        let earlier = current.previous.iter().map(|previous| previous.content_hash);
-        match self {
-            Self::Previous => earlier
-                .into_iter()
-                .find(|hash| *hash != current.content_hash)
-                .ok_or(RollbackError::NoPrevious),
-            Self::Hash(prefix) => unique(prefix, earlier.chain([current.content_hash])),
-        }
-    }
-}
-
-fn unique(prefix: &str, hashes: impl Iterator<Item = Sha256>) -> Result<Sha256, RollbackError> {
-    let mut fitting: Vec<_> = hashes.filter(|hash| hash.to_string().starts_with(prefix)).collect();
-    fitting.sort_unstable();
-    fitting.dedup();
-    match fitting[..] {
-        [hash] => Ok(hash),
-        [] => Err(RollbackError::Unknown(prefix.to_owned())),
-        _ => Err(RollbackError::Ambiguous {
+/// Returns the hash of the content that is published again.
+fn find(target: Option<&str>, current: &Current) -> Result<Sha256, RollbackError> {
+    let mut earlier = current.previous.iter().map(|previous| previous.content_hash);
+    let Some(prefix) = target else {
+        let other = earlier.find(|hash| *hash != current.content_hash);
+        return other.ok_or(RollbackError::NoPrevious);
+    };
+    let all = earlier.chain([current.content_hash]);
+    let fitting: BTreeSet<Sha256> = all.filter(|hash| hash.to_string().starts_with(prefix)).collect();
+    match (fitting.first(), fitting.len()) {
+        (Some(hash), 1) => Ok(*hash),
+        (None, _) => Err(RollbackError::Unknown(prefix.to_owned())),
+        (Some(_), count) => Err(RollbackError::Ambiguous {
             prefix: prefix.to_owned(),
-            count: fitting.len(),
+            count,
         }),
     }
 }

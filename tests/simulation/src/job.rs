@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ::upkeep::{RollbackOptions, RollbackTarget, rollback};
+use ::upkeep::{RollbackOptions, rollback};
 use futures_util::{FutureExt, future::BoxFuture};
 use model::{CatalogName, Sha256};
 use publish::{Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report};
@@ -105,7 +105,7 @@ async fn poll(handle: StoreHandle, wrong: i64, catalog: usize, version: usize) -
 async fn roll_back(handle: StoreHandle, wrong: i64, catalog: usize) -> Done {
     let options = RollbackOptions {
         env: env(&handle, wrong),
-        ..RollbackOptions::new(RollbackTarget::Previous)
+        ..RollbackOptions::default()
     };
     let store: Arc<dyn Store> = Arc::new(handle);
     said(&rollback(&store, &catalogs::name(catalog), &options).await)

@@ -2,7 +2,7 @@ use std::slice;
 
 use clap::{ArgGroup, Args};
 use model::CatalogName;
-use upkeep::{RollbackOptions, RollbackTarget};
+use upkeep::RollbackOptions;
 
 use super::poll::print_polls;
 use crate::{
@@ -42,13 +42,13 @@ pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     let store = args.store.s3.open(&args.store.place(&config)?, Access::Write).await?;
     published::check_names(&*store, slice::from_ref(&args.name)).await?;
     let notifier = wiring::notifier(&mut config, store.clone());
-    let target = args.content_hash.map_or(RollbackTarget::Previous, RollbackTarget::Hash);
     // A rollback is a publication, so its events are sent now and not only by the next poll.
     notifier.register_receivers(slice::from_ref(&args.name)).await;
     let options = RollbackOptions {
+        target: args.content_hash,
         unverified: args.unverified,
         signer: config.keys.signer(),
-        ..RollbackOptions::new(target)
+        ..RollbackOptions::default()
     };
     let reports = [upkeep::rollback(&store, &args.name, &options).await];
     print_polls(&reports, args.report.json)?;
