@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::{
     Event, NotifyMetrics, Receiver, SendError,
-    outbox::{Outbox, StartAt, advance},
+    outbox::{AFTER_ALL, Outbox, advance},
 };
 
 /// Maximum number of concurrent events to one receiver.
@@ -147,8 +147,8 @@ impl Notifier {
         }
     }
 
-    /// Returns the first cursor of new receivers after a poll, or `None` if all receivers are up to date.
-    fn start(&self, report: &Report) -> Option<StartAt> {
+    /// Returns the serial before which new receivers start; `None` if all receivers are up to date.
+    fn start(&self, report: &Report) -> Option<u64> {
         let published = PublicationId {
             serial: report.serial?,
             content_hash: report.content_hash?,
@@ -159,15 +159,13 @@ impl Notifier {
         if *queue.last_delivered.lock() == Some(published) {
             return None;
         }
-        Some(match report.outcome {
-            Outcome::Published => StartAt::Before(published.serial),
-            Outcome::Unchanged | Outcome::SourceDigestUpdated | Outcome::Refused | Outcome::Failed => StartAt::Current,
-        })
+        let is_new = report.outcome == Outcome::Published;
+        Some(if is_new { published.serial } else { AFTER_ALL })
     }
 
     /// Sends the outstanding events of a catalog.
     #[tracing::instrument(name = "notify", skip_all, fields(%catalog))]
-    async fn run(&self, catalog: &CatalogName, start: StartAt) {
+    async fn run(&self, catalog: &CatalogName, start: u64) {
         let queue = self.queue(catalog);
         queue.requests.fetch_add(1, Ordering::SeqCst);
         // A request that arrives while another task is busy is seen by that task, after it has let go of the lock.
@@ -187,7 +185,7 @@ impl Notifier {
 
     /// Sends all outstanding events of a catalog. Returns the publication that all receivers have acknowledged, or `None`
     /// if some have not.
-    async fn deliver(&self, catalog: &CatalogName, start: StartAt) -> Result<Option<PublicationId>, ReadError> {
+    async fn deliver(&self, catalog: &CatalogName, start: u64) -> Result<Option<PublicationId>, ReadError> {
         let mut outbox = Outbox::open(&*self.store, catalog).await?;
         let Some(published) = outbox.published() else {
             return Ok(None);
@@ -272,7 +270,7 @@ impl Notifier {
             return;
         }
         let added = match Outbox::open(&*self.store, catalog).await {
-            Ok(mut outbox) => outbox.add_receivers(&names, StartAt::Current).await,
+            Ok(mut outbox) => outbox.add_receivers(&names, AFTER_ALL).await,
             Err(error) => Err(error),
         };
         if let Err(error) = added {

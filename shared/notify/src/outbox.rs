@@ -10,21 +10,15 @@ use store::{Condition, ObjectError, ReadError, Store, StoreExt, find_stored};
 
 use crate::Event;
 
+/// Serial that no publication has: before it comes the present one.
+pub(crate) const AFTER_ALL: u64 = u64::MAX;
+
 /// The published state of one catalog and the cursors of its receivers.
 pub(crate) struct Outbox<'a> {
     store: &'a dyn Store,
     catalog: &'a CatalogName,
     cursors: Cursors,
     current: Option<Current>,
-}
-
-/// The first cursor of a receiver that has none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StartAt {
-    /// The publication that `current.json` names now.
-    Current,
-    /// The last publication before this serial.
-    Before(u64),
 }
 
 impl<'a> Outbox<'a> {
@@ -46,10 +40,13 @@ impl<'a> Outbox<'a> {
         self.current.as_ref().map(PublicationId::from)
     }
 
-    /// Stores cursors for those of `names` that have none. The caller does this before it sends anything, so that a
-    /// receiver that is down from the start misses nothing.
-    pub(crate) async fn add_receivers(&mut self, names: &[&str], start: StartAt) -> Result<(), ReadError> {
-        let cursor = self.first_cursor(start);
+    /// Stores cursors for those of `names` that have none: the last publication before the serial `before`. The
+    /// caller does this before it sends anything, so that a receiver that is down from the start misses nothing.
+    pub(crate) async fn add_receivers(&mut self, names: &[&str], before: u64) -> Result<(), ReadError> {
+        let known = self.current.iter().flat_map(Current::publications);
+        let cursor = known
+            .map(|known| PublicationId::from(&known))
+            .find(|known| known.serial < before);
         let unknown = names.iter().filter(|name| !self.cursors.contains_key(**name));
         let new: Cursors = unknown.map(|name| ((*name).to_owned(), cursor)).collect();
         if new.is_empty() {
@@ -57,17 +54,6 @@ impl<'a> Outbox<'a> {
         }
         self.cursors.extend(new.clone());
         add(self.store, self.catalog, &new).await
-    }
-
-    fn first_cursor(&self, start: StartAt) -> Option<PublicationId> {
-        let current = self.current.as_ref()?;
-        match start {
-            StartAt::Before(serial) if serial <= current.serial => {
-                let earlier = current.previous.iter().find(|previous| previous.serial < serial);
-                earlier.map(PublicationId::from)
-            }
-            StartAt::Current | StartAt::Before(_) => Some(current.into()),
-        }
     }
 
     /// Returns the last publication that a receiver has acknowledged.
