@@ -37,41 +37,36 @@ pub(crate) async fn write(
     target: Target,
     change: impl Fn(&ClusterCatalog) -> Option<Value>,
 ) -> Result<bool, ReconcileError> {
-    let written = timeout(WRITE_TIME, try_write(catalogs, object, target, change)).await;
-    written.unwrap_or(Err(ReconcileError::OutOfTime))
-}
-
-async fn try_write(
-    catalogs: &Api<ClusterCatalog>,
-    object: &ClusterCatalog,
-    target: Target,
-    change: impl Fn(&ClusterCatalog) -> Option<Value>,
-) -> Result<bool, ReconcileError> {
-    let mut read = None;
-    for _ in 0..WRITE_ATTEMPTS {
-        let found = read.as_ref().unwrap_or(object);
-        let Some(mut patch) = change(found) else {
-            return Ok(false);
-        };
-        patch["metadata"]["resourceVersion"] = json!(found.metadata.resource_version);
-        let (name, parameters, patch) = (object.name(), PatchParams::default(), Patch::Merge(patch));
-        let written = match target {
-            Target::Object => catalogs.patch(name, &parameters, &patch).await,
-            Target::Status => catalogs.patch_status(name, &parameters, &patch).await,
-        };
-        match written {
-            Ok(_) => return Ok(true),
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(false),
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) => return Err(error.into()),
+    let write = async {
+        let mut read = None;
+        for _ in 0..WRITE_ATTEMPTS {
+            let found = read.as_ref().unwrap_or(object);
+            let Some(mut patch) = change(found) else {
+                return Ok(false);
+            };
+            patch["metadata"]["resourceVersion"] = json!(found.metadata.resource_version);
+            let (name, parameters, patch) = (object.name(), PatchParams::default(), Patch::Merge(patch));
+            let written = match target {
+                Target::Object => catalogs.patch(name, &parameters, &patch).await,
+                Target::Status => catalogs.patch_status(name, &parameters, &patch).await,
+            };
+            match written {
+                Ok(_) => return Ok(true),
+                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(false),
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Err(error.into()),
+            }
+            match catalogs.get_opt(object.name()).await? {
+                Some(found) if found.uid() == object.uid() => read = Some(found),
+                // Gone, or another object of the same name, which has its own event.
+                _ => return Ok(false),
+            }
         }
-        match catalogs.get_opt(object.name()).await? {
-            Some(found) if found.uid() == object.uid() => read = Some(found),
-            // Gone, or another object of the same name, which has its own event.
-            _ => return Ok(false),
-        }
-    }
-    Err(ReconcileError::Contended)
+        Err(ReconcileError::Contended)
+    };
+    timeout(WRITE_TIME, write)
+        .await
+        .unwrap_or(Err(ReconcileError::OutOfTime))
 }
 
 /// Sends a warning of a poll as an event. A failure is logged only.
