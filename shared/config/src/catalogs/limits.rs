@@ -3,7 +3,7 @@ use std::time::Duration;
 use model::text::did_you_mean;
 use publish::SourceLimits;
 
-use super::{ValueError, byte_size, section::Section, section::text, values::count};
+use super::{byte_size, section::Section, section::text, values::count};
 
 pub(crate) type SetLimit = fn(&mut SourceLimits, u64);
 
@@ -89,11 +89,11 @@ fn find(name: &str, value: &str) -> Result<(&'static str, SetLimit, u64), String
         let similar = did_you_mean(name, known.iter().copied());
         format!("there is no such limit{similar}; there are {}", known.join(", "))
     })?;
-    let to = parse(name, value).map_err(|error| error.to_string())?;
+    let to = parse(name, value)?;
     Ok((name, set, to))
 }
 
-fn parse(name: &str, text: &str) -> Result<u64, ValueError> {
+fn parse(name: &str, text: &str) -> Result<u64, String> {
     if name.ends_with("Bytes") {
         byte_size(text)
     } else {

@@ -16,8 +16,7 @@ pub use self::{
     loader::{ConfigLoader, NamedSource},
     server::{GrpcConfig, ServerConfig, ServerLimitsConfig},
     values::{
-        ValueError, byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval,
-        time_limit,
+        byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval, time_limit,
     },
 };
 

@@ -1,5 +1,5 @@
 //! Values of settings. Flags and `catalogs.yaml` share these parsers, so a value means the same in both and is refused
-//! in both.
+//! in both. An error says what can be written instead.
 
 use std::{
     fmt::Display,
@@ -24,11 +24,6 @@ const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Largest size, 1 EiB. `bytesize` turns what overflows into `u64::MAX`, which is above it and so is refused.
 const SIZE_MAX: u64 = 1 << 60;
 
-/// A value that a setting cannot have: the value as it was written, and what can be written instead.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ValueError(String);
-
 /// Parses the time between two polls, from 1 s to 365 days.
 ///
 /// ```
@@ -40,13 +35,13 @@ pub struct ValueError(String);
 /// ```
 ///
 /// # Errors
-/// [`ValueError`] for a text that is not a duration, and for one out of range.
-pub fn poll_interval(text: &str) -> Result<Duration, ValueError> {
+/// A text that is not a duration, and for one out of range.
+pub fn poll_interval(text: &str) -> Result<Duration, String> {
     check_poll_interval(duration(text)?)
 }
 
 /// Checks a time between two polls that was not given as a text.
-pub(crate) fn check_poll_interval(interval: Duration) -> Result<Duration, ValueError> {
+pub(crate) fn check_poll_interval(interval: Duration) -> Result<Duration, String> {
     let days = humantime::format_duration(interval).to_string();
     // The minutes of a ClusterCatalog come here as a duration, not as a text.
     within(interval, &days, POLL_INTERVAL_MIN..=DURATION_MAX, "1s", "365d")
@@ -55,21 +50,18 @@ pub(crate) fn check_poll_interval(interval: Duration) -> Result<Duration, ValueE
 /// Parses a limit of time for clients, from 1 ms to 365 days.
 ///
 /// # Errors
-/// [`ValueError`] for a text that is not a duration, and for one out of range.
-pub fn time_limit(text: &str) -> Result<Duration, ValueError> {
+/// A text that is not a duration, and for one out of range.
+pub fn time_limit(text: &str) -> Result<Duration, String> {
     within(duration(text)?, text, TIME_LIMIT_MIN..=DURATION_MAX, "1ms", "365d")
 }
 
 /// Parses a duration of at most 365 days. Zero is a duration.
 ///
 /// # Errors
-/// [`ValueError`] for a text that is not a duration, and for one out of range.
-pub fn duration(text: &str) -> Result<Duration, ValueError> {
-    let parsed = humantime::parse_duration(text).map_err(|_| {
-        ValueError(format!(
-            "{text:?} is not a duration: write a number and a unit, such as 30s, 10m or 24h"
-        ))
-    })?;
+/// A text that is not a duration, and for one out of range.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = humantime::parse_duration(text)
+        .map_err(|_| format!("{text:?} is not a duration: write a number and a unit, such as 30s, 10m or 24h"))?;
     within(parsed, text, Duration::ZERO..=DURATION_MAX, "0s", "365d")
 }
 
@@ -85,12 +77,10 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
 /// ```
 ///
 /// # Errors
-/// [`ValueError`] for a text that is not a size, and for one out of range.
-pub fn byte_size(text: &str) -> Result<u64, ValueError> {
+/// A text that is not a size, and for one out of range.
+pub fn byte_size(text: &str) -> Result<u64, String> {
     let ByteSize(bytes) = text.parse().map_err(|_| {
-        ValueError(format!(
-            "{text:?} is not a size: write a number of bytes, or one with a unit, such as 700MB or 4GiB"
-        ))
+        format!("{text:?} is not a size: write a number of bytes, or one with a unit, such as 700MB or 4GiB")
     })?;
     within(bytes, text, 1..=SIZE_MAX, "1B", "1EiB")
 }
@@ -98,27 +88,27 @@ pub fn byte_size(text: &str) -> Result<u64, ValueError> {
 /// Parses how many earlier publications of a catalog are kept, from 0 to 16. `current.json` names no more.
 ///
 /// # Errors
-/// [`ValueError`] for a text that is not a whole number, and for one out of range.
-pub fn generations(text: &str) -> Result<usize, ValueError> {
+/// A text that is not a whole number, and for one out of range.
+pub fn generations(text: &str) -> Result<usize, String> {
     count(text, 0..=PREVIOUS_MAX)
 }
 
 /// Parses for how many days an earlier publication is kept, from 0 to 36,500.
 ///
 /// # Errors
-/// [`ValueError`] for a text that is not a whole number, and for one out of range.
-pub fn days(text: &str) -> Result<u64, ValueError> {
+/// A text that is not a whole number, and for one out of range.
+pub fn days(text: &str) -> Result<u64, String> {
     count(text, 0..=36_500)
 }
 
 /// Parses a whole number within a range.
-pub(crate) fn count<T>(text: &str, range: RangeInclusive<T>) -> Result<T, ValueError>
+pub(crate) fn count<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
 where
     T: FromStr + PartialOrd + Display,
 {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits {
-        return Err(ValueError(format!("{text:?} is not a whole number")));
+        return Err(format!("{text:?} is not a whole number"));
     }
     // Digits that do not fit the type are a number that is too large.
     let number = text.parse().ok().filter(|number| range.contains(number));
@@ -135,8 +125,8 @@ where
 /// ```
 ///
 /// # Errors
-/// [`ValueError`] for a URL and for anything else that would never match the host of a request.
-pub fn host_and_port(text: &str) -> Result<String, ValueError> {
+/// A URL, and anything else that would never match the host of a request.
+pub fn host_and_port(text: &str) -> Result<String, String> {
     // An IPv6 address stands in brackets where a port may follow.
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
@@ -150,18 +140,18 @@ pub fn host_and_port(text: &str) -> Result<String, ValueError> {
     if is_host && is_port {
         Ok(text.to_owned())
     } else {
-        Err(ValueError(format!(
+        Err(format!(
             "{text:?} is not HOST or HOST:PORT, such as registry.example:5000"
-        )))
+        ))
     }
 }
 
 /// Checks an origin as browsers send it (RFC 6454, section 7), and returns it unchanged.
-pub(crate) fn origin(text: &str) -> Result<String, ValueError> {
+pub(crate) fn origin(text: &str) -> Result<String, String> {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let is_origin =
         host.is_some_and(|host| host_and_port(host).is_ok() && !host.contains(|c: char| c.is_ascii_uppercase()));
-    let problem = || ValueError(format!("{text:?} is not an origin, such as https://docs.example"));
+    let problem = || format!("{text:?} is not an origin, such as https://docs.example");
     is_origin.then(|| text.to_owned()).ok_or_else(problem)
 }
 
@@ -174,24 +164,22 @@ pub(crate) fn origin(text: &str) -> Result<String, ValueError> {
 /// ```
 ///
 /// # Errors
-/// [`ValueError`] for a text of another form.
-pub fn listen_address(text: &str) -> Result<SocketAddr, ValueError> {
+/// A text of another form.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").unwrap_or(text).parse();
     let address = port
         .map(|port| (Ipv4Addr::LOCALHOST, port).into())
         .or_else(|_| text.parse());
     address.map_err(|_: std::net::AddrParseError| {
-        ValueError(format!(
-            "{text:?} is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses"
-        ))
+        format!("{text:?} is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses")
     })
 }
 
 /// Parses a platform, such as `linux/amd64` or `linux/arm/v7`.
 ///
 /// # Errors
-/// [`ValueError`] for a text of another form.
-pub fn platform(text: &str) -> Result<source::TargetPlatform, ValueError> {
+/// A text of another form.
+pub fn platform(text: &str) -> Result<source::TargetPlatform, String> {
     let parts: Vec<_> = text.split('/').map(ToOwned::to_owned).collect();
     let variant = parts.get(2).cloned().unwrap_or_default();
     match parts.as_slice() {
@@ -202,29 +190,23 @@ pub fn platform(text: &str) -> Result<source::TargetPlatform, ValueError> {
                 variant,
             })
         }
-        _ => Err(ValueError(format!("{text:?} is not OS/ARCH, such as linux/amd64"))),
+        _ => Err(format!("{text:?} is not OS/ARCH, such as linux/amd64")),
     }
 }
 
-fn within<T: PartialOrd>(
-    value: T,
-    text: &str,
-    range: RangeInclusive<T>,
-    min: &str,
-    max: &str,
-) -> Result<T, ValueError> {
+fn within<T: PartialOrd>(value: T, text: &str, range: RangeInclusive<T>, min: &str, max: &str) -> Result<T, String> {
     if range.contains(&value) {
         return Ok(value);
     }
     Err(out_of_range(text, min, max))
 }
 
-fn out_of_range(value: &str, min: impl Display, max: impl Display) -> ValueError {
+fn out_of_range(value: &str, min: impl Display, max: impl Display) -> String {
     let max = max.to_string();
     if max == u64::MAX.to_string() {
-        return ValueError(format!("{value} is out of range: it must be at least {min}"));
+        return format!("{value} is out of range: it must be at least {min}");
     }
-    ValueError(format!("{value} is out of range: it must be from {min} to {max}"))
+    format!("{value} is out of range: it must be from {min} to {max}")
 }
 
 #[cfg(test)]
