@@ -1,6 +1,7 @@
 # The registry API against opm itself, operator-registry v1.73.0: every package, channel, bundle and custom schema, the APIs
 # that bundles provide, and names that are not there. Messages are compared as bytes, and errors by code and text. Then the edges of
-# upgrade graphs, and the fewest steps along them. The page has the same, and what it writes is accepted.
+# upgrade graphs, the fewest steps along them, and those that OLM v0 takes from every installed version, by its own resolver. The page
+# has the same, and what it writes is accepted.
 # shellcheck shell=bash
 
 DATA=$(data_folder)
@@ -23,6 +24,13 @@ answers_agree() {
     python3 "$LIB/registry_answers.py" "$WORK/expected" "$WORK/actual"
 }
 
+# olm_agrees NAME FOLDER: a plan of all versions of the published catalog has the steps that OLM v0 takes.
+olm_agrees() {
+  olm-oracle "$2" >"$WORK/steps"
+  succeeds "a plan of $(wc -l <"$WORK/steps") versions of $1 has the steps of OLM v0" \
+    python3 "$LIB/olm_steps.py" "$WORK/steps" "$CATALOG_MIRROR" "$WORK/store" c
+}
+
 # What the page makes of the published catalog: upgrades, ways, manifests, and a basket.
 page_agrees() {
   page() { node "$LIB/page_catalog.mjs" "$1" "$WORK/lines" "${@:2}"; }
@@ -41,6 +49,7 @@ page_agrees() {
 }
 
 need_opm
+need_olm
 need_debian node=nodejs
 need_python_tools
 OLM_CRDS=("$(go_module_folder "$CATALOGD")/helm/olmv1/base/operator-controller/crd/standard"
@@ -56,6 +65,7 @@ succeeds "the recorded answers about the example catalog are those of opm" \
   cmp <(OPM_ORACLE_FULL=1 opm-oracle answers "$ROOT/tests/catalogs/v1") "$RECORDED/v1.answers.jsonl"
 answers_agree "its next version" "$ROOT/tests/catalogs/v2"
 answers_agree "the series" "$SERIES/000/configs"
+olm_agrees "the series" "$SERIES/000/configs"
 opm-oracle graph "$SERIES/000/configs" >"$WORK/edges"
 page_agrees
 
@@ -63,6 +73,7 @@ if [[ -n $DATA ]]; then
   for catalog in $(real_catalogs); do
     unpack "$DATA/community-$catalog.tar.zst" "$WORK/data"
     answers_agree "the real catalog $catalog" "$(configs_folder "$WORK/data")"
+    olm_agrees "the real catalog $catalog" "$(configs_folder "$WORK/data")"
     opm-oracle graph "$(configs_folder "$WORK/data")" >"$WORK/edges"
     succeeds "upgrades of $catalog are those that opm draws: $(sort -u "$WORK/edges" | wc -l) edges" \
       python3 "$LIB/upgrades.py" "$WORK/edges" "$CATALOG_MIRROR" "$WORK/store" c

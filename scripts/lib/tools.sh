@@ -61,6 +61,8 @@ need_fbc_reader() { need_go_folder fbc fbc; }
 need_versions() { need_go_folder versions versions; }
 # Validates catalogs and answers the registry API with opm's own module; asks servers of the registry API under load.
 need_opm() { need_go_folder opm-oracle opm; }
+# Takes the steps of upgrades with OLM v0's own resolver.
+need_olm() { need_go_folder olm-oracle olm; }
 # catalogd itself. CRDS is the folder with its CustomResourceDefinitions.
 need_catalogd() {
   need_go_command catalogd "$CATALOGD" containers_image_openpgp,exclude_graphdriver_btrfs

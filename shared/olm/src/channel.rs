@@ -1,8 +1,8 @@
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::Sha256;
 
-use crate::graph::{GraphEntry, GraphFault, chain, heads};
+use crate::graph::{GraphEntry, heads};
 
 /// Channel of a package: an `olm.channel`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,20 +37,6 @@ impl Channel {
     // The definition is that of operator-registry (`alpha/model`, `Channel.Head`), where more than one is an error.
     pub fn heads(&self) -> Vec<&str> {
         heads(&self.graph_entries().collect::<Vec<_>>())
-    }
-
-    /// Returns the entries to which OLM v0 updates, in its order of preference: from the head along `replaces`, without those that are
-    /// skipped.
-    ///
-    /// # Errors
-    /// A channel that OLM v0 refuses.
-    // By `sortChannel` of operator-lifecycle-manager v0.38.0 (`pkg/controller/registry/resolver`).
-    pub fn olm_v0_chain(&self) -> Result<Vec<&str>, GraphFault<'_>> {
-        let entries: Vec<GraphEntry<'_>> = self.graph_entries().collect();
-        let mut chain = chain(&entries, |_| false)?;
-        let skipped: HashSet<&str> = entries.iter().flat_map(|entry| &entry.skips).copied().collect();
-        chain.retain(|name| !skipped.contains(name));
-        Ok(chain)
     }
 
     /// Returns the entries as nodes of the upgrade graph, in byte order.

@@ -2,14 +2,16 @@
 
 use std::{
     cmp::Reverse,
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     iter,
 };
 
 use semver::{BuildMetadata, Version};
 use serde::Serialize;
 
-use crate::{Channel, ChannelEntry, GraphFault, Package, VersionRange, version::parse_version};
+use crate::{
+    Channel, ChannelEntry, GraphEntry, GraphFault, Package, VersionRange, graph::chain, version::parse_version,
+};
 
 /// Upgrade graph of a channel that may be broken: every upgrade between two of its entries, and from bundles that it only names.
 ///
@@ -25,7 +27,7 @@ use crate::{Channel, ChannelEntry, GraphFault, Package, VersionRange, version::p
 /// ```
 #[derive(Debug)]
 pub struct UpgradeGraph<'a> {
-    channel: &'a Channel,
+    /// In order of preference.
     entries: Vec<UpgradeEntry<'a>>,
 }
 
@@ -128,7 +130,18 @@ impl UpgradeStep {
     }
 }
 
-impl UpgradeEntry<'_> {
+impl<'a> UpgradeEntry<'a> {
+    fn new(package: &'a Package, name: &'a str, entry: &'a ChannelEntry) -> Self {
+        let version = package.version_of(name);
+        Self {
+            name,
+            version,
+            entry,
+            comparable: version.and_then(comparable_version),
+            range: entry.skip_range.as_ref().and_then(|range| range.parse().ok()),
+        }
+    }
+
     /// Returns the step from a bundle to this entry; `None` if the entry does not update it.
     fn step(&self, bundle: &str, version: Option<&Version>) -> Option<UpgradeStep> {
         let range = self.range.as_ref().zip(version);
@@ -148,27 +161,41 @@ impl UpgradeEntry<'_> {
 }
 
 impl<'a> UpgradeGraph<'a> {
-    /// Reads a channel of a package.
+    /// Reads a channel with all its entries, the newest first.
     pub fn new(package: &'a Package, channel: &'a Channel) -> Self {
-        let entries = channel.entries.iter().map(|(name, entry)| UpgradeEntry {
-            name,
-            version: package.version_of(name),
-            entry,
-            comparable: package.version_of(name).and_then(comparable_version),
-            range: entry.skip_range.as_ref().and_then(|range| range.parse().ok()),
-        });
+        let entries = channel.entries.iter();
+        let entries = entries.map(|(name, entry)| UpgradeEntry::new(package, name, entry));
         let mut entries: Vec<UpgradeEntry<'a>> = entries.collect();
         // Stable: by name where versions are equal.
         entries.sort_by_key(|entry| Reverse(entry.comparable.clone()));
-        Self { channel, entries }
+        Self { entries }
     }
 
-    /// Returns all entries, the newest first.
+    /// Reads a channel with the entries to which OLM v0 updates, in its order: from the head along `replaces`, without those that are
+    /// skipped.
+    ///
+    /// # Errors
+    /// A channel that OLM v0 refuses.
+    // By `sortChannel` of operator-lifecycle-manager v0.38.0 (`pkg/controller/registry/resolver`).
+    pub fn of_olm_v0(package: &'a Package, channel: &'a Channel) -> Result<Self, GraphFault<'a>> {
+        let entries: Vec<GraphEntry<'_>> = channel.graph_entries().collect();
+        let skipped: HashSet<&str> = entries.iter().flat_map(|entry| &entry.skips).copied().collect();
+        let chain = chain(&entries, |_| false)?.into_iter();
+        let entries = chain.filter(|name| !skipped.contains(name));
+        let entries = entries.filter_map(|name| channel.entries.get_key_value(name));
+        Ok(Self {
+            entries: entries
+                .map(|(name, entry)| UpgradeEntry::new(package, name, entry))
+                .collect(),
+        })
+    }
+
+    /// Returns the entries.
     pub fn entries(&self) -> &[UpgradeEntry<'a>] {
         &self.entries
     }
 
-    /// Returns all steps from a bundle that the channel offers, to the newest version first. A range may hold the version of its own entry.
+    /// Returns the steps from a bundle to each entry that updates it. A range may hold the version of its own entry.
     pub fn updates(&self, from: &UpgradeStep) -> impl Iterator<Item = UpgradeStep> {
         let version = from.version.as_deref().and_then(comparable_version);
         let steps = move |entry: &UpgradeEntry<'_>| entry.step(&from.bundle, version.as_ref());
@@ -198,23 +225,17 @@ impl<'a> UpgradeGraph<'a> {
         None
     }
 
-    /// Returns the steps that OLM v0 takes from a bundle, without the start: each leads as far as an update from there does.
-    ///
-    /// # Errors
-    /// A channel that OLM v0 refuses.
-    pub fn olm_v0_steps(&self, from: &UpgradeStep) -> Result<Vec<UpgradeStep>, GraphFault<'a>> {
-        let ranks: HashMap<&str, usize> = self.channel.olm_v0_chain()?.into_iter().zip(0..).collect();
+    /// Returns the steps that follow if each leads to the first entry that updates the one before, without the start.
+    pub fn first_steps(&self, from: &UpgradeStep) -> Vec<UpgradeStep> {
         let mut way = vec![from.clone()];
-        while let Some(last) = way.last() {
-            let updates = self.updates(last).filter(|step| step.bundle != last.bundle);
-            let updates = updates.filter_map(|step| Some((*ranks.get(&*step.bundle)?, step)));
-            match updates.min_by_key(|(rank, _)| *rank) {
-                // Entries that skip each other would be installed in turn for ever.
-                Some((_, step)) if way.iter().all(|passed| passed.bundle != step.bundle) => way.push(step),
-                _ => break,
+        while let Some(step) = way.last().and_then(|last| self.updates(last).next()) {
+            // A range may hold the version of its own entry, and entries that update each other would be installed in turn.
+            if way.iter().any(|passed| passed.bundle == step.bundle) {
+                break;
             }
+            way.push(step);
         }
-        Ok(way.split_off(1))
+        way.split_off(1)
     }
 }
 

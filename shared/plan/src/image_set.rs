@@ -21,11 +21,8 @@ pub fn image_set(plan: &UpgradePlan) -> Value {
         ];
         for (catalog, channel, steps) in parts {
             if !steps.is_empty() {
-                let channels = wanted
-                    .entry(catalog)
-                    .or_default()
-                    .entry(&row.installed.package)
-                    .or_default();
+                let packages = wanted.entry(catalog).or_default();
+                let channels = packages.entry(&row.installed.package).or_default();
                 channels.entry(channel).or_default().extend(steps);
             }
         }

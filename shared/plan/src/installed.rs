@@ -48,12 +48,9 @@ impl InstalledOperator {
 
     /// Returns true if a package has the bundle, or one with the version if the bundle is not known.
     pub(crate) fn is_in(&self, package: &Package) -> bool {
-        match (&self.bundle, &self.version) {
-            (Some(bundle), _) => package.bundles.contains_key(bundle),
-            (None, version) => version
-                .as_ref()
-                .is_some_and(|version| package.bundle_of(version).is_some()),
-        }
+        let mut known = self.clone();
+        known.complete(&[package]);
+        package.bundles.contains_key(&known.step().bundle)
     }
 
     /// Takes from packages what the cluster does not tell.

@@ -149,19 +149,14 @@ impl BundleStep {
 
 /// Breaks a text at spaces into lines that fit into 100 columns, unless a word does not. Continued lines are indented.
 pub fn wrapped(text: &str) -> String {
-    let (mut all, mut width) = (String::new(), 0);
+    let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        let count = word.chars().count();
-        if width > 0 && width + 1 + count > NOTE_CHARS {
-            all.push_str("\n  ");
-            width = 2;
-        } else if width > 0 {
-            all.push(' ');
-            width += 1;
+        let fits = |line: &String| line.chars().count() + 1 + word.chars().count() <= NOTE_CHARS;
+        match lines.last_mut() {
+            Some(line) if fits(line) => *line += &format!(" {word}"),
+            Some(_) => lines.push(format!("  {word}")),
+            None => lines.push(word.to_owned()),
         }
-        all.push_str(word);
-        width += count;
     }
-    all.push('\n');
-    all
+    lines.join("\n") + "\n"
 }

@@ -80,13 +80,10 @@ impl UpgradePlan {
 
         let orders = [ClusterFirst, OperatorFirst, Either, NoWay];
         let counts = orders.map(|order| format!("{} {}", self.count(order), order.as_str()));
-        let states = self.operators.iter().map(|row| row.target_support.state);
-        let ended = states.filter(|state| *state == SupportState::SelfSupport).count();
-        format!(
-            "{} operators: {}; {ended} without support",
-            self.operators.len(),
-            counts.join(", ")
-        )
+        let (counts, rows) = (counts.join(", "), &self.operators);
+        let is_ended = |row: &&PlannedOperator| row.target_support.state == SupportState::SelfSupport;
+        let ended = rows.iter().filter(is_ended).count();
+        format!("{} operators: {counts}; {ended} without support", rows.len())
     }
 
     fn count(&self, order: UpgradeOrder) -> usize {
@@ -125,8 +122,8 @@ impl PlanInput<'_> {
             row.present_catalog = Some(catalog.clone());
             let content = package.channels.get(&channel);
             // A broken channel offers no steps.
-            let steps = content.and_then(|content| UpgradeGraph::new(package, content).olm_v0_steps(&start).ok());
-            row.now = steps.unwrap_or_default();
+            let graph = content.and_then(|content| UpgradeGraph::of_olm_v0(package, content).ok());
+            row.now = graph.map_or_else(Vec::new, |graph| graph.first_steps(&start));
             let max = |step: &UpgradeStep| Some(package.bundles.get(&step.bundle)?.max_openshift.as_slice());
             let position = |step| self.position(step, max(step).unwrap_or_default());
             positions.extend(row.now.iter().map(position));
@@ -170,29 +167,21 @@ impl PlanInput<'_> {
             },
             _ => Some("cannot be read: there are several".to_owned()),
         });
-        let stops = |fault| {
-            format!(
-                "{} stops the upgrade of the cluster: its olm.maxOpenShiftVersion {fault}",
-                step.label()
-            )
-        };
+        let stops = format!("{} stops the upgrade of the cluster: its", step.label());
         Position {
-            blocked: fault.map(stops),
             step: step.clone(),
+            blocked: fault.map(|fault| format!("{stops} olm.maxOpenShiftVersion {fault}")),
             way: None,
         }
     }
 
     /// Returns the support of a bundle, by the catalogs after the upgrade if they tell it: they are newer.
     fn support(&self, row: &PlannedOperator, step: &UpgradeStep) -> Support {
-        let documents = |set| {
-            let packages = packages(set, &row.installed.package);
-            packages.flat_map(|package| &package.lifecycles).collect()
-        };
-        let sets: [Vec<&String>; 2] = [self.to, self.from].map(documents);
-        let documents = sets.iter().find(|documents| !documents.is_empty());
-        let documents = documents.map(Vec::as_slice).unwrap_or_default();
-        Support::of(documents, step.label(), self.on, self.cluster)
+        let packages = |set| packages(set, &row.installed.package);
+        let documents = |set| packages(set).flat_map(|package| &package.lifecycles).collect();
+        let [newer, older]: [Vec<&String>; 2] = [self.to, self.from].map(documents);
+        let documents = if newer.is_empty() { older } else { newer };
+        Support::of(&documents, step.label(), self.on, self.cluster)
     }
 
     /// Returns the packages and APIs that the last bundle of each operator requires and no operator provides, now or in the end.
@@ -206,10 +195,9 @@ impl PlanInput<'_> {
         for row in rows {
             let package = row.installed.package.as_str();
             for step in [row.installed.step(), row.last()] {
-                let provides = bundles(package, &step).into_iter().flat_map(|bundle| &bundle.provides);
-                apis.extend(provides);
-                let version = comparable_version(step.label());
-                versions.entry(package).or_default().extend(version);
+                apis.extend(bundles(package, &step).into_iter().flat_map(|bundle| &bundle.provides));
+                let versions = versions.entry(package).or_default();
+                versions.extend(comparable_version(step.label()));
             }
         }
         let has_package = |required: &RequiredPackage| {
@@ -222,11 +210,9 @@ impl PlanInput<'_> {
                 && constraint.package.as_ref().is_none_or(|package| has_package(package))
         };
         let missing = |row: &PlannedOperator| {
-            let last = bundles(&row.installed.package, &row.last()).into_iter();
-            let constraints = last
-                .flat_map(|bundle| &bundle.requires)
-                .filter_map(|json| Constraint::parse(json));
-            let missing = constraints.filter(|constraint| !constraint.is_met(&has));
+            let last = bundles(&row.installed.package, &row.last());
+            let requires = last.into_iter().flat_map(|bundle| &bundle.requires);
+            let missing = requires.filter_map(|json| Constraint::parse(json).filter(|one| !one.is_met(&has)));
             missing.map(|constraint| constraint.to_string()).collect()
         };
         rows.iter().map(missing).collect()
@@ -239,19 +225,15 @@ fn packages<'a>(set: &'a PackageSet, name: &str) -> impl Iterator<Item = &'a Pac
 
 /// Returns the package in the one catalog that has it. Of several it is the one that has the installed bundle.
 fn choose<'a>(set: &'a PackageSet, operator: &InstalledOperator) -> Result<Option<(&'a String, &'a Package)>, String> {
-    let found = set.get(&operator.package).into_iter().flatten();
-    let with = found.clone().filter(|(_, package)| operator.is_in(package));
-    match (
-        found.clone().collect::<Vec<_>>().as_slice(),
-        with.collect::<Vec<_>>().as_slice(),
-    ) {
-        ([], _) => Ok(None),
-        ([one], _) | (_, [one]) => Ok(Some(*one)),
-        _ => {
-            let catalogs: Vec<&str> = found.map(|(catalog, _)| catalog.as_str()).collect();
-            Err(format!("several catalogs have the package: {}", catalogs.join(", ")))
+    let mut found: Vec<_> = set.get(&operator.package).into_iter().flatten().collect();
+    let catalogs: Vec<&str> = found.iter().map(|(catalog, _)| catalog.as_str()).collect();
+    if found.len() > 1 {
+        found.retain(|(_, package)| operator.is_in(package));
+        if found.len() != 1 {
+            return Err(format!("several catalogs have the package: {}", catalogs.join(", ")));
         }
     }
+    Ok(found.pop())
 }
 
 /// Returns the channel after the upgrade, and sets the ways to its head. Another channel than the present one is chosen only if that is
@@ -282,11 +264,12 @@ fn find_ways<'a>(
     channel: &'a Channel,
     positions: &mut [Position],
 ) -> Result<bool, GraphFault<'a>> {
-    let (graph, heads) = (UpgradeGraph::new(package, channel), channel.heads());
+    let graph = UpgradeGraph::of_olm_v0(package, channel)?;
+    let head = graph.entries().first().map(|head| head.name);
     for position in positions.iter_mut() {
-        let way = graph.olm_v0_steps(&position.step)?;
+        let way = graph.first_steps(&position.step);
         let last = way.last().unwrap_or(&position.step);
-        position.way = (heads == [&last.bundle]).then_some(way);
+        position.way = (Some(&*last.bundle) == head).then_some(way);
     }
     Ok(positions.iter().any(|position| position.way.is_some()))
 }

@@ -72,6 +72,7 @@ fn fewest_steps_follow_all_rules(
 #[case::not_to_skipped(&["1.0.0", "1.1.0 <1.0.0", "1.2.0 <1.1.0 -1.1.0"], "1.0.0", "")]
 #[case::not_beside_the_chain(&["1.0.0", "1.1.0 -1.0.0", "1.2.0 -1.1.0"], "1.0.0", "")]
 #[case::own_range(&["1.0.0", "1.1.0 <1.0.0 ~<2.0.0"], "1.0.0", "1.1.0")]
+#[case::own_range_before_older(&["1.0.0 ~>=0.5.0", "1.1.0 <1.0.0 ~<2.0.0"], "1.1.0", "")]
 #[case::forth_and_back(&["1.0.0 ~>1.0.0", "1.1.0 <1.0.0 ~<1.1.0"], "1.0.0", "1.1.0")]
 #[case::no_head(&["1.0.0 <1.1.0", "1.1.0 <1.0.0"], "1.0.0", "no entry is a head")]
 #[case::two_heads(&["1.0.0", "1.1.0"], "1.0.0", "it has 2 heads: v1.0.0, v1.1.0")]
@@ -80,10 +81,9 @@ fn fewest_steps_follow_all_rules(
 )]
 fn olm_v0_steps_follow_the_chain(#[case] entries: &[&str], #[case] from: &str, #[case] expected: &str) {
     let package = package(entries);
-    let graph = UpgradeGraph::new(&package, &package.channels["c"]);
-    let from = format!("v{from}");
-    let steps = graph.olm_v0_steps(&start(&package, &from));
-    let steps = steps.map_or_else(|error| error.to_string(), |steps| versions(&steps));
+    let graph = UpgradeGraph::of_olm_v0(&package, &package.channels["c"]);
+    let start = start(&package, &format!("v{from}"));
+    let steps = graph.map_or_else(|error| error.to_string(), |graph| versions(&graph.first_steps(&start)));
     assert_eq!(steps, expected);
 }
 
