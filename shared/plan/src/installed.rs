@@ -57,10 +57,8 @@ impl InstalledOperator {
     pub(crate) fn complete(&mut self, packages: &[&Package]) {
         let bundle = |version: &String| Some(packages.iter().find_map(|one| one.bundle_of(version))?.to_owned());
         self.bundle = self.bundle.take().or_else(|| self.version.as_ref().and_then(bundle));
-        let known = self
-            .bundle
-            .as_ref()
-            .and_then(|bundle| packages.iter().find_map(|one| one.bundles.get(bundle)));
+        let bundles = |name| packages.iter().find_map(|one| one.bundles.get(name));
+        let known = self.bundle.as_ref().and_then(bundles);
         self.version = self.version.take().or_else(|| known?.version.clone());
         self.max_openshift = self.max_openshift.take().or_else(|| Some(known?.max_openshift.clone()));
         let default = || packages.iter().find_map(|one| one.default_channel.clone());
@@ -93,12 +91,8 @@ impl Installed {
     fn of_list(text: &str) -> Result<Self, PlanError> {
         let mut installed = Self::default();
         for (number, line) in text.lines().enumerate() {
-            let mut words = line
-                .split('#')
-                .next()
-                .unwrap_or_default()
-                .split_whitespace()
-                .map(str::to_owned);
+            let line = line.split('#').next().unwrap_or_default();
+            let mut words = line.split_whitespace().map(str::to_owned);
             let Some(package) = words.next() else { continue };
             let (version, channel) = (words.next(), words.next());
             if version.is_none() || words.next().is_some() {
@@ -138,8 +132,9 @@ impl Installed {
             };
             let name = text_at(object, "/metadata/name").unwrap_or_default();
             let Some(bundle) = &operator.bundle else {
-                let notice = format!("{kind} {name}: nothing is installed yet");
-                installed.notices.push(notice);
+                installed
+                    .notices
+                    .push(format!("{kind} {name}: nothing is installed yet"));
                 continue;
             };
             if let Some(version) = versions.remove(&(operator.namespace.clone(), operator.bundle.clone())) {
@@ -210,9 +205,8 @@ fn installed_version(version: &Value) -> InstalledOperator {
             let properties: Vec<PropertyFields<'_>> = properties.unwrap_or_default();
             let package = properties.iter().find(|property| property.kind == "olm.package");
             let package = package.and_then(PropertyFields::value::<Value>);
-            operator.package = package
-                .and_then(|package| text_at(&package, "/packageName"))
-                .unwrap_or_default();
+            let package = package.and_then(|package| text_at(&package, "/packageName"));
+            operator.package = package.unwrap_or_default();
             operator.max_openshift = Some(properties.iter().filter_map(PropertyFields::max_openshift).collect());
         }
     }

@@ -20,17 +20,11 @@ impl FromStr for OpenShiftMinor {
 
     fn from_str(text: &str) -> Result<Self, PlanError> {
         let zeros = ".0".repeat(2_usize.saturating_sub(text.matches('.').count()));
-        match comparable_version(&format!("{text}{zeros}")) {
-            // OLM v0 refuses a property with a patch version.
-            Some(Version {
-                major,
-                minor,
-                patch: 0,
-                pre,
-                ..
-            }) if pre.is_empty() => Ok(Self { major, minor }),
-            _ => Err(PlanError::OpenShift(text.to_owned())),
-        }
+        let version = comparable_version(&format!("{text}{zeros}"));
+        // OLM v0 refuses a property with a patch version.
+        let minor = version.filter(|version| version.patch == 0 && version.pre.is_empty());
+        let minor = minor.map(|Version { major, minor, .. }| Self { major, minor });
+        minor.ok_or_else(|| PlanError::OpenShift(text.to_owned()))
     }
 }
 
@@ -72,16 +66,13 @@ pub enum SupportState {
 impl Support {
     /// Finds the support of a version. Two documents of one package contradict each other, so they count as none.
     pub(crate) fn of(documents: &[&String], version: &str, on: Day, cluster: Option<OpenShiftMinor>) -> Self {
-        let [document] = documents else {
-            return Self::default();
-        };
         let name = comparable_version(version).map(|version| format!("{}.{}", version.major, version.minor));
-        let lifecycle: Lifecycle = serde_json::from_str(document).unwrap_or_default();
-        let Some(found) = lifecycle
-            .versions
-            .iter()
-            .find(|version| Some(&version.name) == name.as_ref())
-        else {
+        let lifecycle: Lifecycle = match documents {
+            [document] => serde_json::from_str(document).unwrap_or_default(),
+            _ => Lifecycle::default(),
+        };
+        let mut versions = lifecycle.versions.iter();
+        let Some(found) = versions.find(|version| Some(&version.name) == name.as_ref()) else {
             return Self::default();
         };
         let mut platforms = found.platform_compatibility.iter();
@@ -90,10 +81,7 @@ impl Support {
         // A phase that cannot be read leaves a gap, so none is believed.
         let phases = phases.collect::<Option<Vec<_>>>().unwrap_or_default();
         let last = phases.iter().map(|(days, _)| *days.end()).max();
-        let phase = phases
-            .iter()
-            .find(|(days, _)| days.contains(&on))
-            .map(|(_, name)| (*name).clone());
+        let phase = phases.iter().find(|(days, _)| days.contains(&on));
         let is_later = phases.iter().any(|(days, _)| *days.start() > on);
         Self {
             state: match last {
@@ -103,7 +91,7 @@ impl Support {
                 Some(_) => SupportState::SelfSupport,
             },
             days_left: last.filter(|_| phase.is_some()).map(|last| last.days_after(on)),
-            phase,
+            phase: phase.map(|(_, name)| (*name).clone()),
             is_compatible: platform.map(|(platform, cluster)| platform.versions.contains(&cluster.to_string())),
         }
     }

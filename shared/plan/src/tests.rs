@@ -165,6 +165,7 @@ const NO_WAY: &str = "after the upgrade, channel c has no way to its head from a
     "-",
     "no way [1.1.0 1.2.0] []: the catalog after the upgrade does not have the package"
 )]
+#[case::package_is_renamed("new 1.0.0", LINE, LINE, "no way [] []: the catalogs do not have the package")]
 #[case::nowhere("p 1.0.0", "-", "-", "no way [] []: the catalogs do not have the package")]
 #[case::no_channel_leads(
     "p 1.0.0 a",
@@ -307,6 +308,8 @@ fn with_copy(field: &str, mark: &str) -> String {
 #[case::list("p 1.0.0 c\nq 2.0.0\n".to_owned(), "p - 1.0.0 c; q - 2.0.0 -")]
 #[case::crlf_bom_and_comments("\u{feff}# mine\r\np 1.0.0 c\r\n\r\nq 2.0.0 # too\r\n".to_owned(), "p - 1.0.0 c; q - 2.0.0 -")]
 #[case::joined(list(&[SUBSCRIPTION, VERSION]), "p p.v1 1.0.0 c")]
+#[case::renamed(list(&[&SUBSCRIPTION.replace(r#""name":"p""#, r#""name":"new""#), VERSION]), "new p.v1 1.0.0 c")]
+#[case::ten_thousand("p 1.0.0\n".repeat(10_000), &vec!["p - 1.0.0 -"; 10_000].join("; "))]
 #[case::several_documents(format!("{SUBSCRIPTION}\n{VERSION}\n"), "p p.v1 1.0.0 c")]
 #[case::yaml(YAML.replace('\n', "\r\n"), &format!("p p.v1 - -; {NOT_THERE}"))]
 #[case::subscription_alone(list(&[SUBSCRIPTION]), &format!("p p.v1 - c; {NOT_THERE}"))]

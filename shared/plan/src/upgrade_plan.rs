@@ -6,8 +6,7 @@ use std::{
 };
 
 use olm::{
-    Channel, Constraint, Day, GraphFault, Package, RequiredPackage, UpgradeGraph, UpgradeStep, VersionRange,
-    comparable_version,
+    Channel, Constraint, Day, Package, RequiredPackage, UpgradeGraph, UpgradeStep, VersionRange, comparable_version,
 };
 use semver::Version;
 use serde::Serialize;
@@ -244,27 +243,22 @@ fn find_channel<'a>(package: &'a Package, present: &str, positions: &mut [Positi
     channels.sort_by_key(|(name, _)| (*name != present, package.default_channel.as_ref() != Some(name)));
     let is_there = package.channels.contains_key(present);
     let no_way = format!("after the upgrade, channel {present} has no way to its head from any version before");
+    let broken = format!("channel {present} is broken after the upgrade");
     for (name, channel) in channels {
         match find_ways(package, channel, positions) {
             Ok(true) if name == present || !is_there => return Ok(name),
             Ok(true) => return Err(format!("{no_way}; channel {name} has one")),
-            Err(fault) if name == present => {
-                return Err(format!("channel {present} is broken after the upgrade: {fault}"));
-            }
+            Err(fault) if name == present => return Err(format!("{broken}: {fault}")),
             _ => {}
         }
     }
-    let gone = || format!("channel {present} is gone after the upgrade, and no other one leads on");
-    Err(if is_there { no_way } else { gone() })
+    let gone = format!("channel {present} is gone after the upgrade, and no other one leads on");
+    Err(if is_there { no_way } else { gone })
 }
 
 /// Sets the ways to the head of a channel. Returns false if there is none.
-fn find_ways<'a>(
-    package: &'a Package,
-    channel: &'a Channel,
-    positions: &mut [Position],
-) -> Result<bool, GraphFault<'a>> {
-    let graph = UpgradeGraph::of_olm_v0(package, channel)?;
+fn find_ways(package: &Package, channel: &Channel, positions: &mut [Position]) -> Result<bool, String> {
+    let graph = UpgradeGraph::of_olm_v0(package, channel).map_err(|fault| fault.to_string())?;
     let head = graph.entries().first().map(|head| head.name);
     for position in positions.iter_mut() {
         let way = graph.first_steps(&position.step);
