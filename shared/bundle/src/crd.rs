@@ -93,16 +93,10 @@ impl Crd {
         if old_scope != new_scope {
             found.add("", "scope", format!("{old_scope} -> {new_scope}"));
         }
-        for version in self
-            .stored
-            .iter()
-            .filter(|version| !others.contains_key(&rank(version)))
-        {
-            found.add(
-                "",
-                "storedVersionRemoval",
-                format!("{version} is gone, and objects may be stored in it"),
-            );
+        let is_gone = |version: &&String| !others.contains_key(&rank(version));
+        for version in self.stored.iter().filter(is_gone) {
+            let change = format!("{version} is gone, and objects may be stored in it");
+            found.add("", "storedVersionRemoval", change);
         }
         for (rank, version) in &versions {
             if let Some(other) = others.get(rank) {

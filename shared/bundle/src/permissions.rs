@@ -99,23 +99,21 @@ impl GrantList<'_> {
             // Kubernetes has no URLs in a namespace.
             urls.retain(|_| self.is_everywhere);
             let sizes = [groups.len(), resources.len(), names.len()];
-            let targets = sizes
-                .into_iter()
-                .fold(1, usize::saturating_mul)
-                .saturating_add(urls.len());
-            if targets.saturating_mul(verbs.len()).saturating_add(self.found.len()) > GRANTS_MAX {
+            let targets = sizes.into_iter().fold(1, usize::saturating_mul);
+            let count = verbs.len().saturating_mul(targets.saturating_add(urls.len()));
+            if count.saturating_add(self.found.len()) > GRANTS_MAX {
                 let problem = format!("brings the permissions of the bundle to more than {GRANTS_MAX}");
                 return Err(rule.error(&problem));
             }
             for verb in verbs {
-                urls.iter()
-                    .for_each(|url| self.add(TargetKind::Url, ["", url, "", verb]));
+                for url in &urls {
+                    self.add(TargetKind::Url, ["", url, "", verb]);
+                }
                 for group in &groups {
                     for resource in &resources {
-                        let words = |name| [*group, resource, name, verb];
-                        names
-                            .iter()
-                            .for_each(|name| self.add(TargetKind::Resource, words(name)));
+                        for name in &names {
+                            self.add(TargetKind::Resource, [group, resource, name, verb]);
+                        }
                     }
                 }
             }

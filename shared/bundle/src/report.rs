@@ -52,10 +52,8 @@ impl Contents {
     pub fn difference(&self, new: &Self) -> BundleDifference {
         let mut facts = BTreeMap::new();
         for ((kind, before), after) in self.facts.iter().zip(new.facts.values()) {
-            facts.insert(
-                *kind,
-                BTreeMap::from([("added", after - before), ("removed", before - after)]),
-            );
+            let changes = [("added", after - before), ("removed", before - after)];
+            facts.insert(*kind, BTreeMap::from(changes));
         }
         // Not by their sentences: a wider one may allow what another one did.
         let gained = |old: &Self, new: &Self| sentences(&gained(&old.permissions, &new.permissions));

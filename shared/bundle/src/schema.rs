@@ -101,6 +101,8 @@ fn is_same(keyword: &str, before: &Value, after: &Value) -> bool {
 fn is_unsafe(keyword: &str, before: &Value, after: &Value) -> Option<bool> {
     let is_new = before.is_null() && !after.is_null();
     let numbers = before.as_f64().zip(after.as_f64());
+    let is_lower = numbers.is_some_and(|(before, after)| after < before);
+    let is_higher = numbers.is_some_and(|(before, after)| after > before);
     let items =
         |list: &Value| -> BTreeSet<String> { list.as_array().into_iter().flatten().map(Value::to_string).collect() };
     let (olds, news) = (items(before), items(after));
@@ -110,12 +112,8 @@ fn is_unsafe(keyword: &str, before: &Value, after: &Value) -> Option<bool> {
         "default" | "nullable" | "pattern" | "type" => Some(before != after),
         "enum" => Some(is_new || !olds.is_subset(&news)),
         "required" => Some(!news.is_subset(&olds)),
-        "maximum" | "maxItems" | "maxLength" | "maxProperties" => {
-            Some(is_new || numbers.is_some_and(|(before, after)| after < before))
-        }
-        "minimum" | "minItems" | "minLength" | "minProperties" => {
-            Some(is_new || numbers.is_some_and(|(before, after)| after > before))
-        }
+        "maximum" | "maxItems" | "maxLength" | "maxProperties" => Some(is_new || is_lower),
+        "minimum" | "minItems" | "minLength" | "minProperties" => Some(is_new || is_higher),
         _ => None,
     }
 }
