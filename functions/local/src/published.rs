@@ -69,11 +69,11 @@ pub(crate) async fn state(store: &dyn Store, name: &CatalogName) -> anyhow::Resu
 
 /// Returns the named catalogs in order, or all of the store if none is named.
 pub(crate) async fn names_or_all(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<CatalogName>> {
-    let names = match names {
+    let mut names: BTreeSet<CatalogName> = names.iter().cloned().collect();
+    if names.is_empty() {
         // Also if `catalogs.json` is lost.
-        [] => publish::catalog_names(store).await?,
-        names => names.iter().cloned().collect(),
-    };
+        names = publish::catalog_names(store).await?;
+    }
     Ok(names.into_iter().collect())
 }
 

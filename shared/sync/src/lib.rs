@@ -17,7 +17,7 @@ mod report;
 pub use ::fetch::{FetchSettings, FetchSettingsError, header_fields, read_header_file};
 pub use archive::{
     Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject, Receipt, Since,
-    VolumeFile, receipt, volume_path,
+    VolumeFile, archive_into, receipt, volume_path,
 };
 pub use copier::{Copier, SyncOptions};
 pub use error::SyncError;

@@ -143,7 +143,8 @@ fn unpack(folder: &Path) -> io::Result<()> {
 
 /// Moves [`TAG`] to one of the versions in the example, as a push does.
 fn tag(folder: &Path, version: &str) -> anyhow::Result<()> {
-    let mut index: Value = serde_json::from_slice(packed("index.json")?)?;
+    let index = FILES.iter().find(|(path, _)| *path == "index.json");
+    let mut index: Value = serde_json::from_slice(index.context("the example has an index")?.1)?;
     let manifests = index["manifests"].as_array_mut().into_iter().flatten();
     for manifest in manifests.filter(|manifest| manifest["annotations"][REF_NAME] == version) {
         manifest["annotations"][REF_NAME] = TAG.into();
@@ -152,9 +153,4 @@ fn tag(folder: &Path, version: &str) -> anyhow::Result<()> {
     let staged = folder.join("index.json.new");
     fs::write(&staged, index.to_string())?;
     Ok(fs::rename(staged, folder.join("index.json"))?)
-}
-
-fn packed(name: &str) -> io::Result<&'static [u8]> {
-    let found = FILES.iter().find(|(path, _)| *path == name);
-    found.map_or_else(|| Err(io::ErrorKind::NotFound.into()), |(_, bytes)| Ok(*bytes))
 }

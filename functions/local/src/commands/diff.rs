@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 use anyhow::Context;
 use clap::Args;
@@ -69,8 +69,8 @@ async fn between_states(
     new: Option<&str>,
 ) -> anyhow::Result<Changes> {
     let current = published::pointer(store, name).await?;
-    let old = find(&current, old.unwrap_or("previous"))?;
-    let new = find(&current, new.unwrap_or("current"))?;
+    let old = find(store, name, &current, old.unwrap_or("previous")).await?;
+    let new = find(store, name, &current, new.unwrap_or("current")).await?;
     let old = snapshot(store, name, &old).await?;
     let new = snapshot(store, name, &new).await?;
     compare(store, &old, &new).await
@@ -82,22 +82,18 @@ async fn snapshot(store: &dyn Store, name: &CatalogName, state: &Previous) -> an
 }
 
 /// Returns the publication that a text names, of those in the pointer: the newest of its content.
-fn find(current: &Current, text: &str) -> anyhow::Result<Previous> {
-    let is_named = |(at, state): &(usize, Previous)| match text {
-        "current" => *at == 0,
-        "previous" => *at == 1,
-        _ if text.len() < HASH_DIGITS_MIN => state.serial.to_string() == text,
-        _ => state.content_hash.to_string().starts_with(text),
+async fn find(store: &dyn Store, name: &CatalogName, current: &Current, text: &str) -> anyhow::Result<Previous> {
+    let mut states = current.publications().into_iter();
+    let found = match text {
+        "current" => states.next(),
+        "previous" => states.nth(1),
+        _ if text.len() < HASH_DIGITS_MIN => states.find(|state| state.serial.to_string() == text),
+        _ => {
+            let hash = published::content_hash(store, slice::from_ref(name), text).await?;
+            states.find(|state| state.content_hash == hash)
+        }
     };
-    let states = current.publications().into_iter().enumerate();
-    let mut found: Vec<Previous> = states.filter(is_named).map(|(_, state)| state).collect();
-    found.sort_by_key(|state| state.content_hash);
-    found.dedup_by_key(|state| state.content_hash);
-    anyhow::ensure!(
-        found.len() < 2,
-        "several publications have content hashes that start with {text:?}"
-    );
-    found.pop().with_context(|| {
+    found.with_context(|| {
         format!(
             "current.json names no publication {text:?}: write `previous`, `current`, a serial, or the start of a content hash; \
              `history` lists them"

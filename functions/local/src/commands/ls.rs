@@ -26,7 +26,7 @@ pub(crate) struct LsArgs {
 pub(crate) async fn run(args: LsArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Read).await?;
     match args.name {
-        Some(name) => packages(&*store, &name, args.json).await?,
+        Some(name) => print(&published::state(&*store, &name).await?.1.packages, args.json)?,
         None => catalogs(&*store, args.json).await?,
     }
     Ok(Exit::Success)
@@ -72,11 +72,6 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-async fn packages(store: &dyn Store, name: &CatalogName, json: bool) -> anyhow::Result<()> {
-    let (_, snapshot) = published::state(store, name).await?;
-    print(&snapshot.packages, json)
 }
 
 /// Catalog of a store and its documents, as far as they exist.

@@ -4,12 +4,15 @@ use std::{
     fs::{self, File},
     io::{self, BufWriter},
     path::{Path, PathBuf},
+    sync::Arc,
     time::SystemTime,
 };
 
-use model::{ObjectDigest, Sha256};
+use model::{CatalogName, ObjectDigest, Sha256};
+use store::Store;
+use tokio::task::spawn_blocking;
 
-use super::{ArchiveError, Manifest, Pack};
+use super::{ArchiveError, Manifest, Pack, PackOptions};
 
 /// Write buffer in bytes, larger than most objects, so that slow media get long writes.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -65,6 +68,37 @@ impl Pack {
         }
         written
     }
+}
+
+/// Writes an archive of the whole catalogs into a folder, unless it has one of these states. Returns the name of the file.
+///
+/// # Errors
+/// As [`Pack::plan`] and [`Pack::write_file`], and [`ArchiveError::File`] for a folder that cannot be read.
+#[expect(clippy::disallowed_methods, reason = "only the own store is read")]
+pub async fn archive_into(
+    store: Arc<dyn Store>,
+    names: &[CatalogName],
+    folder: &Path,
+    now: SystemTime,
+) -> Result<String, ArchiveError> {
+    let options = PackOptions {
+        exported_at: Some(now),
+        ..PackOptions::default()
+    };
+    let pack = Pack::plan(store, names, &options).await?;
+    let end = format!("-{}.tar", pack.manifest().state_digits());
+    let failed = |error| ArchiveError::File(folder.to_owned(), error);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(&end) {
+            return Ok(name);
+        }
+    }
+    let name = pack.manifest().file_name(now);
+    let path = folder.join(&name);
+    let written = spawn_blocking(move || pack.write_file(1, &path)).await;
+    written.expect("writing is not aborted")?;
+    Ok(name)
 }
 
 /// Returns the name of a volume: `name.001.tar` for `name.tar`.

@@ -11,7 +11,7 @@ mod receipt;
 
 pub use self::{
     error::ArchiveError,
-    file::volume_path,
+    file::{archive_into, volume_path},
     format::{Manifest, PackedCatalog, PackedObject},
     import::Importer,
     pack::{Pack, PackOptions},

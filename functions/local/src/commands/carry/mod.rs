@@ -6,6 +6,7 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     sync::Arc,
+    time::SystemTime,
 };
 
 use ::carry::{CarriedFolder, ImagePlace, TargetRegistry, lock_folder, remove_partial};
@@ -20,7 +21,7 @@ use store::{FolderStore, Store};
 
 use self::tools::{Collected, Tools};
 use super::{
-    compose, export,
+    compose,
     sync::{AllowArgs, print},
 };
 use crate::{
@@ -159,7 +160,7 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
     if !args.copy.dry_run {
         remove_partial(&images_folder);
         let before = CarriedFolder::read(folder).ok();
-        let archive = export::archive_into(store, &names, folder).await?;
+        let archive = ::sync::archive_into(store, &names, folder, SystemTime::now()).await?;
         let carried = CarriedFolder::new(archive, images);
         carried.write(folder)?;
         if let Some(before) = before.filter(|before| before.archive != carried.archive) {
