@@ -1,7 +1,7 @@
 # nginx over a folder, as a plain static file server.
 # shellcheck shell=bash
 
-# start_nginx FOLDER [SETTINGS-OF-HTTP]: NGINX is its URL.
+# start_nginx FOLDER [SETTINGS-OF-HTTP [SETTINGS-OF-SERVER]]: NGINX is its URL.
 start_nginx() {
   local port
   port=$(free_port)
@@ -18,7 +18,7 @@ http {
   access_log off; ${2:-}
   client_body_temp_path $WORK/body; proxy_temp_path $WORK/proxy; fastcgi_temp_path $WORK/fastcgi;
   uwsgi_temp_path $WORK/uwsgi; scgi_temp_path $WORK/scgi;
-  server { listen 127.0.0.1:$port; root $1; }
+  server { listen 127.0.0.1:$port; root $1; ${3:-} }
 }
 CONF
   start "$WORK/nginx.out" nginx -c "$WORK/nginx.conf" -e "$WORK/nginx.log"

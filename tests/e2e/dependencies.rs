@@ -39,6 +39,8 @@ const ALLOWED: &[(&str, &str)] = &[
     // A state is written by `publish` and read here; all below are fronts.
     ("state-reader", "model store trust"),
     ("http", "model oci olm state-reader"),
+    // The files of a mirror are the answers of `http`.
+    ("tree", "http model oci state-reader store"),
     // The objects inside a bundle may be YAML, which `fbc` reads.
     ("grpc", "fbc model olm state-reader work"),
     ("server", "model"),

@@ -17,6 +17,7 @@ use crate::{
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo ", "developers, .ci/run"),
     ("scripts/bench", "scripts/long-checks"),
+    ("s3://my-bucket/tree", "tests of static_tree"),
     ("s3://my-bucket", "scripts/checks/s3.sh"),
     ("scripts/deploy", "scripts/checks/template.sh"),
     ("scripts/invoke", "scripts/checks/template.sh"),
@@ -184,6 +185,7 @@ impl PageSite {
         let mut script = block.to_owned();
         for (name, replaced) in [
             ("/var/lib/catalog-mirror", store.as_str()),
+            ("/srv/www/", &format!("{root}/srv/www/")),
             ("/backup/", &format!("{root}/backup/")),
             ("/etc/", &format!("{root}/etc/")),
             ("quay.io/", &format!("{host}/")),

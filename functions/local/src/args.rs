@@ -227,6 +227,11 @@ impl StoreArgs {
     }
 }
 
+#[cfg(not(feature = "s3"))]
+pub(crate) fn without_s3(place: &S3Location) -> String {
+    format!("this program was built without S3 and cannot open {place}: build it with `--features s3`")
+}
+
 impl S3Args {
     /// Opens the store. These settings apply if it is a bucket.
     pub(crate) async fn open(&self, place: &StorePlace, access: Access) -> anyhow::Result<Arc<dyn Store>> {
@@ -247,15 +252,9 @@ impl S3Args {
 
     #[cfg(feature = "s3")]
     async fn open_bucket(&self, place: &S3Location, access: Access) -> anyhow::Result<Arc<dyn Store>> {
-        use store::s3::{S3Settings, S3Store, sdk_config};
+        use store::s3::{S3Store, sdk_config};
 
-        let settings = S3Settings {
-            endpoint: self.s3_endpoint.clone(),
-            region: self.s3_region.clone(),
-            path_style: self.s3_path_style,
-            proxy_of: Some(source::proxy_of_environment),
-            ..S3Settings::default()
-        };
+        let settings = self.settings();
         let config = sdk_config(&settings).await.context("cannot open the store")?;
         let store = S3Store::new(&config, place.clone(), &settings);
         if matches!(access, Access::Write | Access::Create) {
@@ -265,9 +264,20 @@ impl S3Args {
         Ok(Arc::new(store))
     }
 
+    #[cfg(feature = "s3")]
+    pub(crate) fn settings(&self) -> store::s3::S3Settings {
+        store::s3::S3Settings {
+            endpoint: self.s3_endpoint.clone(),
+            region: self.s3_region.clone(),
+            path_style: self.s3_path_style,
+            proxy_of: Some(source::proxy_of_environment),
+            ..store::s3::S3Settings::default()
+        }
+    }
+
     #[cfg(not(feature = "s3"))]
     async fn open_bucket(&self, place: &S3Location, _: Access) -> anyhow::Result<Arc<dyn Store>> {
-        anyhow::bail!("this program was built without S3 and cannot open {place}: build it with `--features s3`")
+        anyhow::bail!(without_s3(place))
     }
 
     /// Refuses options for S3 if no store is a bucket. They would have no effect, so one of the two is a mistake.

@@ -16,5 +16,5 @@ pub use metrics::HttpMetrics;
 pub use origins::Origins;
 pub use refusal::refuse;
 pub use router::router;
-pub use routes::{is_probe, route_paths};
+pub use routes::{is_probe, page_files, route_paths};
 pub use settings::{BaseUrl, HttpSettings, Large, Locate, offload};

@@ -30,7 +30,7 @@ const SCHEME: &str = "s3://";
 #[cfg(feature = "s3")]
 impl S3Location {
     /// Returns the name of an object in S3 for the path of its key.
-    pub(crate) fn name(&self, path: &str) -> String {
+    pub fn name(&self, path: &str) -> String {
         if self.prefix.is_empty() {
             path.to_owned()
         } else {

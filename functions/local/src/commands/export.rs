@@ -3,7 +3,6 @@ use std::{
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::Arc,
     time::SystemTime,
 };
 
@@ -18,6 +17,7 @@ use store::Store;
 
 use crate::{
     args::{Access, StoreArgs},
+    commands::tree::{self, TreeArgs},
     exit::Exit,
     output::{Column, Table, bytes, print, print_json},
     published,
@@ -28,8 +28,10 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     /// Archive to write, a folder for one that is named by catalog, day and content hash, or `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) to: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "static")]
+    pub(crate) to: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tree: TreeArgs,
     /// Leave out the objects of the state with this content hash, or with these first digits of it. May be repeated.
     #[arg(long, value_name = "CONTENT_HASH", conflicts_with = "receipt")]
     pub(crate) since: Vec<String>,
@@ -60,7 +62,10 @@ pub(crate) struct ReceiptArgs {
 }
 
 #[expect(clippy::disallowed_methods, reason = "only the own store is read")]
-pub(crate) async fn run(mut args: ExportArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
+    let Some(mut to) = args.to.clone() else {
+        return tree::run(&args.tree, &args.store, args.json).await;
+    };
     let store = args.store.open_alone(Access::Read).await?;
     published::check_names(&*store, &args.names).await?;
     let names = published::some_names(&*store, &args.names).await?;
@@ -71,12 +76,12 @@ pub(crate) async fn run(mut args: ExportArgs) -> anyhow::Result<Exit> {
         exported_at: Some(SystemTime::now()),
     };
     let pack = Pack::plan(store, &names, &options).await?;
-    if args.to.is_dir() {
-        args.to.push(pack.manifest().file_name(SystemTime::now()));
+    if to.is_dir() {
+        to.push(pack.manifest().file_name(SystemTime::now()));
     }
-    let (is_file, json) = (args.to != Path::new("-"), args.json);
+    let (is_file, json) = (to != Path::new("-"), args.json);
     // An archive is written and synced by blocking calls, for minutes.
-    let (pack, volumes) = tokio::task::spawn_blocking(move || write(&args, pack)).await??;
+    let (pack, volumes) = tokio::task::spawn_blocking(move || write(&to, args.volume_size, pack)).await??;
     if is_file && json {
         let manifest = pack.manifest();
         print_json(&json!({
@@ -102,31 +107,6 @@ pub(crate) async fn run(mut args: ExportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Writes an archive of the whole catalogs into a folder, unless it is there. Returns the name of its file.
-#[expect(clippy::disallowed_methods, reason = "only the own store is read")]
-pub(super) async fn archive_into(
-    store: Arc<dyn Store>,
-    names: &[CatalogName],
-    folder: &Path,
-) -> anyhow::Result<String> {
-    let options = PackOptions {
-        exported_at: Some(SystemTime::now()),
-        ..PackOptions::default()
-    };
-    let pack = Pack::plan(store, names, &options).await?;
-    let end = format!("-{}.tar", pack.manifest().state_digits());
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.ends_with(&end) {
-            return Ok(name);
-        }
-    }
-    let name = pack.manifest().file_name(SystemTime::now());
-    let path = folder.join(&name);
-    tokio::task::spawn_blocking(move || pack.write_file(1, &path)).await??;
-    Ok(name)
-}
-
 async fn since(store: &dyn Store, names: &[CatalogName], args: &ExportArgs) -> anyhow::Result<Since> {
     let Some(path) = &args.receipt else {
         let mut hashes = Vec::new();
@@ -141,17 +121,17 @@ async fn since(store: &dyn Store, names: &[CatalogName], args: &ExportArgs) -> a
 }
 
 /// Writes all volumes. Returns their files: none for an archive on standard output.
-fn write(args: &ExportArgs, pack: Pack) -> anyhow::Result<(Pack, Vec<WrittenVolume>)> {
-    if args.to == Path::new("-") {
-        anyhow::ensure!(args.volume_size.is_none(), "volumes need files, not standard output");
+fn write(to: &Path, volume_size: Option<u64>, pack: Pack) -> anyhow::Result<(Pack, Vec<WrittenVolume>)> {
+    if to == Path::new("-") {
+        anyhow::ensure!(volume_size.is_none(), "volumes need files, not standard output");
         pack.write(1, io::BufWriter::new(io::stdout().lock()))?;
         return Ok((pack, Vec::new()));
     }
     let mut volumes = Vec::new();
     for volume in 1..=pack.manifest().volumes {
-        let path = match args.volume_size {
-            Some(_) => volume_path(&args.to, volume),
-            None => args.to.clone(),
+        let path = match volume_size {
+            Some(_) => volume_path(to, volume),
+            None => to.to_owned(),
         };
         volumes.push(WrittenVolume {
             file: path.display().to_string(),

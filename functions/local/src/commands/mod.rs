@@ -21,6 +21,7 @@ mod rollback;
 mod search;
 pub(crate) mod serve;
 mod sync;
+mod tree;
 mod upgrade;
 mod validate;
 mod verify;
@@ -71,6 +72,7 @@ Examples:
   catalog-mirror serve --catalog operatorhubio=quay.io/operatorhubio/catalog:latest
   catalog-mirror poll --config catalogs.yaml --store s3://my-bucket/catalogs
   catalog-mirror sync https://catalogs.example.com /var/lib/catalog-mirror
+  catalog-mirror export --static /srv/www/mirror
   catalog-mirror plan installed.yaml --from redhat-4-20 --to redhat-4-21 --cluster 4.21
   catalog-mirror carry out imageset.yaml /media/disk
 

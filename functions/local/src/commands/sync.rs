@@ -92,17 +92,25 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
     let Some(interval) = args.watch else {
         return once(&args, &copier).await;
     };
+    // A copy in progress is abandoned, and the old state stays published.
+    watch(interval, "cannot sync", async || round(&args, &copier).await).await
+}
+
+/// Repeats work at an interval until a signal. The next round may succeed, so an error does not end it.
+pub(super) async fn watch<T>(
+    interval: Duration,
+    failed: &'static str,
+    round: impl AsyncFn() -> anyhow::Result<T>,
+) -> anyhow::Result<Exit> {
     let stop = server::stop_on_signals()?;
     let watching = async {
         loop {
-            // The next round may find the origin again, so an error does not end the watch.
-            if let Err(error) = round(&args, &copier).await {
-                tracing::error!(error = model::text::chain(error.as_ref()), "cannot sync");
+            if let Err(error) = round().await {
+                tracing::error!(error = model::text::chain(error.as_ref()), "{failed}");
             }
             tokio::time::sleep(publish::jittered(interval)).await;
         }
     };
-    // A copy in progress is abandoned, and the old state stays published.
     stop.run_until_cancelled(watching).await;
     Ok(Exit::Success)
 }

@@ -18,6 +18,7 @@ use http::request::Parts;
 use model::CatalogName;
 use reader::{PublishedState, ReaderError};
 
+pub use self::page::page_files;
 pub(crate) use self::{
     matcher::{Match, find},
     registry::Images,

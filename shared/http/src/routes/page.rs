@@ -43,6 +43,11 @@ static PAGE: LazyLock<PageFile> = LazyLock::new(|| {
     PageFile::new(html, "html", "text/html; charset=utf-8")
 });
 
+/// Returns the paths of the files that the page names.
+pub fn page_files() -> [&'static str; 2] {
+    FILES.each_ref().map(|file| file.path.as_str())
+}
+
 /// File of the page.
 struct PageFile {
     /// Path below the root. It names the content, so that an update needs no purge.

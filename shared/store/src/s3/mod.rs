@@ -15,4 +15,4 @@ mod write;
 pub use proxy::ProxyOfUrl;
 pub use sdk::{sdk_config, sdk_config_of_environment};
 pub use settings::{OpenError, S3Settings};
-pub use store::S3Store;
+pub use store::{S3Store, client};

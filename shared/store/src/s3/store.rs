@@ -30,19 +30,24 @@ pub(crate) struct Bucket {
     pub(crate) probed: OnceCell<()>,
 }
 
+/// Returns the client of a bucket. This makes no request.
+pub fn client(config: &SdkConfig, settings: &S3Settings) -> Client {
+    let mut builder = config::Builder::from(config)
+        .force_path_style(settings.path_style)
+        // Every write of the store names its sha256. By default the SDK computes a CRC32 and sends it in a trailer, which some
+        // servers refuse.
+        .request_checksum_calculation(RequestChecksumCalculation::WhenRequired);
+    if let Some(endpoint) = &settings.endpoint {
+        builder = builder.endpoint_url(endpoint);
+    }
+    Client::from_conf(builder.build())
+}
+
 impl S3Store {
     /// Returns the store at `place`. This makes no request.
     pub fn new(config: &SdkConfig, place: S3Location, settings: &S3Settings) -> Self {
-        let mut builder = config::Builder::from(config)
-            .force_path_style(settings.path_style)
-            // Every write names its sha256. By default the SDK computes a CRC32 and sends it in a trailer, which some servers
-            // refuse.
-            .request_checksum_calculation(RequestChecksumCalculation::WhenRequired);
-        if let Some(endpoint) = &settings.endpoint {
-            builder = builder.endpoint_url(endpoint);
-        }
         let bucket = Bucket {
-            client: Client::from_conf(builder.build()),
+            client: client(config, settings),
             place,
             settings: settings.clone(),
             probed: OnceCell::new(),
