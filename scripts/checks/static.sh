@@ -45,7 +45,7 @@ follow
 
 # export_tree: brings the tree up to date. TREE_REPORT has what it did.
 TREE=$WORK/tree TREE_STORE=$WORK/tree-store
-export_tree() { TREE_REPORT=$("$CATALOG_MIRROR" export --json --store "$TREE_STORE" --static "$TREE" "$@"); }
+export_tree() { TREE_REPORT=$("$CATALOG_MIRROR" export --json --store "$TREE_STORE" --static "$TREE"); }
 reported() { jq -r ".[0].$1" <<<"$TREE_REPORT"; }
 
 # same_answer PATH [CURL-OPTION...]: nginx and `serve` send the same bytes of the same type.

@@ -14,7 +14,7 @@ pub type FileBody = BoxStream<'static, std::io::Result<Bytes>>;
 pub enum TreeForm {
     /// Texts plain and as `.gz`; manifests with an ending for their media type.
     Files,
-    /// The same without the plain texts.
+    /// Texts as `.gz` alone, and the rest as in [`Self::Files`].
     GzipFiles,
     /// Texts as gzip under their plain names: a bucket has the coding and the media type beside the bytes.
     Bucket,
