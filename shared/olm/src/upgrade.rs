@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     iter,
 };
 
@@ -29,6 +29,10 @@ use crate::{
 pub struct UpgradeGraph<'a> {
     /// In order of preference.
     entries: Vec<UpgradeEntry<'a>>,
+    /// Numbers of entries by the bundle that they replace or skip.
+    updating: HashMap<&'a str, Vec<usize>>,
+    /// Numbers of entries with a `skipRange`.
+    ranged: Vec<usize>,
 }
 
 /// Entry of a channel with its version.
@@ -168,7 +172,22 @@ impl<'a> UpgradeGraph<'a> {
         let mut entries: Vec<UpgradeEntry<'a>> = entries.collect();
         // Stable: by name where versions are equal.
         entries.sort_by_key(|entry| Reverse(entry.comparable.clone()));
-        Self { entries }
+        Self::of(entries)
+    }
+
+    fn of(entries: Vec<UpgradeEntry<'a>>) -> Self {
+        let (mut updating, mut ranged) = (HashMap::<_, Vec<usize>>::new(), Vec::new());
+        for (at, UpgradeEntry { entry, range, .. }) in entries.iter().enumerate() {
+            for bundle in entry.updated() {
+                updating.entry(bundle).or_default().push(at);
+            }
+            ranged.extend(range.as_ref().map(|_| at));
+        }
+        Self {
+            entries,
+            updating,
+            ranged,
+        }
     }
 
     /// Reads a channel with the entries to which OLM v0 updates, in its order: from the head along `replaces`, without those that are
@@ -183,11 +202,8 @@ impl<'a> UpgradeGraph<'a> {
         let chain = chain(&entries, |_| false)?.into_iter();
         let entries = chain.filter(|name| !skipped.contains(name));
         let entries = entries.filter_map(|name| channel.entries.get_key_value(name));
-        Ok(Self {
-            entries: entries
-                .map(|(name, entry)| UpgradeEntry::new(package, name, entry))
-                .collect(),
-        })
+        let entries = entries.map(|(name, entry)| UpgradeEntry::new(package, name, entry));
+        Ok(Self::of(entries.collect()))
     }
 
     /// Returns the entries.
@@ -198,8 +214,10 @@ impl<'a> UpgradeGraph<'a> {
     /// Returns the steps from a bundle to each entry that updates it. A range may hold the version of its own entry.
     pub fn updates(&self, from: &UpgradeStep) -> impl Iterator<Item = UpgradeStep> {
         let version = from.version.as_deref().and_then(comparable_version);
-        let steps = move |entry: &UpgradeEntry<'_>| entry.step(&from.bundle, version.as_ref());
-        self.entries.iter().filter_map(steps)
+        let named = self.updating.get(&*from.bundle).into_iter().flatten();
+        let candidates: BTreeSet<usize> = named.chain(&self.ranged).copied().collect();
+        let steps = move |at: usize| self.entries[at].step(&from.bundle, version.as_ref());
+        candidates.into_iter().filter_map(steps)
     }
 
     /// Returns the fewest steps from a bundle to an entry, without the start. Of several ways it is the one whose first steps lead to
@@ -228,9 +246,10 @@ impl<'a> UpgradeGraph<'a> {
     /// Returns the steps that follow if each leads to the first entry that updates the one before, without the start.
     pub fn first_steps(&self, from: &UpgradeStep) -> Vec<UpgradeStep> {
         let mut way = vec![from.clone()];
+        let mut passed = HashSet::from([from.bundle.clone()]);
         while let Some(step) = way.last().and_then(|last| self.updates(last).next()) {
             // A range may hold the version of its own entry, and entries that update each other would be installed in turn.
-            if way.iter().any(|passed| passed.bundle == step.bundle) {
+            if !passed.insert(step.bundle.clone()) {
                 break;
             }
             way.push(step);

@@ -50,8 +50,8 @@ struct Position {
     step: UpgradeStep,
     /// Reason for which the cluster cannot be upgraded while it is installed.
     blocked: Option<String>,
-    /// Steps to the head afterwards, if OLM v0 gets there.
-    way: Option<Vec<UpgradeStep>>,
+    /// True if OLM v0 gets to the head afterwards.
+    leads_on: bool,
 }
 
 impl UpgradePlan {
@@ -131,10 +131,10 @@ impl PlanInput<'_> {
         row.catalog = Some(catalog.clone());
         let target = find_channel(package, &channel, &mut positions)?;
         row.target_channel = Some(target.to_owned());
-        let fits = |position: &Position| position.way.is_some() && position.blocked.is_none();
+        let fits = |position: &Position| position.leads_on && position.blocked.is_none();
         let Some(least) = positions.iter().position(fits) else {
-            let mut with_way = positions.into_iter().filter(|position| position.way.is_some());
-            return Err(with_way.next_back().and_then(|last| last.blocked).unwrap_or_default());
+            let mut leading = positions.into_iter().filter(|position| position.leads_on);
+            return Err(leading.next_back().and_then(|last| last.blocked).unwrap_or_default());
         };
         let most = positions.iter().rposition(fits).unwrap_or(least);
         row.verdict = match (least, most) {
@@ -144,7 +144,8 @@ impl PlanInput<'_> {
         };
         [row.at_least, row.at_most] = [least, most].map(|at| Some(row.now[at.checked_sub(1)?].label().to_owned()));
         row.before = least;
-        row.after = positions.swap_remove(least).way.unwrap_or_default();
+        let graph = UpgradeGraph::of_olm_v0(package, &package.channels[target]);
+        row.after = graph.map_or_else(|_| Vec::new(), |graph| graph.first_steps(&positions[least].step));
         let last = row.last().bundle;
         let targets = [("package", ""), ("channel", target), ("bundle", &last)];
         let deprecation = |(kind, name): &(&str, &str)| {
@@ -170,7 +171,7 @@ impl PlanInput<'_> {
         Position {
             step: step.clone(),
             blocked: fault.map(|fault| format!("{stops} olm.maxOpenShiftVersion {fault}")),
-            way: None,
+            leads_on: false,
         }
     }
 
@@ -261,9 +262,10 @@ fn find_ways(package: &Package, channel: &Channel, positions: &mut [Position]) -
     let graph = UpgradeGraph::of_olm_v0(package, channel).map_err(|fault| fault.to_string())?;
     let head = graph.entries().first().map(|head| head.name);
     for position in positions.iter_mut() {
+        // The way itself is not kept: a chain has as many positions as steps.
         let way = graph.first_steps(&position.step);
         let last = way.last().unwrap_or(&position.step);
-        position.way = (Some(&*last.bundle) == head).then_some(way);
+        position.leads_on = Some(&*last.bundle) == head;
     }
-    Ok(positions.iter().any(|position| position.way.is_some()))
+    Ok(positions.iter().any(|position| position.leads_on))
 }
