@@ -22,7 +22,7 @@ use tower::ServiceExt;
 use crate::{
     TreeError, TreeTarget,
     index::{INDEX, TreeIndex, WrittenFile},
-    layout::{Layout, NamedFile, Phase},
+    layout::{NamedFile, Phase, TreeLayout},
 };
 
 /// Number of files that are written at a time.
@@ -133,7 +133,7 @@ impl Export {
 
     /// Returns the names of the catalogs, and all files that the tree is to have in the order of writing.
     async fn plan(&self) -> Result<(BTreeSet<CatalogName>, Vec<NamedFile>, TreeReport), TreeError> {
-        let mut layout = Layout::new(self.target.form());
+        let mut layout = TreeLayout::new(self.target.form());
         let mut names = BTreeSet::new();
         for state in self.catalogs.all().await? {
             let list = NamedFile::new(format!("v2/{}/tags/list", state.name()), Phase::Tags);

@@ -52,14 +52,14 @@ impl NamedFile {
 }
 
 /// All files of a tree.
-pub(crate) struct Layout {
+pub(crate) struct TreeLayout {
     form: TreeForm,
     files: BTreeMap<String, NamedFile>,
     /// Names that no file can have.
     left_out: Vec<String>,
 }
 
-impl Layout {
+impl TreeLayout {
     pub(crate) fn new(form: TreeForm) -> Self {
         let (files, left_out) = (BTreeMap::new(), Vec::new());
         let mut layout = Self { form, files, left_out };
