@@ -3,7 +3,6 @@
 use async_trait::async_trait;
 use aws_sdk_s3::{Client, error::DisplayErrorContext, operation::get_object::GetObjectError, primitives::ByteStream};
 use bytes::Bytes;
-use futures_util::TryStreamExt;
 use http::{
     HeaderMap,
     header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE},
@@ -13,9 +12,12 @@ use store::{
     S3Location, StorePlace,
     s3::{S3Settings, client, sdk_config},
 };
-use tokio::io::AsyncWriteExt;
 
-use crate::{TreeError, TreeForm, TreeTarget, index::INDEX, target::FileBody};
+use crate::{
+    TreeError, TreeForm, TreeTarget,
+    index::INDEX,
+    target::{FileBody, copy},
+};
 
 /// A tree in a bucket, or below a prefix of it.
 #[derive(Debug)]
@@ -32,7 +34,7 @@ impl BucketTree {
     pub async fn open(place: S3Location, store: &StorePlace, settings: &S3Settings) -> Result<Self, TreeError> {
         if let StorePlace::S3(store) = store
             && store.bucket == place.bucket
-            && (store.prefix.starts_with(&place.prefix) || place.prefix.starts_with(&store.prefix))
+            && (store.name("").starts_with(&place.name("")) || place.name("").starts_with(&store.name("")))
         {
             return Err(TreeError::Store(place.to_string()));
         }
@@ -98,16 +100,10 @@ impl TreeTarget for BucketTree {
         Ok(false)
     }
 
-    async fn write(&self, path: &str, fields: &HeaderMap, mut body: FileBody) -> Result<u64, TreeError> {
+    async fn write(&self, path: &str, fields: &HeaderMap, body: FileBody) -> Result<u64, TreeError> {
         let spooled = async {
             let temporary = tempfile::NamedTempFile::new()?;
-            let mut file = tokio::fs::File::from_std(temporary.reopen()?);
-            let mut size = 0;
-            while let Some(chunk) = body.try_next().await? {
-                file.write_all(&chunk).await?;
-                size += chunk.len() as u64;
-            }
-            file.flush().await?;
+            let size = copy(body, tokio::fs::File::from_std(temporary.reopen()?)).await?;
             Ok((temporary, size))
         };
         let (temporary, size) = spooled.await.map_err(TreeError::file(path))?;
@@ -134,5 +130,25 @@ impl TreeTarget for BucketTree {
             .key(self.place.name(path));
         request.send().await.map_err(failed(path))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn open_refuses_places_in_or_around_the_store_and_no_others() {
+        for (tree, store, is_refused) in [
+            ("s3://bucket/mirror", "s3://bucket/mirror", true),
+            ("s3://bucket/mirror/tree", "s3://bucket/mirror", true),
+            ("s3://bucket", "s3://bucket/mirror", true),
+            ("s3://bucket/mirror-tree", "s3://bucket/mirror", false),
+            ("s3://other/mirror", "s3://bucket/mirror", false),
+        ] {
+            let (place, store) = (tree.parse().unwrap(), store.parse().unwrap());
+            let opened = BucketTree::open(place, &store, &S3Settings::default()).await;
+            assert_eq!(matches!(opened, Err(TreeError::Store(_))), is_refused, "{tree}");
+        }
     }
 }

@@ -51,8 +51,8 @@ pub struct TreeReport {
     pub left_out: Vec<String>,
 }
 
-/// Brings a tree up to date with the published states of a store. `now` is the time of the run. A run that is killed leaves a tree that serves the old or the new state
-/// of each catalog, and that the next run completes.
+/// Brings a tree up to date with the published states of a store. `now` is the time of the run. A run that is killed leaves a tree that
+/// serves the old or the new state of each catalog, and that the next run completes.
 ///
 /// # Errors
 /// [`TreeError`]. What was written stays.
@@ -198,11 +198,10 @@ impl Export {
             _ => None,
         };
         let answer = self.ask(file, known.and_then(|known| known.tag.parse().ok())).await;
-        let written = |tag: &str, size| WrittenFile::new(tag, size);
         match (answer.status(), known) {
             (StatusCode::OK, _) => {}
             (StatusCode::NOT_MODIFIED, Some(known)) => {
-                return Ok(Some((FileChange::Kept, written(&known.tag, known.size))));
+                return Ok(Some((FileChange::Kept, WrittenFile::new(&known.tag, known.size))));
             }
             (StatusCode::NOT_FOUND, _) if !file.is_needed => return Ok(None),
             (status, _) => {
@@ -217,11 +216,11 @@ impl Export {
             && let Some(size) = field(&CONTENT_LENGTH).and_then(|size| size.parse().ok())
             && self.target.link(&file.path, key).await?
         {
-            return Ok(Some((FileChange::Linked, written(tag, size))));
+            return Ok(Some((FileChange::Linked, WrittenFile::new(tag, size))));
         }
         let body = TryStreamExt::map_err(body.into_data_stream(), io::Error::other).boxed();
         let size = self.target.write(&file.path, &parts.headers, body).await?;
-        Ok(Some((FileChange::Written, written(tag, size))))
+        Ok(Some((FileChange::Written, WrittenFile::new(tag, size))))
     }
 
     /// Asks the router for a file, unless it still has a tag.

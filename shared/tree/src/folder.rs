@@ -9,13 +9,15 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::TryStreamExt;
 use http::HeaderMap;
 use model::Key;
 use store::StorePlace;
-use tokio::io::AsyncWriteExt;
 
-use crate::{TreeError, TreeForm, TreeTarget, index::INDEX, target::FileBody};
+use crate::{
+    TreeError, TreeForm, TreeTarget,
+    index::INDEX,
+    target::{FileBody, copy},
+};
 
 /// Folder of the tree for files that are being written, and for the lock.
 const TEMPORARY: &str = ".tmp";
@@ -33,8 +35,7 @@ pub struct FolderTree {
 }
 
 impl FolderTree {
-    /// Opens or creates the tree of a store, and locks it. With `gzip_only` texts are not
-    /// written plain.
+    /// Opens or creates the tree of a store, and locks it. With `gzip_only` texts are not written plain.
     ///
     /// # Errors
     /// [`TreeError::Store`], [`TreeError::Foreign`], [`TreeError::Busy`], and failures of the file system.
@@ -138,16 +139,10 @@ impl TreeTarget for FolderTree {
         Ok(true)
     }
 
-    async fn write(&self, path: &str, _: &HeaderMap, mut body: FileBody) -> Result<u64, TreeError> {
+    async fn write(&self, path: &str, _: &HeaderMap, body: FileBody) -> Result<u64, TreeError> {
         let temporary = self.temporary();
         let write = async {
-            let mut file = tokio::fs::File::create(&temporary).await?;
-            let mut size = 0;
-            while let Some(chunk) = body.try_next().await? {
-                file.write_all(&chunk).await?;
-                size += chunk.len() as u64;
-            }
-            file.flush().await?;
+            let size = copy(body, tokio::fs::File::create(&temporary).await?).await?;
             self.place(&temporary, path).await?;
             Ok(size)
         };

@@ -1,13 +1,16 @@
+use std::io;
+
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
+use futures_util::{TryStreamExt, stream::BoxStream};
 use http::HeaderMap;
 use model::{Encoding, Key};
+use tokio::{fs::File, io::AsyncWriteExt};
 
 use crate::TreeError;
 
 /// Bytes of a file.
-pub type FileBody = BoxStream<'static, std::io::Result<Bytes>>;
+pub type FileBody = BoxStream<'static, io::Result<Bytes>>;
 
 /// Form of the files of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,4 +65,15 @@ pub trait TreeTarget: Send + Sync + 'static {
     /// # Errors
     /// Failures of the place.
     async fn delete(&self, path: &str) -> Result<(), TreeError>;
+}
+
+/// Writes a body to a file. Returns its size in bytes.
+pub(crate) async fn copy(mut body: FileBody, mut file: File) -> io::Result<u64> {
+    let mut size = 0;
+    while let Some(chunk) = body.try_next().await? {
+        file.write_all(&chunk).await?;
+        size += chunk.len() as u64;
+    }
+    file.flush().await?;
+    Ok(size)
 }

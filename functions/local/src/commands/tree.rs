@@ -1,4 +1,5 @@
-use std::{sync::Arc, time::Duration, time::SystemTime};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use ::tree::{FolderTree, TreeReport, TreeTarget, export};
 use anyhow::Context;
@@ -7,7 +8,7 @@ use config::poll_interval;
 use store::{Store, StorePlace};
 
 use crate::{
-    args::{Access, S3Args, StoreArgs},
+    args::{Access, StoreArgs},
     commands::sync::watch,
     exit::Exit,
     output::{Column, Table, bytes, print, printable},
@@ -31,15 +32,22 @@ pub(super) async fn run(args: &TreeArgs, from: &StoreArgs, json: bool) -> anyhow
     let place = args.place.as_ref().context("name the tree with --static")?;
     let source = from.place_alone(Some(place))?;
     let store = from.s3.open(&source, Access::Read).await?;
-    let target = target(args, place, &source, &from.s3).await?;
-    let Some(interval) = args.watch else {
-        return once(&store, &target, json).await;
+    let target: Arc<dyn TreeTarget> = match place {
+        StorePlace::Folder(folder) => Arc::new(FolderTree::open(folder, &source, args.gzip_only)?),
+        #[cfg(feature = "s3")]
+        StorePlace::S3(bucket) => {
+            let settings = from.s3.settings();
+            Arc::new(::tree::BucketTree::open(bucket.clone(), &source, &settings).await?)
+        }
+        #[cfg(not(feature = "s3"))]
+        StorePlace::S3(bucket) => anyhow::bail!(crate::args::without_s3(bucket)),
     };
-    // The next run completes what an interrupted one leaves.
-    watch(interval, "cannot write the tree", async || {
-        once(&store, &target, json).await
-    })
-    .await
+    let round = async || once(&store, &target, json).await;
+    match args.watch {
+        None => round().await,
+        // The next run completes what an interrupted one leaves.
+        Some(interval) => watch(interval, "cannot write the tree", round).await,
+    }
 }
 
 async fn once(store: &Arc<dyn Store>, target: &Arc<dyn TreeTarget>, json: bool) -> anyhow::Result<Exit> {
@@ -47,25 +55,7 @@ async fn once(store: &Arc<dyn Store>, target: &Arc<dyn TreeTarget>, json: bool) 
     for name in &report.left_out {
         eprintln!("{}: no file can have this name", printable(name));
     }
-    print(&[report], json)?;
-    Ok(Exit::Success)
-}
-
-async fn target(
-    args: &TreeArgs,
-    place: &StorePlace,
-    source: &StorePlace,
-    s3: &S3Args,
-) -> anyhow::Result<Arc<dyn TreeTarget>> {
-    match place {
-        StorePlace::Folder(folder) => Ok(Arc::new(FolderTree::open(folder, source, args.gzip_only)?)),
-        #[cfg(feature = "s3")]
-        StorePlace::S3(bucket) => Ok(Arc::new(
-            ::tree::BucketTree::open(bucket.clone(), source, &s3.settings()).await?,
-        )),
-        #[cfg(not(feature = "s3"))]
-        StorePlace::S3(bucket) => anyhow::bail!(crate::args::without_s3(bucket)),
-    }
+    print(&[report], json).map(|()| Exit::Success)
 }
 
 impl Table for TreeReport {
