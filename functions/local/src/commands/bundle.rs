@@ -1,7 +1,7 @@
 use anyhow::Context;
 use bundle::{BundleFiles, CatalogBundle, Contents};
 use clap::{Args, ValueEnum};
-use source::{EmptyLayers, ImageContent, Source};
+use source::{EmptyLayers, ImageContent, Source, Sources};
 use sync::ReadCatalog;
 
 use crate::{
@@ -74,7 +74,7 @@ impl BundleArgs {
         let read = async {
             // Names of catalogs and bundles contain neither.
             if text.contains([':', '@']) && !text.starts_with("http") {
-                return of_image(&self.access, text).await;
+                return of_image(&images(&self.access)?, text).await;
             }
             let names = text.rsplit_once('/');
             let (catalog, bundle) =
@@ -92,7 +92,7 @@ impl BundleArgs {
     async fn of_catalog(&self, catalog: &ReadCatalog, packages: &[&str], wanted: &str) -> anyhow::Result<Contents> {
         for package in packages {
             let lines = catalog::lines(catalog, package).await?;
-            if let Some(contents) = of_lines(&self.access, &lines, wanted).await? {
+            if let Some(contents) = of_lines(&|| images(&self.access), &lines, wanted).await? {
                 return Ok(contents);
             }
         }
@@ -100,25 +100,32 @@ impl BundleArgs {
     }
 }
 
-/// Reads the bundle of a name or a version, if the lines of a package have it.
-pub(crate) async fn of_lines(access: &CatalogAccess, lines: &[u8], wanted: &str) -> anyhow::Result<Option<Contents>> {
+/// Reads the bundle of a name or a version, if the lines of a package have it. `images` reads what is not in them.
+pub(crate) async fn of_lines(
+    images: &dyn Fn() -> anyhow::Result<Sources>,
+    lines: &[u8],
+    wanted: &str,
+) -> anyhow::Result<Option<Contents>> {
     Ok(match CatalogBundle::find(lines, wanted)? {
         None => None,
         Some(CatalogBundle::Files(files)) => Some(Contents::read(&files)?),
         Some(CatalogBundle::Image(image)) => {
-            let read = of_image(access, &image).await;
+            let read = of_image(&images()?, &image).await;
             Some(read.with_context(|| format!("cannot read its image {image:?}"))?)
         }
     })
 }
 
-async fn of_image(access: &CatalogAccess, text: &str) -> anyhow::Result<Contents> {
+/// Sets up the reader of bundle images.
+pub(crate) fn images(access: &CatalogAccess) -> anyhow::Result<Sources> {
     let images = wiring::sources(&access.store.config, &access.registries)?.0;
-    let images = images.with_settings(|settings| settings.content = ImageContent::Bundle);
+    Ok(images.with_settings(|settings| settings.content = ImageContent::Bundle))
+}
+
+async fn of_image(images: &Sources, text: &str) -> anyhow::Result<Contents> {
     let source = text.parse()?;
-    if matches!(source, Source::Archive(_) | Source::Git(_)) {
-        anyhow::bail!("a bundle is an image reference, oci:DIR or dir:DIR");
-    }
+    let is_image = !matches!(source, Source::Archive(_) | Source::Git(_));
+    anyhow::ensure!(is_image, "a bundle is an image reference, oci:DIR or dir:DIR");
     let (digest, none) = (images.resolve(&source).await?, EmptyLayers::default());
     let (mut files, pull) = images.read(&source, &digest, &none, BundleFiles::default()).await?;
     files.folders = pull.folders;

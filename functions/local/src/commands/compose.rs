@@ -11,7 +11,7 @@ use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
 use oci::Digest;
-use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics};
+use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics, SourceLimits};
 use source::{Source, Sources};
 use store::{FolderStore, Store};
 use tempfile::TempDir;
@@ -79,7 +79,9 @@ fn image_target(text: &str) -> Result<Source, Box<dyn std::error::Error + Send +
 pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
     let place = || args.file.display().to_string();
     let composition = chosen(parse(&args.file)?, &args).with_context(place)?;
-    let (rendering, explanation) = compose(composition, &args.file, &args.access, !args.explain).await?;
+    let (sources, limits) = wiring::sources(&[], &args.access.registries)?;
+    let composed = compose(composition, &args.file, &args.access, &sources, &limits, !args.explain);
+    let (rendering, explanation) = composed.await?;
     for notice in &explanation.notices {
         eprintln!("notice: {notice}");
     }
@@ -98,7 +100,6 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Success);
     };
     if let Some(target) = args.image {
-        let (sources, _) = wiring::sources(&[], &args.access.registries)?;
         println!("{}", write_image(&sources, target, rendering).await?);
         return Ok(Exit::Success);
     }
@@ -141,6 +142,8 @@ async fn compose(
     composition: Composition,
     file: &Path,
     access: &CatalogAccess,
+    sources: &Sources,
+    limits: &SourceLimits,
     renders: bool,
 ) -> anyhow::Result<(Option<Rendering>, Explanation)> {
     // Nothing is published, so no store has this name.
@@ -151,10 +154,9 @@ async fn compose(
     let none = TempDir::new().context("cannot create a temporary folder")?;
     let store = open_store(&access.store, &composed.composition, &none).await?;
     composed.share_published(&*store).await?;
-    let (sources, limits) = wiring::sources(&[], &access.registries)?;
-    let mut settings = MirrorSettings::with_limits(&limits);
+    let mut settings = MirrorSettings::with_limits(limits);
     settings.render.shard_level = SHARD_LEVEL;
-    let mirror = Mirror::new(sources, store, settings, PollMetrics::default());
+    let mirror = Mirror::new(sources.clone(), store, settings, PollMetrics::default());
     let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
     match mirror.compose(&catalog, renders).await {
         Err(PollError::Waiting { input, reason }) => anyhow::bail!("input {input}: {reason}"),
@@ -170,11 +172,12 @@ pub(crate) async fn catalogs(file: &Path, access: &CatalogAccess) -> anyhow::Res
         ComposeFile::ImageSet(image_set) => image_set.entries.into_iter().map(|(_, entry)| entry).collect(),
         ComposeFile::Filter(_) => anyhow::bail!("{}: a FilterConfiguration names no catalog", place()),
     };
+    let (sources, limits) = wiring::sources(&[], &access.registries)?;
     let mut catalogs = Vec::new();
     for composition in compositions {
         let first = composition.inputs.first();
         let source = first.and_then(|input| input.catalog.clone().or_else(|| input.source.clone()));
-        let (rendering, _) = compose(composition, file, access, true).await?;
+        let (rendering, _) = compose(composition, file, access, &sources, &limits, true).await?;
         catalogs.push(ReadCatalog::Rendered {
             rendering: rendering.context("a composition was rendered")?,
             source: source.unwrap_or_else(place),

@@ -13,6 +13,7 @@ use ::plan::{
 use anyhow::Context;
 use clap::Args;
 use olm::{Day, PackageParser, UpgradeStep};
+use source::Sources;
 use sync::ReadCatalog;
 
 use crate::{
@@ -92,8 +93,9 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
     });
     if args.bundles {
         now.extend(then);
+        let images = bundle::images(&args.access)?;
         for row in &mut plan.operators {
-            let compared = compare(row, &now, &args.access).await;
+            let compared = compare(row, &now, &images).await;
             compared.with_context(|| format!("cannot compare the bundles of {}", row.installed.package))?;
         }
     }
@@ -125,7 +127,7 @@ async fn packages(catalogs: &[ReadCatalog], names: &BTreeSet<&str>) -> anyhow::R
 }
 
 /// Adds the changes by each bundle on the way of an operator that a catalog has.
-async fn compare(row: &mut PlannedOperator, catalogs: &[ReadCatalog], access: &CatalogAccess) -> anyhow::Result<()> {
+async fn compare(row: &mut PlannedOperator, catalogs: &[ReadCatalog], images: &Sources) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for catalog in catalogs {
         lines.extend(catalog.lines(&row.installed.package).await?.unwrap_or_default());
@@ -134,7 +136,7 @@ async fn compare(row: &mut PlannedOperator, catalogs: &[ReadCatalog], access: &C
     for step in row.way() {
         let to = step.label().to_owned();
         let wanted = if step.bundle.is_empty() { &to } else { &step.bundle };
-        let Some(new) = bundle::of_lines(access, &lines, wanted).await? else {
+        let Some(new) = bundle::of_lines(&|| Ok(images.clone()), &lines, wanted).await? else {
             continue;
         };
         if let Some((from, old)) = last {
