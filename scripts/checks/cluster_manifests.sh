@@ -134,13 +134,6 @@ page() {
   (cd "$ROOT" && PATH=$WORK/bin:$PATH bash -euo pipefail "$WORK/$1.sh")
 }
 
-# A command of its own, for the pages.
-write_kubectl() {
-  mkdir "$WORK/bin"
-  printf '#!/bin/sh\nexec %q kubectl "$@"\n' "$(command -v kubernetes)" >"$WORK/bin/kubectl"
-  chmod +x "$WORK/bin/kubectl"
-}
-
 # spec: the Deployment as it is, without what the API server counts.
 spec() { kubectl get "${DEPLOYMENT[@]}" -o json | jq -S '.spec, .metadata.labels'; }
 

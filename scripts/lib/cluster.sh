@@ -121,6 +121,13 @@ YAML
 
 kubectl() { kubernetes kubectl "$@"; }
 
+# write_kubectl: a command of its own in $WORK/bin, for pages and programs.
+write_kubectl() {
+  mkdir "$WORK/bin"
+  printf '#!/bin/sh\nexec %q kubectl "$@"\n' "$(command -v kubernetes)" >"$WORK/bin/kubectl"
+  chmod +x "$WORK/bin/kubectl"
+}
+
 # account_token: a token of the service account of catalogd's Deployment.
 account_token() { kubectl create token -n "$NAMESPACE" "$ACCOUNT" --duration 24h; }
 
