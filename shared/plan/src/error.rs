@@ -9,6 +9,16 @@ pub enum PlanError {
     /// A line of a list with another number of words.
     #[error("line {0} is not `package version [channel]`")]
     Line(usize),
+    /// Object of OLM with another type for a text.
+    #[error("{kind} {name}: {field} is no text")]
+    Field {
+        /// Kind of the object.
+        kind: String,
+        /// Name of the object.
+        name: String,
+        /// Path of the field, with dots.
+        field: String,
+    },
     /// Input without an operator.
     #[error("it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages")]
     Empty,

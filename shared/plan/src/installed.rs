@@ -70,7 +70,7 @@ impl Installed {
     /// Reads YAML or JSON from kubectl, or lines `package version [channel]`.
     ///
     /// # Errors
-    /// Input that is malformed or has no operator. Objects of other kinds are ignored.
+    /// Input that is malformed or has no operator, and objects of OLM with another type for a text. Other objects are ignored.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         let text = text.trim_start_matches('\u{feff}');
         let mut lines = text.lines().map(str::trim);
@@ -119,18 +119,20 @@ impl Installed {
             items.map_or(slice::from_ref(document), Vec::as_slice)
         });
         let (mut installed, mut versions) = (Self::default(), BTreeMap::new());
-        for object in objects.clone().filter(|object| is_version(object)) {
-            let version = installed_version(object);
-            versions.insert((version.namespace.clone(), version.bundle.clone()), version);
+        for object in objects.clone() {
+            if is_version(object)? {
+                let version = installed_version(object)?;
+                versions.insert((version.namespace.clone(), version.bundle.clone()), version);
+            }
         }
         for object in objects {
             let kind = kind(object);
             let mut operator = match kind {
-                "Subscription" => read(object, ["/spec/name", "/status/installedCSV", "", "/spec/channel"]),
-                "ClusterExtension" => read(object, EXTENSION),
+                "Subscription" => read(object, ["/spec/name", "/status/installedCSV", "", "/spec/channel"])?,
+                "ClusterExtension" => read(object, EXTENSION)?,
                 _ => continue,
             };
-            let name = text_at(object, "/metadata/name").unwrap_or_default();
+            let name = text_at(object, "/metadata/name")?.unwrap_or_default();
             let Some(bundle) = &operator.bundle else {
                 installed
                     .notices
@@ -158,10 +160,17 @@ fn kind(object: &Value) -> &str {
     object["kind"].as_str().filter(|_| is_olm).unwrap_or_default()
 }
 
-/// Returns the text at a JSON pointer (RFC 6901); `None` for an empty one, and for another type, which no API server accepts.
-fn text_at(object: &Value, field: &str) -> Option<String> {
-    let text = object.pointer(field)?.as_str().filter(|text| !text.is_empty());
-    text.map(str::to_owned)
+/// Returns the text at a JSON pointer (RFC 6901), if it is there and not empty. An empty pointer finds nothing.
+fn text_at(object: &Value, field: &str) -> Result<Option<String>, PlanError> {
+    match object.pointer(field).filter(|_| !field.is_empty()) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
+        Some(_) => Err(PlanError::Field {
+            kind: kind(object).to_owned(),
+            name: object["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
+            field: field[1..].replace('/', ".").replace("~1", "/"),
+        }),
+    }
 }
 
 /// Pointers to package, bundle, version and channel in a ClusterExtension.
@@ -173,42 +182,45 @@ const EXTENSION: [&str; 4] = [
 ];
 
 /// Reads an object by pointers to its package, bundle, version and channel. An empty pointer reads nothing.
-fn read(object: &Value, fields: [&str; 4]) -> InstalledOperator {
-    let [package, bundle, version, channel] = fields.map(|field| text_at(object, field));
-    InstalledOperator {
-        package: package.unwrap_or_default(),
-        namespace: text_at(object, "/metadata/namespace"),
-        bundle,
-        version,
-        channel,
+fn read(object: &Value, [package, bundle, version, channel]: [&str; 4]) -> Result<InstalledOperator, PlanError> {
+    let text = |field| text_at(object, field);
+    Ok(InstalledOperator {
+        package: text(package)?.unwrap_or_default(),
+        namespace: text("/metadata/namespace")?,
+        bundle: text(bundle)?,
+        version: text(version)?,
+        channel: text(channel)?,
         max_openshift: None,
-    }
+    })
 }
 
 /// Returns true for a ClusterServiceVersion that OLM v0 has not copied from another namespace.
-fn is_version(object: &Value) -> bool {
-    let origin = text_at(object, "/metadata/annotations/olm.operatorNamespace");
-    kind(object) == "ClusterServiceVersion"
-        && (origin.is_none() || origin == text_at(object, "/metadata/namespace"))
-        && text_at(object, "/metadata/labels/olm.copiedFrom").is_none()
-        && text_at(object, "/status/reason").as_deref() != Some("Copied")
+fn is_version(object: &Value) -> Result<bool, PlanError> {
+    let text = |field| text_at(object, field);
+    if kind(object) != "ClusterServiceVersion" {
+        return Ok(false);
+    }
+    let origin = text("/metadata/annotations/olm.operatorNamespace")?;
+    Ok((origin.is_none() || origin == text("/metadata/namespace")?)
+        && text("/metadata/labels/olm.copiedFrom")?.is_none()
+        && text("/status/reason")?.as_deref() != Some("Copied"))
 }
 
 /// Returns what a ClusterServiceVersion tells of itself.
-fn installed_version(version: &Value) -> InstalledOperator {
-    let mut operator = read(version, ["", "/metadata/name", "/spec/version", ""]);
+fn installed_version(version: &Value) -> Result<InstalledOperator, PlanError> {
+    let mut operator = read(version, ["", "/metadata/name", "/spec/version", ""])?;
     // Here OLM v0 repeats the properties of the bundle.
-    if let Some(json) = text_at(version, "/metadata/annotations/operatorframework.io~1properties") {
+    if let Some(json) = text_at(version, "/metadata/annotations/operatorframework.io~1properties")? {
         // It takes an annotation that it cannot read for an operator that stops the cluster.
         operator.max_openshift = Some(vec!["null".to_owned()]);
         if let Ok(BundleFields { properties, .. }) = serde_json::from_str(&json) {
             let properties: Vec<PropertyFields<'_>> = properties.unwrap_or_default();
             let package = properties.iter().find(|property| property.kind == "olm.package");
             let package = package.and_then(PropertyFields::value::<Value>);
-            let package = package.and_then(|package| text_at(&package, "/packageName"));
-            operator.package = package.unwrap_or_default();
+            let package = package.as_ref().and_then(|package| package["packageName"].as_str());
+            operator.package = package.unwrap_or_default().to_owned();
             operator.max_openshift = Some(properties.iter().filter_map(PropertyFields::max_openshift).collect());
         }
     }
-    operator
+    Ok(operator)
 }

@@ -321,14 +321,15 @@ fn with_copy(field: &str, mark: &str) -> String {
 #[case::nothing_installed(list(&[&SUBSCRIPTION.replace("installedCSV", "currentCSV")]), "Subscription s: nothing is installed yet")]
 #[case::extension(list(&[EXTENSION]), "q q.v2 2.0.0 x")]
 #[case::other_kinds(
-    list(&[r#"{"kind":"Pod"}"#, r#"{"kind":"Subscription","apiVersion":"messaging.knative.dev/v1"}"#, EXTENSION]), "q q.v2 2.0.0 x"
+    list(&[r#"{"kind":"Pod"}"#, r#"{"kind":"Subscription","apiVersion":"messaging.knative.dev/v1","spec":{"name":1}}"#, EXTENSION]), "q q.v2 2.0.0 x"
 )]
 #[case::line_of_one_word("p\n".to_owned(), "line 1 is not `package version [channel]`")]
 #[case::line_of_four_words("p 1 c\nq 1 c d\n".to_owned(), "line 2 is not `package version [channel]`")]
 #[case::empty(String::new(), NO_OPERATOR)]
 #[case::no_operators(list(&[]), NO_OPERATOR)]
+#[case::number_for_name(list(&[&SUBSCRIPTION.replace(r#""name":"p""#, r#""name":1"#)]), "Subscription s: spec.name is no text")]
 #[case::malformed("{\"kind\": \n".to_owned(), "cannot read the installed operators")]
-#[case::field_of_another_type(list(&[&VERSION.replace(r#""1.0.0""#, "1")]), "p p.v1 - -")]
+#[case::field_of_another_type(list(&[&VERSION.replace(r#""1.0.0""#, "1")]), "ClusterServiceVersion p.v1: spec.version is no text")]
 fn installed_operators_are_read_in_each_form(#[case] text: String, #[case] expected: &str) {
     let found = match Installed::parse(&text) {
         Ok(installed) => {
