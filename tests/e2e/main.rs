@@ -28,6 +28,7 @@ mod rollback;
 mod secrets;
 mod server;
 mod signed;
+mod static_faults;
 mod static_tree;
 mod support;
 mod template;

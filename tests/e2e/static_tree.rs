@@ -1,31 +1,17 @@
 //! Trees of files for web servers: `export --static`.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    io::Read,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::{collections::BTreeSet, io::Read, path::Path};
 
-use ::http::HeaderMap;
-use async_trait::async_trait;
-use bytes::Bytes;
 use flate2::read::GzDecoder;
-use model::{Current, Document, Key, Snapshot, StoredDocument};
 use serde_json::{Value, json};
 use store::StorePlace;
-use testkit::S3;
-use tree::{FileBody, FolderTree, TreeError, TreeForm, TreeTarget, export};
+use testkit::{S3, S3Call, S3Fault};
+use tree::FolderTree;
 
 use crate::support::{
+    binary::Ran,
     catalogs::{self, Files},
     http,
-    site::{Site, ten_but},
     work::Work,
 };
 
@@ -34,7 +20,7 @@ fn tree(work: &Work) -> Value {
     reports[0].clone()
 }
 
-fn files(folder: &Path) -> Files {
+pub(crate) fn files(folder: &Path) -> Files {
     let mut files = catalogs::files(folder);
     files.retain(|(path, _)| !path.starts_with(".tmp"));
     files
@@ -181,19 +167,22 @@ fn place_that_is_no_tree_is_refused() {
     work.run("export --store store").exits(2);
 }
 
+/// Runs the export into a bucket, below `tree`.
+fn bucket_tree(work: &Work, bucket: &S3) -> Ran {
+    let mut command = work.command("export --store store --static s3://bucket/tree --s3-path-style --json");
+    command
+        .args(["--s3-endpoint", bucket.url()])
+        .env("AWS_ACCESS_KEY_ID", "a")
+        .env("AWS_SECRET_ACCESS_KEY", "b")
+        .env("AWS_REGION", "us-east-1");
+    Ran::of(&mut command)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn bucket_has_gzip_bytes_and_media_types() {
     let work = Work::published();
     let bucket = S3::start().await;
-    let run = || {
-        let mut command = work.command("export --store store --static s3://bucket/tree --s3-path-style --json");
-        command.args(["--s3-endpoint", bucket.url()]);
-        command
-            .env("AWS_ACCESS_KEY_ID", "a")
-            .env("AWS_SECRET_ACCESS_KEY", "b")
-            .env("AWS_REGION", "us-east-1");
-        crate::support::binary::Ran::of(&mut command).exits(0).json()[0].clone()
-    };
+    let run = || bucket_tree(&work, &bucket).exits(0).json()[0].clone();
     let first = run();
     let object = |name: &str| {
         bucket
@@ -216,127 +205,28 @@ async fn bucket_has_gzip_bytes_and_media_types() {
     assert_eq!(run()["written"], 0);
 }
 
-/// A folder whose writes and links fail from the n-th on, as if the process was killed there.
-struct Killed {
-    folder: FolderTree,
-    left: AtomicUsize,
-}
-
-impl Killed {
-    fn write(&self, path: &str) -> Result<(), TreeError> {
-        let left = self
-            .left
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        left.map(drop).map_err(|_| TreeError::File {
-            path: path.to_owned(),
-            source: std::io::Error::other("killed"),
-        })
-    }
-}
-
-#[async_trait]
-impl TreeTarget for Killed {
-    fn form(&self) -> TreeForm {
-        self.folder.form()
-    }
-
-    async fn index(&self) -> Result<Option<Bytes>, TreeError> {
-        self.folder.index().await
-    }
-
-    async fn has(&self, path: &str, size: u64) -> bool {
-        self.folder.has(path, size).await
-    }
-
-    async fn link(&self, path: &str, key: &Key) -> Result<bool, TreeError> {
-        self.folder.link(path, key).await
-    }
-
-    async fn write(&self, path: &str, fields: &HeaderMap, body: FileBody) -> Result<u64, TreeError> {
-        self.write(path)?;
-        self.folder.write(path, fields, body).await
-    }
-
-    async fn delete(&self, path: &str) -> Result<(), TreeError> {
-        self.write(path)?;
-        self.folder.delete(path).await
-    }
-}
-
-/// Returns the objects and blobs that the tree names and does not have.
-fn missing(folder: &Path) -> Vec<String> {
-    let Ok(pointer) = fs::read(folder.join("catalogs/site/current.json")) else {
-        return Vec::new();
-    };
-    let current = Current::from_bytes(&pointer).unwrap();
-    let snapshot = fs::read(folder.join(current.snapshot.key().to_string())).unwrap();
-    let snapshot = Snapshot::from_stored(&snapshot).unwrap();
-    let mut named: Vec<String> = snapshot.objects().iter().map(|entry| entry.key().to_string()).collect();
-    let repository = folder.join("v2/site");
-    let tagged = fs::read(repository.join("manifests/latest.index")).unwrap_or_default();
-    let mut manifests: Vec<Value> = serde_json::from_slice(&tagged).into_iter().collect();
-    while let Some(manifest) = manifests.pop() {
-        for part in manifest["manifests"].as_array().into_iter().flatten() {
-            let path = format!("v2/site/manifests/{}.manifest", part["digest"].as_str().unwrap());
-            manifests
-                .push(serde_json::from_slice(&fs::read(folder.join(&path)).unwrap_or_default()).unwrap_or_default());
-            named.push(path);
-        }
-        let blobs = manifest["layers"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .chain([&manifest["config"]]);
-        named.extend(blobs.filter_map(|blob| Some(format!("v2/site/blobs/{}", blob["digest"].as_str()?))));
-    }
-    named.retain(|path| !folder.join(path).exists());
-    named
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_run_leaves_a_whole_state_that_the_next_run_completes() {
-    let site = Site::published().await;
-    let now = SystemTime::now();
-    let target = |folder: &Path, left: usize| {
-        let folder = FolderTree::open(folder, &"s3://bucket".parse().unwrap(), false).unwrap();
-        Arc::new(Killed {
-            folder,
-            left: AtomicUsize::new(left),
-        })
-    };
-    let run = |folder: &Path, left: usize, later: u64| {
-        export(
-            Arc::new(site.store.clone()),
-            target(folder, left),
-            now + Duration::from_secs(later),
-        )
-    };
-    let first = tempfile::tempdir().unwrap();
-    let writes = run(first.path(), usize::MAX, 0).await.unwrap().written;
-    for left in (0..writes + 2).step_by(11) {
-        let folder = tempfile::tempdir().unwrap();
-        let killed = run(folder.path(), left, 0).await;
-        assert!(killed.is_err() || left >= writes, "{left} of {writes}");
-        assert_eq!(missing(folder.path()), [""; 0], "new, {left} of {writes}");
-        run(folder.path(), usize::MAX, 0).await.unwrap();
-        assert!(files(folder.path()) == files(first.path()), "{left} of {writes}");
+async fn bucket_that_is_no_place_for_a_tree_is_refused() {
+    let work = Work::published();
+    let no_fields = S3::builder().ignoring_fields().start().await;
+    let read_only = S3::start().await;
+    let foreign = S3::start().await;
+    for _ in 0..5 {
+        read_only.script(S3Call::Put, S3Fault::Status(403, "AccessDenied"));
     }
-    site.push(&ten_but(3, 7)[..9].to_vec());
-    site.poll().await;
-    let changed = tempfile::tempdir().unwrap();
-    run(changed.path(), usize::MAX, 0).await.unwrap();
-    for left in (0..30).step_by(3) {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, bytes) in files(first.path()) {
-            catalogs::write(folder.path(), &path, &bytes);
-        }
-        let _ = run(folder.path(), left, 0).await;
-        assert_eq!(missing(folder.path()), [""; 0], "changed, {left}");
-        run(folder.path(), usize::MAX, 1).await.unwrap();
-        assert_eq!(missing(folder.path()), [""; 0], "changed and completed, {left}");
-        // Two hours later nothing of the old state is there but what is kept.
-        run(folder.path(), usize::MAX, 7_202).await.unwrap();
-        let paths = |folder: &Path| files(folder).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
-        assert_eq!(paths(folder.path()), paths(changed.path()), "{left}");
+    bucket_tree(&work, &foreign).exits(0);
+    foreign.remove("tree/static.json");
+    for (bucket, said) in [
+        (no_fields, "the bucket does not keep Content-Type and Content-Encoding"),
+        (read_only, "AccessDenied"),
+        (foreign, "holds files that are no static tree"),
+    ] {
+        let refused = bucket_tree(&work, &bucket).exits(1).stderr;
+        assert!(refused.contains(said), "{said}: {refused}");
+        assert_eq!(
+            bucket.object("tree/catalogs.json").is_some(),
+            said.contains("holds"),
+            "{said}"
+        );
     }
 }

@@ -1,5 +1,10 @@
 //! A tree in a bucket, for clients of its web site or of a CDN before it.
 
+use std::{
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
 use async_trait::async_trait;
 use aws_sdk_s3::{Client, error::DisplayErrorContext, operation::get_object::GetObjectError, primitives::ByteStream};
 use bytes::Bytes;
@@ -7,30 +12,28 @@ use http::{
     HeaderMap,
     header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE},
 };
-use model::Key;
 use store::{
     S3Location, StorePlace,
     s3::{S3Settings, client, sdk_config},
 };
+use tempfile::TempPath;
 
-use crate::{
-    TreeError, TreeForm, TreeTarget,
-    index::INDEX,
-    target::{FileBody, copy},
-};
+use crate::{TreeError, TreeForm, TreeTarget, index::INDEX};
 
 /// A tree in a bucket, or below a prefix of it.
 #[derive(Debug)]
 pub struct BucketTree {
     client: Client,
     place: S3Location,
+    /// True after the bucket has shown that it keeps header fields.
+    keeps_fields: AtomicBool,
 }
 
 impl BucketTree {
     /// Connects to the bucket for the tree of a store. Asks it nothing.
     ///
     /// # Errors
-    /// [`TreeError::Store`], and [`TreeError::Bucket`] for settings that cannot be used.
+    /// [`TreeError::Store`], and [`TreeError::Write`] for settings that cannot be used.
     pub async fn open(place: S3Location, store: &StorePlace, settings: &S3Settings) -> Result<Self, TreeError> {
         if let StorePlace::S3(store) = store
             && store.bucket == place.bucket
@@ -38,23 +41,21 @@ impl BucketTree {
         {
             return Err(TreeError::Store(place.to_string()));
         }
-        let config = sdk_config(settings).await.map_err(|source| TreeError::Bucket {
-            path: place.to_string(),
-            source: source.into(),
-        })?;
+        let config = sdk_config(settings).await;
+        let config = config
+            .map_err(io::Error::other)
+            .map_err(TreeError::at(&place.to_string()))?;
         Ok(Self {
             client: client(&config, settings),
             place,
+            keeps_fields: AtomicBool::new(false),
         })
     }
 }
 
-/// Wraps an error of the SDK, whose own text has no cause.
-fn failed<E: std::error::Error>(path: &str) -> impl FnOnce(E) -> TreeError + '_ {
-    move |error| TreeError::Bucket {
-        path: path.to_owned(),
-        source: DisplayErrorContext(error).to_string().into(),
-    }
+/// Keeps the causes of an error of the SDK, whose own text has none.
+fn failed<E: std::error::Error>(error: E) -> io::Error {
+    io::Error::other(DisplayErrorContext(error).to_string())
 }
 
 #[async_trait]
@@ -64,71 +65,57 @@ impl TreeTarget for BucketTree {
     }
 
     async fn index(&self) -> Result<Option<Bytes>, TreeError> {
-        let (bucket, prefix) = (&self.place.bucket, self.place.name(""));
-        let listed = self
+        let bucket = &self.place.bucket;
+        let get = self.client.get_object().bucket(bucket).key(self.place.name(INDEX));
+        match get.send().await {
+            Ok(found) => {
+                let body = found.body.collect().await.map_err(io::Error::other);
+                return body.map(|body| Some(body.into_bytes())).map_err(TreeError::at(INDEX));
+            }
+            Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => {}
+            Err(error) => return Err(TreeError::at(INDEX)(failed(error))),
+        }
+        let list = self
             .client
             .list_objects_v2()
             .bucket(bucket)
-            .prefix(prefix)
-            .max_keys(1)
-            .send()
-            .await;
-        if listed.map_err(failed(INDEX))?.contents().is_empty() {
+            .prefix(self.place.name(""))
+            .max_keys(1);
+        let listed = list.send().await.map_err(failed).map_err(TreeError::at(INDEX))?;
+        if listed.contents().is_empty() {
             return Ok(None);
         }
-        match self
-            .client
-            .get_object()
-            .bucket(bucket)
-            .key(self.place.name(INDEX))
-            .send()
-            .await
-        {
-            Ok(found) => Ok(Some(found.body.collect().await.map_err(failed(INDEX))?.into_bytes())),
-            Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => {
-                Err(TreeError::Foreign(self.place.to_string()))
-            }
-            Err(error) => Err(failed(INDEX)(error)),
-        }
+        Err(TreeError::Foreign(self.place.to_string()))
     }
 
-    async fn has(&self, _: &str, _: u64) -> bool {
-        true
-    }
-
-    async fn link(&self, _: &str, _: &Key) -> Result<bool, TreeError> {
-        Ok(false)
-    }
-
-    async fn write(&self, path: &str, fields: &HeaderMap, body: FileBody) -> Result<u64, TreeError> {
-        let spooled = async {
-            let temporary = tempfile::NamedTempFile::new()?;
-            let size = copy(body, tokio::fs::File::from_std(temporary.reopen()?)).await?;
-            Ok((temporary, size))
-        };
-        let (temporary, size) = spooled.await.map_err(TreeError::file(path))?;
-        let body = ByteStream::from_path(temporary.path()).await.map_err(failed(path))?;
-        let request = self
-            .client
-            .put_object()
-            .bucket(&self.place.bucket)
-            .key(self.place.name(path))
-            .body(body);
+    async fn put(&self, path: &str, fields: &HeaderMap, file: TempPath) -> io::Result<()> {
+        let (bucket, key) = (&self.place.bucket, self.place.name(path));
+        let body = ByteStream::from_path(&file).await.map_err(io::Error::other)?;
         let field = |name| Some(fields.get(name)?.to_str().ok()?.to_owned());
-        let request = request.set_content_type(field(&CONTENT_TYPE));
-        let request = request.set_content_encoding(field(&CONTENT_ENCODING));
-        let request = request.set_cache_control(field(&CACHE_CONTROL));
-        request.send().await.map_err(failed(path))?;
-        Ok(size)
+        let (media_type, coding) = (field(&CONTENT_TYPE), field(&CONTENT_ENCODING));
+        let put = self.client.put_object().bucket(bucket).key(&key).body(body);
+        let put = put
+            .set_content_type(media_type.clone())
+            .set_content_encoding(coding.clone());
+        let put = put.set_cache_control(field(&CACHE_CONTROL));
+        put.send().await.map_err(failed)?;
+        // Clients would take gzip bytes for plain ones. One question tells.
+        if coding.is_some() && !self.keeps_fields.load(Ordering::Relaxed) {
+            let stored = self.client.head_object().bucket(bucket).key(&key).send();
+            let stored = stored.await.map_err(failed)?;
+            if (stored.content_type, stored.content_encoding) != (media_type, coding) {
+                return Err(io::Error::other(
+                    "the bucket does not keep Content-Type and Content-Encoding",
+                ));
+            }
+            self.keeps_fields.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
-    async fn delete(&self, path: &str) -> Result<(), TreeError> {
-        let request = self
-            .client
-            .delete_object()
-            .bucket(&self.place.bucket)
-            .key(self.place.name(path));
-        request.send().await.map_err(failed(path))?;
+    async fn delete(&self, path: &str) -> io::Result<()> {
+        let delete = self.client.delete_object().bucket(&self.place.bucket);
+        delete.key(self.place.name(path)).send().await.map_err(failed)?;
         Ok(())
     }
 }

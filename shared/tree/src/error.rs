@@ -1,6 +1,5 @@
-use std::{error::Error, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
-use http::StatusCode;
 use reader::ReaderError;
 
 /// The reason for which a tree is not brought up to date. It still serves the state before, or that of the run.
@@ -9,29 +8,13 @@ pub enum TreeError {
     /// The store cannot be read.
     #[error("cannot read the mirror")]
     Reader(#[from] ReaderError),
-    /// The router answers a name with an error.
-    #[error("{path} is answered with {status}")]
-    Answer {
-        /// Path of the request.
-        path: String,
-        /// Status of the answer.
-        status: StatusCode,
-    },
-    /// A file cannot be read or written.
+    /// A file or an object of a bucket cannot be read or written.
     #[error("cannot write {path}")]
-    File {
+    Write {
         /// Path in the tree.
         path: String,
-        /// Error of the file system, or of the body that was to be written.
+        /// Error of the place, or of what was to be written.
         source: io::Error,
-    },
-    /// An object of the bucket cannot be read or written.
-    #[error("cannot write {path} into the bucket")]
-    Bucket {
-        /// Path in the tree.
-        path: String,
-        /// Error of the server.
-        source: Box<dyn Error + Send + Sync>,
     },
     /// The target has something and no `static.json`.
     #[error("{0} holds files that are no static tree: name an empty or a new place")]
@@ -48,8 +31,8 @@ pub enum TreeError {
 }
 
 impl TreeError {
-    pub(crate) fn file(path: &str) -> impl FnOnce(io::Error) -> Self + '_ {
-        move |source| Self::File {
+    pub(crate) fn at(path: &str) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Write {
             path: path.to_owned(),
             source,
         }

@@ -1,11 +1,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io,
+    env,
+    fs::Permissions,
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use async_trait::async_trait;
 use axum::{Router, body::Body};
+use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{
     HeaderMap, HeaderValue, Request, Response, StatusCode,
@@ -13,14 +19,15 @@ use http::{
 };
 use http_api::{HttpMetrics, HttpSettings};
 use http_body_util::{BodyExt, Collected};
-use model::CatalogName;
 use reader::{PublishedCatalogs, ReaderSettings};
-use serde::{Deserialize, Serialize};
-use tokio::task::JoinSet;
+use serde::Serialize;
+use serde_json::Value;
+use tempfile::TempPath;
+use tokio::sync::OnceCell;
 use tower::ServiceExt;
 
 use crate::{
-    TreeError, TreeTarget,
+    TreeError, TreeForm,
     index::{INDEX, TreeIndex, WrittenFile},
     layout::{NamedFile, Phase, TreeLayout},
 };
@@ -30,6 +37,47 @@ const CONCURRENT_WRITES: usize = 4;
 
 /// Memory for small objects that several files show, in bytes.
 const CACHE_BYTES: u64 = 16 << 20;
+
+/// Place of a tree.
+#[async_trait]
+pub trait TreeTarget: Send + Sync + 'static {
+    /// Returns the form of its files.
+    fn form(&self) -> TreeForm;
+
+    /// Returns the folder for files before they are put.
+    fn temporary(&self) -> PathBuf {
+        env::temp_dir()
+    }
+
+    /// Returns the list of files, or `None` for an empty place.
+    ///
+    /// # Errors
+    /// [`TreeError::Foreign`] for a place with other files, and failures of the place.
+    async fn index(&self) -> Result<Option<Bytes>, TreeError>;
+
+    /// Returns true if the file is there with this size, as far as the place tells without a request for each file.
+    fn has(&self, _path: &str, _size: u64) -> bool {
+        true
+    }
+
+    /// Returns a temporary link to `source`, an earlier file of the tree with the same bytes, or to the object of the store for
+    /// `path` itself. Returns nothing where that cannot be done.
+    fn link(&self, _path: &str, _source: &str) -> Option<TempPath> {
+        None
+    }
+
+    /// Gives a temporary file its name, and the header fields of its answer. Others see all of it or nothing of it.
+    ///
+    /// # Errors
+    /// Failures of the place.
+    async fn put(&self, path: &str, fields: &HeaderMap, file: TempPath) -> io::Result<()>;
+
+    /// Deletes a file. One that is not there is no error.
+    ///
+    /// # Errors
+    /// Failures of the place.
+    async fn delete(&self, path: &str) -> io::Result<()>;
+}
 
 /// Result of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
@@ -43,7 +91,7 @@ pub struct TreeReport {
     pub written: usize,
     /// Bytes that were written.
     pub bytes: u64,
-    /// Number of files that became links to files of the store.
+    /// Number of files that became links to files of the store or of the tree.
     pub linked: usize,
     /// Number of files that were deleted.
     pub deleted: usize,
@@ -69,117 +117,46 @@ pub async fn export(
         ..ReaderSettings::default()
     };
     let catalogs = PublishedCatalogs::new(store, settings);
-    let router = http_api::router(catalogs.clone(), HttpSettings::default(), HttpMetrics::default());
-    let known = target.index().await?;
-    let known = known.map(|bytes| TreeIndex::from_bytes(&bytes)).transpose()?;
-    let export = Arc::new(Export {
-        known: known.unwrap_or_default(),
-        router,
-        catalogs,
+    let mut known = match target.index().await? {
+        Some(bytes) => serde_json::from_slice(&bytes).map_err(TreeError::Index)?,
+        None => TreeIndex::default(),
+    };
+    known.forget_unfinished();
+    let mut run = ExportRun {
+        router: http_api::router(catalogs.clone(), HttpSettings::default(), HttpMetrics::default()),
+        planned: known.clone(),
+        known,
+        begun: OnceCell::new(),
         target,
-    });
-    export.run(now).await
-}
-
-struct Export {
-    catalogs: PublishedCatalogs,
-    router: Router,
-    target: Arc<dyn TreeTarget>,
-    /// Files of the run before.
-    known: TreeIndex,
-}
-
-/// Change of a file by a run.
-enum FileChange {
-    Kept,
-    Linked,
-    Written,
-}
-
-impl Export {
-    async fn run(self: Arc<Self>, now: SystemTime) -> Result<TreeReport, TreeError> {
-        let (names, files, mut report) = self.plan().await?;
-        // What a killed run was about to write is known to the next one, which deletes what nothing names.
-        let mut index = self.known.clone();
-        for file in &files {
-            index.files.entry(file.path.clone()).or_default();
-        }
-        if index != self.known {
-            self.write_index(&index).await?;
-        }
-        let mut written = BTreeMap::new();
-        for phase in files.chunk_by(|one, other| one.phase == other.phase) {
-            self.write_phase(phase, &mut written, &mut report).await?;
-        }
-        let mut deletions = Vec::new();
-        for (path, file) in &mut index.files {
-            if let Some(written) = written.remove(path) {
-                *file = written;
-            } else if is_of_other_catalog(path, &names) || file.tag.is_empty() || file.is_due(now) {
-                deletions.push(path.clone());
-            }
-        }
-        for path in &deletions {
-            self.target.delete(path).await?;
-            index.files.remove(path);
-        }
-        report.deleted = deletions.len();
-        report.files = index.files.len();
-        if index != self.known {
-            self.write_index(&index).await?;
-        }
-        Ok(report)
+    };
+    let mut layout = TreeLayout::new(run.target.form());
+    let mut names = BTreeSet::new();
+    for state in catalogs.all().await? {
+        let list = NamedFile::new(format!("v2/{}/tags/list", state.name()), Phase::Tags);
+        let list = run.ask(&list, None).await.into_body().collect().await;
+        let list = list.map(Collected::to_bytes).unwrap_or_default();
+        let list: Value = serde_json::from_slice(&list).unwrap_or_default();
+        let tags = list["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        layout.add_catalog(&catalogs, &state, tags).await?;
+        names.insert(state.name().to_string());
     }
-
-    /// Returns the names of the catalogs, and all files that the tree is to have in the order of writing.
-    async fn plan(&self) -> Result<(BTreeSet<CatalogName>, Vec<NamedFile>, TreeReport), TreeError> {
-        let mut layout = TreeLayout::new(self.target.form());
-        let mut names = BTreeSet::new();
-        for state in self.catalogs.all().await? {
-            let list = NamedFile::new(format!("v2/{}/tags/list", state.name()), Phase::Tags);
-            let list = self.ask(&list, None).await.into_body().collect().await;
-            let list = list.map(Collected::to_bytes).unwrap_or_default();
-            let list: TagList = serde_json::from_slice(&list).unwrap_or_default();
-            layout.add_catalog(&self.catalogs, &state, &list.tags).await?;
-            names.insert(state.name().clone());
-        }
-        let (files, left_out) = layout.finish();
-        let report = TreeReport {
-            catalogs: names.len(),
-            left_out,
-            ..TreeReport::default()
-        };
-        Ok((names, files, report))
+    let (files, left_out) = layout.finish();
+    let mut report = TreeReport {
+        catalogs: names.len(),
+        left_out,
+        ..TreeReport::default()
+    };
+    run.planned.is_unfinished = true;
+    for file in &files {
+        run.planned.files.entry(file.path.clone()).or_default();
     }
-
-    async fn write_index(&self, index: &TreeIndex) -> Result<(), TreeError> {
-        let body = stream::iter([Ok(index.to_bytes().into())]).boxed();
-        self.target.write(INDEX, &HeaderMap::new(), body).await.map(drop)
-    }
-
-    /// Writes the files of a phase, several at a time, in tasks: compressing takes the other processors too.
-    async fn write_phase(
-        self: &Arc<Self>,
-        files: &[NamedFile],
-        written: &mut BTreeMap<String, WrittenFile>,
-        report: &mut TreeReport,
-    ) -> Result<(), TreeError> {
-        let (mut waiting, mut updates) = (files.iter().cloned(), JoinSet::new());
-        loop {
-            for file in waiting.by_ref().take(CONCURRENT_WRITES - updates.len()) {
-                let export = Arc::clone(self);
-                updates.spawn(async move { (export.update(&file).await, file.path) });
-            }
-            let Some(updated) = updates.join_next().await else {
-                return Ok(());
-            };
-            let (updated, path) = updated.expect("a task that is not aborted ends");
-            if updated.is_err() {
-                // Nothing is written any more when the next run begins.
-                updates.shutdown().await;
-            }
-            let Some((change, file)) = updated? else { continue };
+    let mut written = BTreeMap::new();
+    for phase in files.chunk_by(|one, other| one.phase == other.phase) {
+        let updates = stream::iter(phase.to_vec()).map(|file| run.update(file));
+        let mut updates = updates.buffer_unordered(CONCURRENT_WRITES);
+        while let Some((path, change, file)) = updates.try_next().await? {
             match change {
+                FileChange::Missing => continue,
                 FileChange::Kept => {}
                 FileChange::Linked => report.linked += 1,
                 FileChange::Written => {
@@ -190,37 +167,94 @@ impl Export {
             written.insert(path, file);
         }
     }
+    let mut index = TreeIndex::default();
+    for (path, mut file) in run.planned.files.clone() {
+        if let Some(written) = written.remove(&path) {
+            index.files.insert(path, written);
+        } else if file.tag.is_empty() || file.is_due(now) || is_of_other_catalog(&path, &names) {
+            run.begin().await?;
+            run.target.delete(&path).await.map_err(TreeError::at(&path))?;
+            report.deleted += 1;
+        } else {
+            index.files.insert(path, file);
+        }
+    }
+    report.files = index.files.len();
+    if run.begun.initialized() || index != run.known {
+        run.write_index(&index).await?;
+    }
+    Ok(report)
+}
 
-    /// Writes a file unless it is there. Returns nothing for one that the mirror does not have and that is not needed.
-    async fn update(&self, file: &NamedFile) -> Result<Option<(FileChange, WrittenFile)>, TreeError> {
-        let known = match self.known.files.get(&file.path) {
-            Some(known) if self.target.has(&file.path, known.size).await => Some(known),
-            _ => None,
+struct ExportRun {
+    router: Router,
+    target: Arc<dyn TreeTarget>,
+    /// Files of the run before.
+    known: TreeIndex,
+    /// The same with the files that are to be written: the next run deletes what a killed one leaves and nothing names.
+    planned: TreeIndex,
+    /// Set after `planned` was written, which is before the first change.
+    begun: OnceCell<()>,
+}
+
+/// Change of a file by a run.
+enum FileChange {
+    Missing,
+    Kept,
+    Linked,
+    Written,
+}
+
+impl ExportRun {
+    async fn begin(&self) -> Result<(), TreeError> {
+        let begun = self.begun.get_or_try_init(|| self.write_index(&self.planned));
+        begun.await.copied()
+    }
+
+    async fn write_index(&self, index: &TreeIndex) -> Result<(), TreeError> {
+        let body = serde_json::to_vec(index).expect("texts and numbers become JSON");
+        self.write(INDEX, &HeaderMap::new(), body.into()).await.map(drop)
+    }
+
+    /// Writes a file unless it is there.
+    async fn update(&self, file: NamedFile) -> Result<(String, FileChange, WrittenFile), TreeError> {
+        let known = self.known.files.get(&file.path);
+        let known = known.filter(|known| self.target.has(&file.path, known.size));
+        let answer = self.ask(&file, known.and_then(|known| known.tag.parse().ok())).await;
+        let (status, fields) = (answer.status(), answer.headers());
+        let field = |name| fields.get(name).and_then(|value| value.to_str().ok());
+        let mut written = WrittenFile {
+            tag: field(&ETAG).unwrap_or_default().to_owned(),
+            size: field(&CONTENT_LENGTH)
+                .and_then(|size| size.parse().ok())
+                .unwrap_or_default(),
+            unnamed_since: None,
         };
-        let answer = self.ask(file, known.and_then(|known| known.tag.parse().ok())).await;
-        match (answer.status(), known) {
-            (StatusCode::OK, _) => {}
+        let change = match (status, known) {
             (StatusCode::NOT_MODIFIED, Some(known)) => {
-                return Ok(Some((FileChange::Kept, WrittenFile::new(&known.tag, known.size))));
+                written.size = known.size;
+                FileChange::Kept
             }
-            (StatusCode::NOT_FOUND, _) if !file.is_needed => return Ok(None),
+            (StatusCode::NOT_FOUND, _) if !file.is_needed => FileChange::Missing,
+            (StatusCode::OK, _) => {
+                self.begin().await?;
+                let link = file.same.as_ref().and_then(|same| self.target.link(&file.path, same));
+                if let Some(link) = link {
+                    let linked = self.target.put(&file.path, fields, link).await;
+                    linked.map_err(TreeError::at(&file.path))?;
+                    FileChange::Linked
+                } else {
+                    let (parts, body) = answer.into_parts();
+                    written.size = self.write(&file.path, &parts.headers, body).await?;
+                    FileChange::Written
+                }
+            }
             (status, _) => {
-                let path = file.url.clone();
-                return Err(TreeError::Answer { path, status });
+                let answered = format!("{} is answered with {status}", file.url);
+                return Err(TreeError::at(&file.path)(io::Error::other(answered)));
             }
-        }
-        let (parts, body) = answer.into_parts();
-        let field = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let tag = field(&ETAG).unwrap_or_default();
-        if let Some(key) = &file.object
-            && let Some(size) = field(&CONTENT_LENGTH).and_then(|size| size.parse().ok())
-            && self.target.link(&file.path, key).await?
-        {
-            return Ok(Some((FileChange::Linked, WrittenFile::new(tag, size))));
-        }
-        let body = TryStreamExt::map_err(body.into_data_stream(), io::Error::other).boxed();
-        let size = self.target.write(&file.path, &parts.headers, body).await?;
-        Ok(Some((FileChange::Written, WrittenFile::new(tag, size))))
+        };
+        Ok((file.path, change, written))
     }
 
     /// Asks the router for a file, unless it still has a tag.
@@ -234,17 +268,29 @@ impl Export {
         let Ok(answer) = self.router.clone().oneshot(request).await;
         answer
     }
-}
 
-/// List of tags (OCI distribution specification, "Listing Tags").
-#[derive(Default, Deserialize)]
-struct TagList {
-    tags: Vec<String>,
+    /// Writes a file with the header fields of its answer. Returns its size in bytes.
+    async fn write(&self, path: &str, fields: &HeaderMap, body: Body) -> Result<u64, TreeError> {
+        let write = async {
+            let mut builder = tempfile::Builder::new();
+            // A web server is often another user.
+            let builder = builder.permissions(Permissions::from_mode(0o666));
+            let mut file = builder.tempfile_in(self.target.temporary())?;
+            let (mut body, mut size) = (body.into_data_stream(), 0);
+            while let Some(chunk) = body.try_next().await.map_err(io::Error::other)? {
+                file.write_all(&chunk)?;
+                size += chunk.len() as u64;
+            }
+            self.target.put(path, fields, file.into_temp_path()).await?;
+            Ok(size)
+        };
+        write.await.map_err(TreeError::at(path))
+    }
 }
 
 /// Returns true for a name below a catalog that is not there any more.
-fn is_of_other_catalog(path: &str, names: &BTreeSet<CatalogName>) -> bool {
+fn is_of_other_catalog(path: &str, names: &BTreeSet<String>) -> bool {
     let rest = path.strip_prefix("catalogs/").or_else(|| path.strip_prefix("v2/"));
     rest.and_then(|rest| rest.split_once('/'))
-        .is_some_and(|(name, _)| !names.iter().any(|known| known.as_str() == name))
+        .is_some_and(|(name, _)| !names.contains(name))
 }

@@ -7,8 +7,6 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::TreeError;
-
 /// Path of the list in the tree.
 pub(crate) const INDEX: &str = "static.json";
 
@@ -19,6 +17,9 @@ const STAYS_FOR: Duration = Duration::from_secs(2 * 3600);
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct TreeIndex {
+    /// True while a run changes files. After one that was killed, names may have other contents than those of their tags.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_unfinished: bool,
     pub(crate) files: BTreeMap<String, WrittenFile>,
 }
 
@@ -35,24 +36,17 @@ pub(crate) struct WrittenFile {
 }
 
 impl TreeIndex {
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, TreeError> {
-        serde_json::from_slice(bytes).map_err(TreeError::Index)
-    }
-
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("texts and numbers become JSON")
+    /// Forgets the tags of names after a killed run. A file that is named by its hash has no other content.
+    pub(crate) fn forget_unfinished(&mut self) {
+        if std::mem::take(&mut self.is_unfinished) {
+            let is_name = |path: &str| path.starts_with("catalogs/") || !path.contains("/sha256");
+            let names = self.files.iter_mut().filter(|(path, _)| is_name(path));
+            names.for_each(|(_, file)| file.tag.clear());
+        }
     }
 }
 
 impl WrittenFile {
-    pub(crate) fn new(tag: &str, size: u64) -> Self {
-        Self {
-            tag: tag.to_owned(),
-            size,
-            unnamed_since: None,
-        }
-    }
-
     /// Marks a file that nothing names. Returns true if it is to be deleted. A time in the future counts as now.
     pub(crate) fn is_due(&mut self, now: SystemTime) -> bool {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

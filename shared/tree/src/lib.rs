@@ -7,11 +7,10 @@ mod export;
 mod folder;
 mod index;
 mod layout;
-mod target;
 
 #[cfg(feature = "s3")]
 pub use bucket::BucketTree;
 pub use error::TreeError;
-pub use export::{TreeReport, export};
+pub use export::{TreeReport, TreeTarget, export};
 pub use folder::FolderTree;
-pub use target::{FileBody, TreeForm, TreeTarget};
+pub use layout::TreeForm;

@@ -62,7 +62,12 @@ fn serve(
             bucket.objects.remove(name);
             Ok(reply::empty(204))
         }
-        S3Call::Put => bucket.put(name, request, bytes).map(|tag| reply::written(&tag)),
+        S3Call::Put => {
+            let tag = bucket.put(name, request, bytes)?;
+            let stored = bucket.objects.get_mut(name).filter(|_| state.ignores_fields);
+            stored.into_iter().for_each(|object| object.headers.clear());
+            Ok(reply::written(&tag))
+        }
         S3Call::Other => Err((501, "NotImplemented")),
     }
 }

@@ -36,6 +36,7 @@ struct Shared(Arc<Mutex<Inner>>);
 struct Inner {
     buckets: BTreeMap<String, Bucket>,
     ignores_conditions: bool,
+    ignores_fields: bool,
     /// Number of objects in one page of a listing.
     page: usize,
     script: Script,
@@ -53,6 +54,7 @@ impl Default for S3Builder {
         let state = Inner {
             buckets,
             ignores_conditions: false,
+            ignores_fields: false,
             page: 1000,
             script: Script::default(),
         };
@@ -65,6 +67,13 @@ impl S3Builder {
     #[must_use]
     pub fn ignoring_conditions(mut self) -> Self {
         self.state.ignores_conditions = true;
+        self
+    }
+
+    /// Forgets `Content-Type`, `Content-Encoding` and the like of a write.
+    #[must_use]
+    pub fn ignoring_fields(mut self) -> Self {
+        self.state.ignores_fields = true;
         self
     }
 
@@ -126,6 +135,17 @@ impl S3 {
         let mut state = self.shared.lock();
         let objects = &mut state.buckets.get_mut("bucket").expect("it is always there").objects;
         objects.get_mut(name).expect("there is such an object").bytes = bytes.into();
+    }
+
+    /// Removes an object.
+    pub fn remove(&self, name: &str) {
+        let mut state = self.shared.lock();
+        state
+            .buckets
+            .get_mut("bucket")
+            .expect("it is always there")
+            .objects
+            .remove(name);
     }
 
     /// Adds a fault for the next request of an operation. Several faults are used one after another.

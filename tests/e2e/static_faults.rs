@@ -1,0 +1,354 @@
+//! Trees on places that fail, and of stores that change during a run.
+
+use std::{
+    fs,
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use ::http::HeaderMap;
+use async_trait::async_trait;
+use bytes::Bytes;
+use model::{Availability, Current, Document, Snapshot, StoredDocument};
+use serde_json::Value;
+use store::Store;
+use tempfile::TempPath;
+use tokio::{runtime::Handle, task::block_in_place};
+use tree::{FolderTree, TreeError, TreeForm, TreeReport, TreeTarget, export};
+use upkeep::{GcOptions, Retention, RollbackOptions, gc, rollback};
+
+use crate::{
+    static_tree::files,
+    support::{
+        catalogs,
+        site::{Site, ten_but},
+    },
+};
+
+/// Fault of the n-th change of a file.
+type Fault = Box<dyn Fn(usize, &str) -> Option<ErrorKind> + Send + Sync>;
+
+/// A folder with a fault.
+struct FaultyFolder {
+    folder: FolderTree,
+    changes: AtomicUsize,
+    fault: Fault,
+    has_links: bool,
+}
+
+impl FaultyFolder {
+    fn change(&self, path: &str) -> io::Result<()> {
+        let number = self.changes.fetch_add(1, Ordering::SeqCst);
+        (self.fault)(number, path).map_or(Ok(()), |kind| Err(kind.into()))
+    }
+}
+
+#[async_trait]
+impl TreeTarget for FaultyFolder {
+    fn form(&self) -> TreeForm {
+        self.folder.form()
+    }
+
+    fn temporary(&self) -> PathBuf {
+        self.folder.temporary()
+    }
+
+    async fn index(&self) -> Result<Option<Bytes>, TreeError> {
+        self.folder.index().await
+    }
+
+    fn has(&self, path: &str, size: u64) -> bool {
+        self.folder.has(path, size)
+    }
+
+    fn link(&self, path: &str, source: &str) -> Option<TempPath> {
+        self.has_links.then(|| self.folder.link(path, source)).flatten()
+    }
+
+    async fn put(&self, path: &str, fields: &HeaderMap, file: TempPath) -> io::Result<()> {
+        self.change(path)?;
+        self.folder.put(path, fields, file).await
+    }
+
+    async fn delete(&self, path: &str) -> io::Result<()> {
+        self.change(path)?;
+        self.folder.delete(path).await
+    }
+}
+
+/// A run of [`export`] into a folder.
+struct Run {
+    fault: Fault,
+    has_links: bool,
+    /// Seconds since the test began.
+    later: u64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            fault: Box::new(|_, _| None),
+            has_links: true,
+            later: 0,
+        }
+    }
+}
+
+impl Run {
+    fn killed(at: usize) -> Self {
+        let fault = move |number, _: &str| (number >= at).then_some(ErrorKind::Other);
+        Self {
+            fault: Box::new(fault),
+            ..Self::default()
+        }
+    }
+
+    async fn of(self, site: &Site, folder: &Path) -> Result<TreeReport, TreeError> {
+        let target = FaultyFolder {
+            folder: FolderTree::open(folder, &"s3://bucket".parse().unwrap(), false).unwrap(),
+            changes: AtomicUsize::new(0),
+            fault: self.fault,
+            has_links: self.has_links,
+        };
+        let now = SystemTime::now() + Duration::from_secs(self.later);
+        export(Arc::new(site.store.clone()), Arc::new(target), now).await
+    }
+}
+
+/// Returns the objects and blobs that the tree names and does not have.
+fn missing(folder: &Path) -> Vec<String> {
+    let Ok(pointer) = fs::read(folder.join("catalogs/site/current.json")) else {
+        return Vec::new();
+    };
+    let current = Current::from_bytes(&pointer).unwrap();
+    let snapshot = fs::read(folder.join(current.snapshot.key().to_string())).unwrap();
+    let snapshot = Snapshot::from_stored(&snapshot).unwrap();
+    let mut named: Vec<String> = snapshot.objects().iter().map(|entry| entry.key().to_string()).collect();
+    let repository = folder.join("v2/site");
+    let tagged = fs::read(repository.join("manifests/latest.index")).unwrap_or_default();
+    let mut manifests: Vec<Value> = serde_json::from_slice(&tagged).into_iter().collect();
+    while let Some(manifest) = manifests.pop() {
+        for part in manifest["manifests"].as_array().into_iter().flatten() {
+            let path = format!("v2/site/manifests/{}.manifest", part["digest"].as_str().unwrap());
+            manifests
+                .push(serde_json::from_slice(&fs::read(folder.join(&path)).unwrap_or_default()).unwrap_or_default());
+            named.push(path);
+        }
+        let blobs = manifest["layers"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain([&manifest["config"]]);
+        named.extend(blobs.filter_map(|blob| Some(format!("v2/site/blobs/{}", blob["digest"].as_str()?))));
+    }
+    named.retain(|path| !folder.join(path).exists());
+    named
+}
+
+/// Returns the tree of a site in a new folder.
+async fn tree_of(site: &Site) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    Run::default().of(site, folder.path()).await.unwrap();
+    folder
+}
+
+fn paths(folder: &Path) -> Vec<String> {
+    files(folder).into_iter().map(|(path, _)| path).collect()
+}
+
+/// Returns a site whose one package was updated.
+async fn updated() -> Site {
+    let site = Site::published().await;
+    site.push(&ten_but(3, 7));
+    site.poll().await;
+    site
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_run_leaves_a_whole_state_that_the_next_run_completes() {
+    let site = Site::published().await;
+    let first = tree_of(&site).await;
+    let writes = files(first.path()).len();
+    for at in (0..writes + 2).step_by(11) {
+        let folder = tempfile::tempdir().unwrap();
+        let killed = Run::killed(at).of(&site, folder.path()).await;
+        assert!(killed.is_err() || at >= writes, "{at} of {writes}");
+        assert_eq!(missing(folder.path()), [""; 0], "new, {at} of {writes}");
+        Run::default().of(&site, folder.path()).await.unwrap();
+        assert!(files(folder.path()) == files(first.path()), "{at} of {writes}");
+    }
+    let earlier = Site::published().await;
+    site.push(&ten_but(3, 7)[..9].to_vec());
+    site.poll().await;
+    let changed = tree_of(&site).await;
+    for at in 0..60 {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, bytes) in files(first.path()) {
+            catalogs::write(folder.path(), &path, &bytes);
+        }
+        let _ = Run::killed(at).of(&site, folder.path()).await;
+        assert_eq!(missing(folder.path()), [""; 0], "changed, {at}");
+        let later = |later| Run {
+            later,
+            ..Run::default()
+        };
+        if at % 2 == 0 {
+            // The store went back to the state before.
+            later(1).of(&earlier, folder.path()).await.unwrap();
+            let (found, wanted) = (files(folder.path()), files(tree_of(&earlier).await.path()));
+            let named = |(path, _): &&(String, Vec<u8>)| path != "static.json" && !path.ends_with("status.json");
+            for file in wanted.iter().filter(named) {
+                assert!(found.contains(file), "gone back at {at}: {}", file.0);
+            }
+            continue;
+        }
+        later(1).of(&site, folder.path()).await.unwrap();
+        assert_eq!(missing(folder.path()), [""; 0], "changed and completed, {at}");
+        // Two hours later nothing of the old state is there but what is kept.
+        later(7_202).of(&site, folder.path()).await.unwrap();
+        assert_eq!(paths(folder.path()), paths(changed.path()), "{at}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn run_on_a_bad_place_says_the_path_and_leaves_a_whole_state() {
+    let site = updated().await;
+    let whole = tree_of(&site).await;
+    let cases: [(&str, bool, Fault, &str); 4] = [
+        (
+            "full",
+            true,
+            Box::new(|number, _| (number > 20).then_some(ErrorKind::StorageFull)),
+            "cannot write ",
+        ),
+        (
+            "read-only",
+            true,
+            Box::new(|_, _| Some(ErrorKind::ReadOnlyFilesystem)),
+            "cannot write static.json",
+        ),
+        (
+            "no `:` in names",
+            true,
+            Box::new(|_, path| path.contains(':').then_some(ErrorKind::InvalidFilename)),
+            "sha256:",
+        ),
+        ("no links", false, Box::new(|_, _| None), ""),
+    ];
+    for (case, has_links, fault, said) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let run = Run {
+            fault,
+            has_links,
+            later: 0,
+        };
+        match run.of(&site, folder.path()).await {
+            Ok(report) => assert_eq!((said, report.linked), ("", 0), "{case}"),
+            Err(error) => assert!(!said.is_empty() && error.to_string().contains(said), "{case}: {error}"),
+        }
+        assert_eq!(missing(folder.path()), [""; 0], "{case}");
+        Run::default().of(&site, folder.path()).await.unwrap();
+        assert!(files(folder.path()) == files(whole.path()), "{case}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn store_that_changes_during_a_run_gives_one_of_its_states() {
+    type Change = fn(&Site);
+    let changes: [(&str, Change); 3] = [
+        ("published", |site| {
+            site.push(&ten_but(4, 5));
+            Handle::current().block_on(site.poll());
+        }),
+        ("rolled back", |site| {
+            let store: Arc<dyn Store> = Arc::new(site.store.clone());
+            Handle::current().block_on(rollback(&store, &site.catalog.name, &RollbackOptions::default()));
+        }),
+        ("collected", |site| {
+            let options = GcOptions {
+                retention: Retention::default().with(Some(0), Some(0), Some(Duration::ZERO)),
+                offline: true,
+                ..GcOptions::default()
+            };
+            Handle::current().block_on(gc(&site.store, &options)).unwrap();
+        }),
+    ];
+    for (case, change) in changes {
+        for at in [0, 15, 40] {
+            let (site, folder) = (Arc::new(updated().await), tempfile::tempdir().unwrap());
+            let before = site.current().await.content_hash;
+            let changing = site.clone();
+            let fault: Fault = Box::new(move |number, _| {
+                if number == at {
+                    block_in_place(|| change(&changing));
+                }
+                None
+            });
+            let run = Run {
+                fault,
+                ..Run::default()
+            };
+            let pointer = folder.path().join("catalogs/site/current.json");
+            match run.of(&site, folder.path()).await {
+                Ok(_) => {
+                    let published = Current::from_bytes(&fs::read(&pointer).unwrap()).unwrap();
+                    assert_eq!(published.content_hash, before, "{case}, {at}");
+                }
+                // The image of an earlier state went away under a tag that names it.
+                Err(error) => assert!(
+                    case == "collected" && error.to_string().contains("v2/site"),
+                    "{case}: {error}"
+                ),
+            }
+            assert_eq!(missing(folder.path()), [""; 0], "{case}, {at}");
+            Run::default().of(&site, folder.path()).await.unwrap();
+            let published = fs::read(folder.path().join("catalogs/site/current.json")).unwrap();
+            assert_eq!(
+                Current::from_bytes(&published).unwrap(),
+                site.current().await,
+                "{case}, {at}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_a_catalog_go_at_once_and_objects_of_others_stay() {
+    let mut site = updated().await;
+    let folder = tree_of(&site).await;
+    // The same content under another name.
+    let name = site.catalog.name.clone();
+    site.catalog.name = "twin".parse().unwrap();
+    site.poll().await;
+    site.catalog.name = name;
+    Run::default().of(&site, folder.path()).await.unwrap();
+    site.catalog.availability = Availability::Unavailable;
+    site.poll().await;
+    Run::default().of(&site, folder.path()).await.unwrap();
+    let found = paths(folder.path());
+    let of_site = |path: &&String| path.starts_with("catalogs/site/") || path.starts_with("v2/site/");
+    assert_eq!(found.iter().find(of_site), None);
+    let twin = fs::read(folder.path().join("catalogs/twin/current.json")).unwrap();
+    let snapshot = Current::from_bytes(&twin).unwrap().snapshot.key().to_string();
+    assert!(found.contains(&snapshot) && found.contains(&"v2/twin/manifests/latest.index".to_owned()));
+    // A clock that jumps deletes nothing that is named, and brings nothing back.
+    for later in [4_000_000_000, 0] {
+        Run {
+            later,
+            ..Run::default()
+        }
+        .of(&site, folder.path())
+        .await
+        .unwrap();
+        assert!(paths(folder.path()).contains(&snapshot), "{later}");
+    }
+    site.catalog.availability = Availability::Available;
+    site.poll().await;
+    Run::default().of(&site, folder.path()).await.unwrap();
+    assert_eq!(missing(folder.path()), [""; 0]);
+}
