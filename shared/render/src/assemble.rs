@@ -74,9 +74,7 @@ impl Assembly {
             }
             let path: Arc<str> = path.into();
             for fragment in fragments.get(target.as_str()).into_iter().flatten() {
-                context
-                    .usage
-                    .add(&path, fragment.metas.len() as u64, fragment.lines.size);
+                context.usage.add(&path, fragment.metas.len() as u64, fragment.size);
                 self.fragments.push(fragment.at(&path));
             }
             for failure in failures.get(target.as_str()).into_iter().flatten() {
@@ -173,7 +171,8 @@ fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<Vec<S
         groups.push(members);
     }
     within_limits(context)?;
-    let shards = for_each(groups, context.settings.workers, |group| {
+    let size = |group: &Vec<Fragment>| group.iter().map(|fragment| fragment.size).sum();
+    let shards = for_each(groups, context.settings.workers, size, |group| {
         context.check_budget()?;
         Shard::join(group, context)
     });

@@ -3,8 +3,7 @@ use std::{
     sync::{Arc, mpsc::Receiver},
 };
 
-use model::Content;
-use model::text::chain;
+use model::{Sha256, text::chain};
 use parking_lot::Mutex;
 use work::{MemoryShare, OverBudget};
 use zstd::bulk::Compressor;
@@ -157,15 +156,12 @@ impl RenderContext {
         mut lines: Lines,
         compressor: &mut Compressor<'_>,
     ) -> io::Result<Fragment> {
-        let content = Content::of(&lines.bytes);
-        let body = match self.stored.stored(&content.sha256) {
-            Some(stored) if place.sole => CompressedLines::Stored(stored),
-            _ => {
-                compressor.set_compression_level(match place.sole {
-                    true => self.settings.shard_level,
-                    // Joined with the others and compressed again.
-                    false => PART_LEVEL,
-                })?;
+        // A part is joined with the others, and hashed and compressed again.
+        let whole = place.sole.then(|| Sha256::of(&lines.bytes));
+        let body = match whole.and_then(|sha256| self.stored.stored(&sha256)) {
+            Some(stored) => CompressedLines::Stored(stored),
+            None => {
+                compressor.set_compression_level(whole.map_or(PART_LEVEL, |_| self.settings.shard_level))?;
                 CompressedLines::New(self.scratch.keep(compressor.compress(&lines.bytes)?)?.into())
             }
         };
@@ -178,8 +174,8 @@ impl RenderContext {
                 lines.metas.into()
             },
             positions: lines.positions.into(),
-            lines: content,
-            is_whole: place.sole,
+            size: lines.bytes.len() as u64,
+            whole,
             body,
         })
     }

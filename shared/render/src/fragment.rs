@@ -8,7 +8,7 @@ use std::{
 };
 
 use fbc::{DocumentPosition, Meta};
-use model::{Content, IndexedMeta, ObjectDigest};
+use model::{IndexedMeta, ObjectDigest, Sha256};
 use parking_lot::Mutex;
 
 use crate::{RenderError, context::RenderContext, shard::load};
@@ -25,10 +25,10 @@ pub(crate) struct Fragment {
     pub(crate) metas: Arc<Vec<IndexedMeta>>,
     /// Position of each Meta in its file; empty unless the settings ask for it.
     pub(crate) positions: Arc<[DocumentPosition]>,
-    /// Hash and size of the uncompressed lines.
-    pub(crate) lines: Content,
-    /// True if it has all lines of its file about the Package: most likely the whole Shard.
-    pub(crate) is_whole: bool,
+    /// Size of the uncompressed lines, in bytes.
+    pub(crate) size: u64,
+    /// The sha256 of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
+    pub(crate) whole: Option<Sha256>,
     pub(crate) body: CompressedLines,
 }
 

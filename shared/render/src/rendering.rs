@@ -127,7 +127,7 @@ impl Rendering {
         }
         .to_bytes();
         // Not the level of other documents: an index has megabytes, and its densest level would take seconds.
-        let bytes = zstd::bulk::compress(&content, self.context.settings.zstd_level)?;
+        let bytes = zstd::bulk::compress(&content, self.context.settings.shard_level)?;
         Ok(IndexFile {
             stored: ObjectDigest::of(&bytes),
             bytes,

@@ -48,7 +48,20 @@ impl Shard {
         let name = fragments.first().map(|first| first.group.to_string());
         let (lines, body) = match &fragments[..] {
             // Nearly every Package is one fragment, whose bytes are the Shard already.
-            [only] if only.is_whole => (only.lines, only.body.clone()),
+            [
+                Fragment {
+                    whole: Some(sha256),
+                    size,
+                    body,
+                    ..
+                },
+            ] => (
+                Content {
+                    sha256: *sha256,
+                    size: *size,
+                },
+                body.clone(),
+            ),
             _ => join_bodies(&fragments, context)?,
         };
         let stored = match &body {
@@ -72,7 +85,7 @@ fn metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
     let parts = fragments.into_iter().map(|fragment| {
         let mut metas = Arc::unwrap_or_clone(fragment.metas);
         metas.iter_mut().for_each(|meta| meta.offset += start);
-        start += fragment.lines.size;
+        start += fragment.size;
         metas
     });
     let append = |mut all: Vec<_>, mut part: Vec<_>| {
@@ -94,7 +107,7 @@ fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
 }
 
 fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Content, CompressedLines), RenderError> {
-    let size = fragments.iter().map(|fragment| fragment.lines.size).sum();
+    let size = fragments.iter().map(|fragment| fragment.size).sum();
     let mut hasher = Hasher::new();
     copy_all(fragments, context, &mut |block| {
         hasher.update(block);
@@ -136,7 +149,7 @@ pub(crate) fn load(shards: &dyn StoredShards, stored: &ObjectDigest) -> Result<V
 }
 
 /// Creates a zstd encoder for one frame with the content size in its header, and a checksum at its end that reveals
-/// flipped bits to every reader.
+/// flipped bits to every reader: the low four bytes of the content's XXH64 (RFC 8878, section 3.1.1).
 pub(crate) fn encoder<W: Write>(sink: W, level: i32, size: u64) -> io::Result<zstd::Encoder<'static, W>> {
     let mut encoder = zstd::Encoder::new(sink, level)?;
     encoder.set_pledged_src_size(Some(size))?;

@@ -2,18 +2,25 @@ use std::thread::{self, ScopedJoinHandle};
 
 use parking_lot::Mutex;
 
-/// Does `work` for each item, on up to `threads` threads. Each takes the next item when it has done one. Returns the results in the
-/// order of the items.
+/// Does `work` for each item, on up to `threads` threads. Each takes the largest item that is left when it has done one, so that they
+/// end at about the same time. Returns the results in the order of the items.
 ///
 /// # Panics
 /// Panics if `work` does.
-pub fn for_each<I: Send, T: Send>(items: Vec<I>, threads: usize, work: impl Fn(I) -> T + Sync) -> Vec<T> {
+pub fn for_each<I: Send, T: Send>(
+    items: Vec<I>,
+    threads: usize,
+    size: impl Fn(&I) -> u64,
+    work: impl Fn(I) -> T + Sync,
+) -> Vec<T> {
     let threads = threads.min(items.len());
     if threads < 2 {
         return items.into_iter().map(work).collect();
     }
-    let items = Mutex::new(items.into_iter().enumerate());
-    let next = || items.lock().next();
+    let mut items: Vec<_> = items.into_iter().enumerate().collect();
+    items.sort_by_key(|(_, item)| size(item));
+    let items = Mutex::new(items);
+    let next = || items.lock().pop();
     let some = || {
         let taken = std::iter::from_fn(next);
         taken.map(|(at, item)| (at, work(item))).collect::<Vec<_>>()
@@ -37,10 +44,10 @@ mod tests {
         let items: Vec<usize> = (0..100).collect();
         for threads in [0, 1, 3, 200] {
             assert_eq!(
-                for_each(items.clone(), threads, |item| item * 2),
+                for_each(items.clone(), threads, |item| (item % 7) as u64, |item| item * 2),
                 (0..200).step_by(2).collect::<Vec<_>>()
             );
         }
-        assert_eq!(for_each(Vec::<u8>::new(), 2, |item| item), []);
+        assert_eq!(for_each(Vec::<u8>::new(), 2, |_| 0, |item| item), []);
     }
 }

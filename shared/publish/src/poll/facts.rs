@@ -15,8 +15,8 @@ use work::{for_each, run};
 use super::{once::Poll, validation::ValidationMode};
 use crate::{PollError, Transaction};
 
-/// Number of Packages that each worker reads before their facts are merged: it bounds the facts in memory.
-const BATCH: usize = 4;
+/// Maximum size of the lines that are read before the facts about them are merged, in bytes: it bounds the facts in memory.
+const BATCH_BYTES: u64 = 64 << 20;
 
 /// Content that was rendered.
 pub(crate) struct NewContent {
@@ -108,10 +108,14 @@ impl FactReader {
         let is_new = |shard: &&Shard| is_validated && self.known.part(&FINDINGS, shard).is_none();
         let validated = shards.iter().filter(is_new).count();
         let mut documents: Vec<FactsBuilder> = self.kinds.iter().copied().map(FactsBuilder::new).collect();
-        for batch in shards.chunks(self.workers * BATCH) {
+        let mut rest = shards;
+        while !rest.is_empty() {
+            let batch;
+            (batch, rest) = rest.split_at(batch_length(rest));
             // One package changes at most polls.
             let unknown = batch.iter().filter(|shard| !self.is_known(shard)).count();
-            let parts = for_each(batch.iter().collect(), self.workers.min(unknown), |shard| {
+            let size = |shard: &&Shard| shard.lines.size;
+            let parts = for_each(batch.iter().collect(), self.workers.min(unknown), size, |shard| {
                 self.read_shard(shard)
             });
             for (shard, parts) in batch.iter().zip(parts) {
@@ -177,6 +181,16 @@ impl FactReader {
         })?;
         self.rendering.check_budget()
     }
+}
+
+/// Returns the number of Shards at the start whose lines have at most [`BATCH_BYTES`], at least one.
+fn batch_length(shards: &[Shard]) -> usize {
+    let mut bytes = 0_u64;
+    let fits = shards.iter().take_while(|shard| {
+        bytes = bytes.saturating_add(shard.lines.size);
+        bytes <= BATCH_BYTES
+    });
+    fits.count().max(1)
 }
 
 /// Facts of published Snapshots, which count again for Packages with the same lines.

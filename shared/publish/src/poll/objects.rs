@@ -6,7 +6,10 @@ use render::{AllFacts, RenderError, Rendering, Shard, Sinks};
 use store::bridge;
 use work::run;
 
-use super::{facts::DescribedContent, once::Poll};
+use super::{
+    facts::{CatalogFacts, DescribedContent},
+    once::Poll,
+};
 use crate::{PollError, PublishError, Transaction};
 
 /// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be throttled by it.
@@ -20,10 +23,11 @@ impl Poll<'_> {
         content: DescribedContent,
     ) -> Result<(Snapshot, ObjectDigest), PollError> {
         let rendering = Arc::new(content.rendering);
-        // Shards wait for the disk or the network while the whole catalog keeps the processor busy.
-        let ((), (all, image)) = tokio::try_join!(
+        // Shards wait for the disk or the network while the whole catalog keeps the processor busy, and documents are compressed here.
+        let ((), (all, image), facts) = tokio::try_join!(
             put_shards(transaction, &rendering),
-            self.put_all(transaction, rendering.clone())
+            self.put_all(transaction, rendering.clone()),
+            put_facts(transaction, &content.facts)
         )?;
         let mut rendering = Arc::into_inner(rendering).expect("both have ended and kept nothing");
         let index = rendering.take_index().map_err(RenderError::Scratch)?;
@@ -32,10 +36,6 @@ impl Poll<'_> {
         let snapshot = rendering.snapshot(&all, index.stored, Some(image));
         // The shards that it keeps in memory are put.
         drop(rendering);
-        let mut facts = BTreeMap::new();
-        for (kind, document) in &content.facts.documents {
-            facts.insert((*kind).to_owned(), put_document(transaction, document).await?);
-        }
         let snapshot = Snapshot {
             facts,
             ..snapshot.expect("both encodings have a sink")
@@ -84,6 +84,17 @@ impl Poll<'_> {
         }
         Ok((facts, image))
     }
+}
+
+async fn put_facts(
+    transaction: &Transaction,
+    content: &CatalogFacts,
+) -> Result<BTreeMap<String, ObjectDigest>, PollError> {
+    let mut facts = BTreeMap::new();
+    for (kind, document) in &content.documents {
+        facts.insert((*kind).to_owned(), put_document(transaction, document).await?);
+    }
+    Ok(facts)
 }
 
 async fn put_document<D: StoredDocument>(

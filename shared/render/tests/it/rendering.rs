@@ -372,18 +372,18 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
 
 /// Published `all.json.gz`, which may be damaged.
 struct Gzip {
+    store: Arc<Store>,
     shards: Vec<(String, Content)>,
     bytes: Vec<u8>,
 }
 
 impl StoredShards for Gzip {
     fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
-        let stored = self.shards.iter().find(|(_, known)| known.sha256 == *lines);
-        stored.map(|_| ObjectDigest::of(b"not read"))
+        self.store.stored(lines)
     }
 
-    fn load(&self, _: &ObjectDigest) -> io::Result<Vec<u8>> {
-        Ok(Vec::new())
+    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {
+        self.store.load(stored)
     }
 
     fn gzip(&self) -> Option<PublishedGzip> {
@@ -395,17 +395,20 @@ impl StoredShards for Gzip {
     }
 }
 
-/// Renders packages, given by name and text, with a published `all.json.gz`. Returns that of the result, and its layer.
-fn gzip_and_layer(packages: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Result<[Vec<u8>; 2], RenderError> {
-    let files: Vec<_> = packages
-        .iter()
-        .map(|(name, text)| {
-            let text = format!("schema: olm.package\nname: {name}\nfield: \"{text}\"\n");
-            (format!("{name}.yaml"), text)
-        })
-        .collect();
+/// Renders packages, given by name and text.
+fn packages(packages: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Rendering {
+    let files = packages.iter().map(|(name, text)| {
+        let text = format!("schema: olm.package\nname: {name}\nfield: \"{text}\"\n");
+        (format!("{name}.yaml"), text)
+    });
+    let files: Vec<_> = files.collect();
     let files: Vec<_> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
-    let rendering = try_render(&files, stored, RenderSettings::default())?;
+    try_render(&files, stored, RenderSettings::default()).unwrap()
+}
+
+/// Returns the `all.json.gz` of packages, with a published one, and their layer.
+fn gzip_and_layer(of: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Result<[Vec<u8>; 2], RenderError> {
+    let rendering = packages(of, stored);
     let buffers = [Buffer::default(), Buffer::default()];
     let kinds = [GZIP, Kind::Blob].into_iter().zip(&buffers);
     let facts = rendering.write_all(
@@ -426,13 +429,13 @@ fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
         .collect();
     let before = [("a", "1"), ("b", &*large), ("c", "3"), ("d", "4"), ("f", "6")];
     let [bytes, _] = gzip_and_layer(&before, Arc::new(NoStoredShards)).unwrap();
-    let shards = before.map(|(name, text)| {
-        let line = format!("{{\"field\":\"{text}\",\"name\":\"{name}\",\"schema\":\"olm.package\"}}\n");
-        (name.to_owned(), Content::of(line.as_bytes()))
-    });
+    let rendering = packages(&before, Arc::new(NoStoredShards));
+    let shards = rendering.shards().iter().map(|shard| (shard.name.clone(), shard.lines));
+    let (store, shards) = (Arc::new(Store::of(&rendering)), shards.collect::<Vec<_>>());
     let published = |bytes: Vec<u8>| {
         Arc::new(Gzip {
-            shards: shards.to_vec(),
+            store: store.clone(),
+            shards: shards.clone(),
             bytes,
         })
     };
