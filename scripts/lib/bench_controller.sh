@@ -5,6 +5,54 @@ CONTROLLER_CATALOGS=200
 # Seconds at rest, over which CPU and what is written to etcd are counted.
 CONTROLLER_IDLE=${CONTROLLER_IDLE:-300}
 
+# The same images by catalogd and by us in turn: the whole catalog, and then one changed package.
+bench_peer() {
+  local turn turns=5 changed what columns
+  [[ -z $QUICK ]] || turns=2
+  start_registry
+  prepare_catalogd
+  secret login "$REGISTRY"
+  push_large
+  changed=$(bench_digest changed)
+  start_peer
+  for ((turn = 0; turn < turns; turn++)); do
+    peer_turn cold create_large kubectl wait --for=condition=Serving clustercatalog large --timeout 300s
+    peer_turn changed kubectl patch clustercatalog large --type merge -p "{\"spec\": {\"source\": {\"image\": {\"ref\": \"$REGISTRY/bench/catalog:changed\"}}}}" \
+      kubectl wait --for="jsonpath={.status.resolvedSource.image.ref}=$REGISTRY/bench/catalog@$changed" clustercatalog large --timeout 300s
+    kubectl delete clustercatalog large >/dev/null
+    our_turn cold large "rm -rf '$WORK/base'" base
+    our_turn changed changed "rm -rf '$WORK/store' && cp -r '$WORK/base' '$WORK/store'" store
+  done
+  for what in cold changed; do
+    for columns in "1 wall s" "2 CPU s" "3 memory MB"; do peer_row "$what" $columns; done
+  done
+  stop_cluster
+}
+
+# peer_turn WHAT ACTION... WAIT...: `wall cpu peak` of catalogd, from an action until kubectl sees its end.
+peer_turn() {
+  local began cpu action=()
+  while [[ $2 != kubectl || ${3:-} != wait ]]; do action+=("$2"); set -- "$1" "${@:3}"; done
+  began=$(now_ms) cpu=$(seconds "$STARTED_PID")
+  "${action[@]}" >/dev/null
+  "${@:2}" >/dev/null
+  awk -v ms="$(($(now_ms) - began))" -v before="$cpu" -v after="$(seconds "$STARTED_PID")" '/^VmHWM/ {print ms / 1000, after - before, $2 / 1024}' \
+    "/proc/$STARTED_PID/status" >>"$WORK/peer-$1"
+}
+
+# our_turn WHAT TAG PREPARE STORE
+our_turn() {
+  measure 1 "$3" "$CATALOG_MIRROR" poll --json --ca-file "$REGISTRY_CA" --auth-file "$AUTH_FILE" --store "$WORK/$4" --catalog "c=$REGISTRY/bench/catalog:$2" >>"$WORK/ours-$1"
+}
+
+# peer_row WHAT COLUMN NAME UNIT: medians, and the smallest and the largest in brackets.
+peer_row() {
+  local ours theirs
+  ours=$(spread "$WORK/ours-$1" "$2") theirs=$(spread "$WORK/peer-$1" "$2")
+  row "$1 publication, $3" "${ours#* } $4" catalogd "${theirs#* } $4" "${ours%% *}" "${theirs%% *}"
+}
+spread() { sort -n -k"$2,$2" "$1" | awk -v c="$2" '{v[NR] = $c} END {m = v[int((NR + 1) / 2)]; printf "%.2f %.2f (%.2f-%.2f)", m, m, v[1], v[NR]}'; }
+
 bench_controller() {
   start_registry
   prepare_controller
@@ -36,18 +84,36 @@ push_bench() { copy_image "$1" "docker://$REGISTRY/bench/catalog:$2"; }
 bench_digest() { skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$REGISTRY/bench/catalog:$1"; }
 elapsed() { awk -v ms="$(($(now_ms) - $1))" 'BEGIN {printf "%.1f s", ms / 1000}'; }
 
+start_peer() {
+  run_catalogd "$WORK/catalogd.log" --external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key" \
+    --pull-cas-dir="$WORK/authorities" --cache-dir="$WORK/catalogd-cache" --catalogs-server-addr="127.0.0.1:$(free_port)" \
+    --metrics-bind-address="127.0.0.1:$(free_port)" --health-probe-bind-address="127.0.0.1:$(free_port)"
+}
+
+# push_large: the full catalog as `large`, and with another document in one package as `changed`. Without a data folder, two states of the series.
+push_large() {
+  local data tag
+  data=$(data_folder)
+  if [[ -z $data || -n $QUICK ]]; then
+    push_bench "oci:$LAYOUT:step-000" large
+    push_bench "oci:$LAYOUT:step-001" changed
+    return
+  fi
+  unpack "$data/community-full.tar.zst" "$WORK/full"
+  for tag in large changed; do
+    new_image "$WORK/full-layout:base-$tag"
+    add_layer "$WORK/full-layout:base-$tag" "$WORK/full" "$tag"
+    push_bench "oci:$WORK/full-layout:$tag" "$tag"
+    for file in "$WORK"/full/configs/*/catalog.json; do break; done
+    jq -nc --arg package "$(jq -rs '.[0].package // .[0].name' "$file")" '{schema: "example.note", package: $package}' >>"$file"
+  done
+  rm -r "$WORK/full" "$WORK/full-layout"
+}
+
 # The memory of whole processes for one large catalog.
 one_catalog() {
-  local began data image=oci:$LAYOUT:step-000
-  data=$(data_folder)
-  if [[ -n $data && -z $QUICK ]]; then
-    unpack "$data/community-full.tar.zst" "$WORK/full"
-    new_image "$WORK/full-layout:base"
-    add_layer "$WORK/full-layout:base" "$WORK/full" v1
-    image=oci:$WORK/full-layout:v1
-    rm -r "$WORK/full"
-  fi
-  push_bench "$image" large
+  local began
+  push_large
   began=$(now_ms)
   create_large
   start_controller alone --webhook-server-port "$(free_port)"
@@ -59,9 +125,7 @@ one_catalog() {
   delete_large
   began=$(now_ms)
   create_large
-  run_catalogd "$WORK/catalogd.log" --external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key" \
-    --pull-cas-dir="$WORK/authorities" --cache-dir="$WORK/catalogd-cache" --catalogs-server-addr="127.0.0.1:$(free_port)" \
-    --metrics-bind-address="127.0.0.1:$(free_port)" --health-probe-bind-address="127.0.0.1:$(free_port)"
+  start_peer
   wait_for 300 serve_all 1
   say "catalogd serves it after $(elapsed "$began"): $(memory "$STARTED_PID")"
   sleep 30

@@ -81,11 +81,16 @@ make_service_certificate() {
     -extfile <(echo "subjectAltName=DNS:$SERVICE,IP:127.0.0.1") -out "$WORK/tls/tls.crt" 2>/dev/null
 }
 
-# prepare_controller: a cluster with what an installation of OLM v1 has. CONTROLLER is the program, $WORK/tls has its certificate,
-# $WORK/authorities the suite's authority, and $WORK/account.yaml the access of its service account.
+# prepare_controller: the same as prepare_catalogd, with CONTROLLER as the program.
 prepare_controller() {
   CONTROLLER=${TESTED:-$(dirname "$CATALOG_MIRROR")}/catalog-mirror-controller
   [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
+  prepare_catalogd
+}
+
+# prepare_catalogd: a cluster with what an installation of OLM v1 has. $WORK/tls has the certificate of its service, $WORK/authorities
+# the suite's authority, and $WORK/account.yaml the access of its service account.
+prepare_catalogd() {
   need_kubernetes
   need_catalogd
   start_cluster
