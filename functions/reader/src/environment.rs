@@ -3,6 +3,7 @@
 use std::{str::FromStr, time::Duration};
 
 use config::{ConfigProblems, Variables};
+use http_api::BaseUrl;
 use store::S3Location;
 use trust::PublicKey;
 
@@ -20,8 +21,8 @@ const CACHE_MIB_MAX: u64 = 10_240;
 pub struct ReaderEnvironment {
     /// Bucket and prefix of the mirror.
     pub store: S3Location,
-    /// URL of a place where all clients can fetch the objects, such as a CDN, without a slash at its end. `None`: presigned URLs.
-    pub public_url: Option<String>,
+    /// URL of a place where all clients can fetch the objects, such as a CDN. `None`: presigned URLs.
+    pub public_url: Option<BaseUrl>,
     /// Maximum memory for cached bodies, indexes and snapshots, in bytes. Default 16 MiB.
     pub cache_bytes: u64,
     /// Time for which a pointer is served without asking S3 again. Default zero: with two instances a client could otherwise get
@@ -42,7 +43,7 @@ impl ReaderEnvironment {
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigProblems> {
         let variables = Variables::new(get);
         let store = variables.required("STORE", S3Location::from_str);
-        let public_url = variables.parsed("PUBLIC_URL", base_url);
+        let public_url = variables.parsed("PUBLIC_URL", BaseUrl::from_str);
         let cache_mib = variables.number("CACHE_MIB", 1..=CACHE_MIB_MAX);
         let freshness = variables.parsed("FRESHNESS", humantime::parse_duration);
         let inline_max = variables.number("INLINE_MAX", 1..=INLINE_MAX);
@@ -57,22 +58,6 @@ impl ReaderEnvironment {
             verify_keys: verify_keys.unwrap_or_default(),
         })
     }
-}
-
-/// Parses the URL of redirects. `/` is the host of the request: `Location` may be relative (RFC 9110, section 10.2.2). A CDN that
-/// serves the objects itself needs no name then, which its own stack could only give once it exists.
-fn base_url(text: &str) -> Result<String, &'static str> {
-    if text == "/" {
-        return Ok(String::new());
-    }
-    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let is_plain = |rest: &str| {
-        rest.bytes().all(|byte| byte.is_ascii_graphic()) && !rest.starts_with('/') && !rest.contains(['?', '#', '@'])
-    };
-    host.map(|host| host.trim_end_matches('/'))
-        .filter(|host| !host.is_empty() && is_plain(host))
-        .map(|_| text.trim_end_matches('/').to_owned())
-        .ok_or("is neither / nor an http:// or https:// URL of a host and a path")
 }
 
 #[cfg(test)]
@@ -109,7 +94,7 @@ mod tests {
             ("INLINE_MAX", &largest),
         ]);
         let environment = environment.unwrap();
-        assert_eq!(environment.public_url.as_deref(), Some("https://cdn.example/mirror"));
+        assert_eq!(environment.public_url, Some(BaseUrl::new("https://cdn.example/mirror")));
         assert_eq!(
             (environment.cache_bytes, environment.inline_max),
             (64 << 20, INLINE_MAX)
@@ -120,8 +105,7 @@ mod tests {
     #[test]
     fn read_allows_redirects_on_the_same_host() {
         let environment = read(&[("STORE", "s3://bucket"), ("PUBLIC_URL", "/")]).unwrap();
-        let base = http_api::BaseUrl::new(environment.public_url.as_deref().unwrap());
-        assert_eq!(base, http_api::BaseUrl::new("/"));
+        assert_eq!(environment.public_url, Some(BaseUrl::new("")));
         assert!(read(&[("STORE", "s3://bucket"), ("PUBLIC_URL", "/mirror")]).is_err());
     }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
-use http_api::{BaseUrl, Large, Locate};
+use http_api::{Large, Locate};
 use reader::{PublishedCatalogs, ReaderSettings};
 use store::s3::S3Store;
 use trust::Trust;
@@ -45,7 +45,7 @@ fn s3_settings() -> store::s3::S3Settings {
 
 fn settings(environment: &ReaderEnvironment, store: &S3Store) -> http_api::HttpSettings {
     let to: Arc<dyn Locate> = match &environment.public_url {
-        Some(url) => Arc::new(BaseUrl::new(url)),
+        Some(url) => Arc::new(url.clone()),
         None => Arc::new(Presigned::new(store.clone())),
     };
     http_api::HttpSettings {
@@ -53,6 +53,7 @@ fn settings(environment: &ReaderEnvironment, store: &S3Store) -> http_api::HttpS
         origins: http_api::Origins::Only(Vec::new()),
         large: Large::Redirect {
             above: environment.inline_max,
+            max: environment.inline_max,
             to,
         },
         ..http_api::HttpSettings::default()

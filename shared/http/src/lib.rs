@@ -17,4 +17,6 @@ pub use origins::Origins;
 pub use refusal::refuse;
 pub use router::router;
 pub use routes::{is_probe, page_files, route_paths};
-pub use settings::{BaseUrl, HttpSettings, Large, Locate, offload};
+#[cfg(not(target_arch = "wasm32"))]
+pub use settings::offload;
+pub use settings::{BaseUrl, HttpSettings, Large, Locate};

@@ -73,7 +73,7 @@ impl Representation {
 
     /// Returns the fields that answers to conditional requests have in common with the whole one (RFC 9110, section 15.4.5).
     /// Every value is ready: a 304 formats nothing.
-    fn begin(&self, status: StatusCode) -> Response<Body> {
+    fn begin(&self, status: StatusCode, now: SystemTime) -> Response<Body> {
         let mut headers = HeaderMap::with_capacity(12);
         headers.insert(ETAG, self.tag.header().clone());
         headers.insert(CACHE_CONTROL, HeaderValue::from_static(self.cache.cache_control()));
@@ -81,7 +81,7 @@ impl Representation {
             headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
         if let Some(modified) = &self.modified {
-            headers.insert(LAST_MODIFIED, modified.header(SystemTime::now()));
+            headers.insert(LAST_MODIFIED, modified.header(now));
         }
         headers.extend(self.extra.as_deref().cloned().unwrap_or_default());
         let mut response = Response::new(Body::empty());
@@ -90,8 +90,8 @@ impl Representation {
         response
     }
 
-    fn ok(&self) -> Response<Body> {
-        let mut response = self.begin(StatusCode::OK);
+    fn ok(&self, now: SystemTime) -> Response<Body> {
+        let mut response = self.begin(StatusCode::OK, now);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         if let Some(encoding) = self.encoding.content_encoding() {
@@ -100,8 +100,8 @@ impl Representation {
         response
     }
 
-    fn not_modified(&self) -> Response<Body> {
-        let mut response = self.begin(StatusCode::NOT_MODIFIED);
+    fn not_modified(&self, now: SystemTime) -> Response<Body> {
+        let mut response = self.begin(StatusCode::NOT_MODIFIED, now);
         // On a 304 a length would be a claim about the representation (RFC 9110, section 8.6).
         *response.body_mut() = unknown_length();
         response
@@ -117,28 +117,29 @@ impl RouteCall<'_> {
     /// Answers with a representation, as far as the conditions and ranges of the request allow.
     pub(crate) async fn respond(self, representation: Representation) -> Result<Response<Body>, ApiError> {
         let request_headers = &self.request.headers;
+        let now = (self.app.settings.clock)();
         match representation.evaluate(request_headers) {
             Precondition::Proceed => {}
-            Precondition::NotModified => return Ok(representation.not_modified()),
+            Precondition::NotModified => return Ok(representation.not_modified(now)),
             Precondition::Failed => return Err(ApiError::PreconditionFailed),
         }
         let is_get = self.request.method == Method::GET;
         let large = match &self.app.settings.large {
-            Large::Redirect { above, to } if is_get => Some((*above, to.as_ref())),
+            Large::Redirect { above, max, to } if is_get => Some((*above, *max, to.as_ref())),
             Large::Redirect { .. } | Large::Stream => None,
         };
-        if let Some((above, to)) = large
-            && let Some(redirect) = Box::pin(redirect(&representation, above, to)).await?
+        if let Some((above, _, to)) = large
+            && let Some(redirect) = Box::pin(redirect(&representation, above, to, now)).await?
         {
             return Ok(redirect);
         }
         // A range of HEAD is ignored (RFC 9110, section 14.2).
         let ranged = is_get && if_range_holds(request_headers, &representation.tag);
         let range = request_headers.get(RANGE).filter(|_| ranged);
-        let mut response = representation.ok();
+        let mut response = representation.ok(now);
         let payload = self.app.load(representation.payload).await?;
         let length = payload.length();
-        if large.is_some_and(|(above, _)| length.is_none_or(|length| length > above)) {
+        if large.is_some_and(|(_, max, _)| length.unwrap_or(u64::MAX) > max) {
             return Err(ApiError::TooLarge);
         }
         let Some(length) = length else {
@@ -205,6 +206,7 @@ async fn redirect(
     representation: &Representation,
     above: u64,
     to: &dyn Locate,
+    now: SystemTime,
 ) -> Result<Option<Response<Body>>, ApiError> {
     let large = representation.payload.length().is_some_and(|length| length > above);
     let Some(object) = representation.payload.object().filter(|_| large) else {
@@ -217,7 +219,7 @@ async fn redirect(
     let url = to.locate(&object.key()).await.map_err(unknown)?;
     let url = HeaderValue::try_from(url).map_err(|source| unknown(source.into()))?;
     // 307 and not 301 or 308: the next publication has another object.
-    let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT);
+    let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT, now);
     response.headers_mut().insert(LOCATION, url);
     // As long as a pointer may be cached, because the redirect depends on the published state.
     let max_age = HeaderValue::from_static("public, max-age=60");

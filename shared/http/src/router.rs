@@ -1,4 +1,4 @@
-use std::{convert::Infallible, sync::Arc, time::Instant};
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{Router, body::Body, extract::Request};
 use bytes::Bytes;
@@ -38,7 +38,7 @@ pub fn router(catalogs: PublishedCatalogs, settings: HttpSettings, metrics: Http
 
 impl App {
     async fn answer(self: &Arc<Self>, request: &Parts) -> Response<Body> {
-        let started = Instant::now();
+        let started = self.catalogs.now();
         let path = request.uri.path();
         let matched = find(path);
         let matched = matched.as_ref();
@@ -67,7 +67,7 @@ impl App {
             Err(error) => span.in_scope(|| self.refuse(request, matched, &error)),
         };
         self.settings.origins.allow(request, response.headers_mut());
-        let took = started.elapsed();
+        let took = self.catalogs.now().saturating_sub(started);
         self.metrics
             .answered(matched.map(|matched| matched.route), response.status(), took);
         tracing::debug!(

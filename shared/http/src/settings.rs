@@ -1,12 +1,13 @@
 use std::{
     error::Error,
     fmt::Debug,
+    str::FromStr,
     sync::{Arc, atomic::AtomicBool},
+    time::SystemTime,
 };
 
 use async_trait::async_trait;
 use model::Key;
-use reader::Work;
 
 use crate::origins::Origins;
 
@@ -20,6 +21,8 @@ pub struct HttpSettings {
     pub ready: Arc<AtomicBool>,
     /// Other origins whose pages may read the answers. Default: all.
     pub origins: Origins,
+    /// Returns the time of day. Default: the system's. A program for WebAssembly has to name another, because that one panics there.
+    pub clock: fn() -> SystemTime,
 }
 
 impl Default for HttpSettings {
@@ -28,13 +31,15 @@ impl Default for HttpSettings {
             large: Large::default(),
             ready: Arc::new(AtomicBool::new(true)),
             origins: Origins::default(),
+            clock: SystemTime::now,
         }
     }
 }
 
 /// Runs long work of the reader on threads for it, as [`reader::ReaderSettings::offload`]. To be called in the runtime.
+#[cfg(not(target_arch = "wasm32"))]
 #[expect(clippy::disallowed_methods, reason = "other requests wait for the result too")]
-pub fn offload(work: Work) {
+pub fn offload(work: reader::Work) {
     drop(tokio::task::spawn_blocking(work));
 }
 
@@ -44,11 +49,13 @@ pub enum Large {
     /// Stream them like all others: the local server.
     #[default]
     Stream,
-    /// Redirect a GET (307) to the object with the same bytes: a Lambda function, which can send only a few megabytes. A body that
-    /// is no stored object is refused (406). HEAD has no body, and a presigned URL would refuse it.
+    /// Redirect a GET (307) to the object with the same bytes: a Lambda function, which can send only a few megabytes, or a Worker. HEAD
+    /// has no body, and a presigned URL would refuse it.
     Redirect {
-        /// Maximum size of a body that is sent inline, in bytes.
+        /// Maximum size of a body that is sent inline although it is a stored object, in bytes.
         above: u64,
+        /// Maximum size of any body, in bytes. A larger one that is no stored object is refused (406).
+        max: u64,
         /// Finds the URL of an object.
         to: Arc<dyn Locate>,
     },
@@ -72,6 +79,25 @@ impl BaseUrl {
     /// Takes the URL of the mirror's root, with or without a slash at its end.
     pub fn new(url: &str) -> Self {
         Self(url.trim_end_matches('/').to_owned())
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = &'static str;
+
+    /// Parses the URL of redirects. `/` is the host of the request: `Location` may be relative (RFC 9110, section 10.2.2). A CDN that
+    /// serves the objects itself needs no name then, which its own stack could only give once it exists.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let is_plain = |rest: &str| {
+            rest.bytes().all(|byte| byte.is_ascii_graphic())
+                && !rest.starts_with('/')
+                && !rest.contains(['?', '#', '@'])
+        };
+        let is_host = host.is_some_and(|host| !host.trim_end_matches('/').is_empty() && is_plain(host));
+        (is_host || text == "/")
+            .then(|| Self::new(text))
+            .ok_or("is neither / nor an http:// or https:// URL of a host and a path")
     }
 }
 

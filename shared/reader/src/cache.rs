@@ -156,10 +156,10 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
             return Ok(value);
         }
         let turn = match self.unkept.get(key) {
-            Some(()) => Some(self.turn().await?),
-            None => None,
+            Some(()) if WAITS => Some(self.turn().await?),
+            Some(()) | None => None,
         };
-        let value = Box::pin(self.kept.get_or_insert_async(key, load)).await?;
+        let value = Box::pin(get_or_make(&self.kept, key, load)).await?;
         if turn.is_none() && (self.weight)(&value) > self.kept_max {
             self.unkept.insert(key.clone(), ());
         }
@@ -175,6 +175,35 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
         }
         Ok(self.turn.lock().await)
     }
+}
+
+/// True where a request may wait for the future of another. In WebAssembly it may not: a Worker stops the futures of a request whose
+/// client has gone, without dropping them, and refuses to continue those of another request.
+const WAITS: bool = !cfg!(target_arch = "wasm32");
+
+/// Returns a value from a cache, or makes it and keeps it. Equal work at the same time is done once, where requests may wait.
+///
+/// # Errors
+/// The error of `make`, which is not kept.
+pub async fn get_or_make<K, V, W, E>(
+    cache: &Cache<K, V, W>,
+    key: &K,
+    make: impl Future<Output = Result<V, E>>,
+) -> Result<V, E>
+where
+    K: Eq + Hash + Clone,
+    V: Clone,
+    W: Weighter<K, V> + Clone,
+{
+    if WAITS {
+        return cache.get_or_insert_async(key, make).await;
+    }
+    if let Some(value) = cache.get(key) {
+        return Ok(value);
+    }
+    let value = make.await?;
+    cache.insert(key.clone(), value.clone());
+    Ok(value)
 }
 
 #[cfg(test)]

@@ -122,7 +122,8 @@ impl PublishedCatalogs {
         freshness > Duration::ZERO && Duration::from_millis(age()) < freshness
     }
 
-    pub(crate) fn now(&self) -> Duration {
+    /// Returns the time of the reader's clock.
+    pub fn now(&self) -> Duration {
         (self.0.settings.clock)()
     }
 

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(not(target_arch = "wasm32"))]
 mod bridge;
 mod error;
 mod ext;
+#[cfg(not(target_arch = "wasm32"))]
 mod folder;
 mod integrity;
 mod location;
@@ -10,9 +12,11 @@ mod location;
 pub mod s3;
 mod store;
 
+#[cfg(not(target_arch = "wasm32"))]
 pub use bridge::{PieceSender, StagedWriter, Staging, bridge};
 pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt, collect};
+#[cfg(not(target_arch = "wasm32"))]
 pub use folder::FolderStore;
 pub use integrity::{
     ObjectError, ObjectState, check_object, find_stored, put_object, read_object, read_stored, read_usable,

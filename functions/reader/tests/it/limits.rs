@@ -15,6 +15,7 @@ fn settings() -> HttpSettings {
     HttpSettings {
         large: Large::Redirect {
             above: INLINE_MAX,
+            max: INLINE_MAX,
             to: Arc::new(BaseUrl::new("https://cdn.example")),
         },
         ..HttpSettings::default()

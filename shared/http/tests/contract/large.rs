@@ -13,7 +13,7 @@ use crate::{
 async fn world(above: u64) -> World {
     let to = Arc::new(BaseUrl::new("https://cdn.example/mirror/"));
     let settings = HttpSettings {
-        large: Large::Redirect { above, to },
+        large: Large::Redirect { above, max: above, to },
         ..HttpSettings::default()
     };
     World::with(settings, Publication::default(), LINES).await

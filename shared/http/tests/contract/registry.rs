@@ -249,7 +249,11 @@ async fn unavailable_catalog_is_unknown_to_registry_clients() {
 async fn small_site() -> Site {
     let to = Arc::new(BaseUrl::new("https://cdn.example"));
     let settings = HttpSettings {
-        large: Large::Redirect { above: 100, to },
+        large: Large::Redirect {
+            above: 100,
+            max: 100,
+            to,
+        },
         ..HttpSettings::default()
     };
     Site::with(settings).await

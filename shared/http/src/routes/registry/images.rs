@@ -1,12 +1,8 @@
-use std::{
-    collections::BTreeSet,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{collections::BTreeSet, sync::Arc, time::UNIX_EPOCH};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogImage, Previous, Sha256};
-use reader::{PublishedState, ReaderError};
+use reader::{PublishedState, ReaderError, get_or_make};
 
 use crate::router::App;
 
@@ -21,10 +17,10 @@ impl App {
     pub(super) async fn earlier_images(&self, state: &PublishedState) -> Result<Images, ReaderError> {
         // Snapshots may be collected while the pointer stays, so the list is read again each minute: as long as caches may keep a
         // pointer.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = (self.settings.clock)().duration_since(UNIX_EPOCH).unwrap_or_default();
         let key = (state.document_hash(), now.as_secs() / 60);
         let read = self.read_earlier_images(state);
-        Box::pin(self.earlier_images.get_or_insert_async(&key, read)).await
+        Box::pin(get_or_make(&self.earlier_images, &key, read)).await
     }
 
     async fn read_earlier_images(&self, state: &PublishedState) -> Result<Images, ReaderError> {
