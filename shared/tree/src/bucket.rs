@@ -1,12 +1,14 @@
 //! A tree in a bucket, for clients of its web site or of a CDN before it.
 
 use std::{
-    io,
+    fs, io,
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use async_trait::async_trait;
-use aws_sdk_s3::{Client, error::DisplayErrorContext, operation::get_object::GetObjectError, primitives::ByteStream};
+use aws_sdk_s3::{
+    Client, config::Config, error::DisplayErrorContext, operation::get_object::GetObjectError, primitives::ByteStream,
+};
 use bytes::Bytes;
 use http::{
     HeaderMap,
@@ -25,6 +27,7 @@ use crate::{TreeError, TreeForm, TreeTarget, index::INDEX};
 pub struct BucketTree {
     client: Client,
     place: S3Location,
+    settings: S3Settings,
     /// True after the bucket has shown that it keeps header fields.
     keeps_fields: AtomicBool,
 }
@@ -48,6 +51,7 @@ impl BucketTree {
         Ok(Self {
             client: client(&config, settings),
             place,
+            settings: settings.clone(),
             keeps_fields: AtomicBool::new(false),
         })
     }
@@ -98,7 +102,8 @@ impl TreeTarget for BucketTree {
             .set_content_type(media_type.clone())
             .set_content_encoding(coding.clone());
         let put = put.set_cache_control(field(&CACHE_CONTROL));
-        put.send().await.map_err(failed)?;
+        let limits = Config::builder().timeout_config(self.settings.put_timeouts(fs::metadata(&file)?.len()));
+        put.customize().config_override(limits).send().await.map_err(failed)?;
         // Clients would take gzip bytes for plain ones. One question tells.
         if coding.is_some() && !self.keeps_fields.load(Ordering::Relaxed) {
             let stored = self.client.head_object().bucket(bucket).key(&key).send();
@@ -122,7 +127,42 @@ impl TreeTarget for BucketTree {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
+    use testkit::{S3, S3Call, S3Fault};
+
     use super::*;
+
+    #[tokio::test]
+    async fn put_of_a_large_file_has_time_for_its_bytes() {
+        let server = S3::start().await;
+        server.script(S3Call::Put, S3Fault::Late(Duration::from_millis(1500)));
+        let settings = S3Settings {
+            endpoint: Some(server.url().to_owned()),
+            region: Some("us-east-1".to_owned()),
+            path_style: true,
+            attempts: 1,
+            attempt_timeout: Duration::from_secs(1),
+            total_timeout: Duration::from_secs(1),
+            ..S3Settings::default()
+        };
+        let credentials = Credentials::new("key", "secret", None, None, "test");
+        let config = sdk_config(&settings).await.unwrap().into_builder();
+        let config = config
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .build();
+        let tree = BucketTree {
+            client: client(&config, &settings),
+            place: "s3://bucket/tree".parse().unwrap(),
+            settings,
+            keeps_fields: AtomicBool::new(true),
+        };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(2_000_000).unwrap();
+        tree.put("all", &HeaderMap::new(), file.into_temp_path()).await.unwrap();
+        assert!(server.object("tree/all").is_some());
+    }
 
     #[tokio::test]
     async fn open_refuses_places_in_or_around_the_store_and_no_others() {

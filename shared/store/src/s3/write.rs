@@ -61,18 +61,25 @@ impl<'a> NewObject<'a> {
         Ok(Self { key, source, sha256 })
     }
 
-    /// Returns the time limits of its put. A body in memory is handed to the connection at once, so the limit on stalls does
-    /// not see it. The commit of a pointer keeps the limits of the settings: a later one could land after collection has
-    /// counted on its absence.
+    /// Returns the time limits of its put. The commit of a pointer keeps the limits of the settings: a later one could land after
+    /// collection has counted on its absence.
     fn timeouts(&self, settings: &S3Settings) -> TimeoutConfig {
-        let sending = match self.key {
-            Key::Object(..) => Duration::from_secs(self.source.size() / MIN_THROUGHPUT),
-            _ => Duration::ZERO,
-        };
+        match self.key {
+            Key::Object(..) => settings.put_timeouts(self.source.size()),
+            _ => settings.put_timeouts(0),
+        }
+    }
+}
+
+impl S3Settings {
+    /// Returns the time limits of a put of this many bytes. A body in memory is handed to the connection at once, so the limit on
+    /// stalls does not see it.
+    pub fn put_timeouts(&self, bytes: u64) -> TimeoutConfig {
+        let sending = Duration::from_secs(bytes / MIN_THROUGHPUT);
         TimeoutConfig::builder()
-            .operation_attempt_timeout(settings.attempt_timeout + sending)
+            .operation_attempt_timeout(self.attempt_timeout + sending)
             // Two attempts of full length, as in the default settings.
-            .operation_timeout(settings.total_timeout + 2 * sending)
+            .operation_timeout(self.total_timeout + 2 * sending)
             .build()
     }
 }
