@@ -1,5 +1,7 @@
 # nginx over the store's folder is a mirror: the name of each object that the published snapshot names is the sha256 of the bytes
-# that nginx sends. Then nginx over a tree of `export --static`, with the settings that infra/static offers: clients get what `serve` answers.
+# that nginx sends. Then trees of `export --static` behind each front of infra/static, with the settings that it offers: clients get what
+# `serve` answers, and no reader meets a broken state while new ones are published. A short run leaves out Caddy, MinIO, the page in a
+# browser, and the code of catalogd and operator-controller.
 # shellcheck shell=bash
 
 STORE=$WORK/store
@@ -43,74 +45,233 @@ MIRROR=$NGINX
 is "catalogs.json names the catalog" "$(curl -sSf "$MIRROR/catalogs.json" | jq -c '[.. | strings]')" '["s"]'
 follow
 
-# export_tree: brings the tree up to date. TREE_REPORT has what it did.
+# A front is a URL with a tree: FRONT, and IMAGE for clients of registries where it knows media types, else empty.
 TREE=$WORK/tree TREE_STORE=$WORK/tree-store
-export_tree() { TREE_REPORT=$("$CATALOG_MIRROR" export --json --store "$TREE_STORE" --static "$TREE"); }
+BUCKET_TREES=()
+
+# export_tree [TO]: brings a tree up to date. TREE_REPORT has what it did.
+export_tree() {
+  TREE_REPORT=$("$CATALOG_MIRROR" export --json --store "$TREE_STORE" --static "${1:-$TREE}" ${1:+--s3-path-style})
+}
+export_trees() {
+  local to
+  export_tree
+  for to in "${BUCKET_TREES[@]}"; do use_s3 "$to" && export_tree s3://tree; done
+}
 reported() { jq -r ".[0].$1" <<<"$TREE_REPORT"; }
 
-# same_answer PATH [CURL-OPTION...]: nginx and `serve` send the same bytes of the same type.
-same_answer() {
-  local path=$1 server
-  for server in "$NGINX" "$URL"; do
-    curl -sSf "${@:2}" -o "$WORK/body-${server##*:}" -w '%{content_type}' "$server/$path" >"$WORK/type-${server##*:}"
-  done
-  is "the type of $path ${*:2}" "$(cat "$WORK/type-${NGINX##*:}")" "$(cat "$WORK/type-${URL##*:}")"
-  is "the bytes of $path ${*:2}" "$(sha256 <"$WORK/body-${NGINX##*:}")" "$(sha256 <"$WORK/body-${URL##*:}")"
+# publish_state NUMBER: a catalog `up` of ten packages, of which `tick` has the number.
+publish_state() {
+  mkdir -p "$WORK/configs"
+  {
+    for package in tick tock-{1..9}; do
+      jq -nc --arg name "$package" --arg number "$([[ $package != tick ]] || echo "$1")" \
+        '{schema: "olm.package", name: $name, defaultChannel: "stable", description: $number},
+         {schema: "olm.channel", package: $name, name: "stable", entries: [{name: "\($name).v1.0.0"}]},
+         {schema: "olm.bundle", package: $name, name: "\($name).v1.0.0", image: "registry.example/a@sha256:\("0" * 64)",
+          properties: [{type: "olm.package", value: {packageName: $name, version: "1.0.0"}}]}'
+    done
+  } >"$WORK/configs/catalog.json"
+  "$CATALOG_MIRROR" poll --store "$TREE_STORE" --catalog "up=dir:$WORK/configs" --catalog "demo=dir:$ROOT/tests/catalogs/v1" >/dev/null
 }
 
-served_tree() {
-  local path hash image=${NGINX#http://}/up
+# same_answer PATH [CURL-OPTION...]: the front and `serve` send the same bytes, and where it knows types, of the same type.
+same_answer() {
+  local path=$1 server type=()
+  for server in "$FRONT" "$URL"; do
+    type+=("$(curl -sSf "${@:2}" -o "$WORK/body-${#type[@]}" -w '%{content_type}' "$server/$path")")
+  done
+  is "$NAME: the bytes of $path ${*:2}" "$(sha256 <"$WORK/body-0")" "$(sha256 <"$WORK/body-1")"
+  [[ -z $IMAGE ]] || is "$NAME: the type of $path ${*:2}" "${type[0]}" "${type[1]}"
+}
+
+# check_front NAME URL [registry]: what the table of infra/static/README.md promises.
+check_front() {
+  local path hash
+  NAME=$1 FRONT=$2 IMAGE=
+  [[ -z ${3:-} ]] || IMAGE=${FRONT#http://}/up
   hash=$(content_hash "$TREE_STORE" up)
-  for path in catalogs.json openapi.json catalogs/up/{current.json,content-hash,search.json,api/v1/all,all.json} "$(package_path)" v2/up/tags/list \
-    v2/up/manifests/latest; do
-    same_answer "$path"
+  for path in catalogs.json openapi.json catalogs/up/{current.json,content-hash,search.json,api/v1/all,all.json,packages/tick}; do
     same_answer "$path" --compressed
   done
-  is "the page has the policy of serve" "$(field "$NGINX/" content-security-policy)" "$(field "$URL/" content-security-policy)"
-  same_answer "" --compressed
-  is "an unchanged name is 304" "$(curl -s -o /dev/null -w '%{http_code}' -H "If-None-Match: $(field "$NGINX/catalogs/up/content-hash" etag)" "$NGINX/catalogs/up/content-hash")" 304
-  is "sync copies from it" "$("$CATALOG_MIRROR" sync --json "$NGINX" "$WORK/copy" | jq -r '.[0].outcome')" published
-  is "the same content" "$(content_hash "$WORK/copy" up)" "$hash"
-  succeeds "skopeo copies all platforms" copy_image "docker://$image:latest" "oci:$WORK/all:copy" --all
-  succeeds "skopeo copies one platform" copy_image "docker://$image:latest" "oci:$WORK/one:copy"
-  succeeds "skopeo inspects" skopeo inspect --no-tags --tls-verify=false "docker://$image:latest"
-  is "crane lists the tags" "$(crane ls --insecure "$image" | sort | tr '\n' ' ')" "$(curl -sSf "$URL/v2/up/tags/list" | jq -r '.tags[]' | sort | tr '\n' ' ')"
-  succeeds "crane validates the image" crane validate --insecure --remote "$image:latest"
-  is "poll reads the image" "$(outcome "$WORK/polled" "up=$image:latest" --plain-http "${NGINX#http://}") $(content_hash "$WORK/polled" up)" "published 10 $hash"
+  # A bucket has one coding, and no page at its root unless its domain rewrites that.
+  [[ $NAME == bucket* ]] || { same_answer catalogs/up/api/v1/all && same_answer "" --compressed; }
+  is "$NAME: an unchanged name is 304" "$(unchanged catalogs/up/content-hash)" 304
+  is "$NAME: sync copies from it" "$("$CATALOG_MIRROR" sync --json "$FRONT" "$WORK/copy-$NAME" | jq -r 'map(.outcome) | unique[]')" published
+  is "$NAME: the same content" "$(content_hash "$WORK/copy-$NAME" up)" "$hash"
+  [[ -z $IMAGE ]] || check_image "$hash"
+  $SHORT || check_long
 }
 
-# series_tags: the states of the series, in a short run the first six.
-series_tags() {
-  local most=200
-  if $SHORT; then most=6; fi
-  jq -r '.manifests[].annotations["org.opencontainers.image.ref.name"]' "$LAYOUT/index.json" | grep ^step- | head -n "$most"
+# unchanged PATH: the status of a request with the condition that the front's own answer allows.
+unchanged() {
+  local tag
+  tag=$(field "$FRONT/$1" etag)
+  status "$FRONT/$1" -H "${tag:+If-None-Match: $tag}" -H "If-Modified-Since: $(field "$FRONT/$1" last-modified)"
 }
 
-package_path() { curl -sSf "$URL/catalogs/up/packages" | jq -r '.packages[0].name | "catalogs/up/packages/\(.)"'; }
+check_image() {
+  same_answer v2/up/tags/list
+  same_answer v2/up/manifests/latest
+  succeeds "$NAME: skopeo copies all platforms" copy_image "docker://$IMAGE:latest" "oci:$WORK/all-$NAME:copy" --all
+  succeeds "$NAME: skopeo copies one platform" copy_image "docker://$IMAGE:latest" "oci:$WORK/one-$NAME:copy"
+  succeeds "$NAME: skopeo inspects" skopeo inspect --no-tags --tls-verify=false "docker://$IMAGE:latest"
+  is "$NAME: crane lists the tags" "$(crane ls --insecure "$IMAGE" | sort | tr '\n' ' ')" "$(curl -sSf "$URL/v2/up/tags/list" | jq -r '.tags[]' | sort | tr '\n' ' ')"
+  succeeds "$NAME: crane validates the image" crane validate --insecure --remote "$IMAGE:latest"
+  is "$NAME: poll reads the image" "$(outcome "$WORK/polled-$NAME" "up=$IMAGE:latest" --plain-http "${FRONT#http://}") $(content_hash "$WORK/polled-$NAME" up)" "published 10 $1"
+}
 
-# A reader polls while states are published: no torn body, no manifest without its blobs, and what current.json names is there.
-watched_tree() {
-  local count=0 bad=0 tag
-  for tag in $(series_tags); do
-    "$CATALOG_MIRROR" poll --store "$TREE_STORE" --catalog "up=oci:$LAYOUT:$tag" >/dev/null
-    export_tree & local writer=$!
-    while kill -0 "$writer" 2>/dev/null; do
-      count=$((count + 1))
-      crane validate --insecure --remote "${NGINX#http://}/up:latest" >/dev/null 2>&1 || bad=$((bad + 1))
-      "$CATALOG_MIRROR" sync "$NGINX" "$WORK/follower" >/dev/null 2>&1 || bad=$((bad + 1))
-    done
-    wait "$writer"
+# The code of OLM v1, and the page in a browser.
+check_long() {
+  local line
+  is "$NAME: operator-controller reads it" "$(olm-clients http "$FRONT/catalogs/up" "$WORK/olm-$NAME")" "$OLM_READS"
+  [[ -z $IMAGE ]] || is "$NAME: catalogd pulls the image" "$(olm-clients image "$IMAGE:latest" "$WORK/pulled-$NAME" 2>/dev/null)" "$CATALOGD_PULLS"
+  # A bucket has no page at its root.
+  [[ $NAME != bucket* ]] || return 0
+  mkdir -p "$WORK/screens"
+  while IFS= read -r line; do
+    case $line in
+      'ok '*) ok "$NAME: ${line#ok }" ;;
+      'not ok '*) not_ok "$NAME: ${line#not ok }" ;;
+    esac
+  done < <(node "$LIB/page.mjs" "$FRONT" "$WORK/screens" demo 2>&1)
+}
+
+# start_domain NAME URL [SETTINGS]: nginx as the domain of a bucket, which is what a CDN or a custom domain is. DOMAIN is its URL.
+start_domain() {
+  local home=$WORK/domain-$1 port
+  port=$(free_port)
+  mkdir -p "$home"
+  cat >"$home/nginx.conf" <<CONF
+daemon off; user $(id -un) $(id -gn); pid $home/nginx.pid; error_log $home/log;
+events {}
+http {
+  access_log off; client_body_temp_path $home/body; proxy_temp_path $home/proxy; fastcgi_temp_path $home/fastcgi; uwsgi_temp_path $home/uwsgi; scgi_temp_path $home/scgi;
+  server { listen 127.0.0.1:$port; location / { proxy_pass $2/tree/; proxy_set_header Host ${2#http://}; ${3:-} } }
+}
+CONF
+  start "$home/out" nginx -c "$home/nginx.conf" -e "$home/log"
+  DOMAIN=http://127.0.0.1:$port
+}
+
+# start_bucket NAME URL: a bucket with the tree, and its domain.
+start_bucket() {
+  local signed=
+  use_s3 "$2"
+  # MinIO is ready before it makes buckets.
+  wait_for 20 make_bucket tree
+  if [[ $2 == "$MOTO_URL" ]]; then
+    # A CDN signs what it asks a private bucket for. moto looks at the key alone.
+    signed='proxy_set_header Authorization "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=b";'
+  else
+    env -u AWS_CA_BUNDLE aws --region us-east-1 s3api put-bucket-policy --bucket tree --policy '{"Version": "2012-10-17", "Statement": [
+      {"Effect": "Allow", "Principal": {"AWS": ["*"]}, "Action": ["s3:GetObject"], "Resource": ["arn:aws:s3:::tree/*"]}]}'
+  fi
+  export_tree s3://tree
+  is "$1: each file of the tree is written" "$(reported written) $(reported linked)" "$(reported files) 0"
+  BUCKET_TREES+=("$2")
+  start_domain "$1" "$2" "$signed"
+  wait_for 10 curl -sf "$DOMAIN/catalogs.json"
+}
+
+start_python() {
+  local port
+  port=$(free_port)
+  start "$WORK/python.log" python3 -m http.server --bind 127.0.0.1 --directory "$TREE" "$port"
+  PYTHON=http://127.0.0.1:$port
+  wait_for 10 curl -sf "$PYTHON/catalogs.json"
+}
+
+start_caddy() {
+  local port home=$WORK/caddy
+  port=$(free_port)
+  mkdir -p "$home"
+  printf '{\n admin off\n auto_https off\n}\nhttp://127.0.0.1:%s {\n root * %s\n import %s\n}\n' "$port" "$TREE" "$ROOT/infra/static/Caddyfile" >"$home/Caddyfile"
+  start "$home/log" env HOME="$home" caddy run --config "$home/Caddyfile" --adapter caddyfile
+  CADDY=http://127.0.0.1:$port
+  wait_for 20 curl -sf "$CADDY/catalogs.json"
+}
+
+# Readers of all fronts while states are published.
+watched_trees() {
+  local number states=${STATES:-200} begin=$SECONDS
+  if $SHORT; then states=3; fi
+  echo 0 >"$WORK/state"
+  start "$WORK/readers.log" python3 -B "$LIB/static_readers.py" "$WORK/state" "$WORK/stop" "$WORK/read" "$@"
+  local readers=$STARTED_PID
+  for ((number = 1; number <= states; number++)); do
+    publish_state "$number"
+    export_trees
+    echo "$number" >"$WORK/state.new" && mv "$WORK/state.new" "$WORK/state"
   done
-  is "no read of $count during the runs met a broken state" "$bad" 0
+  touch "$WORK/stop"
+  wait "$readers"
+  say "$states publications took $((SECONDS - begin)) s"
+  while read -r number; do
+    is "$(jq -r '"\(.front): no read of \(.reads) met a broken or old state"' <<<"$number")" "$(jq -c .wrong <<<"$number")" '[]'
+    ((0 < $(jq .reads <<<"$number"))) || not_ok "there were reads"
+  done <"$WORK/read"
+}
+
+# The template is deployed to moto. R2's rules and the workflow of Pages cannot run here; the commands of the workflow can.
+checked_files() {
+  local template=$ROOT/infra/static/cloudfront.yaml bucket cdn
+  succeeds "cfn-lint accepts the template" cfn-lint --template "$template"
+  env -u AWS_CA_BUNDLE -u AWS_ENDPOINT_URL_S3 AWS_ENDPOINT_URL="$MOTO_URL" "$VENV/bin/python" "$LIB/moto_stack.py" deploy "$template" tree >"$WORK/stack.json"
+  bucket=$(jq -r .Bucket.Id "$WORK/stack.json")
+  is "the bucket of the stack is private" "$(jq -c '.Bucket.Properties.PublicAccessBlockConfiguration | [length, all(.[]; .)]' "$WORK/stack.json")" '[4,true]'
+  jq .BucketPolicy.Properties.PolicyDocument "$WORK/stack.json" >"$WORK/policy.json"
+  cdn=principal=cloudfront.amazonaws.com
+  is "its CDN may read it, and nothing else" "$(printf '%s\n' "s3:GetObject arn:aws:s3:::$bucket/v2/ $cdn AWS:SourceArn=arn:aws:cloudfront::123456789012:distribution/Distribution" \
+    "s3:GetObject arn:aws:s3:::$bucket/v2/ $cdn AWS:SourceArn=arn:aws:cloudfront::123456789012:distribution/other" \
+    "s3:GetObject arn:aws:s3:::$bucket/v2/ principal=someone" | "$VENV/bin/python" "$LIB/policy.py" "$WORK/policy.json" | paste -sd' ')" "Allow None None"
+  is "R2's rules are for the phases of the cache and of rewriting" "$(jq -r '.[].phase' "$ROOT/infra/static/r2.json" | sort | tr '\n' ' ')" \
+    "http_request_cache_settings http_request_transform "
+  python3 - "$ROOT/infra/static/pages.yml" >"$WORK/pages.sh" <<'PY'
+import re, sys
+text = open(sys.argv[1]).read()
+print(re.search(r"- name: Tree\n        run: \|\n((?:          .*\n)+)", text)[1])
+PY
+  mkdir -p "$WORK/pages"
+  # Its source is on the network.
+  sed -i "s|catalog=quay.io[^ ]*|catalog=dir:$ROOT/tests/catalogs/v1|" "$WORK/pages.sh"
+  succeeds "the commands of the workflow for Pages make a tree" env -C "$WORK/pages" PATH="$(dirname "$CATALOG_MIRROR"):$PATH" bash -eu "$WORK/pages.sh"
+  is "which has the catalog" "$(jq -c '[.. | strings]' "$WORK/pages/public/catalogs.json")" '["catalog"]'
 }
 
 need_crane
-is "a catalog is published" "$(outcome "$TREE_STORE" "up=oci:$LAYOUT:step-000")" "published 10"
+publish_state 0
 serve "$TREE_STORE"
 export_tree
-is "a tree is written" "$(reported catalogs)" 1
-start_nginx "$TREE" "" "include $ROOT/infra/static/nginx.conf;"
-served_tree
+is "a tree is written" "$(reported catalogs)" 2
 export_tree
 is "a second run writes nothing" "$(reported written) $(reported linked) $(reported deleted)" "0 0 0"
-watched_tree
+start_nginx "$TREE" "" "include $ROOT/infra/static/nginx.conf;"
+is "nginx: the page has the policy of serve" "$(field "$NGINX/" content-security-policy)" "$(field "$URL/" content-security-policy)"
+start_python
+start_moto
+start_bucket bucket "$MOTO_URL"
+FRONTS=("+$NGINX" "$PYTHON" "+$DOMAIN")
+$SHORT || {
+  need_olm_clients
+  need_caddy
+  need_debian chromium=chromium node=nodejs npm=npm
+  need_node
+  OLM_READS=$(olm-clients http "$URL/catalogs/up" "$WORK/olm-of-serve")
+  CATALOGD_PULLS=$(olm-clients image "${URL#http://}/up:latest" "$WORK/pulled-of-serve" 2>/dev/null)
+  matches "the code of OLM v1 reads all packages of serve" "$OLM_READS $CATALOGD_PULLS" '^30 .* 10 '
+}
+check_front nginx "$NGINX" registry
+check_front python "$PYTHON"
+check_front bucket "$DOMAIN" registry
+$SHORT || {
+  start_caddy
+  is "Caddy: the page has the policy of serve" "$(field "$CADDY/" content-security-policy)" "$(field "$URL/" content-security-policy)"
+  check_front Caddy "$CADDY" registry
+  start_minio plain
+  start_bucket bucket-of-minio "$MINIO_URL"
+  check_front bucket-of-minio "$DOMAIN" registry
+  FRONTS+=("+$CADDY" "+$DOMAIN")
+}
+checked_files
+watched_trees "${FRONTS[@]}"

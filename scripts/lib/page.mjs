@@ -1,6 +1,7 @@
 // Drives the page of a mirror in Chromium, and prints a line for each check as scripts/lib/check.sh does.
 //
 //   node page.mjs URL FOLDER          with the catalogs demo, hostile and odd; FOLDER takes screenshots and what the page writes
+//   node page.mjs URL FOLDER demo     search and versions, with demo alone
 //   node page.mjs URL FOLDER brief    search, versions, basket and hostile texts: with demo and hostile on another server
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -180,7 +181,7 @@ try {
   if (!brief) await looks();
   await search();
   await versions();
-  await hostile();
+  if (brief !== 'demo') await hostile();
   if (!brief) await odd();
   if (!brief) await faults();
 } catch (error) {

@@ -54,6 +54,7 @@ need_grpcurl() { need_go grpcurl "$GRPCURL"; }
 need_kustomize() { need_go kustomize "$KUSTOMIZE"; }
 need_helm() { need_go helm "$HELM"; }
 need_cosign() { need_go cosign "$COSIGN"; }
+need_caddy() { need_debian caddy=caddy; }
 need_minio() { need_go minio "$MINIO"; }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
 need_fbc_reader() { need_go_folder fbc fbc; }
@@ -68,6 +69,8 @@ need_catalogd() {
   need_go_command catalogd "$CATALOGD" containers_image_openpgp,exclude_graphdriver_btrfs
   CRDS=$(go_module_folder "$CATALOGD")/helm/olmv1/base/catalogd/crd/standard
 }
+# Pulls and reads catalogs with the code of catalogd and of operator-controller.
+need_olm_clients() { need_go_command olm-clients "$CATALOGD" containers_image_openpgp,exclude_graphdriver_btrfs clients; }
 # OPERATOR_CRDS are a folder and a file with the CustomResourceDefinitions of cert-manager and of the Prometheus operator.
 need_operator_crds() {
   OPERATOR_CRDS=(
@@ -186,16 +189,20 @@ need_go_folder() {
   echo "$source" >"$GO_PROGRAMS/$1.source"
 }
 
-# need_go_command COMMAND MODULE@VERSION TAGS: builds a command of a module, with the versions that the module itself requires.
+# need_go_command COMMAND MODULE@VERSION TAGS [FOLDER]: builds a command of a module, with the versions that the module itself requires,
+# or the program in a folder of GO_SOURCE inside that module, whose internal packages it uses.
 need_go_command() {
-  ! has_go_program "$1" "$2" || return 0
+  local source=$2
+  [[ -z ${4:-} ]] || source+=$(cat "$GO_SOURCE/$4"/*.go | sha256)
+  ! has_go_program "$1" "$source" || return 0
   say "building $1"
   local module=$WORK/module-$1
   mkdir -p "$GO_PROGRAMS"
   cp -r "$(go_module_folder "$2")" "$module" && chmod -R u+w "$module"
+  [[ -z ${4:-} ]] || cp -r "$GO_SOURCE/$4" "$module/cmd/$1"
   (cd "$module" && CGO_ENABLED=0 go build -tags "$3" -o "$GO_PROGRAMS/$1" "./cmd/$1") || die "$1 cannot be built"
   rm -r "$module"
-  echo "$2" >"$GO_PROGRAMS/$1.source"
+  echo "$source" >"$GO_PROGRAMS/$1.source"
 }
 
 # go_module_folder MODULE@VERSION: the folder of the module's files, fetched if needed.
