@@ -194,8 +194,7 @@ impl RouteCall<'_> {
                     bytes.inc_by(chunk.len() as u64);
                 })
                 .inspect_err(move |error| {
-                    let error: &dyn std::error::Error = error;
-                    tracing::error!(error, route, "cut off a response body");
+                    tracing::error!(error = model::text::chain(error), route, "cut off a response body");
                 }),
         )
     }

@@ -99,9 +99,8 @@ impl App {
     fn refuse(&self, request: &Parts, matched: Option<&Match<'_>>, error: &ApiError) -> Response<Body> {
         let path = request.uri.path();
         if error.kind().status.is_server_error() {
-            let error: &dyn std::error::Error = error;
             let route = matched.map_or("unmatched", |matched| matched.route.path);
-            tracing::error!(error, route, path, "cannot answer request");
+            tracing::error!(error = model::text::chain(error), route, path, "cannot answer request");
         }
         refusal::respond(&request.method, path, error)
     }

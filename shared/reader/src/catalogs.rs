@@ -96,8 +96,11 @@ impl PublishedCatalogs {
             Ok(state) => Ok(Some(state)),
             Err(ReaderError::UnknownCatalog(_)) => Ok(None),
             Err(error @ (ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. })) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::error!(error, catalog = name.as_str(), "left a catalog out of the list");
+                tracing::error!(
+                    error = model::text::chain(&error),
+                    catalog = name.as_str(),
+                    "left a catalog out of the list"
+                );
                 Ok(None)
             }
             Err(error) => Err(error),

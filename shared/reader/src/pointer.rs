@@ -233,9 +233,8 @@ impl PublishedCatalogs {
             let catalog = catalog.to_string();
             return Err(ReaderError::Untrusted { catalog, source });
         };
-        let error: &dyn std::error::Error = &source;
         let serial = known.current.serial;
-        tracing::error!(%catalog, serial, error, "refused a new pointer, serving the last verified one");
+        tracing::error!(%catalog, serial, error = model::text::chain(&source), "refused a new pointer, serving the last verified one");
         known.refuse(version);
         known.checked.store(self.now_ms(), Ordering::Relaxed);
         Ok(known)

@@ -46,8 +46,11 @@ impl App {
             Ok(snapshot) => Ok(snapshot.image.clone().map(|image| (previous.content_hash, image))),
             Err(error) if error.is_missing() => Ok(None),
             Err(error @ ReaderError::Corrupt { .. }) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::error!(error, catalog = state.name().as_str(), "left out an earlier image");
+                tracing::error!(
+                    error = model::text::chain(&error),
+                    catalog = state.name().as_str(),
+                    "left out an earlier image"
+                );
                 Ok(None)
             }
             Err(error) => Err(error),
