@@ -16,8 +16,8 @@ contract() {
   documents
 }
 
-# The fields of an answer that HEAD must repeat; only the date may differ.
-fields() { curl -sS -o /dev/null -D - "$@" | tr -d '\r' | grep -vi '^date:'; }
+# The fields of an answer that HEAD must repeat; only the date may differ, and what a cache says of itself.
+fields() { curl -sS -o /dev/null -D - "$@" | tr -d '\r' | grep -viE '^(date|age|cf-cache-status):'; }
 
 bodies() {
   is "curl | sha256sum is the content hash" "$(curl -sSf "$ALL" | sha256)" "$HASH"

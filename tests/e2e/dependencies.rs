@@ -169,6 +169,36 @@ fn forbidden_crate_is_not_reached() {
     }
 }
 
+/// A Worker has neither sockets nor files. `cargo tree` needs no installed target.
+#[test]
+fn worker_reaches_no_sockets_and_no_files() {
+    let tree = tree("catalog-mirror-edge", "{p}", &["--target", "wasm32-unknown-unknown"]);
+    let names = names(&tree);
+    assert!(
+        names.contains("catalog-mirror-http") && names.contains("worker"),
+        "{tree}"
+    );
+    for other in [
+        "mio",
+        "rustix",
+        "socket2",
+        "hyper",
+        "rustls",
+        "aws-sdk-s3",
+        "catalog-mirror-fbc",
+        "catalog-mirror-publish",
+    ] {
+        assert!(!names.contains(other), "the Worker reaches {other}");
+    }
+}
+
+/// Other builds compile nothing of the Worker.
+#[test]
+fn worker_is_empty_elsewhere() {
+    let names = names(&tree("catalog-mirror-edge", "{p}", &[]));
+    assert_eq!(names, BTreeSet::from(["catalog-mirror-edge".to_owned()]));
+}
+
 /// A demo is built by people who wait for it.
 #[test]
 fn program_links_optional_libraries_only_with_their_feature() {

@@ -22,6 +22,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("scripts/deploy", "scripts/checks/template.sh"),
     ("scripts/invoke", "scripts/checks/template.sh"),
     ("cloudfront.net", "scripts/checks/template.sh"),
+    ("wrangler ", "scripts/checks/edge.sh, without Cloudflare"),
+    ("r2.cloudflarestorage.com", "scripts/checks/s3.sh"),
     ("systemctl", "scripts/checks/sync.sh, which checks the units"),
     ("scripts/image", "scripts/checks/image.sh"),
     ("kubectl create", "scripts/checks/kubernetes.sh"),

@@ -17,7 +17,7 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// Returns `cargo metadata` of the workspace for this machine, read once.
+/// Returns `cargo metadata` of the workspace for this machine and for the Worker, read once.
 pub(crate) fn metadata() -> &'static Value {
     static METADATA: OnceLock<Value> = OnceLock::new();
     METADATA.get_or_init(|| {
@@ -27,7 +27,8 @@ pub(crate) fn metadata() -> &'static Value {
             .find_map(|line| line.strip_prefix("host: "))
             .expect("rustc names its host")
             .to_owned();
-        let arguments = ["metadata", "--format-version=1", "--locked", "--filter-platform", &host];
+        let fixed = "metadata --format-version=1 --locked --filter-platform wasm32-unknown-unknown --filter-platform";
+        let arguments = fixed.split(' ').chain([host.as_str()]);
         serde_json::from_str(&said(command().args(arguments))).expect("cargo metadata prints JSON")
     })
 }

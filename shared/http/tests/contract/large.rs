@@ -1,6 +1,9 @@
-//! A deployment that can answer only small bodies.
+//! Deployments that can answer only small bodies, or have another clock.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use catalog_mirror_http::{BaseUrl, HttpSettings, Large};
 use http::StatusCode;
@@ -11,9 +14,13 @@ use crate::{
 };
 
 async fn world(above: u64) -> World {
+    world_up_to(above, above).await
+}
+
+async fn world_up_to(above: u64, max: u64) -> World {
     let to = Arc::new(BaseUrl::new("https://cdn.example/mirror/"));
     let settings = HttpSettings {
-        large: Large::Redirect { above, max: above, to },
+        large: Large::Redirect { above, max, to },
         ..HttpSettings::default()
     };
     World::with(settings, Publication::default(), LINES).await
@@ -53,4 +60,25 @@ async fn large_bodies_without_an_object_are_not_acceptable() {
         world.show("/catalogs/demo/all.json", &[]).await,
         problem(406, "too-large", detail, "")
     );
+}
+
+#[tokio::test]
+async fn large_bodies_without_an_object_are_sent_up_to_their_own_limit() {
+    let world = world_up_to(100, u64::MAX).await;
+    assert_eq!(world.status("/catalogs/demo/all.json").await, StatusCode::OK);
+    let gzip = world
+        .get("/catalogs/demo/all.json", &[("accept-encoding", "gzip")])
+        .await;
+    assert_eq!(gzip.status, StatusCode::TEMPORARY_REDIRECT);
+}
+
+#[tokio::test]
+async fn modification_date_is_not_after_the_clock_of_the_settings() {
+    let settings = HttpSettings {
+        clock: || UNIX_EPOCH + Duration::from_secs(1),
+        ..HttpSettings::default()
+    };
+    let world = World::with(settings, Publication::default(), LINES).await;
+    let answer = world.get("/catalogs/demo/content-hash", &[]).await;
+    assert_eq!(answer.header("last-modified"), "Thu, 01 Jan 1970 00:00:01 GMT");
 }

@@ -1,0 +1,174 @@
+//! An R2 bucket as a store that can only be read.
+
+use std::{
+    fmt,
+    future::ready,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{Either, select},
+    stream::{self, BoxStream},
+};
+use model::Key;
+use store::{
+    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version,
+};
+use worker::{
+    Bucket, Conditional, Delay, Range,
+    send::{SendFuture, SendWrapper},
+};
+
+/// Maximum size of a body that is read at once, in bytes: a stream costs a call of JavaScript for each chunk.
+pub(crate) const WHOLE_MAX: u64 = 1 << 20;
+
+/// Time after which an answer of the bucket counts as failed, as in the reader function: a client waits for it.
+const TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Objects below a prefix of a bucket.
+pub(crate) struct R2Store {
+    bucket: SendWrapper<Bucket>,
+    prefix: String,
+}
+
+impl R2Store {
+    pub(crate) const fn new(bucket: Bucket, prefix: String) -> Self {
+        let bucket = SendWrapper(bucket);
+        Self { bucket, prefix }
+    }
+
+    fn name(&self, key: &Key) -> String {
+        format!("{}{key}", self.prefix)
+    }
+
+    async fn fetch(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
+        let mut request = self.bucket.get(self.name(key));
+        if let Some(Version(etag)) = &get.unless {
+            request = request.only_if(Conditional {
+                etag_does_not_match: Some(etag.clone()),
+                ..Conditional::default()
+            });
+        }
+        if let Some(range) = &get.range {
+            request = request.range(Range::OffsetWithLength {
+                offset: range.start,
+                length: range.end.saturating_sub(range.start).max(1),
+            });
+        }
+        let found = match in_time(request.execute(), key).await {
+            // The bucket says nothing but that it refuses the range.
+            Err(error) if get.range.is_some() => {
+                get.resolve(self.info(key).await?.size, key)?;
+                return Err(error);
+            }
+            found => found?.ok_or_else(|| StoreError::not_found(key))?,
+        };
+        let info = info(&found);
+        let Some(body) = found.body() else {
+            return Ok(Fetched::NotModified);
+        };
+        let range = get.resolve(info.size, key)?;
+        let body: Body = if range.end - range.start <= WHOLE_MAX {
+            let bytes = in_time(body.bytes(), key).await?;
+            stream::once(ready(Ok(bytes.into()))).boxed()
+        } else {
+            streamed(body.stream().map_err(|error| failed(key, &error))?, key)
+        };
+        Ok(Fetched::Object(Object { info, body }))
+    }
+
+    async fn info(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
+        let found = in_time(self.bucket.head(self.name(key)), key).await?;
+        found
+            .map(|found| info(&found))
+            .ok_or_else(|| StoreError::not_found(key))
+    }
+}
+
+fn info(found: &worker::Object) -> ObjectInfo {
+    ObjectInfo {
+        size: found.size(),
+        version: Version(found.etag()),
+        modified: UNIX_EPOCH + Duration::from_millis(found.uploaded().as_millis()),
+    }
+}
+
+fn streamed(chunks: worker::ByteStream, key: &Key) -> Body {
+    let chunks = SendWrapper((chunks, key.clone()));
+    let next = |mut chunks: SendWrapper<(worker::ByteStream, Key)>| {
+        SendFuture::new(async move {
+            let (body, key) = &mut chunks.0;
+            let chunk = match in_time(body.next().map(Option::transpose), key).await {
+                Ok(chunk) => Ok(Bytes::from(chunk?)),
+                Err(error) => Err(error),
+            };
+            Some((chunk, chunks))
+        })
+    };
+    stream::unfold(chunks, next).boxed()
+}
+
+async fn in_time<T>(answer: impl Future<Output = worker::Result<T>>, key: &Key) -> Result<T, StoreError> {
+    match select(Box::pin(answer), Delay::from(TIMEOUT)).await {
+        Either::Left((answer, _)) => answer.map_err(|error| failed(key, &error)),
+        Either::Right(_) => Err(StoreError::failed(
+            Operation::Get,
+            key,
+            "the bucket did not answer in time",
+        )),
+    }
+}
+
+fn failed(key: &Key, error: &worker::Error) -> StoreError {
+    StoreError::failed(Operation::Get, key, error.to_string())
+}
+
+fn read_only(operation: Operation, key: &dyn fmt::Display) -> StoreError {
+    StoreError::denied(operation, key, "a Worker only reads")
+}
+
+impl fmt::Debug for R2Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("R2Store")
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Store for R2Store {
+    async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
+        SendFuture::new(self.fetch(key, get)).await
+    }
+
+    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
+        SendFuture::new(self.info(key)).await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
+        Err(read_only(Operation::Get, key))
+    }
+
+    async fn put(&self, key: &Key, _: Bytes, _: Condition) -> Result<Version, StoreError> {
+        Err(read_only(Operation::Put, key))
+    }
+
+    async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
+        Err(read_only(Operation::Put, &self.prefix))
+    }
+
+    async fn flush(&self) -> Result<(), StoreError> {
+        Err(read_only(Operation::Flush, &self.prefix))
+    }
+
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        Err(read_only(Operation::Delete, key))
+    }
+
+    fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
+        stream::once(ready(Err(read_only(Operation::List, &prefix)))).boxed()
+    }
+}

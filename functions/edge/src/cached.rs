@@ -1,0 +1,108 @@
+//! The cache of the data centre, in front of the router.
+
+use axum::{Router, body::Body};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode,
+    header::{
+        ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+        IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+    },
+};
+use tower::ServiceExt;
+use worker::{
+    Context, EncodeBody, js_sys,
+    wasm_bindgen::JsCast,
+    wasm_bindgen_futures::JsFuture,
+    worker_sys::{ext::CacheStorageExt, web_sys},
+};
+
+use crate::{answer, bucket::WHOLE_MAX};
+
+/// Answers a request from the cache, or from the router and into the cache.
+pub(crate) async fn answer(
+    asked: &web_sys::Request,
+    context: &Context,
+    router: Router,
+) -> worker::Result<web_sys::Response> {
+    let request = answer::request(asked)?;
+    let Some(key) = key(&request) else {
+        let Ok(response) = router.oneshot(request).await;
+        return answer::response(response).await;
+    };
+    let cache = js_sys::global()
+        .unchecked_into::<web_sys::WorkerGlobalScope>()
+        .caches()?
+        .default();
+    if let Ok(hit) = JsFuture::from(cache.match_with_str(&key)).await
+        && let Ok(hit) = hit.dyn_into::<web_sys::Response>()
+    {
+        return renamed(hit, CODING_OF_KEPT, CONTENT_ENCODING.as_str());
+    }
+    let Ok(response) = router.oneshot(request).await;
+    let keeps = response.status() == StatusCode::OK && is_kept(response.headers());
+    let response = answer::response(response).await?;
+    if keeps {
+        let kept = renamed(response.clone()?, CONTENT_ENCODING.as_str(), CODING_OF_KEPT)?;
+        let kept = JsFuture::from(cache.put_with_str(&key, &kept));
+        context.wait_until(async move {
+            if let Err(error) = kept.await {
+                tracing::warn!(?error, "cannot keep an answer in the edge cache");
+            }
+        });
+    }
+    Ok(response)
+}
+
+/// Field that holds `Content-Encoding` while an answer is in the cache. The runtime would decode the body on its way out and encode it
+/// again, to other bytes under the same tag.
+const CODING_OF_KEPT: &str = "x-kept-content-encoding";
+
+fn renamed(response: web_sys::Response, from: &str, to: &str) -> worker::Result<web_sys::Response> {
+    let response = worker::Response::from(response);
+    let headers = response.headers().clone();
+    if let Some(coding) = headers.get(from)? {
+        headers.delete(from)?;
+        headers.set(to, &coding)?;
+    }
+    Ok(response
+        .with_headers(headers)
+        .with_encode_body(EncodeBody::Manual)
+        .into())
+}
+
+/// Fields of requests that ask for less than the whole answer. The router evaluates them.
+const PARTIAL: [HeaderName; 6] = [
+    IF_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    IF_RANGE,
+    IF_UNMODIFIED_SINCE,
+    RANGE,
+];
+
+/// Returns the URL under which the cache has the whole answer. `None` if it has none. The cache does not know `Vary` (Workers, "Cache"),
+/// so the codings that a client accepts are part of the URL.
+fn key(request: &Request<Body>) -> Option<String> {
+    let fields = request.headers();
+    if request.method() != Method::GET || PARTIAL.iter().any(|name| fields.contains_key(name)) {
+        return None;
+    }
+    let codings = fields.get(ACCEPT_ENCODING).map_or(&[][..], HeaderValue::as_bytes);
+    let codings = codings
+        .iter()
+        .filter(|byte| byte.is_ascii_alphanumeric() || b"*,;=.".contains(byte));
+    let mark = if request.uri().query().is_some() { '&' } else { '?' };
+    Some(format!(
+        "{}{mark}{}",
+        request.uri(),
+        codings.map(|&byte| char::from(byte)).collect::<String>()
+    ))
+}
+
+/// True for an answer that caches may keep, and that is small enough to be kept in memory on its way there.
+fn is_kept(head: &HeaderMap) -> bool {
+    let text = |name| head.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let length = text(CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    text(CACHE_CONTROL).is_some_and(|control| control.contains("max-age="))
+        && length.is_some_and(|length: u64| length <= WHOLE_MAX)
+}

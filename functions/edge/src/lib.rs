@@ -1,0 +1,83 @@
+#![doc = include_str!("../README.md")]
+#![cfg(target_arch = "wasm32")]
+
+mod answer;
+mod bucket;
+mod cached;
+mod environment;
+mod log;
+
+use std::{
+    cell::OnceCell,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use axum::Router;
+use http_api::{HttpMetrics, HttpSettings, Large};
+use reader::{PublishedCatalogs, ReaderSettings};
+use trust::Trust;
+use worker::{Context, Date, Env, Request, event, worker_sys::web_sys};
+
+use crate::{bucket::R2Store, environment::EdgeEnvironment};
+
+thread_local! {
+    /// Router of this isolate, with its caches. A Worker has one thread.
+    static ROUTER: OnceCell<Router> = const { OnceCell::new() };
+}
+
+/// Answers a request from the edge cache or from the bucket.
+///
+/// # Errors
+/// Fails if the variables or the binding cannot be used, or if an answer cannot be made a JavaScript object. The cause is logged.
+#[event(fetch)]
+pub async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<web_sys::Response> {
+    let router = router(&env)?;
+    cached::answer(request.inner(), &context, router).await
+}
+
+/// Returns the router of this isolate, and makes it for the first request. Other requests may run in between, but not within this.
+fn router(env: &Env) -> worker::Result<Router> {
+    ROUTER.with(|known| {
+        if known.get().is_none() {
+            log::init();
+            let environment = EdgeEnvironment::read(|name| env.var(name).ok().map(|value| value.to_string()));
+            let environment = environment.map_err(|problems| problems.to_string())?;
+            let made = build(environment, env.bucket("BUCKET")?);
+            return Ok(known.get_or_init(|| made).clone());
+        }
+        known.get().cloned().ok_or_else(|| "the router is missing".into())
+    })
+}
+
+fn build(environment: EdgeEnvironment, bucket: worker::Bucket) -> Router {
+    let reading = ReaderSettings {
+        cache_bytes: environment.cache_bytes,
+        freshness: environment.freshness,
+        trust: (!environment.verify_keys.is_empty()).then(|| Trust::new(environment.verify_keys)),
+        clock: since_1970,
+        ..ReaderSettings::default()
+    };
+    let settings = HttpSettings {
+        large: environment.public_url.map_or(Large::Stream, |url| Large::Redirect {
+            above: environment.inline_max,
+            // A Worker sends bodies of any size. Those that are no stored object it makes itself.
+            max: u64::MAX,
+            to: Arc::new(url),
+        }),
+        clock: || UNIX_EPOCH + since_1970(),
+        ..HttpSettings::default()
+    };
+    let store = R2Store::new(bucket, environment.prefix);
+    // A Worker has no /metrics: each isolate would count for itself.
+    http_api::router(
+        PublishedCatalogs::new(Arc::new(store), reading),
+        settings,
+        HttpMetrics::default(),
+    )
+}
+
+/// Returns the time of the last input or output: a Worker's clock stands still between them.
+fn since_1970() -> Duration {
+    Duration::from_millis(Date::now().as_millis())
+}

@@ -1,0 +1,64 @@
+# The Worker: builds it for WebAssembly, and runs it in workerd over a local R2.
+# shellcheck shell=bash
+
+MINIFLARE=miniflare@4.20260426.0
+
+# use_worker FOLDER: MODULES has the modules of the Worker, as `worker-build` makes them, without its packing: $CATALOG_MIRROR_WORKER, or a
+# build of this checkout in FOLDER.
+use_worker() {
+  local target made
+  MODULES=${CATALOG_MIRROR_WORKER:-$1}
+  [[ $MODULES == "$1" ]] || return 0
+  need_wasm_bindgen
+  target=$(target_folder)/wasm
+  if has_wasm_target; then
+    CARGO_TARGET_DIR=$target cargo build "${WORKER_BUILD[@]}"
+  else
+    need_debian_wasm
+    env -u CARGO_RESOLVER_FEATURE_UNIFICATION CARGO_TARGET_DIR="$target" RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CC_wasm32_unknown_unknown=clang \
+      AR_wasm32_unknown_unknown=llvm-ar CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-22 \
+      /usr/bin/cargo build "${WORKER_BUILD[@]}" -Zbuild-std=std,panic_abort
+  fi
+  made=$target/wasm32-unknown-unknown/lambda/edge_function.wasm
+  "$WASM_BINDGEN" --target web --no-typescript --out-dir "$1" "$made"
+}
+WORKER_BUILD=(--manifest-path "$ROOT/Cargo.toml" --locked --quiet --profile lambda --package catalog-mirror-edge --target wasm32-unknown-unknown)
+
+has_wasm_target() {
+  timeout 60 rustup --quiet target add wasm32-unknown-unknown 2>/dev/null
+  [[ -d $(rustc --print target-libdir --target wasm32-unknown-unknown) ]]
+}
+
+# Debian's compiler, which has the standard library as source.
+need_debian_wasm() {
+  need_debian /usr/bin/rustc=rustc-web /usr/bin/cargo=cargo-web clang=clang llvm-ar=llvm wasm-ld-22=lld-22
+  [[ -d /usr/lib/rustlib/src/rust/library ]] || as_root apt-get install -qq -y --no-install-recommends rust-web-src >/dev/null
+}
+
+# The tool must have the version of the library. It is not optimised: it runs for a second.
+need_wasm_bindgen() {
+  local version folder
+  version=$(cargo metadata --locked --format-version 1 --manifest-path "$ROOT/Cargo.toml" | jq -r '.packages[] | select(.name == "wasm-bindgen").version')
+  folder=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/wasm-bindgen-$version
+  WASM_BINDGEN=$folder/bin/wasm-bindgen
+  [[ -x $WASM_BINDGEN ]] || CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo install --quiet --no-default-features --root "$folder" "wasm-bindgen-cli@$version"
+}
+
+need_miniflare() {
+  need_debian node=nodejs npm=npm
+  WORKERD=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/$MINIFLARE
+  [[ -d $WORKERD/node_modules/miniflare ]] ||
+    npm install --prefix "$WORKERD" --no-audit --no-fund --silent --ignore-scripts "$MINIFLARE"
+}
+
+# start_worker MODULES STORE [VARIABLE=VALUE...]: URL, WORKER_LOG and WORKER_PID (of workerd) are set afterwards.
+start_worker() {
+  local port
+  need_miniflare
+  port=$(free_port)
+  URL=http://127.0.0.1:$port WORKER_LOG=$WORK/worker-$port.log
+  start "$WORKER_LOG" env MINIFLARE_WORKERD_PATH="$WORKERD/node_modules/@cloudflare/workerd-linux-64/bin/workerd" \
+    node "$LIB/edge.mjs" "$WORKERD" "$1" "$2" "$port" "${@:3}"
+  wait_for 300 grep -q ^ready "$WORKER_LOG" || { cat "$WORKER_LOG" >&2; return 1; }
+  WORKER_PID=$(pgrep -P "$STARTED_PID" workerd)
+}
