@@ -16,7 +16,7 @@ use super::{once::Poll, validation::ValidationMode};
 use crate::{PollError, Transaction};
 
 /// Maximum size of the lines that are read before the facts about them are merged, in bytes: it bounds the facts in memory.
-const BATCH_BYTES: u64 = 64 << 20;
+const BATCH_BYTES: u64 = 16 << 20;
 
 /// Content that was rendered.
 pub(crate) struct NewContent {
