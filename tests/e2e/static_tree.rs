@@ -1,6 +1,8 @@
 //! Trees of files for web servers: `export --static`.
 
-use std::{collections::BTreeSet, io::Read, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    collections::BTreeSet, fs, io::Read, os::unix::fs::MetadataExt, path::Path, process::Stdio, thread, time::Duration,
+};
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
@@ -115,6 +117,34 @@ fn name_with_new_bytes_of_the_same_size_has_another_second() {
         tree(&work);
         assert!(changed() > before, "{version}: web servers would answer 304");
     }
+}
+
+#[test]
+fn watch_follows_the_store_with_two_arenas() {
+    let work = Work::published();
+    let line = "export --store store --static tree --watch 1s";
+    let mut watching = work.command(line).stdout(Stdio::null()).spawn().unwrap();
+    let pointer = "catalogs/demo/current.json";
+    let follows = || {
+        let is_current = || {
+            work.exists(&format!("tree/{pointer}"))
+                && work.read(&format!("tree/{pointer}")) == work.read(&format!("store/{pointer}"))
+        };
+        (0..300).any(|_| {
+            is_current() || {
+                thread::sleep(Duration::from_millis(100));
+                false
+            }
+        })
+    };
+    let first = follows();
+    let environment = fs::read_to_string(format!("/proc/{}/environ", watching.id())).unwrap();
+    work.poll("v2").exits(0);
+    let second = follows();
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    assert!(first && second);
+    assert!(environment.contains("MALLOC_ARENA_MAX=2"), "{environment}");
 }
 
 #[test]

@@ -146,10 +146,12 @@ enum Command {
 impl Cli {
     /// Returns true if the command runs until a signal ends it.
     pub(crate) const fn runs_for_long(&self) -> bool {
-        matches!(
-            &self.command,
-            Command::Serve(_) | Command::Sync(sync::SyncArgs { watch: Some(_), .. })
-        )
+        match &self.command {
+            Command::Serve(_) => true,
+            Command::Sync(args) => args.watch.is_some(),
+            Command::Export(args) => args.tree.watch.is_some(),
+            _ => false,
+        }
     }
 
     /// Returns the log filter for the command and the number of `-v`.

@@ -24,7 +24,7 @@ pub(crate) struct TreeArgs {
     gzip_only: bool,
     /// Keep running and bring the tree up to date at this interval, from 1s to 365d.
     #[arg(long, requires = "static", value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1m", value_parser = poll_interval)]
-    watch: Option<Duration>,
+    pub(super) watch: Option<Duration>,
 }
 
 /// Writes the tree once, or until a signal.
@@ -36,8 +36,7 @@ pub(super) async fn run(args: &TreeArgs, from: &StoreArgs, json: bool) -> anyhow
         StorePlace::Folder(folder) => Arc::new(FolderTree::open(folder, &source, args.gzip_only)?),
         #[cfg(feature = "s3")]
         StorePlace::S3(bucket) => {
-            let settings = from.s3.settings();
-            Arc::new(::tree::BucketTree::open(bucket.clone(), &source, &settings).await?)
+            Arc::new(::tree::BucketTree::open(bucket.clone(), &source, &from.s3.settings()).await?)
         }
         #[cfg(not(feature = "s3"))]
         StorePlace::S3(bucket) => anyhow::bail!(crate::args::without_s3(bucket)),
