@@ -191,7 +191,7 @@ struct ExportRun {
     target: Arc<dyn TreeTarget>,
     /// Files of the run before.
     known: TreeIndex,
-    /// The same with the files that are to be written: the next run deletes what a killed one leaves and nothing names.
+    /// Files of the run before and of this one: the next run deletes what a killed one leaves and nothing names.
     planned: TreeIndex,
     /// Set after `planned` was written, which is before the first change.
     begun: OnceCell<()>,
