@@ -16,7 +16,7 @@ linters() {
   for script in build deploy invoke teardown; do
     matches "scripts/$script --help shows the usage" "$("$ROOT/scripts/$script" --help)" "scripts/$script "
   done
-  is "the cost page is what infra/aws/cost prints" "$(sed -n '/^<!-- cost -->$/,/^<!-- end -->$/p' "$AWS/COST.md" | grep -v '^<!--')" "$("$AWS/cost")"
+  is "the cost page is what scripts/cost prints" "$(sed -n '/^<!-- cost -->$/,/^<!-- end -->$/p' "$ROOT/infra/COST.md" | grep -v '^<!--')" "$("$ROOT/scripts/cost")"
 }
 
 start_moto() {
