@@ -1,9 +1,8 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, stream};
-use model::{CatalogName, Key, Kind, ManifestEntry, ObjectRef, Snapshot, text::chain};
+use model::{CatalogName, ManifestEntry, text::chain};
 use publish::Transaction;
-use store::read_stored;
 use upkeep::{ObjectProblem, Verification, verify};
 
 use crate::{Copier, SyncError, copier::OBJECTS_IN_FLIGHT};
@@ -53,37 +52,27 @@ impl Copier {
         let mut findings = repair.verification.findings.iter();
         if findings.any(|finding| finding.problem == ObjectProblem::Unlisted) {
             transaction.restore_name().await?;
-        }
-        // Snapshots first: without them it is not known what else should be there.
-        let snapshots = snapshots(&transaction);
-        let wanted = snapshots.iter().map(|object| ManifestEntry {
-            object: *object,
-            content: None,
-        });
-        self.repair_all(&transaction, wanted, &mut repair).await;
-        self.store.flush().await?;
-        repair.verification = verify(&*self.store, name).await?;
-        let wanted = self.named(&snapshots).await?;
-        self.repair_all(&transaction, wanted.into_values(), &mut repair).await;
-        self.store.flush().await?;
-        repair.tidy();
-        if !repair.verification.findings.is_empty() {
-            // Another writer may have repaired some of them.
             repair.verification = verify(&*self.store, name).await?;
         }
+        // Again after each pass: a damaged Snapshot hides what else should be there.
+        let mut tried = BTreeSet::new();
+        loop {
+            let found = repair.verification.findings.iter().filter_map(|finding| finding.entry);
+            let wanted: Vec<_> = found.filter(|entry| tried.insert(entry.key())).collect();
+            if wanted.is_empty() {
+                break;
+            }
+            self.repair_all(&transaction, wanted, &mut repair).await;
+            self.store.flush().await?;
+            repair.verification = verify(&*self.store, name).await?;
+        }
+        repair.repaired.sort();
+        repair.failed.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(repair)
     }
 
-    /// Fetches those of `entries` that are findings, unless their bytes fit their name by now.
-    async fn repair_all(
-        &self,
-        transaction: &Transaction,
-        entries: impl Iterator<Item = ManifestEntry>,
-        repair: &mut Repair,
-    ) {
-        let findings = &repair.verification.findings;
-        let findings: BTreeSet<Key> = findings.iter().map(|finding| finding.key.clone()).collect();
-        let wanted: Vec<_> = entries.filter(|entry| findings.contains(&entry.key())).collect();
+    /// Fetches these objects, unless their bytes fit their names by now.
+    async fn repair_all(&self, transaction: &Transaction, wanted: Vec<ManifestEntry>, repair: &mut Repair) {
         let fetches = wanted
             .into_iter()
             .map(async |entry| (entry.key().to_string(), self.repair_one(transaction, &entry).await));
@@ -111,43 +100,5 @@ impl Copier {
         }
         self.bring(transaction, entry).await?;
         Ok(true)
-    }
-
-    /// Returns every object that the readable Snapshots name, by key.
-    async fn named(&self, snapshots: &[ObjectRef]) -> Result<BTreeMap<Key, ManifestEntry>, SyncError> {
-        let mut named = BTreeMap::new();
-        for object in snapshots {
-            match read_stored::<Snapshot>(&*self.store, &object.digest).await {
-                Ok(snapshot) => named.extend(snapshot.objects().into_iter().map(|entry| (entry.key(), entry))),
-                // An earlier Snapshot may have been collected, and one that is damaged is a finding already.
-                Err(error) if error.is_not_found() || error.is_damage() => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(named)
-    }
-}
-
-/// Returns the published Snapshot and the earlier ones.
-fn snapshots(transaction: &Transaction) -> Vec<ObjectRef> {
-    let pointer = transaction.pointer().and_then(|pointer| pointer.current.as_ref());
-    let Some(current) = pointer else {
-        return Vec::new();
-    };
-    let earlier = current.previous.iter().map(|previous| previous.snapshot);
-    let all = std::iter::once(current.snapshot).chain(earlier);
-    let all: BTreeSet<ObjectRef> = all.filter(|object| object.kind == Kind::Snapshot).collect();
-    all.into_iter().collect()
-}
-
-impl Repair {
-    /// Sorts the results and drops the findings that are repaired.
-    fn tidy(&mut self) {
-        self.repaired.sort();
-        self.failed.sort_by(|a, b| a.key.cmp(&b.key));
-        let repaired: BTreeSet<&str> = self.repaired.iter().map(String::as_str).collect();
-        self.verification
-            .findings
-            .retain(|finding| !repaired.contains(finding.key.to_string().as_str()));
     }
 }

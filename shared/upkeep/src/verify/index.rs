@@ -106,7 +106,7 @@ impl IndexedLines {
     }
 
     pub(super) fn findings(self) -> impl Iterator<Item = Finding> {
-        self.wrong.into_iter().map(|(key, problem)| Finding { key, problem })
+        self.wrong.into_iter().map(|(key, problem)| Finding::new(key, problem))
     }
 }
 

@@ -44,6 +44,16 @@ pub struct Finding {
     /// The problem; JSON has it in words.
     #[serde(serialize_with = "as_text")]
     pub problem: ObjectProblem,
+    /// Object that should be stored under the key. `None` for a mutable document, and for an object that contradicts another one.
+    #[serde(skip)]
+    pub entry: Option<ManifestEntry>,
+}
+
+impl Finding {
+    fn new(key: Key, problem: ObjectProblem) -> Self {
+        let entry = None;
+        Self { key, problem, entry }
+    }
 }
 
 /// Reads everything that a catalog names, and compares it with what the documents record.
@@ -94,9 +104,14 @@ fn publications(current: &Current) -> Vec<ObjectRef> {
 
 impl Verification {
     fn found(&mut self, key: &Key, problem: ObjectProblem) {
+        self.findings.push(Finding::new(key.clone(), problem));
+    }
+
+    /// Adds an object that is missing or has other bytes than it should have.
+    fn found_object(&mut self, entry: ManifestEntry, problem: ObjectProblem) {
         self.findings.push(Finding {
-            key: key.clone(),
-            problem,
+            entry: Some(entry),
+            ..Finding::new(entry.key(), problem)
         });
     }
 
@@ -125,8 +140,7 @@ impl Verification {
                 return Ok(None);
             }
             Err(error) => {
-                let problem = problem(error)?;
-                self.found(&key, problem);
+                self.found_object(ManifestEntry { object, content: None }, problem(error)?);
                 return Ok(None);
             }
         };
@@ -172,7 +186,7 @@ impl Verification {
                         shards.push((entry.object, lines));
                     }
                 }
-                Err(problem) => self.found(&entry.key(), problem),
+                Err(problem) => self.found_object(entry, problem),
             }
         }
         // Not in the loop: a read there would leave the other reads unpolled, in the middle of a TLS handshake or of a body, until
