@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use model::{Key, Outcome, Status};
+use model::{ImageReference, Key, Outcome, Status};
 use publish::{PollError, Report, UpdateCheck};
 use serde_json::json;
 use store::{Store, StoreExt};
 use testkit::{Cosign, Fault, Image, Kind};
 use trust::PublicKey;
-use trust::policy::{ImageName, KeySources, Policy, VerifyError};
+use trust::policy::{KeySources, Policy, VerifyError};
 use upkeep::RollbackOptions;
 
 use crate::support::{
@@ -41,12 +41,8 @@ impl Site {
         self.catalog.policy = Some(Policy::cosign(self.image_name(), keys));
     }
 
-    fn image_name(&self) -> ImageName {
-        ImageName {
-            repository: format!("{}/ns/catalog", self.registry.host()),
-            tag: Some("latest".to_owned()),
-            digest: None,
-        }
+    fn image_name(&self) -> ImageReference {
+        ImageReference::new(&format!("{}/ns/catalog:latest", self.registry.host()))
     }
 
     fn sign(&self, signer: &Cosign, image: &Image) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream};
-use model::text::chain;
-use olm::{Reference, RequiredImages};
+use model::{ImageReference, text::chain};
+use olm::RequiredImages;
 use serde_json::{Value, json};
 use source::{Source, SourceError, Sources};
 
@@ -22,7 +22,7 @@ pub async fn check_images(sources: &Sources, needs: &RequiredImages) -> ImageChe
 
 /// Returns true if the image exists, or the reason for which the registry gave no answer.
 async fn exists(images: &Sources, reference: &str) -> Result<bool, String> {
-    let source = Reference::new(reference).to_string().parse();
+    let source = ImageReference::new(reference).to_string().parse();
     let source: Source = source.map_err(|error: SourceError| chain(&error))?;
     images.exists(&source).await.map_err(|error| chain(&error))
 }

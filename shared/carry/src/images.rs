@@ -7,8 +7,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream};
-use model::Sha256;
-use olm::Reference;
+use model::{ImageReference, Sha256};
 use serde::{Deserialize, Serialize};
 use source::{Digest, Source, Sources};
 
@@ -92,7 +91,7 @@ pub async fn list_images(
 
 /// Adds the image to `found`, then what is attached to it.
 async fn list_image(sources: &Sources, image: &str, found: &mut Vec<CarriedImage>) -> Result<(), CarryError> {
-    let reference = Reference::new(image);
+    let reference = ImageReference::new(image);
     let source = registry_image(&reference.to_string())?;
     let digest = sources.resolve(&source).await?;
     found.push(CarriedImage {
@@ -101,12 +100,8 @@ async fn list_image(sources: &Sources, image: &str, found: &mut Vec<CarriedImage
         attached: false,
     });
     for version in sources.attachments(&source, &digest).await? {
-        let attached = Reference {
-            is_digest: version.contains(':'),
-            version,
-            ..reference.clone()
-        };
-        let image = attached.to_string();
+        let separator = if version.contains(':') { '@' } else { ':' };
+        let image = format!("{}{separator}{version}", reference.name());
         found.push(CarriedImage {
             digest: sources.resolve(&registry_image(&image)?).await?.to_string(),
             image,
@@ -128,21 +123,16 @@ impl CarriedImage {
 
     /// Returns the repository of the image in another registry.
     pub fn mirror_of_repository(&self, target: &TargetRegistry) -> String {
-        let reference = self.reference();
-        target.place_of(&format!("{}/{}", reference.registry, reference.repository))
+        target.place_of(&self.reference().name())
     }
 
-    fn reference(&self) -> Reference {
-        Reference::new(&self.image)
+    fn reference(&self) -> ImageReference {
+        ImageReference::new(&self.image)
     }
 
     /// Returns the reference by digest: a tag may have moved since the image was listed.
-    fn pinned(&self) -> Reference {
-        Reference {
-            version: self.digest.clone(),
-            is_digest: true,
-            ..self.reference()
-        }
+    fn pinned(&self) -> String {
+        format!("{}@{}", self.reference().name(), self.digest)
     }
 }
 
@@ -152,7 +142,7 @@ impl ImagePlace<'_> {
         match self {
             Self::Origin => format!("docker://{}", image.pinned()),
             Self::Folder(folder) => dir(&folder.join(&image.image)),
-            Self::Target(target) => format!("docker://{}", target.place_of(&image.pinned().to_string())),
+            Self::Target(target) => format!("docker://{}", target.place_of(&image.pinned())),
         }
     }
 
@@ -161,14 +151,13 @@ impl ImagePlace<'_> {
         let Self::Target(target) = self else {
             return self.from(image);
         };
-        let mut reference = image.reference();
-        if reference.is_digest {
+        let reference = image.reference();
+        let tag = reference.tag.clone().unwrap_or_else(|| {
             // Registries such as Quay remove an image without a tag.
             let hex = image.digest.rsplit(':').next().unwrap_or_default();
-            reference.version = format!("carried-{}", hex.chars().take(32).collect::<String>());
-            reference.is_digest = false;
-        }
-        format!("docker://{}", target.place_of(&reference.to_string()))
+            format!("carried-{}", hex.chars().take(32).collect::<String>())
+        });
+        format!("docker://{}:{tag}", target.place_of(&reference.name()))
     }
 
     /// Returns true if the place has the image with its digest.
@@ -186,11 +175,11 @@ impl ImagePlace<'_> {
                 }
             }
             Self::Target(target) => {
-                let pinned = registry_image(&target.place_of(&image.pinned().to_string()))?;
+                let pinned = registry_image(&target.place_of(&image.pinned()))?;
                 if !sources.exists(&pinned).await? {
                     return Ok(false);
                 }
-                if image.reference().is_digest {
+                if image.reference().digest.is_some() {
                     return Ok(true);
                 }
                 let tagged = registry_image(&target.place_of(&image.image))?;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::SourceRef;
-use olm::{BundleSelection, Reference, RequiredImages};
+use model::{ImageReference, SourceRef};
+use olm::{BundleSelection, RequiredImages};
 use serde::Serialize;
 use serde_json::{Value, json};
 use source::Source;
@@ -24,11 +24,10 @@ impl OperatorImageSet {
             self.additional_images.extend(images);
             return;
         }
-        let reference = Reference::new(&source.reference);
-        let (registry, repository, digest) = (&reference.registry, &reference.repository, &source.revision);
-        let mut operator = json!({"catalog": format!("{registry}/{repository}@{digest}")});
-        if !reference.is_digest {
-            operator["targetTag"] = json!(reference.version);
+        let reference = ImageReference::new(&source.reference);
+        let mut operator = json!({"catalog": format!("{}@{}", reference.name(), source.revision)});
+        if let Some(tag) = reference.tag {
+            operator["targetTag"] = json!(tag);
         }
         // Without it oc-mirror takes the heads of the channels.
         if !choice.heads_only {
@@ -83,10 +82,11 @@ pub struct SkopeoRegistry {
 pub fn skopeo_sync(needs: &RequiredImages) -> BTreeMap<String, SkopeoRegistry> {
     let mut registries: BTreeMap<String, SkopeoRegistry> = BTreeMap::new();
     for (image, _) in needs.iter() {
-        let reference = Reference::new(image);
+        let reference = ImageReference::new(image);
+        let version = reference.version().to_owned();
         let registry = registries.entry(reference.registry).or_default();
         let versions = registry.images.entry(reference.repository).or_default();
-        versions.insert(reference.version);
+        versions.insert(version);
     }
     registries
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use model::{CatalogName, Sha256};
-use olm::Reference;
+use model::{CatalogName, ImageReference, Sha256};
 use serde_json::{Value, json};
 
 use crate::CarryError;
@@ -34,8 +33,8 @@ impl CatalogRepository {
         // A comma separates several inputs.
         let input = input.and_then(|text| text.rsplit_once('#')).map(|(input, _)| input);
         let input = input.filter(|input| input.contains('/') && !input.contains(','));
-        let tag = input.map(Reference::new).filter(|input| !input.is_digest);
-        let tag = tag.map_or_else(|| LATEST.to_owned(), |input| input.version);
+        let tag = input.and_then(|input| ImageReference::new(input).tag);
+        let tag = tag.unwrap_or_else(|| LATEST.to_owned());
         let in_name = format!("-{}", tag.to_lowercase().replace(['.', '_'], "-"));
         match catalog.as_str().strip_suffix(&in_name) {
             Some(repository) if !repository.is_empty() => Self {

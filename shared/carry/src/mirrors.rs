@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use olm::Reference;
+use model::ImageReference;
 use serde_json::{Value, json};
 use source::Source;
 
@@ -52,7 +52,7 @@ impl std::str::FromStr for TargetRegistry {
         let example = format!("{base}/image");
         let example: Result<Source, _> = format!("{example}:latest").parse();
         match example {
-            Ok(Source::Registry { .. }) if !Reference::new(base).is_digest => {
+            Ok(Source::Registry { .. }) if ImageReference::new(base).digest.is_none() => {
                 let host = base.split('/').next().unwrap_or(base);
                 let has_host = host.contains(['.', ':']) || host == "localhost";
                 let named = has_host.then_some(host).ok_or("name its host: HOST[:PORT][/PATH]")?;
@@ -86,7 +86,7 @@ impl<'a> ImageMirrors<'a> {
     pub fn new<'i>(target: &'a TargetRegistry, images: impl IntoIterator<Item = &'i str>, say: SayLine<'_>) -> Self {
         let mut scopes: BTreeMap<String, MirroredPulls> = BTreeMap::new();
         for image in images {
-            let reference = Reference::new(image);
+            let reference = ImageReference::new(image);
             if reference.to_string().parse::<Source>().is_err() {
                 say(&format!(
                     "warning: {} is no image reference and has no mirror",
@@ -95,8 +95,8 @@ impl<'a> ImageMirrors<'a> {
                 continue;
             }
             let pulls = scopes.entry(scope(&reference)).or_default();
-            pulls.by_digest |= reference.is_digest;
-            pulls.by_tag |= !reference.is_digest;
+            pulls.by_digest |= reference.digest.is_some();
+            pulls.by_tag |= reference.digest.is_none();
         }
         Self { target, scopes }
     }
@@ -178,7 +178,7 @@ impl<'a> ImageMirrors<'a> {
 
 /// Returns the repositories that have one rule: those beside the image, below the namespace of its registry. An image right below
 /// its registry has a rule of its own, because a rule for the host would redirect images that were not copied.
-fn scope(reference: &Reference) -> String {
+fn scope(reference: &ImageReference) -> String {
     let namespace = reference.repository.rsplit_once('/').map(|(namespace, _)| namespace);
     format!("{}/{}", reference.registry, namespace.unwrap_or(&reference.repository))
 }

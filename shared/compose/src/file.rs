@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{CatalogName, text::yaml_error};
-use olm::Reference;
+use model::{CatalogName, ImageReference, text::yaml_error};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use serde_saphyr::Spanned;
 
@@ -234,11 +233,8 @@ fn entry_name(operator: &OperatorFields) -> String {
     let (repository, tag) = match layout(catalog) {
         Some(folder) => (folder.to_owned(), None),
         None => {
-            let reference = Reference::new(catalog);
-            (
-                reference.repository,
-                (!reference.is_digest).then_some(reference.version),
-            )
+            let reference = ImageReference::new(catalog);
+            (reference.repository, reference.tag)
         }
     };
     let last = repository.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

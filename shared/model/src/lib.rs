@@ -7,6 +7,7 @@ mod encoding;
 mod facts;
 mod gc;
 mod hash;
+mod image_reference;
 mod index;
 mod key;
 mod name;
@@ -24,6 +25,7 @@ pub use encoding::{Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd, decode_zstd_to, e
 pub use facts::{Facts, FindingSeverity, PackageFindings, SearchPackage, ValidationCounts, ValidationFinding};
 pub use gc::{Garbage, GcPhase, GcState, ObjectKey};
 pub use hash::{Hasher, ParseSha256Error, Sha256};
+pub use image_reference::ImageReference;
 pub use index::{Index, IndexedMeta, IndexedShard};
 pub use key::{CachePolicy, Key, Kind};
 pub use name::{CatalogName, CatalogNameError};

@@ -10,7 +10,6 @@ mod lifecycle;
 mod meta;
 mod package;
 mod parser;
-mod reference;
 mod required_images;
 mod requirement;
 mod search;
@@ -29,7 +28,6 @@ pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use lifecycle::{Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion};
 pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMeta};
 pub use parser::PackageParser;
-pub use reference::Reference;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
 pub use requirement::{BundleFields, Constraint, ConstraintList, Gvk, PropertyFields, RequiredPackage};
 pub use search::{

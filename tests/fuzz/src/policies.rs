@@ -1,10 +1,11 @@
 use std::{io, path::Path, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use model::ImageReference;
 use serde_json::Value;
 use trust::policy::{
-    AttachedSignature, ImageName, ImageSignatures, KeySources, Keyring, OpenPgpBackend, OpenPgpError, Policy,
-    PolicyError, SignedMessage,
+    AttachedSignature, ImageSignatures, KeySources, Keyring, OpenPgpBackend, OpenPgpError, Policy, PolicyError,
+    SignedMessage,
 };
 use trust::{PublicKey, pae};
 
@@ -172,12 +173,8 @@ fn statement(payload: &[u8]) -> ImageSignatures {
     bundle(serde_json::json!({"dsseEnvelope": envelope}).to_string().as_bytes())
 }
 
-fn image() -> ImageName {
-    ImageName {
-        repository: "quay.io/ns/cat".to_owned(),
-        tag: Some("v1".to_owned()),
-        digest: None,
-    }
+fn image() -> ImageReference {
+    ImageReference::new("quay.io/ns/cat:v1")
 }
 
 /// Returns accepted input as JSON.

@@ -2,13 +2,14 @@
 
 use std::{fs, path::Path};
 
+use model::ImageReference;
 use publish::Catalog;
 use serde::Deserialize;
 use serde_json::Value;
 use source::{Lookaside, LookasideError, Source};
 use trust::{
     PublicKey, Signer, SigningKey, Trust,
-    policy::{ImageName, KeySources, OpenPgpBackend, Policy},
+    policy::{KeySources, OpenPgpBackend, Policy},
 };
 
 use super::section::Section;
@@ -141,17 +142,13 @@ impl KeyContext {
         }
         let rule = SignatureRule::deserialize(rule).map_err(|error| error.to_string())?;
         // Only registries store signatures. To publish another source silently would defeat the rule.
-        let Source::Registry { reference, pinned } = source else {
+        let Source::Registry { reference, .. } = source else {
             return Err(format!(
                 "the source {source} is not in a registry, so it has no signatures: \
                  write `signature: {ANYTHING}` for this catalog to publish it without"
             ));
         };
-        let image = ImageName {
-            repository: format!("{}/{}", reference.registry(), reference.repository()),
-            tag: reference.tag().map(ToOwned::to_owned),
-            digest: pinned.as_ref().map(ToString::to_string),
-        };
+        let image = reference.clone();
         match rule {
             SignatureRule {
                 cosign: Some(cosign),
@@ -175,7 +172,7 @@ impl KeyContext {
         }
     }
 
-    fn cosign(self, image: ImageName, cosign: &CosignKeys) -> Result<Policy, String> {
+    fn cosign(self, image: ImageReference, cosign: &CosignKeys) -> Result<Policy, String> {
         let mut all = Vec::new();
         for key in &cosign.keys {
             all.extend(public_keys(key, self.no_files)?);
@@ -187,7 +184,7 @@ impl KeyContext {
         }
     }
 
-    fn containers(self, image: ImageName, path: &str) -> Result<Policy, String> {
+    fn containers(self, image: ImageReference, path: &str) -> Result<Policy, String> {
         if self.no_files {
             return Err("files are not read here: write the keys into the configuration, as cosign.keys".to_owned());
         }

@@ -1,8 +1,7 @@
 use std::{fmt, path::Path, str::FromStr};
 
 use compose::{Composition, CompositionInput};
-use model::{CatalogName, Current, INPUTS_MAX, Key, ParseSha256Error, Sha256};
-use olm::Reference;
+use model::{CatalogName, Current, INPUTS_MAX, ImageReference, Key, ParseSha256Error, Sha256};
 use source::{Digest, Source, SourceError};
 use store::{ReadError, Store, StoreExt};
 
@@ -77,8 +76,8 @@ impl CatalogSource {
     }
 
     /// Returns true if the catalog is pulled from this reference.
-    pub fn is_at(&self, reference: &Reference) -> bool {
-        let source = self.pulled().map(|source| Reference::new(&source.to_string()));
+    pub fn is_at(&self, reference: &ImageReference) -> bool {
+        let source = self.pulled().map(|source| ImageReference::new(&source.to_string()));
         source.as_ref() == Some(reference)
     }
 
@@ -139,9 +138,9 @@ impl ComposedSource {
     }
 
     /// Takes each input from the store, instead of pulling it once more, whose reference is that of a published catalog.
-    pub fn share_sources(&mut self, published: impl Fn(&Reference) -> Option<CatalogName>) {
+    pub fn share_sources(&mut self, published: impl Fn(&ImageReference) -> Option<CatalogName>) {
         for (input, place) in self.composition.inputs.iter().zip(&mut self.inputs) {
-            let reference = input.catalog.as_deref().map(Reference::new);
+            let reference = input.catalog.as_deref().map(ImageReference::new);
             if let (InputPlace::Pulled(_), Some(reference)) = (&place, reference)
                 && let Some(name) = published(&reference)
             {
@@ -164,9 +163,9 @@ impl ComposedSource {
         }
         self.share_sources(|wanted| {
             let found = published.iter().find(|(_, source)| {
-                let has = Reference::new(&source.reference);
-                let is_same_place = (&has.registry, &has.repository) == (&wanted.registry, &wanted.repository);
-                has == *wanted || (is_same_place && wanted.is_digest && source.revision == wanted.version)
+                let has = ImageReference::new(&source.reference);
+                let is_same_content = wanted.digest.as_ref() == Some(&source.revision);
+                has == *wanted || (has.name() == wanted.name() && is_same_content)
             });
             found.map(|(name, _)| name.clone())
         });

@@ -2,10 +2,11 @@ use std::{collections::BTreeMap, io, path::Path};
 
 use crate::{KeyError, PublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
+use model::ImageReference;
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::policy::{
-    IdentityRule, ImageName, OpenPgpBackend, OpenPgpError, Policy,
+    IdentityRule, OpenPgpBackend, OpenPgpError, Policy,
     payload::{JsonObject, object, read},
     requirement::Requirement,
 };
@@ -107,7 +108,7 @@ impl Policy {
     ///
     /// # Errors
     /// Fails if any part of the requirements is not understood. Requirements for other images are only parsed.
-    pub fn containers(image: ImageName, text: &[u8], files: &KeySources<'_>) -> Result<Self, PolicyError> {
+    pub fn containers(image: ImageReference, text: &[u8], files: &KeySources<'_>) -> Result<Self, PolicyError> {
         let document: PolicyDocument = read(text)?;
         let docker = document.transports.get("docker");
         let chosen = scopes(&image)
@@ -128,19 +129,20 @@ impl Policy {
 
 /// Returns the scopes of an image, the most specific one first (containers-policy.json(5), "docker:"): the image, its
 /// repository, the folders above, the host, wildcards for its parent domains, and the default of the transport.
-fn scopes(image: &ImageName) -> Vec<String> {
+fn scopes(image: &ImageReference) -> Vec<String> {
+    let name = image.name();
     let mut scopes = match (&image.digest, &image.tag) {
-        (Some(digest), _) => vec![format!("{}@{digest}", image.repository)],
-        (None, Some(tag)) => vec![format!("{}:{tag}", image.repository)],
+        (Some(digest), _) => vec![format!("{name}@{digest}")],
+        (None, Some(tag)) => vec![format!("{name}:{tag}")],
         (None, None) => Vec::new(),
     };
-    let mut folder = image.repository.as_str();
+    let mut folder = name.as_str();
     scopes.push(folder.to_owned());
     while let Some((above, _)) = folder.rsplit_once('/') {
         folder = above;
         scopes.push(folder.to_owned());
     }
-    let mut domain = image.host().split(':').next().unwrap_or_default();
+    let mut domain = image.registry.split(':').next().unwrap_or_default();
     while let Some((_, above)) = domain.split_once('.') {
         domain = above;
         scopes.push(format!("*.{domain}"));

@@ -1,5 +1,4 @@
-use std::fmt;
-
+use model::ImageReference;
 use serde::Deserialize;
 
 /// Rule for the name in a signature, given the pulled name (containers-policy.json(5), "signedIdentity").
@@ -44,15 +43,15 @@ impl Default for IdentityRule {
 
 impl IdentityRule {
     /// Returns true if a signature for the name `claimed` is valid for `pulled`.
-    pub(crate) fn accepts(&self, pulled: &ImageName, claimed: &str) -> bool {
-        let claimed = ImageName::parse(claimed);
+    pub(crate) fn accepts(&self, pulled: &ImageReference, claimed: &str) -> bool {
+        let claimed = ImageReference::as_written(claimed);
         match self {
             Self::MatchRepoDigestOrExact {} => repo_digest_or_exact(pulled, &claimed),
             Self::MatchExact {} => exact(pulled, &claimed),
-            Self::MatchRepository {} => pulled.repository == claimed.repository,
-            Self::ExactReference { docker_reference } => exact(&ImageName::parse(docker_reference), &claimed),
+            Self::MatchRepository {} => pulled.name() == claimed.name(),
+            Self::ExactReference { docker_reference } => exact(&ImageReference::as_written(docker_reference), &claimed),
             Self::ExactRepository { docker_repository } => {
-                ImageName::parse(docker_repository).repository == claimed.repository
+                ImageReference::as_written(docker_repository).name() == claimed.name()
             }
             Self::RemapIdentity { prefix, signed_prefix } => {
                 repo_digest_or_exact(&remap(pulled, prefix, signed_prefix), &claimed)
@@ -61,82 +60,36 @@ impl IdentityRule {
     }
 }
 
-fn repo_digest_or_exact(pulled: &ImageName, claimed: &ImageName) -> bool {
+fn repo_digest_or_exact(pulled: &ImageReference, claimed: &ImageReference) -> bool {
     match pulled.digest {
-        Some(_) => pulled.repository == claimed.repository,
+        Some(_) => pulled.name() == claimed.name(),
         None => exact(pulled, claimed),
     }
 }
 
 /// Returns true if both names are equal. A name without tag and digest never is.
-fn exact(wanted: &ImageName, claimed: &ImageName) -> bool {
+fn exact(wanted: &ImageReference, claimed: &ImageReference) -> bool {
     let is_whole = wanted.tag.is_some() || wanted.digest.is_some();
     is_whole && wanted == claimed
 }
 
 /// Replaces a prefix of the pulled repository. The prefix must end at a component of the name.
-fn remap(pulled: &ImageName, prefix: &str, signed_prefix: &str) -> ImageName {
-    let rest = pulled.repository.strip_prefix(prefix);
+fn remap(pulled: &ImageReference, prefix: &str, signed_prefix: &str) -> ImageReference {
+    let name = pulled.name();
+    let rest = name.strip_prefix(prefix);
     // At a component: the prefix `host/team` must not fit `host/team-of-others`.
     match rest.filter(|rest| rest.is_empty() || rest.starts_with('/') || prefix.ends_with('/')) {
-        Some(rest) => ImageName {
-            repository: format!("{signed_prefix}{rest}"),
-            ..pulled.clone()
-        },
-        None => pulled.clone(),
-    }
-}
-
-/// Image name in policies and signatures.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageName {
-    /// Host and path of the repository: `HOST[:PORT]/REPOSITORY`.
-    pub repository: String,
-    /// Tag, if any. `latest` is written out.
-    pub tag: Option<String>,
-    /// Digest, if the name is pinned to one.
-    pub digest: Option<String>,
-}
-
-impl ImageName {
-    /// Parses a name and completes short ones as Docker does (distribution/reference, "normalize.go").
-    pub(crate) fn parse(text: &str) -> Self {
-        let (name, digest) = match text.split_once('@') {
-            Some((name, digest)) => (name, Some(digest.to_owned())),
-            None => (text, None),
-        };
-        let (name, tag) = match name.rsplit_once(':') {
-            Some((name, tag)) if !tag.contains('/') => (name, Some(tag.to_owned())),
-            _ => (name, None),
-        };
-        Self {
-            repository: complete(name),
-            tag,
-            digest,
+        Some(rest) => {
+            let name = format!("{signed_prefix}{rest}");
+            // As it is: a short prefix must not become a name of Docker Hub.
+            let (registry, repository) = name.split_once('/').unwrap_or((&name, ""));
+            ImageReference {
+                registry: registry.to_owned(),
+                repository: repository.to_owned(),
+                ..pulled.clone()
+            }
         }
-    }
-
-    /// Returns the host with its port.
-    pub(crate) fn host(&self) -> &str {
-        self.repository.split('/').next().unwrap_or_default()
-    }
-}
-
-/// Prints the name with its tag and digest.
-impl fmt::Display for ImageName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.repository)?;
-        self.tag.iter().try_for_each(|tag| write!(f, ":{tag}"))?;
-        self.digest.iter().try_for_each(|digest| write!(f, "@{digest}"))
-    }
-}
-
-fn complete(name: &str) -> String {
-    let is_host = |first: &str| first.contains(['.', ':']) || first == "localhost";
-    match name.split_once('/') {
-        Some((first, _)) if is_host(first) => name.to_owned(),
-        Some(_) => format!("docker.io/{name}"),
-        None => format!("docker.io/library/{name}"),
+        None => pulled.clone(),
     }
 }
 
@@ -205,7 +158,7 @@ mod tests {
                 &[tagged],
             ),
         ] {
-            let pulled = ImageName::parse(pulled);
+            let pulled = ImageReference::as_written(pulled);
             for claimed in fitting {
                 assert!(identity(kind).accepts(&pulled, claimed), "{kind} {pulled} {claimed}");
             }
@@ -225,20 +178,5 @@ mod tests {
         ] {
             assert!(serde_json::from_str::<IdentityRule>(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn parse_completes_names_like_docker() {
-        for (text, expected) in [
-            ("busybox", "docker.io/library/busybox"),
-            ("ns/image:v1", "docker.io/ns/image:v1"),
-            ("quay.io/ns/image", "quay.io/ns/image"),
-            ("host:5000/image:v1", "host:5000/image:v1"),
-            ("host:5000/image", "host:5000/image"),
-            ("localhost/image:v1@sha256:00", "localhost/image:v1@sha256:00"),
-        ] {
-            assert_eq!(ImageName::parse(text).to_string(), expected);
-        }
-        assert_eq!(ImageName::parse("host:5000/a/b:v1").host(), "host:5000");
     }
 }

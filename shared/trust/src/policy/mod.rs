@@ -9,19 +9,19 @@ mod requirement;
 use std::{fmt::Debug, sync::Arc};
 
 pub use model::{AttachedSignature, ImageSignatures};
-use model::{Sha256, Verified};
+use model::{ImageReference, Sha256, Verified};
 
 use crate::PublicKey;
 use requirement::Requirement;
 
 pub use containers::{KeySources, PolicyError};
-pub use identity::{IdentityRule, ImageName};
+pub use identity::IdentityRule;
 pub use requirement::{SignatureError, VerifyError};
 
 /// Requirements on the signatures of one image.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    image: ImageName,
+    image: ImageReference,
     requirements: Vec<Requirement>,
     /// True if a signature of the pulled manifest is enough, [`Policy::accepts_manifests`].
     accepts_manifests: bool,
@@ -49,14 +49,14 @@ pub struct SignatureKinds {
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     /// Name under which the image is pulled.
-    pub(crate) image: &'a ImageName,
+    pub(crate) image: &'a ImageReference,
     /// Digest of the image, as `sha256:HEX`.
     pub(crate) digest: &'a str,
 }
 
 impl Policy {
     /// Creates a policy that one of the keys must have signed, as `cosign verify --key` checks it.
-    pub fn cosign(image: ImageName, keys: Vec<PublicKey>) -> Self {
+    pub fn cosign(image: ImageReference, keys: Vec<PublicKey>) -> Self {
         Self {
             image,
             requirements: vec![Requirement::Sigstore { keys, identity: None }],

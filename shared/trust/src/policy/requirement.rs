@@ -117,7 +117,7 @@ impl Requirement {
     ) -> Result<Option<SignedBy>, VerifyError> {
         match self {
             Self::Anything => Ok(None),
-            Self::Reject => Err(VerifyError::Rejected(subject.image.repository.clone())),
+            Self::Reject => Err(VerifyError::Rejected(subject.image.name())),
             Self::Sigstore { keys, identity } => {
                 let payloads = signatures.attached.iter();
                 let payloads = payloads.map(|signed| cosign::check_payload(signed, keys, subject, identity.as_ref()));

@@ -34,8 +34,8 @@ fn cosigns() -> PublicKey {
     PublicKey::from_pem(KEY.as_bytes()).unwrap().remove(0)
 }
 
-fn image() -> ImageName {
-    ImageName::parse("quay.io/ns/cat:v1")
+fn image() -> ImageReference {
+    ImageReference::as_written("quay.io/ns/cat:v1")
 }
 
 fn real() -> AttachedSignature {
@@ -220,14 +220,14 @@ fn hash_differs_between_policies() {
     let (a, b) = (public(&Cosign::new()), public(&Cosign::new()));
     let hash = |image: &str, keys: &[&PublicKey]| {
         let keys = keys.iter().map(|key| (*key).clone()).collect();
-        Policy::cosign(ImageName::parse(image), keys).hash()
+        Policy::cosign(ImageReference::as_written(image), keys).hash()
     };
     let first = hash("a.io/b:v1", &[&a, &b]);
     assert_eq!(first, hash("a.io/b:v1", &[&b, &a]));
     let keys = vec![a.clone(), b.clone()];
     let requirement = Requirement::Sigstore { keys, identity: None };
     let also_of_manifests = Policy {
-        image: ImageName::parse("a.io/b:v1"),
+        image: ImageReference::as_written("a.io/b:v1"),
         requirements: vec![requirement],
         accepts_manifests: true,
     };

@@ -18,7 +18,7 @@ fn read(image: &str, text: &str) -> Result<Policy, PolicyError> {
         },
         keyrings: None,
     };
-    Policy::containers(ImageName::parse(image), text.as_bytes(), &files)
+    Policy::containers(ImageReference::as_written(image), text.as_bytes(), &files)
 }
 
 fn is_rejected(image: &str, text: &str) -> bool {
