@@ -53,16 +53,30 @@ async fn racing_creates_have_one_winner(store: Arc<dyn Store>) {
 async fn racing_commits_have_one_winner(store: Arc<dyn Store>, size: usize) {
     let bytes = pattern(size);
     for key in both(&bytes) {
-        let winners = race(|_| {
+        let is_mutable = key == current();
+        let winners = race(|number| {
             let (store, key, bytes) = (Arc::clone(&store), key.clone(), bytes.clone());
             async move {
                 let mut staged = store.stage().await.expect("an object can be staged");
                 staged.write(bytes).await.expect("a piece can be written");
+                if is_mutable {
+                    staged
+                        .write(number.to_string().into())
+                        .await
+                        .expect("a piece can be written");
+                }
                 won(staged.commit(&key, Condition::CreateOnly).await)
             }
         });
-        assert_eq!(winners.await, 1, "exactly one of {WRITERS} commits {key}");
-        assert!(content(&*store, &key).await == bytes, "{key} is whole");
+        let winners = winners.await;
+        // A server may refuse a large object before it has read it. The answer is lost then, and the bytes that are there are equal.
+        let expected = if is_mutable { 1..=1 } else { 1..=WRITERS as usize };
+        assert!(expected.contains(&winners), "{winners} of {WRITERS} commit {key}");
+        let found = content(&*store, &key).await;
+        assert!(
+            found.starts_with(&bytes) && found.len() == size + usize::from(is_mutable),
+            "{key} is whole"
+        );
     }
 }
 
