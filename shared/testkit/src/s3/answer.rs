@@ -1,5 +1,7 @@
 //! Answers one request of the S3 server.
 
+use std::time::Duration;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::{Query, Request as Incoming, State};
 use axum::http::Response;
@@ -8,7 +10,10 @@ use tokio::time::sleep;
 
 use super::bucket::Refusal;
 use super::faults::{S3Call, S3Fault, S3Request};
-use super::{Inner, Shared, reply};
+use super::{Conditions, Inner, Shared, reply};
+
+/// Time between the check of a condition and the write, if they are two steps.
+const BETWEEN: Duration = Duration::from_millis(20);
 
 /// Handles a request: logs it, then fails by script or serves.
 pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> Response<Body> {
@@ -18,6 +23,13 @@ pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
     let query = query.map(|Query(query)| query).unwrap_or_default();
     let path = decode(parts.uri.path());
     let request = S3Request::new(&parts.method, path, query, &parts.headers);
+    if request.call == S3Call::Put && shared.lock().conditions == Conditions::CheckedBefore {
+        let checked = check(&mut shared.lock(), &request);
+        if let Err((status, code)) = checked {
+            return reply::error(status, code);
+        }
+        sleep(BETWEEN).await;
+    }
     let (fault, response) = respond(&mut shared.lock(), &request, bytes);
     if let Some(S3Fault::Late(delay)) = fault {
         sleep(delay).await;
@@ -47,11 +59,11 @@ fn serve(
     bytes: Bytes,
     fault: Option<&S3Fault>,
 ) -> Result<Response<Body>, Refusal> {
+    if request.call == S3Call::Put && state.conditions == Conditions::Honoured {
+        check(state, request)?;
+    }
     let (bucket, name) = request.object();
     let bucket = state.buckets.get_mut(bucket).ok_or((404, "NoSuchBucket"))?;
-    if request.call == S3Call::Put && !state.ignores_conditions {
-        bucket.check(name, request)?;
-    }
     match request.call {
         S3Call::Get | S3Call::Head => {
             let object = bucket.objects.get(name).ok_or((404, "NoSuchKey"))?;
@@ -69,6 +81,15 @@ fn serve(
             Ok(reply::written(&tag))
         }
         S3Call::Other => Err((501, "NotImplemented")),
+    }
+}
+
+fn check(state: &mut Inner, request: &S3Request) -> Result<(), Refusal> {
+    let (bucket, name) = request.object();
+    let bucket = state.buckets.get_mut(bucket).ok_or((404, "NoSuchBucket"))?;
+    match state.r2_limit {
+        Some(limit) => bucket.check_as_r2(name, request, limit),
+        None => bucket.check(name, request),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The objects of a bucket.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -29,6 +29,8 @@ pub struct StoredObject {
 #[derive(Default)]
 pub(super) struct Bucket {
     pub(super) objects: BTreeMap<String, StoredObject>,
+    /// Time of the last write of each object that was within the limit.
+    written: BTreeMap<String, Instant>,
 }
 
 /// Status and error code of a refused request.
@@ -44,6 +46,21 @@ impl Bucket {
             (_, Some(_), None) => Err((404, "NoSuchKey")),
             (_, Some(tag), Some(found)) if found.tag != tag => Err((412, "PreconditionFailed")),
             _ => Ok(()),
+        }
+    }
+
+    /// Checks a write as [R2 documents it](https://developers.cloudflare.com/r2/api/error-codes/).
+    pub(super) fn check_as_r2(&mut self, name: &str, request: &S3Request, limit: Duration) -> Result<(), Refusal> {
+        if request.header("content-length").is_none() {
+            return Err((411, "MissingContentLength"));
+        }
+        if self.written.get(name).is_some_and(|last| last.elapsed() < limit) {
+            return Err((429, "TooManyRequests"));
+        }
+        self.written.insert(name.to_owned(), Instant::now());
+        match self.check(name, request) {
+            Err((404, _)) => Err((412, "PreconditionFailed")),
+            checked => checked,
         }
     }
 

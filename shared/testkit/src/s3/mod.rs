@@ -7,6 +7,7 @@ mod reply;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use tokio::net::TcpListener;
@@ -35,11 +36,21 @@ struct Shared(Arc<Mutex<Inner>>);
 
 struct Inner {
     buckets: BTreeMap<String, Bucket>,
-    ignores_conditions: bool,
+    conditions: Conditions,
+    /// Shortest time between two writes of an object, on a server that behaves as R2.
+    r2_limit: Option<Duration>,
     ignores_fields: bool,
     /// Number of objects in one page of a listing.
     page: usize,
     script: Script,
+}
+
+/// Treatment of the conditions of writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Conditions {
+    Honoured,
+    Ignored,
+    CheckedBefore,
 }
 
 impl Shared {
@@ -53,7 +64,8 @@ impl Default for S3Builder {
         let buckets = BTreeMap::from([("bucket".to_owned(), Bucket::default())]);
         let state = Inner {
             buckets,
-            ignores_conditions: false,
+            conditions: Conditions::Honoured,
+            r2_limit: None,
             ignores_fields: false,
             page: 1000,
             script: Script::default(),
@@ -66,7 +78,21 @@ impl S3Builder {
     /// Ignores `If-Match` and `If-None-Match` on writes, as some self-hosted servers do.
     #[must_use]
     pub fn ignoring_conditions(mut self) -> Self {
-        self.state.ignores_conditions = true;
+        self.state.conditions = Conditions::Ignored;
+        self
+    }
+
+    /// Checks conditions some time before it writes, as S3Proxy does, so that several writers at a time succeed.
+    #[must_use]
+    pub fn checking_conditions_before(mut self) -> Self {
+        self.state.conditions = Conditions::CheckedBefore;
+        self
+    }
+
+    /// Behaves as Cloudflare documents R2, which allows one write of an object in a time `limit` of a second.
+    #[must_use]
+    pub fn like_r2(mut self, limit: Duration) -> Self {
+        self.state.r2_limit = Some(limit);
         self
     }
 
@@ -135,6 +161,16 @@ impl S3 {
         let mut state = self.shared.lock();
         let objects = &mut state.buckets.get_mut("bucket").expect("it is always there").objects;
         objects.get_mut(name).expect("there is such an object").bytes = bytes.into();
+    }
+
+    /// Gives an object another ETag, such as that of an upload in parts.
+    ///
+    /// # Panics
+    /// If the object is missing.
+    pub fn retag(&self, name: &str, tag: &str) {
+        let mut state = self.shared.lock();
+        let objects = &mut state.buckets.get_mut("bucket").expect("it is always there").objects;
+        tag.clone_into(&mut objects.get_mut(name).expect("there is such an object").tag);
     }
 
     /// Removes an object.

@@ -12,7 +12,11 @@ async fn probe_runs_once_and_leaves_one_object() {
     let server = S3::start().await;
     let first = open(&server, &settings(&server)).await;
     first.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
-    assert_eq!(server.count(S3Call::Put), 4, "three to a fresh bucket");
+    assert_eq!(
+        server.count(S3Call::Put),
+        16,
+        "to a fresh bucket three, and three races of four"
+    );
     server.reset();
     first.put(&current(), "x".into(), Condition::CreateOnly).await.unwrap();
     assert_eq!(server.count(S3Call::Put), 1, "none from then on");
@@ -49,6 +53,19 @@ async fn put_to_endpoint_that_ignores_conditions_fails() {
         assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
     }
     assert_eq!(server.names(), [PROBE], "nothing was published");
+}
+
+/// S3Proxy compares in one step and writes in another. One writer after the other sees nothing of that.
+#[tokio::test]
+async fn put_to_endpoint_where_several_writers_win_fails() {
+    let server = S3::builder().checking_conditions_before().start().await;
+    for _ in 0..2 {
+        let store = open(&server, &settings(&server)).await;
+        let refused = store.check_writes().await.expect_err("also in the next process");
+        let reason = std::error::Error::source(&refused).expect("a reason").to_string();
+        assert!(reason.contains("more than one succeeds"), "{reason}");
+    }
+    assert!(server.names().is_empty());
 }
 
 /// Some endpoints honour `If-None-Match` and not `If-Match`. That is worse: only the pointer is not safe.
