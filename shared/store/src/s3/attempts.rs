@@ -3,7 +3,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use aws_runtime::auth::PayloadSigningOverride;
@@ -18,6 +18,11 @@ use aws_sdk_s3::{
     error::BoxError,
     primitives::{DateTime, DateTimeFormat},
 };
+use aws_smithy_runtime_api::client::{
+    interceptors::context::InterceptorContext,
+    retries::classifiers::{ClassifyRetry, RetryAction},
+};
+use aws_smithy_types::retry::ErrorKind;
 use model::Sha256;
 use parking_lot::Mutex;
 
@@ -44,6 +49,28 @@ impl Intercept for Attempts {
     ) -> Result<(), BoxError> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Repeats a request after 429, which the SDK does not. R2 and Google Cloud Storage answer it to writers that write one object more than
+/// once in a second.
+#[derive(Debug)]
+pub(crate) struct TooManyWrites;
+
+impl ClassifyRetry for TooManyWrites {
+    fn name(&self) -> &'static str {
+        "TooManyWrites"
+    }
+
+    fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
+        match context.response().map(|answer| answer.status().as_u16()) {
+            Some(429) => RetryAction::retryable_error_with_explicit_delay(
+                ErrorKind::ThrottlingError,
+                // Writers that were refused at the same time must not all come back at the same time.
+                Duration::from_secs(1).mul_f64(1.0 + rand::random::<f64>()),
+            ),
+            _ => RetryAction::NoActionIndicated,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     Condition, Fetched, Get, Listed, ObjectInfo, Operation, S3Location, Staged, Stat, Store, StoreError, Version,
-    s3::{S3Settings, fault, list, staged::StagedObject},
+    s3::{S3Settings, attempts::TooManyWrites, fault, list, staged::StagedObject},
 };
 
 /// Store in a bucket. Clones share it.
@@ -34,6 +34,7 @@ pub(crate) struct Bucket {
 pub fn client(config: &SdkConfig, settings: &S3Settings) -> Client {
     let mut builder = config::Builder::from(config)
         .force_path_style(settings.path_style)
+        .retry_classifier(TooManyWrites)
         // Every write of the store names its sha256. By default the SDK computes a CRC32 and sends it in a trailer, which some
         // servers refuse.
         .request_checksum_calculation(RequestChecksumCalculation::WhenRequired);

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod probe;
+mod r2;
 mod reads;
 mod support;
 mod writes;

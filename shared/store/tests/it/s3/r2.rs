@@ -1,0 +1,238 @@
+//! What Cloudflare documents of R2: a test for each sentence that the store depends on, with its page. `S3Builder::like_r2` behaves so.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use catalog_mirror_store::s3::S3Store;
+use catalog_mirror_store::{Condition, Fetched, Get, Store as _, StoreError, StoreExt as _, Version};
+use futures_util::future::join_all;
+use testkit::{S3, S3Call, S3Fault};
+
+use super::support::{current, object, open, settings, shard};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn r2(limit: Duration) -> (S3, S3Store) {
+    let server = S3::builder().like_r2(limit).start().await;
+    let store = open(&server, &settings(&server)).await;
+    (server, store)
+}
+
+/// `PutObject` has `If-Match` and `If-None-Match`, and is refused with `412 PreconditionFailed` when the object before it does not match
+/// (<https://developers.cloudflare.com/r2/api/s3/extensions/#conditional-operations-in-putobject>).
+#[tokio::test]
+async fn put_on_r2_whose_condition_fails_conflicts() {
+    let (server, store) = r2(Duration::ZERO).await;
+    let first = store.put(&current(), "1".into(), Condition::CreateOnly).await.unwrap();
+    let second = store
+        .put(&current(), "2".into(), Condition::Replace(first.clone()))
+        .await;
+    second.unwrap();
+    for condition in [Condition::CreateOnly, Condition::Replace(first)] {
+        let put = store.put(&current(), "3".into(), condition).await;
+        assert!(put.is_err_and(|error| error.is_conflict()));
+    }
+    assert_eq!(server.object("mirror/catalogs/a/current.json").unwrap().bytes, "2");
+}
+
+/// `If-Match` fails if the key does not exist, where Amazon S3 answers 404
+/// (<https://developers.cloudflare.com/r2/api/s3/conditional-operations/>, "Condition values").
+#[tokio::test]
+async fn replace_of_missing_object_on_r2_conflicts() {
+    let (_server, store) = r2(Duration::ZERO).await;
+    let replace = Condition::Replace(Version("\"x\"".into()));
+    let put = store.put(&current(), "1".into(), replace).await;
+    assert!(put.is_err_and(|error| error.is_conflict()));
+}
+
+/// One object can be written once in a second, and more is answered with 429 (<https://developers.cloudflare.com/r2/platform/limits/>,
+/// <https://developers.cloudflare.com/r2/api/error-codes/>, `TooManyRequests`). A first publication writes `catalogs.json` twice.
+#[tokio::test]
+async fn puts_of_one_object_on_r2_wait_for_its_limit() {
+    let (server, store) = r2(SECOND).await;
+    store
+        .check_writes()
+        .await
+        .expect("the probe writes one object several times");
+    server.reset();
+    let first = store.put(&current(), "1".into(), Condition::CreateOnly).await.unwrap();
+    let second = store
+        .put(&current(), "2".into(), Condition::Replace(first.clone()))
+        .await;
+    second.unwrap();
+    let late = store.put(&current(), "3".into(), Condition::Replace(first)).await;
+    assert!(late.is_err_and(|error| error.is_conflict()));
+    assert_eq!(server.count(S3Call::Put), 5, "the second and the third were sent twice");
+    let others = [b"a", b"b", b"c"].map(async |bytes| {
+        let key = object(bytes);
+        store.put(&key, bytes.to_vec().into(), Condition::CreateOnly).await
+    });
+    assert!(join_all(others).await.iter().all(Result::is_ok));
+    assert_eq!(server.count(S3Call::Put), 8, "the limit is one of each object");
+}
+
+/// Three writers that add to one object within seconds lose nothing.
+#[tokio::test]
+async fn racing_writers_on_r2_lose_nothing() {
+    let (server, store) = r2(SECOND).await;
+    store.put(&current(), "".into(), Condition::Always).await.unwrap();
+    let writers = ["a", "b", "c"].map(async |name| {
+        loop {
+            let (bytes, info) = store.read_all(&current(), 9).await.unwrap();
+            let put = [&bytes[..], name.as_bytes()].concat();
+            let put = store
+                .put(&current(), put.into(), Condition::Replace(info.version))
+                .await;
+            if !put.as_ref().is_err_and(StoreError::is_conflict) {
+                break put;
+            }
+        }
+    });
+    for written in join_all(writers).await {
+        written.expect("each writer gets its turn");
+    }
+    let mut names = server.object("mirror/catalogs/a/current.json").unwrap().bytes.to_vec();
+    names.sort();
+    assert_eq!(names, b"abc");
+}
+
+/// The ETag of an upload in parts is the hash of the hashes of its parts, a hyphen and their number
+/// (<https://developers.cloudflare.com/r2/objects/multipart-objects/#etags>). Copying tools upload large objects so. The ETag is from the page.
+#[tokio::test]
+async fn version_of_object_uploaded_in_parts_is_its_etag() {
+    const TAG: &str = "\"f77dc0eecdebcd774a2a22cb393ad2ff-2\"";
+    let (server, store) = r2(Duration::ZERO).await;
+    for key in [current(), shard()] {
+        store.put(&key, "x".into(), Condition::Always).await.unwrap();
+        server.retag(&format!("mirror/{key}"), TAG);
+        let version = store.head(&key).await.unwrap().version;
+        assert_eq!(version, Version(TAG.into()));
+        assert_eq!(store.read_all(&key, 9).await.unwrap().0, "x");
+        let unless = Get {
+            range: None,
+            unless: Some(version.clone()),
+        };
+        assert!(matches!(store.get(&key, unless).await, Ok(Fetched::NotModified)));
+        let again = store.put(&key, "x".into(), Condition::CreateOnly).await;
+        assert!(again.is_err_and(|error| error.is_conflict()));
+        let replaced = store
+            .put(&key, "x".into(), Condition::Replace(version.clone()))
+            .await
+            .unwrap();
+        assert_ne!(replaced, version, "an object of one request has another ETag");
+    }
+}
+
+/// The bytes decide about a write whose answer was lost, not the ETag, which tells nothing of the bytes of an upload in parts.
+#[tokio::test]
+async fn put_whose_answer_was_lost_on_r2_succeeds() {
+    let (server, store) = r2(SECOND).await;
+    store.check_writes().await.unwrap();
+    server.script(S3Call::Put, S3Fault::Lost(500, "InternalError"));
+    store.put(&current(), "1".into(), Condition::CreateOnly).await.unwrap();
+}
+
+/// The region is `auto`, and `us-east-1` is another name of it (<https://developers.cloudflare.com/r2/api/s3/api/#bucket-region>).
+#[tokio::test]
+async fn requests_to_r2_name_its_region() {
+    let server = S3::start().await;
+    for (named, region) in [(None, "us-east-1"), (Some("auto"), "auto")] {
+        server.reset();
+        let settings = catalog_mirror_store::s3::S3Settings {
+            region: named.map(Into::into),
+            ..settings(&server)
+        };
+        let store = open(&server, &settings).await;
+        store.put(&current(), "1".into(), Condition::Always).await.unwrap();
+        let signed = server.requests()[0].header("authorization").unwrap().to_owned();
+        assert!(signed.contains(&format!("/{region}/s3/aws4_request")), "{signed}");
+    }
+}
+
+/// R2 has no answer `100 Continue` (<https://developers.cloudflare.com/r2/api/s3/extensions/#auto-creating-buckets-on-upload>), wants
+/// `Content-Length` (<https://developers.cloudflare.com/r2/api/error-codes/>, `MissingContentLength`), and keeps the type, the coding and the
+/// caching rule of `PutObject`, whose list of fields has no tags, access lists and keys of KMS (<https://developers.cloudflare.com/r2/api/s3/api/>).
+#[tokio::test]
+async fn requests_to_r2_have_only_fields_that_it_knows() {
+    let (server, store) = r2(Duration::ZERO).await;
+    let large = vec![7; 3 << 20];
+    let mut staged = store.stage().await.unwrap();
+    staged.write(large.clone().into()).await.unwrap();
+    staged.commit(&object(&large), Condition::CreateOnly).await.unwrap();
+    store.put(&current(), "1".into(), Condition::CreateOnly).await.unwrap();
+    let known = BTreeSet::from([
+        "x-amz-checksum-mode",
+        "x-amz-checksum-sha256",
+        "x-amz-content-sha256",
+        "x-amz-date",
+        "x-amz-user-agent",
+    ]);
+    for request in server.requests() {
+        assert_eq!(request.header("expect"), None);
+        assert!(request.call != S3Call::Put || request.header("content-length").is_some());
+        let fields = request.headers.keys().map(String::as_str);
+        let unknown: Vec<_> = fields
+            .filter(|name| name.starts_with("x-amz-") && !known.contains(name))
+            .collect();
+        assert_eq!(unknown, [""; 0], "{request:?}");
+    }
+    let stored = server.object(&format!("mirror/{}", object(&large))).unwrap();
+    assert_eq!(
+        stored.headers.len(),
+        3,
+        "type, coding and caching rule: {:?}",
+        stored.headers
+    );
+}
+
+/// The error codes and statuses of <https://developers.cloudflare.com/r2/api/error-codes/>.
+#[tokio::test]
+async fn errors_of_r2_have_their_meaning() {
+    let (server, store) = r2(Duration::ZERO).await;
+    let put = async |status, code| {
+        server.reset();
+        server.script(S3Call::Put, S3Fault::Status(status, code));
+        let put = store.put(&current(), "1".into(), Condition::Always).await;
+        (put, server.count(S3Call::Put))
+    };
+    for (status, code) in [
+        (401, "Unauthorized"),
+        (403, "AccessDenied"),
+        (403, "SignatureDoesNotMatch"),
+    ] {
+        let (put, sent) = put(status, code).await;
+        assert!(
+            matches!(put, Err(StoreError::Denied { .. })) && sent == 1,
+            "{code}: {put:?}"
+        );
+    }
+    for (status, code) in [
+        (404, "NoSuchBucket"),
+        (400, "EntityTooLarge"),
+        (400, "IncompleteBody"),
+        (400, "BadDigest"),
+        (400, "InvalidDigest"),
+    ] {
+        let (put, sent) = put(status, code).await;
+        let error = format!("{put:?}");
+        assert!(
+            matches!(put, Err(StoreError::Failed { .. })) && sent == 1,
+            "{code}: {error}"
+        );
+        assert!(error.contains(code), "{error}");
+    }
+    for (status, code) in [
+        (500, "InternalError"),
+        (503, "ServiceUnavailable"),
+        (429, "TooManyRequests"),
+    ] {
+        let (put, sent) = put(status, code).await;
+        assert!(put.is_ok() && sent == 2, "{code}: {put:?}");
+    }
+    server.script(S3Call::Get, S3Fault::Status(416, "InvalidRange"));
+    let range = Get {
+        range: Some(7..9),
+        unless: None,
+    };
+    let got = store.get(&current(), range).await;
+    assert!(matches!(got, Err(StoreError::RangeNotSatisfiable { size: 1, .. })));
+}
