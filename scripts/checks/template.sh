@@ -33,7 +33,7 @@ moto_stack() { "$VENV/bin/python" "$ROOT/scripts/lib/moto_stack.py" "$@"; }
 
 deploy_all() {
   SECRETS=arn:aws:secretsmanager:us-east-1:123456789012:secret:a,arn:aws:secretsmanager:us-east-1:123456789012:secret:b
-  PARAMETERS=("AlarmEmail=ops@example.com" "PullSecretArns=$SECRETS" "EventBusName=default")
+  PARAMETERS=("AlarmEmail=ops@example.com" "PullSecretArns=$SECRETS" "EventBusName=default" "PollMetrics=catalog")
   RESOURCES=$WORK/resources.json
   moto_stack deploy "$TEMPLATE" "$STACK" "${PARAMETERS[@]}" >"$RESOURCES" || die "the stack cannot be deployed"
   is "moto deploys it" "$(aws cloudformation describe-stacks --stack-name "$STACK" | jq -r '.Stacks[0].StackStatus')" CREATE_COMPLETE
@@ -250,11 +250,17 @@ CdnErrorsAlarm"
   is "two hours without a successful collection are an alarm" "$(jq -c '.[] | select(.AlarmName == "FailedCollectionAlarm") | [.Period, .Statistic, .Threshold]' <<<"$alarms")" '[7200,"Minimum",0]'
   is "a state of collection that lasts a day is an alarm" "$(jq -c '.[] | select(.AlarmName == "StuckCollectionAlarm") | [.Metrics[0].Expression, .Threshold]' <<<"$alarms")" '["IF(state > 0, age, 0)",86400]'
   is "each tells the topic" "$(jq -c '[.[].AlarmActions[]] | unique' <<<"$alarms")" "[\"$(id AlarmTopic)\"]"
-  for metric in $(property NoPollAlarm .MetricName) $(property FailedPollsAlarm .MetricName) $(property FailedCollectionAlarm .MetricName) Publications LastSuccessAge GcState GcStateAge CondemnedObjects DeletedObjects LeftObjects; do
+  watched=$(jq -r '.[] | (., .Metrics[]?.MetricStat?.Metric?) | select(.Namespace? == "CatalogMirror") | .MetricName' <<<"$alarms")
+  same_lines "the poller writes by default what the alarms watch" "$(sed -n '/^const ALARMS/,/^];/s/^ *"\(.*\)",$/\1/p' "$ROOT/functions/poller/src/metrics.rs")" "$watched"
+  is "the cost page counts the watched metrics, of the mirror and of AWS" \
+    "$(sed -n 's/^METRICS = //p; s/^ALARMS = //p' "$ROOT/scripts/cost" | paste -sd' ')" \
+    "$(wc -l <<<"$watched") $(jq '[.[] | (., .Metrics[]?.MetricStat?.Metric?) | .MetricName? // empty] | length' <<<"$alarms")"
+  for metric in $(property Dashboard '.DashboardBody' | grep '"CatalogMirror"' | grep -o '"[A-Z][A-Za-z]*"' | grep -v '"CatalogMirror"' | tr -d '"') LastSuccessAge; do
     succeeds "the poller writes $metric" grep -rqw "$metric" "$ROOT/functions/poller/src"
   done
   succeeds "the dashboard is JSON" jq -e '.widgets | length > 0' <<<"$(property Dashboard .DashboardBody)"
   moto_stack resolve "$TEMPLATE" "$STACK" >"$WORK/plain.json"
+  is "by default there is no dashboard" "$(jq 'has("Dashboard")' "$WORK/plain.json")" false
   is "without an address no alarm is sent" "$(jq -c '[.[] | .Properties.AlarmActions? // empty] | add // []' "$WORK/plain.json")" '[]'
   moto_stack resolve "$TEMPLATE" "$STACK" AWS::Region=eu-central-1 >"$WORK/europe.json"
   is "the CDN's alarm is only where its metrics are" "$(jq -c 'has("CdnErrorsAlarm"), has("NoPollAlarm")' "$WORK/europe.json" | tr '\n' ' ')" "false true "

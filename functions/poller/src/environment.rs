@@ -40,7 +40,7 @@ pub struct Environment {
     pub side_by_side: usize,
     /// Maximum number of registry requests in flight. Default: 64.
     pub resolves: usize,
-    /// Metrics to write. Default: by catalog and in total.
+    /// Metrics to write. Default: those that alarms watch.
     pub metrics: MetricsLevel,
     /// Memory of the function, in MB; `None` outside of Lambda.
     pub memory_mb: Option<u64>,
@@ -63,10 +63,10 @@ pub enum ConfigLocation {
 /// Detail of the metrics that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricsLevel {
-    /// By catalog, and for all catalogs together.
+    /// Those that the alarms of `infra/aws` watch, for all catalogs together.
+    Alarms,
+    /// All, by catalog and for all catalogs together.
     Catalog,
-    /// Metrics for all catalogs together, which cost less.
-    Total,
     /// No metrics are written.
     Off,
 }
@@ -108,7 +108,7 @@ impl Environment {
             publish_private: publish_private.unwrap_or(true),
             side_by_side: side_by_side.unwrap_or(if small { 1 } else { 2 }),
             resolves: resolves.unwrap_or(RESOLVES),
-            metrics: metrics.unwrap_or(MetricsLevel::Catalog),
+            metrics: metrics.unwrap_or(MetricsLevel::Alarms),
             memory_mb,
         })
     }
@@ -165,10 +165,10 @@ fn url(text: &str) -> Result<String, String> {
 
 fn level(text: &str) -> Result<MetricsLevel, String> {
     match text {
+        "alarms" => Ok(MetricsLevel::Alarms),
         "catalog" => Ok(MetricsLevel::Catalog),
-        "total" => Ok(MetricsLevel::Total),
         "off" => Ok(MetricsLevel::Off),
-        _ => Err(format!("{text:?} is not catalog, total or off")),
+        _ => Err(format!("{text:?} is not alarms, catalog or off")),
     }
 }
 
@@ -192,6 +192,7 @@ mod tests {
         assert_eq!(environment.store.to_string(), "s3://bucket/prefix");
         assert!(environment.identity && environment.queue.is_none() && environment.pull_secrets.is_empty());
         assert_eq!((environment.side_by_side, environment.resolves), (2, 64));
+        assert_eq!(environment.metrics, MetricsLevel::Alarms);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Metrics in CloudWatch's embedded metric format: lines of JSON on standard output, which need no call and no permission
 //! (Amazon CloudWatch User Guide, "Specification: Embedded metric format").
 //!
+//! Each metric costs money, so only those in [`ALARMS`] are written by default. The values of the others are fields of the same lines,
+//! which a query of the logs finds.
+//!
 //! | metric | unit | written |
 //! |---|---|---|
 //! | `SuccessfulPolls`, `FailedPolls`, `Publications` | count | for each polled catalog |
@@ -26,6 +29,15 @@ use crate::MetricsLevel;
 
 /// Namespace of all metrics. Alarms and dashboards of operators name it, so it must not change.
 const NAMESPACE: &str = "CatalogMirror";
+
+/// Metrics that the alarms of `infra/aws/template.yaml` watch.
+const ALARMS: [&str; 5] = [
+    "SuccessfulPolls",
+    "FailedPolls",
+    "FailedCollections",
+    "GcState",
+    "GcStateAge",
+];
 
 /// Values of one catalog at the end of an invocation.
 #[derive(Debug)]
@@ -66,16 +78,14 @@ fn print(mut lines: impl Iterator<Item = Value>) {
 
 fn line(level: MetricsLevel, measured: &CatalogMetrics<'_>, now: SystemTime) -> Option<Value> {
     let dimensions = match level {
-        MetricsLevel::Off => return None,
-        MetricsLevel::Total => json!([[]]),
+        MetricsLevel::Alarms | MetricsLevel::Off => json!([[]]),
         // The empty set adds the total of all catalogs; the maximum of its ages is that of the worst catalog.
         MetricsLevel::Catalog => json!([["Catalog"], []]),
     };
-    let values = values(measured);
-    let mut line = embedded(&dimensions, &values, now);
+    let mut line = embedded(level, &dimensions, &values(measured), now)?;
     // Without the dimension it is a field of the log line only.
     line["Catalog"] = json!(measured.catalog);
-    (!values.is_empty()).then_some(line)
+    Some(line)
 }
 
 /// Returns the line of one run, whose report is `None` if it failed.
@@ -94,7 +104,7 @@ fn collection(level: MetricsLevel, collected: Option<&GcReport>, unreadable: u64
         values.push(("DeletedBytes", "Bytes", report.deleted.bytes));
         values.push(("LeftObjects", "Count", report.left.objects));
     }
-    (level != MetricsLevel::Off).then(|| embedded(&json!([[]]), &values, now))
+    embedded(level, &json!([[]]), &values, now)
 }
 
 /// Returns the number of a state, since a metric is a number: 0 none, 1 condemned, 2 deleting.
@@ -109,18 +119,27 @@ fn state_number(state: &str) -> u64 {
 /// Name, unit of CloudWatch and value of one metric.
 type Metric = (&'static str, &'static str, u64);
 
-fn embedded(dimensions: &Value, values: &[Metric], now: SystemTime) -> Value {
+/// Returns a line with all values; `None` if none of them is a metric of this level.
+fn embedded(level: MetricsLevel, dimensions: &Value, values: &[Metric], now: SystemTime) -> Option<Value> {
     let metrics = values
         .iter()
+        .filter(|(name, _, _)| match level {
+            MetricsLevel::Alarms => ALARMS.contains(name),
+            MetricsLevel::Catalog => true,
+            MetricsLevel::Off => false,
+        })
         .map(|(name, unit, _)| json!({"Name": name, "Unit": unit}))
         .collect::<Vec<_>>();
+    if metrics.is_empty() {
+        return None;
+    }
     let timestamp = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let directive = json!({"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": metrics});
     let mut line = json!({"_aws": {"Timestamp": timestamp, "CloudWatchMetrics": [directive]}});
     for (name, _, value) in values {
         line[name] = json!(value);
     }
-    line
+    Some(line)
 }
 
 fn values(measured: &CatalogMetrics<'_>) -> Vec<Metric> {
@@ -151,6 +170,11 @@ mod tests {
             success_age: age.map(Duration::from_secs),
         };
         line(level, &measured, UNIX_EPOCH + Duration::from_millis(1_790_000_000_123))
+    }
+
+    fn metric_names(line: &Value) -> Vec<&str> {
+        let metrics = line["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap();
+        metrics.iter().map(|metric| metric["Name"].as_str().unwrap()).collect()
     }
 
     #[test]
@@ -200,22 +224,36 @@ mod tests {
         });
         assert_eq!(collection(MetricsLevel::Catalog, Some(&report), 3, now), Some(expected));
         assert_eq!(collection(MetricsLevel::Off, Some(&report), 0, now), None);
-        let failed = collection(MetricsLevel::Total, None, 0, now).unwrap();
+        let failed = collection(MetricsLevel::Alarms, None, 0, now).unwrap();
         assert_eq!(
             (&failed["FailedCollections"], failed.get("DeletedObjects")),
             (&json!(1), None)
         );
+        assert_eq!(metric_names(&failed), ["FailedCollections"]);
+        let collected = collection(MetricsLevel::Alarms, Some(&report), 3, now).unwrap();
+        assert_eq!(metric_names(&collected), ["FailedCollections", "GcState", "GcStateAge"]);
+        assert_eq!(collected["DeletedObjects"], json!(3));
         assert_eq!(collection(MetricsLevel::Off, None, 0, now), None);
     }
 
     #[test]
-    fn line_without_an_age_has_only_the_outcome() {
-        let failed = measured(MetricsLevel::Total, Some(Outcome::Refused), None).unwrap();
+    fn line_for_alarms_has_other_values_as_fields_only() {
+        let failed = measured(MetricsLevel::Alarms, Some(Outcome::Refused), Some(7)).unwrap();
         assert_eq!(
             (&failed["SuccessfulPolls"], &failed["FailedPolls"]),
             (&json!(0), &json!(1))
         );
         assert_eq!(failed["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([[]]));
+        assert_eq!(metric_names(&failed), ["SuccessfulPolls", "FailedPolls"]);
+        assert_eq!(
+            (&failed["Catalog"], &failed["LastSuccessAge"]),
+            (&json!("a"), &json!(7))
+        );
+    }
+
+    #[test]
+    fn line_without_metrics_is_not_written() {
+        assert_eq!(measured(MetricsLevel::Alarms, None, Some(7)), None);
         assert_eq!(measured(MetricsLevel::Catalog, None, None), None);
         assert_eq!(measured(MetricsLevel::Off, Some(Outcome::Published), Some(1)), None);
     }
