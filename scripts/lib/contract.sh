@@ -29,6 +29,7 @@ bodies() {
   is "gzip goes out where it is asked for" "$(field "$ALL" content-encoding -H 'Accept-Encoding: gzip')" gzip
   is "zstd is preferred where both are" "$(field "$ALL" content-encoding -H 'Accept-Encoding: gzip, zstd')" zstd
   is "q=0 refuses a coding" "$(field "$ALL" content-encoding -H 'Accept-Encoding: zstd;q=0, gzip;q=0.5')" gzip
+  is "current.json has the same bytes in each coding" "$(for coding in identity gzip; do curl -sSf --compressed -H "Accept-Encoding: $coding" "$C/current.json" | sha256; done | sort -u | wc -l)" 1
   matches "the coding varies" "$(field "$ALL" vary)" '[Aa]ccept-[Ee]ncoding'
 }
 

@@ -244,7 +244,10 @@ async fn bucket_has_gzip_bytes_and_media_types() {
         field("v2/demo/manifests/latest", "content-type"),
         "application/vnd.oci.image.index.v1+json"
     );
-    assert_eq!(field("catalogs/demo/current.json", "content-encoding"), "");
+    let pointer = "catalogs/demo/current.json";
+    assert_eq!(field(pointer, "content-encoding"), "gzip");
+    assert_eq!(gunzip(&object(pointer).bytes), work.read(&format!("store/{pointer}")));
+    assert_eq!(field("catalogs/demo/status.json", "content-encoding"), "");
     assert_eq!(first["linked"], 0);
     assert_eq!(run()["written"], 0);
 }

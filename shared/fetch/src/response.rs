@@ -34,7 +34,7 @@ pub struct FetchResponse {
     pub(crate) guard: ThroughputGuard,
     pub(crate) traffic: Arc<TrafficCounter>,
     pub(crate) proxy: Option<String>,
-    /// Content coding that nothing has asked for, cleaned for logs.
+    /// Content coding of the body, cleaned for logs.
     pub(crate) coding: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl FetchResponse {
         checked.map_err(|error| error.at(self.peer()))
     }
 
-    /// Reads the whole body into memory. Some proxies compress documents with gzip though nothing asks for it.
+    /// Reads the whole body into memory and decodes gzip. Some proxies compress documents though nothing asks for it.
     ///
     /// # Errors
     /// [`FetchError::TooLarge`] for a body of more than `limit` bytes, and all errors of [`Self::chunk`].

@@ -160,11 +160,11 @@ pub(crate) struct App {
 /// nothing.
 #[derive(Debug)]
 pub(crate) struct StateHead {
-    pub(crate) document_tag: Tag,
     /// Content hash as a line.
     pub(crate) hash_line: Bytes,
     pub(crate) hash_tag: Tag,
     pub(crate) modified: Modified,
+    document_tags: [Tag; 3],
     all_tags: [Tag; 3],
 }
 
@@ -175,7 +175,7 @@ impl StateHead {
         Self {
             hash_tag: Tag::of_stored(Sha256::of(&hash_line)),
             hash_line,
-            document_tag: Tag::of_stored(state.document_hash()),
+            document_tags: Encoding::ALL.map(|encoding| Tag::of_made(state.document_hash(), encoding)),
             modified: Modified::new(current.published_at),
             all_tags: Encoding::ALL.map(|encoding| match encoding {
                 Encoding::Zstd => Tag::of_stored(current.all.zstd.digest.sha256),
@@ -184,6 +184,11 @@ impl StateHead {
                 Encoding::Identity => Tag::of_stored(current.content_hash),
             }),
         }
+    }
+
+    /// Returns the tag of the pointer in an encoding.
+    pub(crate) const fn document_tag(&self, encoding: Encoding) -> &Tag {
+        &self.document_tags[encoding as usize]
     }
 
     /// Returns the tag of the whole catalog in an encoding.

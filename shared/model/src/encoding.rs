@@ -29,6 +29,15 @@ impl Encoding {
             Self::Identity => None,
         }
     }
+
+    /// Returns the end of the entity tag of a content that is encoded as it is sent: no two encodings of one content share a tag.
+    pub const fn tag_suffix(self) -> &'static str {
+        match self {
+            Self::Zstd => "-zstd",
+            Self::Gzip => "-gzip",
+            Self::Identity => "",
+        }
+    }
 }
 
 /// Largest tables of the compressor, as powers of two entries of 4 bytes: 8 MiB together. Those that level 15 takes for more than a

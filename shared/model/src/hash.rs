@@ -4,6 +4,8 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::digest::{Context, SHA256, digest};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
+use crate::Encoding;
+
 /// The sha256 of some bytes: 64 lower-case hex digits in keys and documents.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256([u8; 32]);
@@ -40,10 +42,10 @@ impl Sha256 {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
-    /// Returns the strong entity tag (RFC 9110, section 8.8.3) under which readers serve bytes with this hash, so that a
-    /// client that holds the bytes can send a conditional request.
-    pub fn to_entity_tag(self) -> String {
-        format!("\"{}\"", self.to_base64url())
+    /// Returns the strong entity tag (RFC 9110, section 8.8.3) under which readers serve bytes with this hash, plain or encoded as they are
+    /// sent, so that a client that holds the bytes can send a conditional request.
+    pub fn to_entity_tag(self, encoding: Encoding) -> String {
+        format!("\"{}{}\"", self.to_base64url(), encoding.tag_suffix())
     }
 }
 

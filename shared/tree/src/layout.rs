@@ -17,7 +17,7 @@ pub enum TreeForm {
     Files,
     /// Texts as `.gz` alone, and the rest as in [`Self::Files`].
     GzipFiles,
-    /// Texts as gzip under their plain names: a bucket has the coding and the media type beside the bytes.
+    /// Texts and pointers as gzip under their plain names: a bucket has the coding and the media type beside the bytes.
     Bucket,
 }
 
@@ -123,7 +123,13 @@ impl TreeLayout {
         }
         self.add(named("content-hash", Phase::Documents));
         self.add(named("status.json", Phase::Documents));
-        self.add(named("current.json", Phase::Pointers));
+        let pointer = named("current.json", Phase::Pointers);
+        match self.form {
+            // Clients ask a bucket for it most often, and its traffic costs money.
+            TreeForm::Bucket => self.text(pointer, None),
+            // One file, so that it changes at once.
+            TreeForm::Files | TreeForm::GzipFiles => self.add(pointer),
+        }
         let mut list = NamedFile::new(format!("{repository}/tags/list"), Phase::Tags);
         // A state may have no image.
         list.is_needed = false;

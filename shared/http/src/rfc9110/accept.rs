@@ -5,15 +5,6 @@ use model::Encoding;
 
 use super::elements;
 
-/// Returns the end of an entity tag, which distinguishes the encodings of one content.
-pub(crate) const fn suffix(encoding: Encoding) -> &'static str {
-    match encoding {
-        Encoding::Zstd => "-zstd",
-        Encoding::Gzip => "-gzip",
-        Encoding::Identity => "",
-    }
-}
-
 /// True if `name` is this coding (`x-gzip` is gzip: RFC 9110, section 8.4.1.3). A `*` stands for all codings that are
 /// not named.
 fn is_named(encoding: Encoding, name: &[u8]) -> bool {

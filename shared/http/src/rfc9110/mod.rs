@@ -6,7 +6,7 @@ mod query;
 mod range;
 mod validators;
 
-pub(crate) use accept::{negotiate, suffix};
+pub(crate) use accept::negotiate;
 pub(crate) use conditional::{Precondition, evaluate, if_range_holds};
 pub(crate) use query::{decode, metas_filter, search, since};
 pub(crate) use range::{RequestedRange, parse_range};

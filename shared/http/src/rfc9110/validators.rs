@@ -5,8 +5,6 @@ use etag::EntityTag;
 use http::HeaderValue;
 use model::{Encoding, Sha256};
 
-use super::suffix;
-
 /// A strong entity tag (RFC 9110, section 8.8.3), ready to be sent. It names bytes: an object has one tag under all its
 /// URLs, and no two codings of one content share a tag.
 #[derive(Debug, Clone)]
@@ -25,7 +23,7 @@ impl Tag {
 
     /// Returns the tag of a content that is encoded on the fly. Identity leaves the bytes of the content.
     pub(crate) fn of_made(content: Sha256, encoding: Encoding) -> Self {
-        Self::with_suffix(content, suffix(encoding))
+        Self::with_suffix(content, encoding.tag_suffix())
     }
 
     /// Returns the tag of a document that is made from a content, distinguished by `suffix`. The hash is written in base64url
@@ -85,10 +83,19 @@ mod tests {
     }
 
     #[test]
-    fn tag_of_stored_bytes_is_the_one_that_the_model_promises() {
-        // Copies of a mirror send conditional requests with that tag.
+    fn tag_of_made_bytes_is_the_one_that_the_model_promises() {
+        // Copies of a mirror send conditional requests with these tags.
         let hash = Sha256::of(b"{}");
-        assert_eq!(Tag::of_stored(hash).header(), hash.to_entity_tag().as_str());
+        for encoding in Encoding::ALL {
+            assert_eq!(
+                Tag::of_made(hash, encoding).header(),
+                hash.to_entity_tag(encoding).as_str()
+            );
+        }
+        assert_eq!(
+            Tag::of_stored(hash).header(),
+            Tag::of_made(hash, Encoding::Identity).header()
+        );
     }
 
     #[test]

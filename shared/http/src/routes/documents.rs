@@ -1,17 +1,34 @@
-//! The mutable documents of the store, as they are stored, and the content hash.
+//! The mutable documents of the store with the bytes that are stored, and the content hash.
 
-use model::{CachePolicy, Document, Key, Kind, ObjectDigest, ObjectKey};
+use model::{CachePolicy, Document, Encoding, Key, Kind, ObjectDigest, ObjectKey};
 use reader::ReaderError;
 
-use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag, routes::RouteCall};
+use super::metas::encoding_for;
+use crate::{
+    error::ApiError,
+    payload::Payload,
+    respond::Representation,
+    rfc9110::{Precondition, Tag},
+    routes::RouteCall,
+};
 
 pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
-    Ok(Representation {
-        tag: call.app.head(&state).document_tag.clone(),
-        payload: Payload::Bytes(state.document().clone()),
+    let document = state.document();
+    let encoding = encoding_for(document.len() as u64, &call.request.headers)?;
+    let mut representation = Representation {
+        tag: call.app.head(&state).document_tag(encoding).clone(),
+        encoding,
+        negotiated: true,
+        payload: Payload::Bytes(document.clone()),
         ..Representation::empty_document(CachePolicy::Pointer)
-    })
+    };
+    // A 304 compresses nothing.
+    if encoding != Encoding::Identity && representation.evaluate(&call.request.headers) == Precondition::Proceed {
+        let coded = call.app.coded(state.document_hash(), document.clone(), encoding);
+        representation.payload = Payload::Bytes(coded.await?);
+    }
+    Ok(representation)
 }
 
 pub(super) async fn status(call: RouteCall<'_>) -> Result<Representation, ApiError> {

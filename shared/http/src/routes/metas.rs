@@ -78,7 +78,7 @@ fn lines_of(
 }
 
 /// Returns identity for small answers that a client accepts so, else the preferred encoding.
-fn encoding_for(length: u64, headers: &HeaderMap) -> Result<Encoding, ApiError> {
+pub(super) fn encoding_for(length: u64, headers: &HeaderMap) -> Result<Encoding, ApiError> {
     let plain = negotiate(headers, &[Encoding::Identity]).filter(|_| length < COMPRESSED_MIN);
     plain
         .or_else(|| negotiate(headers, &Encoding::ALL))

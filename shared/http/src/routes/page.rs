@@ -138,9 +138,10 @@ async fn file(
 
 impl App {
     /// Returns the bytes with this hash in a coding, from memory or into it.
-    async fn coded(&self, hash: Sha256, plain: Bytes, encoding: Encoding) -> Result<Bytes, ReaderError> {
+    pub(super) async fn coded(&self, hash: Sha256, plain: Bytes, encoding: Encoding) -> Result<Bytes, ReaderError> {
         let make = async {
-            let coded = encode_all(plain, encoding);
+            let length = plain.len() as u64;
+            let coded = self.catalogs.run(length, move || encode_all(plain, encoding)).await;
             Ok::<_, ReaderError>(coded.expect("compressors of memory do not fail"))
         };
         self.catalogs.body(&BodyKey::Made(hash, encoding), make).await

@@ -1,9 +1,12 @@
 //! The documents of the store, as they are stored.
 
 use http::StatusCode;
-use model::{Document, Key, Sha256};
+use model::{Document, Encoding, Key, Sha256};
 
-use crate::{fixture::put, world::World};
+use crate::{
+    fixture::{LINES, Publication, publish, put},
+    world::World,
+};
 
 #[tokio::test]
 async fn objects_and_documents_are_served_as_stored() {
@@ -25,12 +28,48 @@ async fn objects_and_documents_are_served_as_stored() {
             key.cache_policy().cache_control(),
             "{key}"
         );
-        assert_eq!(answer.header("etag"), Sha256::of(&stored).to_entity_tag(), "{key}");
+        assert_eq!(
+            answer.header("etag"),
+            Sha256::of(&stored).to_entity_tag(Encoding::Identity),
+            "{key}"
+        );
         let known = world
             .get(&format!("/{key}"), &[("if-none-match", answer.header("etag"))])
             .await;
         assert_eq!(known.status, StatusCode::NOT_MODIFIED, "{key}");
     }
+}
+
+#[tokio::test]
+async fn pointer_is_sent_in_the_accepted_coding_with_the_tag_of_it() {
+    let world = World::new().await;
+    let path = "/catalogs/demo/current.json";
+    // Each publication that it remembers makes it longer. One below 1 KiB is sent plain.
+    for _ in 0..3 {
+        publish(&world.store, Publication::default(), LINES).await;
+    }
+    let stored = &world.store.objects()[&Key::Current("demo".parse().unwrap())];
+    for encoding in Encoding::ALL {
+        let coding = encoding.content_encoding().unwrap_or("identity");
+        let answer = world.get(path, &[("accept-encoding", coding)]).await;
+        assert_eq!(answer.decoded(), *stored, "{coding}");
+        assert_eq!(answer.bytes().len() < stored.len(), encoding != Encoding::Identity);
+        assert_eq!(
+            answer.header("content-encoding"),
+            encoding.content_encoding().unwrap_or_default()
+        );
+        assert_eq!(answer.header("vary"), "Accept-Encoding");
+        assert_eq!(answer.header("etag"), Sha256::of(stored).to_entity_tag(encoding));
+        for other in Encoding::ALL {
+            let tag = Sha256::of(stored).to_entity_tag(other);
+            let known = world
+                .get(path, &[("accept-encoding", coding), ("if-none-match", &tag)])
+                .await;
+            assert_eq!(known.status == StatusCode::NOT_MODIFIED, other == encoding, "{tag}");
+        }
+    }
+    let refused = world.get(path, &[("accept-encoding", "*;q=0")]).await;
+    assert_eq!(refused.status, StatusCode::NOT_ACCEPTABLE);
 }
 
 #[tokio::test]
@@ -42,9 +81,9 @@ async fn tag_of_a_package_names_its_bytes() {
             let answer = world.get(&path, &[("accept-encoding", coding)]).await;
             assert_eq!(Sha256::of(&answer.decoded()), shard.lines.sha256);
             let tag = match coding {
-                "zstd" => shard.stored.sha256.to_entity_tag(),
+                "zstd" => shard.stored.sha256.to_entity_tag(Encoding::Identity),
                 "gzip" => format!("\"{}-gzip\"", shard.lines.sha256.to_base64url()),
-                _ => shard.lines.sha256.to_entity_tag(),
+                _ => shard.lines.sha256.to_entity_tag(Encoding::Identity),
             };
             assert_eq!(answer.header("etag"), tag);
         }

@@ -131,7 +131,7 @@ async fn options_and_reads_tell_which_origins_may_read() {
             (Method::OPTIONS, "/catalogs/demo/current.json", StatusCode::NO_CONTENT),
             (Method::OPTIONS, "/v2/", StatusCode::NO_CONTENT),
             (Method::OPTIONS, "/nothing", StatusCode::NOT_FOUND),
-            (Method::GET, "/catalogs/demo/current.json", StatusCode::OK),
+            (Method::GET, "/catalogs/demo/content-hash", StatusCode::OK),
             (Method::HEAD, "/catalogs/none/current.json", StatusCode::NOT_FOUND),
         ] {
             let request = Request::builder().method(&method).uri(path).header("origin", docs);

@@ -11,10 +11,10 @@ use fetch::{
     FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, PlainHttp, RedirectTarget,
     RequestSpec, RetryWaits,
 };
-use model::{Key, Sha256};
+use model::{Encoding, Key, Sha256};
 use reqwest::{
     StatusCode,
-    header::{HeaderMap, HeaderValue, IF_NONE_MATCH},
+    header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, IF_NONE_MATCH},
 };
 use store::DOCUMENT_MAX;
 
@@ -141,11 +141,18 @@ async fn pause(waits: &mut RetryWaits, mut error: OriginError) -> Result<(), Ori
 impl Origin for HttpOrigin {
     async fn document(&self, key: &Key, known: Option<&Bytes>) -> Result<Bytes, OriginError> {
         let mut request = self.request();
+        // Decoded as it is read, up to the limit of the document.
+        request
+            .headers
+            .insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         if let Some(bytes) = known {
-            let tag = HeaderValue::try_from(Sha256::of(bytes).to_entity_tag());
+            let hash = Sha256::of(bytes);
+            // Mirrors send small documents plain, as earlier versions sent all.
+            let tags = [Encoding::Gzip, Encoding::Identity].map(|encoding| hash.to_entity_tag(encoding));
+            let tags = HeaderValue::try_from(tags.join(", "));
             request
                 .headers
-                .insert(IF_NONE_MATCH, tag.expect("an entity tag is plain text"));
+                .insert(IF_NONE_MATCH, tags.expect("entity tags are plain text"));
         }
         let mut waits = self.retry_waits();
         // A document can change between two attempts, so a broken one is read again from its start.

@@ -19,7 +19,7 @@ use axum::{
 use bytes::Bytes;
 use catalog_mirror_sync::{Copier, HttpOrigin, HttpSettings, SyncOptions, SyncReport};
 use fetch::{FetchSettings, RetrySchedule};
-use model::{CatalogName, Catalogs, Document, Key, Kind, Outcome};
+use model::{CatalogName, Catalogs, Document, Encoding, Key, Kind, Outcome, Sha256};
 use storekit::MemoryStore;
 
 use crate::kit::{V1, assert_sound, mirror, name, published, put_raw};
@@ -197,6 +197,36 @@ async fn copy_from_server_that_compresses_documents_decodes_them() {
     assert_eq!(report.outcome, Outcome::Published, "{report:?}");
     let pointer = Key::Current(name());
     assert_eq!(memory.objects()[&pointer], original.objects()[&pointer]);
+}
+
+/// As the router answers: the tag tells the coding.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_that_knows_the_pointer_gets_no_body_in_either_coding() {
+    for encoding in [Encoding::Gzip, Encoding::Identity] {
+        let (original, _) = mirror(&[V1]).await;
+        let pointer = original.objects()[&Key::Current(name())].clone();
+        let tag = Sha256::of(&pointer).to_entity_tag(encoding);
+        let sent = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&sent);
+        let lie = move |key: &Key, request: &Request, bytes: Bytes| {
+            if !matches!(key, Key::Current(_)) {
+                return None;
+            }
+            let field = |name| request.headers().get(name).map_or("", |value| value.to_str().unwrap());
+            assert_eq!(field(header::ACCEPT_ENCODING), "gzip");
+            if field(header::IF_NONE_MATCH).split(", ").any(|known| known == tag) {
+                return Some(status(StatusCode::NOT_MODIFIED));
+            }
+            counted.fetch_add(1, Ordering::Relaxed);
+            Some(Response::new(Body::from(bytes)))
+        };
+        let address = server(original, Arc::new(lie)).await;
+        let (_, to) = mirror(&[]).await;
+        let copier = Copier::new(origin(address, settings()), to, SyncOptions::default());
+        let outcomes = [copier.copy(&name()).await.outcome, copier.copy(&name()).await.outcome];
+        assert_eq!(outcomes, [Outcome::Published, Outcome::Unchanged]);
+        assert_eq!(sent.load(Ordering::Relaxed), 1, "{encoding:?}");
+    }
 }
 
 fn redirect(to: &str) -> Response<Body> {
