@@ -1,6 +1,6 @@
 //! Signatures of `current.json`, the pointer to the published state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::{CatalogName, Current, Document, Sha256, Signature};
@@ -134,33 +134,13 @@ fn take_signatures(document: &mut Value) -> Vec<Signature> {
         .unwrap_or_default()
 }
 
-/// Returns the signed bytes. They include the name, so that a signature is not valid for another catalog.
+/// Returns the signed bytes: JSON with keys sorted by their bytes and no spaces. They include the name, so that a signature is not
+/// valid for another catalog.
 fn message(catalog: &CatalogName, document: &Value) -> Vec<u8> {
-    let bound = json!({"catalog": catalog.as_str(), "current": document});
-    pae(PAYLOAD_TYPE, canonical(&bound).as_bytes())
-}
-
-/// Returns JSON in the form that is signed: keys sorted by their bytes, no spaces.
-pub(crate) fn canonical(value: &Value) -> String {
-    match value {
-        Value::Object(members) => {
-            // Sorted here, because any crate of the workspace can switch the library to keep the order of insertion.
-            let members: BTreeMap<&String, &Value> = members.iter().collect();
-            let members = members
-                .into_iter()
-                .map(|(key, value)| format!("{}:{}", scalar(&Value::from(key.as_str())), canonical(value)));
-            format!("{{{}}}", members.collect::<Vec<_>>().join(","))
-        }
-        Value::Array(items) => {
-            let items: Vec<_> = items.iter().map(canonical).collect();
-            format!("[{}]", items.join(","))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => scalar(value),
-    }
-}
-
-fn scalar(value: &Value) -> String {
-    value.to_string()
+    let mut bound = json!({"catalog": catalog.as_str(), "current": document});
+    // Any crate of the workspace can switch the library to keep the order of insertion.
+    bound.sort_all_objects();
+    pae(PAYLOAD_TYPE, bound.to_string().as_bytes())
 }
 
 /// Returns the distinct key ids, sorted.

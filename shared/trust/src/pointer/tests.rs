@@ -150,7 +150,9 @@ fn signing_twice_changes_nothing() {
 }
 
 #[test]
-fn canonical_sorts_keys_and_drops_spaces() {
+fn message_sorts_keys_and_drops_spaces() {
     let value: Value = serde_json::from_str(r#"{ "b": [1, {"y": null, "x": "\u00e9\""}], "a": true }"#).unwrap();
-    assert_eq!(canonical(&value), r#"{"a":true,"b":[1,{"x":"é\"","y":null}]}"#);
+    let message = String::from_utf8(message(&name("demo"), &value)).unwrap();
+    let signed = r#"{"catalog":"demo","current":{"a":true,"b":[1,{"x":"é\"","y":null}]}}"#;
+    assert!(message.ends_with(signed), "{message}");
 }
