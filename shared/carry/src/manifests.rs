@@ -61,8 +61,10 @@ impl CatalogRepository {
 pub struct ManifestTarget {
     /// Name of the catalog in the mirror.
     pub catalog: CatalogName,
-    suffix: String,
-    image: String,
+    /// End of the names of the manifests, as oc-mirror v2 builds it: repository and tag, dashes for dots.
+    pub suffix: String,
+    /// Reference of the image.
+    pub image: String,
     /// Time between two polls by clusters. `None` for an image that is pinned by digest.
     interval: Option<Duration>,
 }
@@ -75,18 +77,13 @@ impl ManifestTarget {
     pub fn new(
         host: &str,
         catalog: &CatalogName,
-        image: &CatalogRepository,
+        names: &CatalogRepository,
         pinned: Option<Sha256>,
         interval: Duration,
     ) -> Result<Self, CarryError> {
-        let reference = pinned.map_or_else(|| format!(":{LATEST}"), |index| format!("@sha256:{index}"));
-        Self {
-            catalog: catalog.clone(),
-            suffix: image.suffix(),
-            image: format!("{host}/{catalog}{reference}"),
-            interval: pinned.is_none().then_some(interval),
-        }
-        .checked()
+        let version = pinned.map_or_else(|| format!(":{LATEST}"), |index| format!("@sha256:{index}"));
+        let image = format!("{host}/{catalog}{version}");
+        Self::at(image, catalog, names, pinned.is_none().then_some(interval))
     }
 
     /// Returns the catalog in a registry to which it was pushed. A push is a change on purpose, so clusters poll it.
@@ -96,35 +93,30 @@ impl ManifestTarget {
     pub fn pushed(
         registry: &str,
         catalog: &CatalogName,
-        image: &CatalogRepository,
+        place: &CatalogRepository,
         interval: Duration,
     ) -> Result<Self, CarryError> {
-        Self {
-            catalog: catalog.clone(),
-            suffix: image.suffix(),
-            image: format!("{registry}/{}:{}", image.repository, image.tag),
-            interval: Some(interval),
-        }
-        .checked()
+        let image = format!("{registry}/{}:{}", place.repository, place.tag);
+        Self::at(image, catalog, place, Some(interval))
     }
 
-    /// Returns the reference of the image.
-    pub fn image(&self) -> &str {
-        &self.image
-    }
-
-    fn checked(self) -> Result<Self, CarryError> {
-        let length = "cs-".len() + self.suffix.len();
+    fn at(
+        image: String,
+        catalog: &CatalogName,
+        names: &CatalogRepository,
+        interval: Option<Duration>,
+    ) -> Result<Self, CarryError> {
+        let (catalog, suffix) = (catalog.clone(), names.suffix());
+        let length = "cs-".len() + suffix.len();
         if length > NAME_BYTES_MAX {
-            let catalog = self.catalog;
             return Err(CarryError::LongName { catalog, length });
         }
-        Ok(self)
-    }
-
-    /// Returns the end of the names of the manifests, as oc-mirror v2 builds it: repository and tag, dashes for dots.
-    pub fn suffix(&self) -> &str {
-        &self.suffix
+        Ok(Self {
+            catalog,
+            suffix,
+            image,
+            interval,
+        })
     }
 }
 
@@ -137,7 +129,7 @@ pub fn cluster_catalog(target: &ManifestTarget) -> Value {
     json!({
         "apiVersion": "olm.operatorframework.io/v1",
         "kind": "ClusterCatalog",
-        "metadata": {"name": format!("cc-{}", target.suffix())},
+        "metadata": {"name": format!("cc-{}", target.suffix)},
         "spec": {"source": {"type": "Image", "image": image}},
     })
 }
@@ -162,7 +154,7 @@ fn grpc_source(target: &ManifestTarget, namespace: &str) -> Value {
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "CatalogSource",
-        "metadata": {"name": format!("cs-{}", target.suffix()), "namespace": namespace},
+        "metadata": {"name": format!("cs-{}", target.suffix), "namespace": namespace},
         "spec": {"displayName": target.catalog, "sourceType": "grpc"},
     })
 }

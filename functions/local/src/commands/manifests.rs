@@ -192,7 +192,7 @@ fn image_digest(name: &CatalogName, snapshot: &Snapshot) -> anyhow::Result<Sha25
 pub(super) fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
     let mut names: BTreeMap<&str, &CatalogName> = BTreeMap::new();
     for target in targets {
-        if let Some(other) = names.insert(target.suffix(), &target.catalog) {
+        if let Some(other) = names.insert(&target.suffix, &target.catalog) {
             let name = &target.catalog;
             anyhow::bail!("the manifests of {other} and {name} would have one name; name the catalogs one by one");
         }

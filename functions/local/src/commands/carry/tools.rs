@@ -141,8 +141,8 @@ impl Tools {
         let (current, snapshot) = published::state(store, name).await?;
         let place = CatalogRepository::new(name, &current.source.reference);
         let pushed = ManifestTarget::pushed(&target.base, name, &place, args.interval)?;
-        let Source::Registry { reference, .. } = pushed.image().parse()? else {
-            anyhow::bail!("{} is no place for an image", pushed.image());
+        let Source::Registry { reference, .. } = pushed.image.parse()? else {
+            anyhow::bail!("{} is no place for an image", pushed.image);
         };
         let image = snapshot.image.context("it was published without an image")?;
         let documents = Documents::new(image.layer, image.diff_id);
@@ -153,7 +153,7 @@ impl Tools {
         let layer = read_object(store, &image.layer.with_kind(Kind::Blob)).await?;
         let result = self.sources.push(&reference, documents, layer).await?;
         let done = if result.was_there { "is there already" } else { "pushed" };
-        println!("catalog {} {done}", pushed.image());
+        println!("catalog {} {done}", pushed.image);
         Ok(pushed)
     }
 }
