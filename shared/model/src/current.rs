@@ -153,6 +153,26 @@ impl Current {
         }
     }
 
+    /// Returns true if it says what the Snapshot says that it names.
+    pub fn describes(&self, snapshot: &Snapshot) -> bool {
+        let publication = Publication {
+            snapshot: self.snapshot.digest,
+            source: self.source.clone(),
+            render_version: self.render_version,
+            published_at: self.published_at,
+            rolled_back: self.rolled_back.clone(),
+            availability: self.availability,
+        };
+        // Made anew from the Snapshot, so that no field can be forgotten here.
+        let expected = Self {
+            serial: self.serial,
+            previous: self.previous.clone(),
+            signatures: self.signatures.clone(),
+            ..Self::publish(None, snapshot, publication)
+        };
+        expected == *self
+    }
+
     /// Returns the signatures of the image that the content was made from. After a rollback that is not the source.
     pub const fn verified(&self) -> Option<&Verified> {
         match &self.rolled_back {

@@ -111,6 +111,18 @@ impl Snapshot {
         self.facts.get(kind).map(|facts| facts.with_kind(Kind::Facts))
     }
 
+    /// Returns true if it does not contradict itself: its numbers are the sums of those of its Shards, and these have the names
+    /// that readers search for.
+    pub fn is_consistent(&self) -> bool {
+        // In byte order, each name once.
+        let sorted = self.packages.is_sorted_by(|a, b| a.name < b.name);
+        let groups = self.global.iter().all(|global| global.name.is_empty())
+            && self.packages.first().is_none_or(|first| !first.name.is_empty());
+        let sum = |of: fn(&ShardRef) -> u64| self.shards().map(of).fold(0, u64::saturating_add);
+        let (size, metas) = (sum(|shard| shard.lines.size), sum(|shard| shard.metas));
+        sorted && groups && (size, metas) == (self.size, self.metas)
+    }
+
     /// Returns every object that the Snapshot names, each key once: Shards in their order, the image's blobs, the index,
     /// the facts, the encodings of `all.json`.
     pub fn objects(&self) -> Vec<ManifestEntry> {

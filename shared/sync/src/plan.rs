@@ -6,8 +6,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{
-    CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, ObjectDigest, Outcome, Publication,
-    ShardRef, Snapshot, StoredDocument,
+    CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, ObjectDigest, Outcome, Snapshot,
+    StoredDocument,
 };
 use publish::{PublishError, Transaction, TransactionOptions};
 use store::{DOCUMENT_MAX, read_object};
@@ -285,35 +285,6 @@ pub(crate) fn parse_snapshot(name: &CatalogName, current: &Current, bytes: &[u8]
         key: current.snapshot.key().to_string(),
         source,
     })?;
-    agree(current, &snapshot).then_some(snapshot).ok_or_else(disagrees)
-}
-
-/// True if a pointer says what its Snapshot says, and the Snapshot does not contradict itself.
-fn agree(current: &Current, snapshot: &Snapshot) -> bool {
-    // Made anew from the Snapshot, so that no field can be forgotten here.
-    let expected = Current::publish(
-        None,
-        snapshot,
-        Publication {
-            snapshot: current.snapshot.digest,
-            source: current.source.clone(),
-            render_version: current.render_version,
-            published_at: current.published_at,
-            rolled_back: current.rolled_back.clone(),
-            availability: current.availability,
-        },
-    );
-    let expected = Current {
-        serial: current.serial,
-        previous: current.previous.clone(),
-        signatures: current.signatures.clone(),
-        ..expected
-    };
-    // In byte order, each name once: readers search them.
-    let sorted = snapshot.packages.is_sorted_by(|a, b| a.name < b.name);
-    let groups = snapshot.global.iter().all(|global| global.name.is_empty())
-        && snapshot.packages.first().is_none_or(|first| !first.name.is_empty());
-    let sum = |of: fn(&ShardRef) -> u64| snapshot.shards().map(of).fold(0, u64::saturating_add);
-    let (size, metas) = (sum(|shard| shard.lines.size), sum(|shard| shard.metas));
-    expected == *current && sorted && groups && (size, metas) == (snapshot.size, snapshot.metas)
+    let belong = current.describes(&snapshot) && snapshot.is_consistent();
+    belong.then_some(snapshot).ok_or_else(disagrees)
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::text::chain;
-use model::{CatalogName, Current, Document, Key, Kind, ManifestEntry, ObjectRef, ShardRef, Snapshot};
+use model::{CatalogName, Current, Document, Key, Kind, ManifestEntry, ObjectRef, Snapshot};
 use publish::is_listed;
 use serde::{Serialize, Serializer};
 use store::{ObjectError, ReadError, Store, StoreError, StoreExt, read_stored};
@@ -153,12 +153,8 @@ impl Verification {
         if !named.any(|named| named == object) {
             self.found(&key, ObjectProblem::Disagrees("current.json"));
         }
-        let sum = |of: fn(&ShardRef) -> u64| snapshot.shards().map(of).fold(0, u64::saturating_add);
-        let (size, metas) = (sum(|shard| shard.lines.size), sum(|shard| shard.metas));
         // Only the current Snapshot: the history of the pointer repeats no sizes of earlier ones.
-        if object == current.snapshot && !describes(current, &snapshot)
-            || (size, metas) != (snapshot.size, snapshot.metas)
-        {
+        if object == current.snapshot && !current.describes(&snapshot) || !snapshot.is_consistent() {
             self.found(&key, ObjectProblem::Disagrees("the numbers in it and in current.json"));
         }
         Ok(Some(snapshot))
@@ -196,17 +192,6 @@ impl Verification {
         }
         Ok(())
     }
-}
-
-/// True if the pointer repeats the numbers of its Snapshot.
-fn describes(current: &Current, snapshot: &Snapshot) -> bool {
-    let all = |current: ObjectRef, snapshot: model::ObjectDigest| current.digest == snapshot;
-    current.content_hash == snapshot.content_hash
-        && current.size == snapshot.size
-        && current.metas == snapshot.metas
-        && current.packages == snapshot.packages.len() as u64
-        && all(current.all.zstd, snapshot.all.zstd)
-        && all(current.all.gzip, snapshot.all.gzip)
 }
 
 /// Reads one object to its end, and compares it with what its Snapshot records.
