@@ -14,7 +14,7 @@ pub use poll::{
     Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, InvalidCatalog,
     KnownFacts, LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress,
     PollTimes, ProgressCounts, PublishedShards, RenderSink, RollbackError, Schedule, SourceLimits, Suspicion,
-    UpdateCheck, ValidationMode, ValidationModeError, due, metric,
+    UpdateCheck, ValidationMode, ValidationModeError, due, metric, stage_all,
 };
 pub use report::{ChangedPackages, Report};
 pub use stats::{ObjectStats, find_unservable};

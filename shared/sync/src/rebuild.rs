@@ -1,19 +1,15 @@
 //! Objects that follow from the Shards: made here, they need not be moved. Making them also proves that the Snapshot is
 //! right about its lines.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use model::{
-    CatalogName, Content, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectDigest, Sha256, Snapshot, StoredDocument,
+    Content, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectDigest, ObjectRef, Snapshot, StoredDocument,
     decode_zstd,
 };
 use olm::FACT_KINDS;
-use publish::{FactReader, KnownFacts, PublishedShards, Transaction};
-use render::{IndexFile, RenderError, RenderSettings, Rendering, Sinks};
-use store::bridge;
+use publish::{FactReader, KnownFacts, PublishedShards, stage_all};
+use render::{RenderError, RenderSettings, Rendering};
 use upkeep::ObjectProblem;
 use work::run;
 
@@ -36,55 +32,31 @@ impl Copier {
             return Ok(derived);
         }
         let _permit = self.rebuilds.acquire().await.expect("the semaphore is never closed");
-        let layer = plan.snapshot.image.as_ref().map(|image| image.layer);
-        let (mut index, mut left) = (None, Vec::new());
-        let (mut streamed, mut documents, mut described) = (Vec::new(), Vec::new(), Vec::new());
-        for entry in derived {
-            match entry.object.kind {
-                Kind::Index => index = Some(entry),
-                _ if !self.options.rebuild => left.push(entry),
-                Kind::Facts => described.push(entry),
-                Kind::Blob if layer != Some(entry.object.digest) => documents.push(entry),
-                _ => streamed.push(entry),
-            }
-        }
+        let base = plan.transaction.base_snapshot().await.ok().flatten();
         let mut rebuild = Rebuild {
             copier: self,
-            snapshot: &plan.snapshot,
-            transaction: &plan.transaction,
+            plan,
             report,
-            left,
+            left: derived,
         };
-        let rendering_with = |base| {
-            let shards = Arc::new(PublishedShards::new(self.store.clone(), [&*plan.snapshot], base));
-            Rendering::of_snapshot(&plan.snapshot, shards, RenderSettings::default())
+        let mut rendering = match rebuild.streamed(base).await {
+            // The published state may be what is damaged.
+            Err(SyncError::Rebuild(error)) if base.is_some() && error.is_damage() => rebuild.streamed(None).await?,
+            made => made?,
         };
-        let mut rendering = rendering_with(None);
-        if index.is_some() || !streamed.is_empty() {
-            let base = plan.transaction.base_snapshot().await.ok().flatten();
-            let made = rebuild
-                .streamed(&plan.name, rendering_with(base), streamed.clone())
-                .await;
-            rendering = match made {
-                // The published state may be what is damaged.
-                Err(SyncError::Rebuild(error)) if base.is_some() && error.is_damage() => {
-                    rebuild.streamed(&plan.name, rendering, streamed).await?
-                }
-                made => made?,
-            };
-        }
-        rebuild.documents(documents).await?;
-        if index.is_some() || !described.is_empty() {
+        rebuild.documents().await?;
+        let (has_facts, has_index) = (rebuild.makes(Kind::Facts), rebuild.has_index());
+        if has_facts || has_index {
             rendering = run(rendering.budget().clone(), move || {
                 rendering.read_metas().map(|()| rendering)
             })
             .await??;
         }
-        if !described.is_empty() {
-            rendering = rebuild.described(rendering, described).await?;
+        if has_facts {
+            rendering = rebuild.facts(rendering, base).await?;
         }
-        if let Some(index) = index {
-            rebuild.index(&plan.name, rendering, index).await?;
+        if has_index {
+            rebuild.index(rendering).await?;
         }
         let left = rebuild.left;
         if self.options.rebuild {
@@ -97,45 +69,46 @@ impl Copier {
 /// Rebuild of the derived objects of one copy.
 struct Rebuild<'a> {
     copier: &'a Copier,
-    snapshot: &'a Snapshot,
-    transaction: &'a Transaction,
+    plan: &'a Plan,
     report: &'a mut SyncReport,
-    /// Objects that have to be fetched.
+    /// Objects that were not made yet. In the end they have to be fetched.
     left: Vec<ManifestEntry>,
 }
 
 impl Rebuild<'_> {
+    fn has_index(&self) -> bool {
+        self.left.iter().any(|entry| entry.object.kind == Kind::Index)
+    }
+
+    /// Returns true if objects of this kind are to be made.
+    fn makes(&self, kind: Kind) -> bool {
+        self.copier.options.rebuild && self.left.iter().any(|entry| entry.object.kind == kind)
+    }
+
     /// Makes, in one pass over the Shards, the encodings of `all.json` and the layer of the image. Checks the content hash.
-    async fn streamed(
-        &mut self,
-        name: &CatalogName,
-        rendering: Rendering,
-        entries: Vec<ManifestEntry>,
-    ) -> Result<Rendering, SyncError> {
-        let mut sinks = Sinks::default();
-        let mut stagings = Vec::new();
-        for entry in entries {
-            let (writer, staging) = bridge(self.copier.store.stage().await?);
-            sinks.insert(entry.object.kind, Box::new(writer));
-            stagings.push((entry, staging));
+    /// `base` is a state whose `all.json.gz` is similar.
+    async fn streamed(&mut self, base: Option<&Snapshot>) -> Result<Rendering, SyncError> {
+        let (snapshot, store) = (&*self.plan.snapshot, &self.copier.store);
+        let shards = Arc::new(PublishedShards::new(store.clone(), [snapshot], base));
+        let rendering = Rendering::of_snapshot(snapshot, shards, RenderSettings::default());
+        let layer = snapshot.image.as_ref().map(|image| image.layer);
+        let objects = self.left.iter().map(|entry| entry.object);
+        let streamed = objects.filter(|object| matches!(object.kind, Kind::All(_)) || layer == Some(object.digest));
+        let kinds = streamed
+            .map(|object| object.kind)
+            .filter(|_| self.copier.options.rebuild);
+        let kinds: Vec<Kind> = kinds.collect();
+        if kinds.is_empty() && !self.has_index() {
+            return Ok(rendering);
         }
-        let (rendering, facts) = run(rendering.budget().clone(), move || {
-            let facts = rendering.write_all(sinks);
-            (rendering, facts)
-        })
-        .await?;
-        let mut staged = Vec::new();
-        for (entry, staging) in stagings {
-            // If the store failed, writing failed because of that. So the error of the store comes first.
-            staged.push((entry, staging.await??));
-        }
-        let facts = facts?;
+        let rendering = Arc::new(rendering);
+        let (facts, staged) = stage_all::<SyncError>(&**store, rendering.clone(), kinds).await?;
         // Before anything is put: the Snapshot contradicts its own Shards, so its origin is not to be trusted.
-        if facts.content_hash != self.snapshot.content_hash {
-            return Err(SyncError::Disagrees(name.clone()));
+        if facts.content_hash != snapshot.content_hash {
+            return Err(SyncError::Disagrees(self.plan.name.clone()));
         }
         // The layer is the recorded one but its tar archive is not, by which the configurations name it.
-        if let Some(image) = &self.snapshot.image
+        if let Some(image) = &snapshot.image
             && facts.made.get(&Kind::Blob) == Some(&image.layer)
             && facts.diff_id != Some(image.diff_id)
         {
@@ -144,32 +117,33 @@ impl Rebuild<'_> {
                 source: ObjectProblem::Content,
             });
         }
-        for (entry, staged) in staged {
-            if facts.made.get(&entry.object.kind) == Some(&entry.object.digest) {
-                self.transaction.put_staged(entry.object, staged).await?;
-                self.count(entry.object.digest);
-            } else {
-                // Another version of the compressor or of this program made other bytes of the same content. They are
-                // fetched instead.
-                self.left.push(entry);
+        for (kind, staged) in staged {
+            let made = facts.made[&kind].with_kind(kind);
+            // Another version of the compressor or of this program may have made other bytes of the same content. They are
+            // fetched instead.
+            if self.is_left(&made) {
+                self.plan.transaction.put_staged(made, staged).await?;
+                self.done(&made);
             }
         }
-        Ok(rendering)
+        Ok(Arc::into_inner(rendering).expect("the writing has ended and kept nothing"))
     }
 
     /// Makes the documents of the image. They follow from the digest of its layer alone.
-    async fn documents(&mut self, entries: Vec<ManifestEntry>) -> Result<(), SyncError> {
-        let image = self.snapshot.image.iter();
+    async fn documents(&mut self) -> Result<(), SyncError> {
+        let image = self.plan.snapshot.image.iter().filter(|_| self.copier.options.rebuild);
         let made = image.flat_map(|image| oci::Documents::new(image.layer, image.diff_id).into_all());
-        self.put_made(made, entries).await
+        for bytes in made {
+            self.put(Kind::Blob, bytes).await?;
+        }
+        Ok(())
     }
 
-    /// Makes the documents about the lines. Packages that the published state has too keep their parts of them.
-    async fn described(&mut self, rendering: Rendering, entries: Vec<ManifestEntry>) -> Result<Rendering, SyncError> {
-        let base = self.transaction.base_snapshot().await.ok().flatten();
+    /// Makes the documents about the lines. Packages that `base` has too keep their parts of them.
+    async fn facts(&mut self, rendering: Rendering, base: Option<&Snapshot>) -> Result<Rendering, SyncError> {
         // Those of another program are fetched.
         let kinds = FACT_KINDS.into_iter();
-        let kinds = kinds.filter(|kind| self.snapshot.facts.contains_key(kind.name));
+        let kinds = kinds.filter(|kind| self.plan.snapshot.facts.contains_key(kind.name));
         let reader = FactReader {
             rendering,
             kinds: kinds.collect(),
@@ -182,37 +156,16 @@ impl Rebuild<'_> {
             (reader.rendering, facts)
         })
         .await?;
-        let facts = facts?;
-        let stored = facts.documents.values().map(StoredDocument::to_stored);
-        let stored = stored.collect::<Result<Vec<_>, _>>().map_err(RenderError::Scratch)?;
-        self.put_made(stored.into_iter(), entries).await?;
-        Ok(rendering)
-    }
-
-    /// Puts those of the entries that were made with the recorded bytes.
-    async fn put_made(
-        &mut self,
-        made: impl Iterator<Item = Vec<u8>>,
-        entries: Vec<ManifestEntry>,
-    ) -> Result<(), SyncError> {
-        let mut made: HashMap<Sha256, Vec<u8>> = made.map(|bytes| (Sha256::of(&bytes), bytes)).collect();
-        for entry in entries {
-            match made.remove(&entry.object.digest.sha256) {
-                Some(bytes) => self.put(&entry, bytes).await?,
-                None => self.left.push(entry),
-            }
+        for document in facts?.documents.values() {
+            let bytes = document.to_stored().map_err(RenderError::Scratch)?;
+            self.put(Kind::Facts, bytes).await?;
         }
-        Ok(())
+        Ok(rendering)
     }
 
     /// Makes the index, and checks names and counts. An index with other bytes is fetched and compared with the lines,
     /// because nothing but the lines tells if it is right.
-    async fn index(
-        &mut self,
-        name: &CatalogName,
-        mut rendering: Rendering,
-        mut entry: ManifestEntry,
-    ) -> Result<(), SyncError> {
+    async fn index(&mut self, mut rendering: Rendering) -> Result<(), SyncError> {
         let (found, file) = run(rendering.budget().clone(), move || {
             let shards = rendering.shards().iter();
             let found: Vec<_> = shards
@@ -225,32 +178,41 @@ impl Rebuild<'_> {
             Ok::<_, RenderError>((found, file))
         })
         .await??;
-        let recorded = self
-            .snapshot
-            .shards()
-            .map(|shard| (shard.metas, Some(shard.name.clone())));
-        if !recorded.eq(found) {
-            return Err(SyncError::Disagrees(name.clone()));
+        let recorded = self.plan.snapshot.shards();
+        if !recorded.map(|shard| (shard.metas, Some(shard.name.clone()))).eq(found) {
+            return Err(SyncError::Disagrees(self.plan.name.clone()));
         }
-        let IndexFile { bytes, stored } = file;
-        if stored == entry.object.digest && self.copier.options.rebuild {
-            return self.put(&entry, bytes).await;
+        let lines = decode_zstd(&file.bytes, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
+        for entry in self.left.iter_mut().filter(|entry| entry.object.kind == Kind::Index) {
+            entry.content = Some(Content::of(&lines));
         }
-        let lines = decode_zstd(&bytes, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
-        entry.content = Some(Content::of(&lines));
-        self.left.push(entry);
+        if self.copier.options.rebuild {
+            self.put(Kind::Index, file.bytes).await?;
+        }
         Ok(())
     }
 
-    async fn put(&mut self, entry: &ManifestEntry, bytes: Vec<u8>) -> Result<(), SyncError> {
-        self.transaction.put_verified(entry.object, bytes.into()).await?;
-        self.count(entry.object.digest);
+    /// Puts an object that was made, unless its bytes are others than the recorded ones.
+    async fn put(&mut self, kind: Kind, bytes: Vec<u8>) -> Result<(), SyncError> {
+        let made = ObjectDigest::of(&bytes).with_kind(kind);
+        if self.is_left(&made) {
+            self.plan.transaction.put_verified(made, bytes.into()).await?;
+            self.done(&made);
+        }
         Ok(())
     }
 
-    fn count(&mut self, digest: ObjectDigest) {
-        self.report.rebuilt.add(digest.size);
+    fn is_left(&self, object: &ObjectRef) -> bool {
+        self.left.iter().any(|entry| entry.object == *object)
+    }
+
+    fn done(&mut self, made: &ObjectRef) {
+        self.left.retain(|entry| entry.object != *made);
+        self.report.rebuilt.add(made.digest.size);
         self.copier.progress.done.fetch_add(1, Ordering::Relaxed);
-        self.copier.progress.saved.fetch_add(digest.size, Ordering::Relaxed);
+        self.copier
+            .progress
+            .saved
+            .fetch_add(made.digest.size, Ordering::Relaxed);
     }
 }

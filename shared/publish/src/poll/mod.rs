@@ -26,6 +26,7 @@ pub use self::{
     facts::{CatalogFacts, FactReader, KnownFacts},
     metrics::{PollMetrics, PollProgress, ProgressCounts, metric},
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
+    objects::stage_all,
     order::PollOrder,
     pull::{PublishedShards, RenderSink},
     schedule::{LastPoll, Schedule, due},

@@ -3,7 +3,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument};
 use render::{AllFacts, RenderError, Rendering, Shard, Sinks};
-use store::bridge;
+use store::{Staged, Store, StoreError, bridge};
+use tokio::task::JoinError;
 use work::run;
 
 use super::{
@@ -44,8 +45,7 @@ impl Poll<'_> {
         Ok((snapshot, digest))
     }
 
-    /// Writes the whole catalog. The compressing threads write into staged objects, which get their keys once their hashes
-    /// are known.
+    /// Writes the whole catalog, and the documents of its image.
     async fn put_all(
         &self,
         transaction: &Transaction,
@@ -55,19 +55,7 @@ impl Poll<'_> {
         if self.mirror.settings.identity {
             kinds.push(Kind::All(Encoding::Identity));
         }
-        let (mut sinks, mut stagings) = (Sinks::new(), Vec::new());
-        for kind in kinds {
-            let (writer, staging) = bridge(self.mirror.store.stage().await?);
-            sinks.insert(kind, Box::new(writer));
-            stagings.push((kind, staging));
-        }
-        let facts = run(rendering.budget().clone(), move || rendering.write_all(sinks)).await?;
-        let mut staged = Vec::new();
-        for (kind, staging) in stagings {
-            // A store that failed made the writing fail: its error is the cause.
-            staged.push((kind, staging.await??));
-        }
-        let facts = facts?;
+        let (facts, staged) = stage_all::<PollError>(&*self.mirror.store, rendering, kinds).await?;
         for (kind, staged) in staged {
             transaction
                 .put_staged(facts.made[&kind].with_kind(kind), staged)
@@ -84,6 +72,31 @@ impl Poll<'_> {
         }
         Ok((facts, image))
     }
+}
+
+/// Writes the whole catalog in one pass, in each of these kinds. The compressing threads write into staged objects, which get their
+/// keys once their hashes are known.
+///
+/// # Errors
+/// A store that fails, and the errors of [`Rendering::write_all`].
+pub async fn stage_all<E: From<StoreError> + From<RenderError> + From<JoinError>>(
+    store: &dyn Store,
+    rendering: Arc<Rendering>,
+    kinds: Vec<Kind>,
+) -> Result<(AllFacts, Vec<(Kind, Box<dyn Staged>)>), E> {
+    let (mut sinks, mut stagings) = (Sinks::new(), Vec::new());
+    for kind in kinds {
+        let (writer, staging) = bridge(store.stage().await?);
+        sinks.insert(kind, Box::new(writer));
+        stagings.push((kind, staging));
+    }
+    let facts = run(rendering.budget().clone(), move || rendering.write_all(sinks)).await?;
+    let mut staged = Vec::new();
+    for (kind, staging) in stagings {
+        // A store that failed made the writing fail: its error is the cause.
+        staged.push((kind, staging.await??));
+    }
+    Ok((facts?, staged))
 }
 
 async fn put_facts(
