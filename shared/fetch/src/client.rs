@@ -148,10 +148,7 @@ impl Fetcher {
     }
 
     /// Waits before another attempt. The wait counts as one for a server.
-    ///
-    /// # Errors
-    /// [`FetchError::WaitedTooLong`].
-    pub async fn pause(&self, delay: Duration) -> Result<(), FetchError> {
+    pub(crate) async fn pause(&self, delay: Duration) -> Result<(), FetchError> {
         let waiting = async {
             sleep(delay).await;
             Ok(())

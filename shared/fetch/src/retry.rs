@@ -81,7 +81,7 @@ impl RetryWaits {
     }
 
     /// Returns the number of attempts so far.
-    pub fn attempts(&self) -> AttemptCount {
+    pub(crate) fn attempts(&self) -> AttemptCount {
         self.attempts
     }
 
@@ -102,7 +102,7 @@ impl RetryWaits {
     }
 
     /// Returns the wait before the next attempt after `error`, or `None` if it is permanent or no attempt is left.
-    pub fn wait_after(&mut self, error: &FetchError) -> Option<Duration> {
+    pub(crate) fn wait_after(&mut self, error: &FetchError) -> Option<Duration> {
         if error.is_transient() {
             self.next_wait(error.retry_after())
         } else {

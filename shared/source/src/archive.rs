@@ -23,7 +23,6 @@ use work::Budget;
 
 use crate::error::Error;
 use crate::location::ArchiveLocation;
-use crate::retries::Retries;
 use crate::sources::{Pull, Sources};
 use crate::stream::bounded;
 use crate::tree::{TreeArchive, TreeFault};
@@ -135,7 +134,7 @@ impl<'a> ArchiveRequest<'a> {
 
     /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of the whole archive.
     async fn ask(&self, session: &WebSession, known: &mut KnownArchive) -> Result<Digest, Error> {
-        let mut retries = Retries::new(&session.server.fetcher);
+        let mut retries = session.server.retries();
         loop {
             match self.attempt(session, known).await {
                 Ok(digest) => return Ok(digest),

@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fetch::{AttemptCount, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, SentSecrets};
+use fetch::{
+    AttemptCount, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, RequestError, SentSecrets,
+};
 use model::text::chain;
 use oci::{Digest, ImageError, LayerError, LimitExceeded, LinkError, UnpackError};
 
@@ -134,6 +136,22 @@ impl From<UnpackError> for Error {
     }
 }
 
+impl RequestError for Error {
+    fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
+        match self {
+            Self::Server(failure) => match &mut **failure {
+                ServerFailure {
+                    fault: ServerFault::Fetch(error),
+                    attempts,
+                    ..
+                } => Some((error, attempts)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
 impl Error {
     /// Returns true if the registry took longer than [`SourceSettings::registry_wait`](crate::SourceSettings::registry_wait).
     pub fn is_slow_registry(&self) -> bool {
@@ -158,18 +176,6 @@ impl Error {
             action,
             path: path.to_owned(),
             source,
-        }
-    }
-
-    /// Returns the failure of the exchange itself, which the next attempt may not meet, and the attempts that the error names.
-    pub(crate) fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
-        let Self::Server(failure) = self else {
-            return None;
-        };
-        let failure = failure.as_mut();
-        match &mut failure.fault {
-            ServerFault::Fetch(error) => Some((error, &mut failure.attempts)),
-            _ => None,
         }
     }
 

@@ -14,7 +14,6 @@ mod location;
 mod lookaside;
 mod places;
 mod registry;
-mod retries;
 mod server;
 mod settings;
 mod signatures;

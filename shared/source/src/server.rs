@@ -1,6 +1,6 @@
 //! One server that is asked: its errors name it, and hold no secret that was sent to it.
 
-use fetch::{FailedFetch, FetchResponse, Fetcher, RedirectTarget, RequestSpec, SentSecrets};
+use fetch::{FailedFetch, FetchResponse, Fetcher, RedirectTarget, RequestSpec, Retries, SentSecrets};
 use parking_lot::{Mutex, MutexGuard};
 use reqwest::Url;
 
@@ -26,6 +26,11 @@ impl AskedServer {
     /// Returns what was sent and what must not come back in an error.
     pub(crate) fn secrets(&self) -> MutexGuard<'_, SentSecrets> {
         self.secrets.lock()
+    }
+
+    /// Starts the attempts of one request.
+    pub(crate) fn retries(&self) -> Retries {
+        Retries::new(&self.fetcher)
     }
 
     /// Sends a request to a configured URL and follows redirects. Returns any other answer, whatever its status.

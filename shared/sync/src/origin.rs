@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fetch::{AttemptCount, FailedFetch, FetchError};
+use fetch::{AttemptCount, FailedFetch, FetchError, RequestError};
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use model::{CatalogName, Catalogs, Document, DocumentError, Key};
 use publish::catalog_names;
@@ -116,6 +116,15 @@ impl OriginError {
         Self::TooLarge {
             key: key.to_string(),
             max,
+        }
+    }
+}
+
+impl RequestError for OriginError {
+    fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
+        match self {
+            Self::Fetch { attempts, source, .. } => Some((&mut source.error, attempts)),
+            _ => None,
         }
     }
 }

@@ -22,7 +22,6 @@ use crate::download::{give_back, temporary_folder};
 use crate::error::Error;
 use crate::git::GitRequest;
 use crate::location::GitLocation;
-use crate::retries::retried;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
 use crate::stream::bounded;
@@ -316,7 +315,7 @@ async fn find(session: &WebSession, location: &GitLocation) -> Result<Url, Error
     info.set_path(&format!("{}{INFO}", url.path()));
     info.set_query(Some("service=git-upload-pack"));
     let asking = || session.send(&info, RequestSpec::default());
-    let response = retried(&session.server.fetcher, asking).await?;
+    let response = session.server.retries().run(asking).await?;
     if !response.is_home {
         let to = shown(authority(response.url()).as_bytes());
         return Err(location.error(TreeFault::Redirected(to)));

@@ -3,20 +3,19 @@
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse, ResumableBody};
 use oci::BlobRef;
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use tokio::sync::mpsc::Sender;
 
 use crate::blob_source::{BlobCheck, StreamEnd};
 use crate::error::Error;
 use crate::registry::Session;
 use crate::registry::exchange::ApiRequest;
-use crate::retries::Retries;
 
 impl Session {
     /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
         let mut check = BlobCheck::new("layer", blob);
-        let mut retries = Retries::new(&self.server.fetcher);
+        let mut retries = self.server.retries();
         if check.is_complete() {
             return check.finish().map(|()| StreamEnd::Verified);
         }
@@ -28,7 +27,7 @@ impl Session {
                 Err(error) => {
                     // Progress renews the retries: a layer of gigabytes may break more often than a small one.
                     if body.earns_retries() {
-                        retries = Retries::new(&self.server.fetcher);
+                        retries = self.server.retries();
                     }
                     retries.pause(error).await?;
                 }
@@ -42,10 +41,8 @@ impl Session {
 
     async fn request_blob(&self, blob: &BlobRef, position: u64) -> Result<FetchResponse, Error> {
         let what = format!("layer {}", blob.digest);
-        let request = ApiRequest {
-            position,
-            ..ApiRequest::get(format!("blobs/{}", blob.digest), &what)
-        };
+        let mut request = ApiRequest::new(Method::GET, format!("blobs/{}", blob.digest), &what);
+        request.spec = request.spec.from_position(position);
         let response = self.send(&request).await?.expecting(blob.size - position);
         let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
         if is_partial && position == 0 {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse, RequestSpec};
 use oci::NamedLimit;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
 use crate::error::Error;
@@ -11,58 +11,35 @@ use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::auth_state::RequestAuth;
 use crate::registry::challenge::Challenge;
-use crate::retries::retried;
 use crate::web::is_web_page;
 
 /// A request to the registry's API.
 pub(crate) struct ApiRequest<'a> {
-    pub(crate) method: Method,
     /// Path below the repository; with a leading slash, below the registry.
     pub(crate) path: String,
-    pub(crate) accept: Option<&'static str>,
-    /// First byte of the body to send, from 0.
-    pub(crate) position: u64,
-    pub(crate) body: Option<RequestBody>,
+    /// All but the credentials.
+    pub(crate) spec: RequestSpec,
     /// The object in words, for errors.
     pub(crate) what: &'a str,
 }
 
-/// Bytes that a request sends.
-pub(crate) struct RequestBody {
-    pub(crate) media_type: &'static str,
-    pub(crate) bytes: Bytes,
-}
-
 impl<'a> ApiRequest<'a> {
-    pub(crate) fn get(path: String, what: &'a str) -> Self {
-        Self {
-            method: Method::GET,
-            path,
-            accept: None,
-            position: 0,
-            body: None,
-            what,
-        }
+    pub(crate) fn new(method: Method, path: String, what: &'a str) -> Self {
+        let spec = RequestSpec::new(method);
+        Self { path, spec, what }
     }
 
-    fn spec(&self) -> RequestSpec {
-        let mut spec = RequestSpec::new(self.method.clone()).from_position(self.position);
-        if let Some(accept) = self.accept {
-            spec.headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        }
-        if let Some(body) = &self.body {
-            spec.headers
-                .insert(CONTENT_TYPE, HeaderValue::from_static(body.media_type));
-            spec.body = Some(body.bytes.clone());
-        }
-        spec
+    /// Asks for a document of one of these media types.
+    pub(crate) fn accepting(mut self, types: &'static str) -> Self {
+        self.spec.headers.insert(ACCEPT, HeaderValue::from_static(types));
+        self
     }
 }
 
 impl Session {
     /// Sends until a 2xx answer, a permanent failure or the end of the retries.
     pub(crate) async fn send(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
-        retried(&self.server.fetcher, || self.attempt(request)).await
+        self.server.retries().run(|| self.attempt(request)).await
     }
 
     /// Makes one attempt. A challenge makes it two requests: the second one answers it.
@@ -78,7 +55,7 @@ impl Session {
         }
         match response.status() {
             // The type of a blob does not matter, because its digest is checked.
-            status if status.is_success() && request.accept.is_some() && is_web_page(&response) => {
+            status if status.is_success() && request.spec.headers.contains_key(ACCEPT) && is_web_page(&response) => {
                 Err(self.server.failed_at(&response, ServerFault::WebPage))
             }
             status if status.is_success() => Ok(response),
@@ -106,7 +83,7 @@ impl Session {
 
     async fn follow(&self, request: &ApiRequest<'_>, auth: &RequestAuth) -> Result<FetchResponse, Error> {
         let url = self.home(&request.path)?;
-        self.server.follow(url, &auth.apply(request.spec())).await
+        self.server.follow(url, &auth.apply(request.spec.clone())).await
     }
 
     /// Reports a 401 or 403, to the fresh credentials if some were sent.

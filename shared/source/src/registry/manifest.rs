@@ -12,7 +12,6 @@ use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, if_found};
-use crate::retries::retried;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -101,7 +100,7 @@ impl Session {
         limit: NamedLimit,
     ) -> Result<Bytes, Error> {
         let what = format!("{kind} {}", blob.digest);
-        let request = ApiRequest::get(format!("blobs/{}", blob.digest), &what);
+        let request = ApiRequest::new(Method::GET, format!("blobs/{}", blob.digest), &what);
         let body = self.whole_document(&request, limit).await?.body;
         let mut check = BlobCheck::new(kind, blob);
         check.update(&body)?;
@@ -120,7 +119,7 @@ impl Session {
             let body = self.body(response, limit, request.what).await?;
             Ok(FetchedDocument { url, headers, body })
         };
-        retried(&self.server.fetcher, attempt).await
+        self.server.retries().run(attempt).await
     }
 }
 
@@ -134,9 +133,5 @@ fn refuses_head(fault: &ServerFault) -> bool {
 }
 
 pub(crate) fn manifest_request<'a>(method: Method, reference: &str, what: &'a str) -> ApiRequest<'a> {
-    ApiRequest {
-        method,
-        accept: Some(ACCEPT),
-        ..ApiRequest::get(format!("manifests/{reference}"), what)
-    }
+    ApiRequest::new(method, format!("manifests/{reference}"), what).accepting(ACCEPT)
 }

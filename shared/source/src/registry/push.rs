@@ -5,13 +5,12 @@ use bytes::Bytes;
 use model::ImageReference;
 use oci::{Digest, Documents, media_type};
 use reqwest::Method;
-use reqwest::header::LOCATION;
+use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 
 use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::registry::Session;
-use crate::registry::exchange::{ApiRequest, RequestBody, if_found, path_and_query};
-use crate::retries::retried;
+use crate::registry::exchange::{ApiRequest, if_found, path_and_query};
 use crate::sources::Sources;
 
 /// Media type of a blob that is uploaded.
@@ -71,10 +70,7 @@ impl Session {
     async fn push_blob(&self, blob: Bytes) -> Result<(), Error> {
         let digest = Digest::of(&blob);
         let what = format!("blob {digest}");
-        let request = ApiRequest {
-            method: Method::HEAD,
-            ..ApiRequest::get(format!("blobs/{digest}"), &what)
-        };
+        let request = ApiRequest::new(Method::HEAD, format!("blobs/{digest}"), &what);
         if if_found(self.send(&request).await)?.is_some() {
             return Ok(());
         }
@@ -83,15 +79,12 @@ impl Session {
             let path = self.begin_upload(&digest, &what).await?;
             self.attempt(&put(path, BLOB, blob.clone(), &what)).await.map(drop)
         };
-        retried(&self.server.fetcher, upload).await
+        self.server.retries().run(upload).await
     }
 
     /// Returns the path and query to which the blob is put.
     async fn begin_upload(&self, digest: &Digest, what: &str) -> Result<String, Error> {
-        let request = ApiRequest {
-            method: Method::POST,
-            ..ApiRequest::get("blobs/uploads/".to_owned(), what)
-        };
+        let request = ApiRequest::new(Method::POST, "blobs/uploads/".to_owned(), what);
         let response = self.attempt(&request).await?;
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let target = location.and_then(|location| response.url().join(location).ok());
@@ -112,9 +105,9 @@ impl Session {
 }
 
 fn put<'a>(path: String, media_type: &'static str, bytes: Bytes, what: &'a str) -> ApiRequest<'a> {
-    ApiRequest {
-        method: Method::PUT,
-        body: Some(RequestBody { media_type, bytes }),
-        ..ApiRequest::get(path, what)
-    }
+    let mut request = ApiRequest::new(Method::PUT, path, what);
+    let media_type = HeaderValue::from_static(media_type);
+    request.spec.headers.insert(CONTENT_TYPE, media_type);
+    request.spec.body = Some(bytes);
+    request
 }

@@ -5,8 +5,8 @@ use std::mem::take;
 use bytes::Bytes;
 use fetch::{FetchError, RedirectRefusal};
 use oci::Digest;
-use reqwest::Url;
 use reqwest::header::HeaderMap;
+use reqwest::{Method, Url};
 
 use crate::error::Error;
 use crate::failure::ServerFault;
@@ -46,10 +46,7 @@ impl Session {
             return Ok(None);
         };
         let is_first = take(&mut pages.is_first);
-        let request = ApiRequest {
-            accept: Some(INDEX),
-            ..ApiRequest::get(path, &pages.what)
-        };
+        let request = ApiRequest::new(Method::GET, path, &pages.what).accepting(INDEX);
         match self.whole_document(&request, self.settings.limits.manifest()).await {
             Ok(page) => {
                 pages.next = self.next_path(&page.url, &page.headers)?;

@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::registry::Session;
 use crate::registry::exchange::if_found;
 use crate::registry::manifest::manifest_request;
-use crate::retries::retried;
 
 impl Session {
     /// Returns the manifest or index under a tag, or `None` if there is no such tag.
@@ -31,7 +30,7 @@ impl Session {
         if url.scheme() == "http" && !self.settings.http.allows_plain_http(&fetch::authority(url)) {
             return Err(self.server.failed(RedirectRefusal::PlainHttp.error(url)));
         }
-        retried(&self.server.fetcher, || self.try_file_at(url)).await
+        self.server.retries().run(|| self.try_file_at(url)).await
     }
 
     async fn try_file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {

@@ -1,11 +1,11 @@
 //! Bodies of objects, continued where the connection broke.
 
 use bytes::Bytes;
-use fetch::{FailedFetch, FetchResponse, ResumableBody, RetryWaits};
+use fetch::{FailedFetch, FetchResponse, ResumableBody, Retries};
 use futures_util::{StreamExt, stream};
 use model::Key;
 
-use super::{HttpOrigin, pause};
+use super::HttpOrigin;
 use crate::{OriginBody, OriginError};
 
 /// An object whose body is being read.
@@ -15,18 +15,18 @@ struct ObjectBody {
     /// Maximum size of the body, in bytes.
     max: u64,
     body: ResumableBody,
-    waits: RetryWaits,
+    retries: Retries,
 }
 
 impl HttpOrigin {
     /// Returns the body of an answer as a stream.
-    pub(super) fn stream(&self, key: Key, max: u64, response: FetchResponse, waits: RetryWaits) -> OriginBody {
+    pub(super) fn stream(&self, key: Key, max: u64, response: FetchResponse, retries: Retries) -> OriginBody {
         let object = ObjectBody {
             origin: self.clone(),
             key,
             max,
             body: response.into_resumable(),
-            waits,
+            retries,
         };
         stream::try_unfold(object, ObjectBody::next).boxed()
     }
@@ -53,11 +53,12 @@ impl ObjectBody {
     async fn resume(&mut self, error: FailedFetch) -> Result<(), OriginError> {
         // Progress earns fresh retries, so that a large object over a poor connection arrives in the end.
         if self.body.earns_retries() {
-            self.waits = self.origin.retry_waits();
+            self.retries = self.origin.retries();
         }
-        pause(&mut self.waits, OriginError::fetch(&self.key, error)).await?;
-        let request = self.body.request_rest(self.origin.request());
-        let response = self.origin.send(&self.key, &request, &mut self.waits).await?;
+        self.retries.pause(OriginError::fetch(&self.key, error)).await?;
+        let request = self.body.request_rest(self.origin.request.clone());
+        let (origin, key) = (&self.origin, &self.key);
+        let response = self.retries.run(|| origin.attempt(key, &request)).await?;
         let continued = self.body.continue_with(response);
         continued.map_err(|failed| OriginError::fetch(&self.key, failed))
     }

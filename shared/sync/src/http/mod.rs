@@ -3,13 +3,11 @@
 mod address;
 mod body;
 
-use std::{fmt, sync::Arc};
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use fetch::{
     FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, PlainHttp, RedirectTarget,
-    RequestSpec, RetryWaits,
+    RequestSpec, Retries,
 };
 use model::{Encoding, Key, Sha256};
 use reqwest::{
@@ -32,12 +30,11 @@ pub struct HttpSettings {
 }
 
 /// Origin at the URL of another mirror, its CDN or its bucket.
-#[derive(Clone)]
-pub struct HttpOrigin(Arc<Inner>);
-
-struct Inner {
+#[derive(Debug, Clone)]
+pub struct HttpOrigin {
     address: Address,
-    headers: HeaderMap,
+    /// A GET with the credentials for the mirror.
+    request: RequestSpec,
     fetcher: Fetcher,
 }
 
@@ -52,45 +49,25 @@ impl HttpOrigin {
             // What the user reaches over plain HTTP may redirect to plain HTTP.
             http.plain_http = PlainHttp::Everywhere;
         }
-        Ok(Self(Arc::new(Inner {
-            address,
-            headers,
-            fetcher: Fetcher::new(http)?,
-        })))
-    }
-
-    fn retry_waits(&self) -> RetryWaits {
-        RetryWaits::new(&self.0.fetcher.settings().retry)
-    }
-
-    /// Returns a GET with the credentials for the mirror.
-    fn request(&self) -> RequestSpec {
-        let mut request = self.0.address.authorize(RequestSpec::default());
+        let mut request = address.authorize(RequestSpec::default());
         // As credentials and not as plain headers: a redirect to another server must not carry them.
-        request.credentials.extend(self.0.headers.clone());
-        request
+        request.credentials.extend(headers);
+        Ok(Self {
+            address,
+            request,
+            fetcher: Fetcher::new(http)?,
+        })
     }
 
-    /// Sends until an answer, a permanent failure or the end of the retries.
-    async fn send(
-        &self,
-        key: &Key,
-        request: &RequestSpec,
-        waits: &mut RetryWaits,
-    ) -> Result<FetchResponse, OriginError> {
-        loop {
-            match self.attempt(key, request).await {
-                Ok(response) => return Ok(response),
-                Err(error) => pause(waits, error).await?,
-            }
-        }
+    fn retries(&self) -> Retries {
+        Retries::new(&self.fetcher)
     }
 
     async fn attempt(&self, key: &Key, request: &RequestSpec) -> Result<FetchResponse, OriginError> {
         let failed = |failed| OriginError::fetch(key, failed);
-        let url = self.0.address.url(key);
+        let url = self.address.url(key);
         let home = RedirectTarget::configured(url.clone()).map_err(|error| failed(error.at(Peer::of(&url, None))))?;
-        let response = self.0.fetcher.follow(&home, request).await.map_err(failed)?;
+        let response = self.fetcher.follow(&home, request).await.map_err(failed)?;
         let status = response.status();
         match status.as_u16() {
             // Objects that are stored with a coding have their hash with it.
@@ -123,24 +100,10 @@ impl HttpOrigin {
     }
 }
 
-/// Waits before the next attempt. Returns the error if there is no next attempt.
-async fn pause(waits: &mut RetryWaits, mut error: OriginError) -> Result<(), OriginError> {
-    let OriginError::Fetch { key, attempts, source } = &mut error else {
-        return Err(error);
-    };
-    let Some(delay) = waits.wait_after(&source.error) else {
-        *attempts = waits.attempts();
-        return Err(error);
-    };
-    tracing::debug!(key, delay_ms = delay.as_millis(), "retrying the request to the mirror");
-    tokio::time::sleep(delay).await;
-    Ok(())
-}
-
 #[async_trait]
 impl Origin for HttpOrigin {
     async fn document(&self, key: &Key, known: Option<&Bytes>) -> Result<Bytes, OriginError> {
-        let mut request = self.request();
+        let mut request = self.request.clone();
         // Decoded as it is read, up to the limit of the document.
         request
             .headers
@@ -154,25 +117,14 @@ impl Origin for HttpOrigin {
                 .headers
                 .insert(IF_NONE_MATCH, tags.expect("entity tags are plain text"));
         }
-        let mut waits = self.retry_waits();
         // A document can change between two attempts, so a broken one is read again from its start.
-        loop {
-            match self.try_document(key, &request, known).await {
-                Ok(bytes) => return Ok(bytes),
-                Err(error) => pause(&mut waits, error).await?,
-            }
-        }
+        let attempt = || self.try_document(key, &request, known);
+        self.retries().run(attempt).await
     }
 
     async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
-        let mut waits = self.retry_waits();
-        let response = self.send(key, &self.request(), &mut waits).await?;
-        Ok(self.stream(key.clone(), size, response, waits))
-    }
-}
-
-impl fmt::Debug for HttpOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HttpOrigin").field(&self.0.address).finish()
+        let mut retries = self.retries();
+        let response = retries.run(|| self.attempt(key, &self.request)).await?;
+        Ok(self.stream(key.clone(), size, response, retries))
     }
 }
