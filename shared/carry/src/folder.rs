@@ -39,13 +39,15 @@ impl CarriedFolder {
     pub fn read(folder: &Path) -> Result<Self, CarryError> {
         let path = folder.join(FILE);
         let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(CarryError::NoFolder(folder.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(CarryError::Refused(format!(
+                    "{} has no carry.json: `catalog-mirror carry out ISC DIR` writes it at its end",
+                    folder.display()
+                )));
+            }
             read => read.map_err(CarryError::file(&path))?,
         };
-        let wrong = |reason: String| CarryError::Document {
-            path: path.clone(),
-            reason,
-        };
+        let wrong = |reason: String| CarryError::Refused(format!("{}: {reason}", path.display()));
         let carried: Self = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
         if carried.format_version != VERSION {
             let version = carried.format_version;
@@ -89,13 +91,16 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CarryError> {
 /// Locks a folder against another `carry out`. The lock ends with the file.
 ///
 /// # Errors
-/// [`CarryError::Busy`] if another process holds it, and a file that cannot be created.
+/// Another process that holds it, and a file that cannot be created.
 pub fn lock_folder(folder: &Path) -> Result<File, CarryError> {
     let path = folder.join(".lock");
     let file = File::create(&path).map_err(CarryError::file(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(CarryError::Busy(folder.into())),
+        Err(fs::TryLockError::WouldBlock) => {
+            let reason = format!("another `carry out` fills {}", folder.display());
+            Err(CarryError::Refused(reason))
+        }
         Err(fs::TryLockError::Error(error)) => Err(CarryError::File(path, error)),
     }
 }

@@ -47,14 +47,17 @@ impl FoundImages {
     /// Refuses names that occur nowhere. Most of them are misspelt.
     ///
     /// # Errors
-    /// [`CarryError::NoPackage`] and [`CarryError::NoChannel`].
+    /// The first such name, with a similar one.
     pub fn check_choice(&self, choice: &BundleSelection) -> Result<(), CarryError> {
         if let Some(package) = choice.packages.difference(&self.packages).next() {
             let similar = did_you_mean(package, self.known.iter().map(String::as_str));
-            return Err(CarryError::NoPackage(package.clone(), similar));
+            let reason = format!("none of the catalogs has a package {package:?}{similar}");
+            return Err(CarryError::Refused(reason));
         }
         match choice.channels.difference(&self.channels).next() {
-            Some(channel) => Err(CarryError::NoChannel(channel.clone())),
+            Some(channel) => Err(CarryError::Refused(format!(
+                "none of the packages has a channel {channel:?}"
+            ))),
             None => Ok(()),
         }
     }

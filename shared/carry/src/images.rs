@@ -116,9 +116,7 @@ impl CarriedImage {
     pub(crate) fn check(&self) -> Result<(), CarryError> {
         registry_image(&self.image)?;
         let is_whole = self.reference().to_string() == self.image && self.digest.parse::<Digest>().is_ok();
-        is_whole
-            .then_some(())
-            .ok_or_else(|| CarryError::Reference(self.image.clone()))
+        is_whole.then_some(()).ok_or_else(|| no_reference(&self.image))
     }
 
     /// Returns the repository of the image in another registry.
@@ -193,8 +191,12 @@ impl ImagePlace<'_> {
 fn registry_image(text: &str) -> Result<Source, CarryError> {
     match text.parse() {
         Ok(source @ Source::Registry { .. }) => Ok(source),
-        _ => Err(CarryError::Reference(text.to_owned())),
+        _ => Err(no_reference(text)),
     }
+}
+
+fn no_reference(text: &str) -> CarryError {
+    CarryError::Refused(format!("{text:?} is no image reference"))
 }
 
 fn dir(path: &Path) -> String {
@@ -249,7 +251,7 @@ impl ImageCopier<'_> {
         }
         let is_carried = !matches!(self.from, ImagePlace::Folder(_)) || self.from.has(self.sources, image).await?;
         if !is_carried {
-            return Err(CarryError::NotCarried);
+            return Err(CarryError::refused("it is not in the folder: run `carry out` again"));
         }
         let ImagePlace::Folder(folder) = self.to else {
             return self.run(image, &self.to.to(image), number, of).await.map(|()| true);
@@ -265,7 +267,7 @@ impl ImageCopier<'_> {
             let moved = moved.and_then(|()| fs::rename(&partial, &path));
             moved.map_err(CarryError::file(&path))?;
             if !self.to.has(self.sources, image).await? {
-                return Err(CarryError::OtherImage);
+                return Err(CarryError::refused("the registry sent another image than it named"));
             }
         }
         Ok(true)

@@ -106,13 +106,15 @@ impl ManifestTarget {
         names: &CatalogRepository,
         interval: Option<Duration>,
     ) -> Result<Self, CarryError> {
-        let (catalog, suffix) = (catalog.clone(), names.suffix());
+        let suffix = names.suffix();
         let length = "cs-".len() + suffix.len();
         if length > NAME_BYTES_MAX {
-            return Err(CarryError::LongName { catalog, length });
+            return Err(CarryError::Refused(format!(
+                "the name of {catalog} is too long: its manifests would have {length} characters"
+            )));
         }
         Ok(Self {
-            catalog,
+            catalog: catalog.clone(),
             suffix,
             image,
             interval,

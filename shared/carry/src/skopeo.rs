@@ -9,7 +9,7 @@ use tokio::process::Command;
 use crate::{CarryError, printable};
 
 /// Oldest version that is tested: that of Debian 12.
-pub(crate) const VERSION_MIN: (u32, u32) = (1, 9);
+const VERSION_MIN: (u32, u32) = (1, 9);
 
 /// Number of attempts that skopeo repeats after a failure that may pass.
 const RETRIES: &str = "3";
@@ -30,19 +30,27 @@ impl Skopeo {
     /// A program that is missing or too old, and settings that it cannot have.
     pub async fn find(program: PathBuf, http: FetchSettings, auth_files: &[PathBuf]) -> Result<Self, CarryError> {
         if auth_files.len() > 1 {
-            return Err(CarryError::AuthFiles);
+            let reason = "skopeo reads one credential file: name one --auth-file with the logins of all registries";
+            return Err(CarryError::refused(reason));
         }
-        let shown = program.display().to_string();
+        let (shown, (major, minor)) = (program.display(), VERSION_MIN);
         let output = match Command::new(&program).arg("--version").output().await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(CarryError::NoSkopeo(shown)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(CarryError::Refused(format!(
+                    "{shown} is not there: install skopeo {major}.{minor} or newer, or name it with --skopeo PATH"
+                )));
+            }
             output => output.map_err(CarryError::Run)?,
         };
         let Some(version) = version(&String::from_utf8_lossy(&output.stdout)) else {
-            return Err(CarryError::NoVersion(shown));
+            let reason = format!("{shown} does not say the version of skopeo");
+            return Err(CarryError::Refused(reason));
         };
         if version < VERSION_MIN {
-            let program = shown;
-            return Err(CarryError::OldSkopeo { program, version });
+            let (own_major, own_minor) = version;
+            return Err(CarryError::Refused(format!(
+                "{shown} is skopeo {own_major}.{own_minor}; {major}.{minor} or newer is needed"
+            )));
         }
         Ok(Self {
             program,
@@ -106,10 +114,8 @@ impl Skopeo {
         let message = last
             .split_once("msg=")
             .map_or(last, |(_, message)| message.trim_matches('"'));
-        Err(CarryError::Skopeo {
-            message: printable(message),
-            status: output.status,
-        })
+        let reason = format!("skopeo: {} ({})", printable(message), output.status);
+        Err(CarryError::Refused(reason))
     }
 }
 

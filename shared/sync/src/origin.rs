@@ -6,7 +6,6 @@ use fetch::{AttemptCount, FailedFetch, FetchError, RequestError};
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use model::{CatalogName, Catalogs, Document, DocumentError, Key};
 use publish::catalog_names;
-use reqwest::StatusCode;
 use store::{DOCUMENT_MAX, Object, ReadError, Store, StoreError, StoreExt};
 
 /// A mirror to copy from: a server, a store or an archive.
@@ -46,14 +45,9 @@ pub enum OriginError {
     /// The origin has no such object.
     #[error("there is no {0}")]
     NotFound(String),
-    /// The object is larger than it may be.
-    #[error("{key} has more than {max} bytes")]
-    TooLarge {
-        /// Key of the object, which is its path.
-        key: String,
-        /// Maximum size that was expected, in bytes.
-        max: u64,
-    },
+    /// The origin has the object and does not give it, or not as it should be. Holds the reason for people.
+    #[error("{0}")]
+    Refused(String),
     /// The list of catalogs cannot be used.
     #[error("cannot use the list of catalogs")]
     Names(#[source] DocumentError),
@@ -63,14 +57,6 @@ pub enum OriginError {
     /// A document of a store cannot be read.
     #[error(transparent)]
     Read(ReadError),
-    /// A server wants other credentials: it answered 401 or 403.
-    #[error("cannot fetch {key}: {status}, it wants credentials or other ones")]
-    Forbidden {
-        /// Key of the object, which is its path.
-        key: String,
-        /// Status of the answer.
-        status: StatusCode,
-    },
     /// A server failed, or could not be reached.
     #[error("cannot fetch {key}{attempts}")]
     Fetch {
@@ -81,9 +67,6 @@ pub enum OriginError {
         /// Error of the server or of the connection.
         source: FailedFetch,
     },
-    /// An archive leaves out an object that the receiving side should make, and this program makes it with other bytes.
-    #[error("{0} comes out otherwise here than where it was exported, and the archive does not hold it: export whole")]
-    LeftOut(String),
     /// A file of an archive failed.
     #[error("cannot read {key} from the archive")]
     Archive {
@@ -113,10 +96,7 @@ impl OriginError {
     }
 
     pub(crate) fn too_large(key: &Key, max: u64) -> Self {
-        Self::TooLarge {
-            key: key.to_string(),
-            max,
-        }
+        Self::Refused(format!("{key} has more than {max} bytes"))
     }
 }
 

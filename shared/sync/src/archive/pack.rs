@@ -92,8 +92,7 @@ impl Pack {
     /// runtime. After an error, discard everything that was written.
     ///
     /// # Errors
-    /// [`ArchiveError::Damaged`] for an object that is not what the Snapshot says, [`ArchiveError::Write`],
-    /// [`ArchiveError::Store`].
+    /// An object that is not what the Snapshot says, [`ArchiveError::Write`], [`ArchiveError::Store`].
     pub fn write(&self, volume: u32, sink: impl Write) -> Result<ObjectDigest, ArchiveError> {
         let mut tar = tar::Builder::new(HashingWriter::new(sink));
         append(&mut tar, MANIFEST, &self.manifest_bytes)?;
@@ -113,7 +112,7 @@ impl Pack {
     }
 
     fn append_stored(&self, tar: &mut tar::Builder<impl Write>, object: &PackedObject) -> Result<(), ArchiveError> {
-        let damaged = || ArchiveError::Damaged(object.key.clone());
+        let damaged = || ArchiveError::damaged(&object.key);
         let key = Key::parse(&object.key).ok_or_else(damaged)?;
         let runtime = Handle::current();
         let body = match runtime.block_on(self.store.open(&key, None)) {
@@ -157,17 +156,18 @@ impl Planning {
     async fn add(&mut self, store: &dyn Store, name: &CatalogName) -> Result<(), ArchiveError> {
         let pointer = Key::Current(name.clone());
         let bytes = match store.read_all(&pointer, DOCUMENT_MAX).await {
-            Err(error) if error.is_not_found() => return Err(ArchiveError::UnknownCatalog(name.clone())),
+            Err(error) if error.is_not_found() => {
+                return Err(ArchiveError::Refused(format!("the store has no catalog {name}")));
+            }
             read => read?.0,
         };
-        let damaged = |key: &Key| ArchiveError::Damaged(key.to_string());
-        let current = Current::from_bytes(&bytes).map_err(|_| damaged(&pointer))?;
+        let current = Current::from_bytes(&bytes).map_err(|_| ArchiveError::damaged(&pointer))?;
         let key = current.snapshot.key();
         let snapshot_bytes = match read_object(store, &current.snapshot).await {
-            Err(error) if error.is_not_found() || error.is_damage() => return Err(damaged(&key)),
+            Err(error) if error.is_not_found() || error.is_damage() => return Err(ArchiveError::damaged(&key)),
             read => read?,
         };
-        let snapshot = Snapshot::from_stored(&snapshot_bytes).map_err(|_| damaged(&key))?;
+        let snapshot = Snapshot::from_stored(&snapshot_bytes).map_err(|_| ArchiveError::damaged(&key))?;
         for entry in snapshot.objects() {
             let key = entry.key();
             let held = ObjectKey::of(&key).is_some_and(|key| self.held.contains(&key));
@@ -223,7 +223,9 @@ async fn held(store: &dyn Store, names: &[CatalogName], since: &Since) -> Result
         }
     }
     match hashes.iter().find(|hash| !found.contains(*hash)) {
-        Some(unknown) => Err(ArchiveError::UnknownContent(*unknown)),
+        Some(unknown) => Err(ArchiveError::Refused(format!(
+            "the store has no state with the content hash {unknown}; export since a receipt, or everything"
+        ))),
         None => Ok(held),
     }
 }
@@ -231,7 +233,8 @@ async fn held(store: &dyn Store, names: &[CatalogName], since: &Since) -> Result
 /// Assigns the objects to volumes, filling one volume after the other.
 fn divide(manifest: &mut Manifest, volume_bytes: Option<u64>) -> Result<(), ArchiveError> {
     for object in &manifest.objects {
-        header(&object.key, object.size).map_err(|_| ArchiveError::Name(object.key.clone()))?;
+        let too_long = |_| ArchiveError::Refused(format!("the name of {} is too long for an archive", object.key));
+        header(&object.key, object.size).map_err(too_long)?;
     }
     let Some(volume_bytes) = volume_bytes else {
         return Ok(());
@@ -241,11 +244,11 @@ fn divide(manifest: &mut Manifest, volume_bytes: Option<u64>) -> Result<(), Arch
     for object in &mut manifest.objects {
         let needs = entry_size(object.size);
         if empty + needs > volume_bytes {
-            return Err(ArchiveError::VolumeSize {
-                key: object.key.clone(),
-                volume_bytes,
-                needs: empty + needs,
-            });
+            return Err(ArchiveError::Refused(format!(
+                "{} does not fit into a volume of {volume_bytes} bytes; it takes {}",
+                object.key,
+                empty + needs
+            )));
         }
         if filled + needs > volume_bytes {
             (volume, filled) = (volume + 1, empty);

@@ -62,7 +62,8 @@ impl Archive {
         }
         let of = archive.manifest.volumes.max(1);
         if let Some(missing) = (1..=of).find(|volume| !given.contains(volume)) {
-            return Err(ArchiveError::Incomplete { missing, of });
+            let reason = format!("the archive has {of} volumes, and volume {missing} was not given");
+            return Err(ArchiveError::Refused(reason));
         }
         archive.check_objects()?;
         Ok(archive)
@@ -81,16 +82,21 @@ impl Archive {
         let manifest: Manifest = parse(&manifest, MANIFEST)?;
         let volume: Volume = parse(&volume, VOLUME)?;
         if volume.manifest != manifest_sha256 {
-            return Err(malformed(name, "its manifest is not the one that it was written with"));
+            return Err(ArchiveError::malformed(
+                name,
+                "its manifest is not the one that it was written with",
+            ));
         }
         if !self.files.is_empty() && self.manifest != manifest {
-            return Err(ArchiveError::Foreign(name.to_owned()));
+            let reason = format!("{name} belongs to another archive than the first file");
+            return Err(ArchiveError::Refused(reason));
         }
         if !given.insert(volume.volume) {
-            return Err(ArchiveError::Twice(volume.volume));
+            let reason = format!("volume {} was given twice", volume.volume);
+            return Err(ArchiveError::Refused(reason));
         }
         for object in manifest.objects.iter().filter(|object| object.volume == volume.volume) {
-            let key = Key::parse(&object.key).ok_or_else(|| ArchiveError::Unnamed(object.key.clone()))?;
+            let key = Key::parse(&object.key).ok_or_else(|| ArchiveError::unnamed(&object.key))?;
             let entry = next(&mut entries, name, &object.key)?;
             let extent = Extent {
                 file: self.files.len(),
@@ -98,13 +104,19 @@ impl Archive {
                 digest: object.digest(),
             };
             if entry.size() != object.size || self.extents.insert(key, extent).is_some() {
-                return Err(malformed(name, &format!("its manifest is wrong about {}", object.key)));
+                return Err(ArchiveError::malformed(
+                    name,
+                    &format!("its manifest is wrong about {}", object.key),
+                ));
             }
             end += entry_size(object.size);
         }
         let metadata = file.metadata().map_err(|source| ArchiveError::read(name, source))?;
         if entries.next().is_some() || metadata.len() != end + END {
-            return Err(malformed(name, "it was cut off, or holds more than its manifest lists"));
+            return Err(ArchiveError::malformed(
+                name,
+                "it was cut off, or holds more than its manifest lists",
+            ));
         }
         self.manifest = manifest;
         Ok(())
@@ -139,7 +151,7 @@ impl Archive {
             expected.extend(entries.map(|entry| (entry.key(), Some(entry))));
         }
         for object in &self.manifest.objects {
-            let unnamed = || ArchiveError::Unnamed(object.key.clone());
+            let unnamed = || ArchiveError::unnamed(&object.key);
             let key = Key::parse(&object.key).ok_or_else(unnamed)?;
             let extent = self.extents.get(&key).ok_or_else(unnamed)?;
             match expected.get(&key) {
@@ -166,7 +178,7 @@ impl Archive {
         if belong {
             Ok((current, snapshot))
         } else {
-            Err(ArchiveError::Disagrees(catalog.name.to_string()))
+            Err(ArchiveError::disagrees(&catalog.name))
         }
     }
 
@@ -174,7 +186,7 @@ impl Archive {
     fn document(&self, key: &Key) -> Result<(Vec<u8>, ObjectDigest), ArchiveError> {
         let extent = self.extents.get(key);
         let extent = extent.filter(|extent| extent.digest.size <= DOCUMENT_MAX);
-        let extent = extent.ok_or_else(|| ArchiveError::Disagrees(key.to_string()))?;
+        let extent = extent.ok_or_else(|| ArchiveError::disagrees(key))?;
         let mut bytes = vec![0; extent.digest.size as usize];
         let read = self.files[extent.file].read_exact_at(&mut bytes, extent.offset);
         read.map_err(|source| ArchiveError::read(&key.to_string(), source))?;
@@ -235,7 +247,9 @@ impl Origin for Archive {
 fn not_in_archive(key: &Key) -> OriginError {
     // A derived object is asked for only after it could not be made from the Shards.
     if key.is_derived() {
-        OriginError::LeftOut(key.to_string())
+        OriginError::Refused(format!(
+            "{key} comes out otherwise here than where it was exported, and the archive does not hold it: export whole"
+        ))
     } else {
         OriginError::NotFound(key.to_string())
     }
@@ -258,7 +272,7 @@ fn next<'a>(
     volume: &str,
     path: &str,
 ) -> Result<Entry<'a, &'a File>, ArchiveError> {
-    let missing = || malformed(volume, &format!("{path} is not where it must be"));
+    let missing = || ArchiveError::malformed(volume, &format!("{path} is not where it must be"));
     let entry = entries.next().ok_or_else(missing)?;
     let entry = entry.map_err(|source| ArchiveError::read(volume, source))?;
     if entry.header().entry_type().is_file() && *entry.path_bytes() == *path.as_bytes() {
@@ -277,7 +291,7 @@ fn document<'a>(
 ) -> Result<Vec<u8>, ArchiveError> {
     let mut entry = next(entries, volume, path)?;
     if entry.size() > max {
-        return Err(malformed(volume, &format!("{path} is too large")));
+        return Err(ArchiveError::malformed(volume, &format!("{path} is too large")));
     }
     let mut bytes = Vec::new();
     let read = entry.read_to_end(&mut bytes);
@@ -293,12 +307,5 @@ fn unusable(path: &str, source: DocumentError) -> ArchiveError {
     ArchiveError::Document {
         key: path.to_owned(),
         source,
-    }
-}
-
-fn malformed(volume: &str, reason: &str) -> ArchiveError {
-    ArchiveError::Malformed {
-        volume: volume.to_owned(),
-        reason: reason.to_owned(),
     }
 }

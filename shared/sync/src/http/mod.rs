@@ -74,10 +74,9 @@ impl HttpOrigin {
             200..300 => Ok(response.keeping(key.encoding().content_encoding().as_slice())),
             304 if request.headers.contains_key(IF_NONE_MATCH) => Ok(response),
             404 | 410 => Err(OriginError::NotFound(key.to_string())),
-            401 | 403 => Err(OriginError::Forbidden {
-                key: key.to_string(),
-                status,
-            }),
+            401 | 403 => Err(OriginError::Refused(format!(
+                "cannot fetch {key}: {status}, it wants credentials or other ones"
+            ))),
             _ => Err(failed(
                 FetchError::from_status(status, response.headers()).at(response.peer()),
             )),
