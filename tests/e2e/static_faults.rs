@@ -109,8 +109,15 @@ impl Run {
     }
 
     async fn of(self, site: &Site, folder: &Path) -> Result<TreeReport, TreeError> {
+        // A blocking thread of a run that failed may write a last file, and holds the folder until then.
+        let opened = loop {
+            match FolderTree::open(folder, &"s3://bucket".parse().unwrap(), false) {
+                Err(TreeError::Busy(_)) => tokio::time::sleep(Duration::from_millis(10)).await,
+                opened => break opened.unwrap(),
+            }
+        };
         let target = FaultyFolder {
-            folder: FolderTree::open(folder, &"s3://bucket".parse().unwrap(), false).unwrap(),
+            folder: opened,
             changes: AtomicUsize::new(0),
             fault: self.fault,
             has_links: self.has_links,
