@@ -1,4 +1,7 @@
-use std::{cmp::Ordering, io};
+use std::{
+    cmp::Ordering,
+    io::{self, Write},
+};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -62,18 +65,27 @@ pub trait Document: Serialize + DeserializeOwned {
 
     /// Returns the JSON text, ending in a newline. Equal documents give equal bytes.
     fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes)
+            .expect("documents hold only maps with text keys");
+        bytes
+    }
+
+    /// Writes the JSON text of [`Self::to_bytes`] in many small pieces.
+    ///
+    /// # Errors
+    /// The error of `sink`.
+    fn write_to(&self, mut sink: impl Write) -> io::Result<()> {
         let stamped = Stamped {
             format_version: FORMAT_VERSION,
             document: self,
         };
-        let bytes = if Self::INDENTED {
-            serde_json::to_vec_pretty(&stamped)
+        if Self::INDENTED {
+            serde_json::to_writer_pretty(&mut sink, &stamped)?;
         } else {
-            serde_json::to_vec(&stamped)
-        };
-        let mut bytes = bytes.expect("documents hold only maps with text keys");
-        bytes.push(b'\n');
-        bytes
+            serde_json::to_writer(&mut sink, &stamped)?;
+        }
+        sink.write_all(b"\n")
     }
 
     /// Reads JSON text.

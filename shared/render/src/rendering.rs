@@ -1,4 +1,10 @@
-use std::{borrow::Cow, collections::BTreeMap, io, mem, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    io::{self, BufWriter},
+    mem,
+    sync::Arc,
+};
 
 use model::{
     AllFormats, CatalogImage, Document, Encoding, Index, IndexedShard, Kind, ObjectDigest, RENDER_VERSION, ShardRef,
@@ -6,7 +12,11 @@ use model::{
 };
 use work::Budget;
 
-use crate::{AllFacts, RenderError, Shard, context::RenderContext, shard::copy_lines};
+use crate::{
+    AllFacts, HashingWriter, RenderError, Shard,
+    context::RenderContext,
+    shard::{copy_lines, encoder},
+};
 
 /// A rendered catalog: its Shards in the order in which they make up `all.json`.
 pub struct Rendering {
@@ -122,12 +132,18 @@ impl Rendering {
             lines: shard.lines.sha256,
             metas: mem::take(&mut shard.metas),
         });
-        let content = Index {
+        let index = Index {
             shards: shards.collect(),
-        }
-        .to_bytes();
-        // Not the level of other documents: an index has megabytes, and its densest level would take seconds.
-        let bytes = zstd::bulk::compress(&content, self.context.settings.shard_level)?;
+        };
+        // Written twice, because the text of a large catalog has megabytes, and its size stands at the start of the frame.
+        let mut counted = BufWriter::new(HashingWriter::new(io::sink()));
+        index.write_to(&mut counted)?;
+        let size = counted.into_inner()?.finish()?.size;
+        // Not the level of other documents: the densest one would take seconds.
+        let encoder = encoder(Vec::new(), self.context.settings.shard_level, size)?;
+        let mut text = BufWriter::new(encoder);
+        index.write_to(&mut text)?;
+        let bytes = text.into_inner()?.finish()?;
         Ok(IndexFile {
             stored: ObjectDigest::of(&bytes),
             bytes,
