@@ -33,7 +33,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     let flags = flags::Flags::parse();
     config::logs::init(config::logs::LogFormat::Text, flags.log_filter());
-    if let Err(error) = server::limit_arenas() {
+    if let Err(error) = server::limit_arenas(true) {
         tracing::debug!(%error, "cannot start again with fewer arenas");
     }
     match run::run(flags) {

@@ -71,11 +71,7 @@ async fn names(are_packages: bool) -> anyhow::Result<BTreeSet<String>> {
 
 /// Returns the folder that `--store` names on the unfinished command line, else the variable, else the default.
 fn store_folder() -> PathBuf {
-    let words: Vec<String> = env::args().collect();
-    let option = words
-        .windows(2)
-        .find(|pair| pair[0] == "--store")
-        .map(|pair| pair[1].clone());
+    let option = env::args().skip_while(|word| word != "--store").nth(1);
     let named = option.or_else(|| env::var("CATALOG_MIRROR_STORE").ok());
     named.map_or_else(|| DEFAULT_STORE.into(), PathBuf::from)
 }

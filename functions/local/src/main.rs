@@ -28,8 +28,8 @@ fn main() -> ExitCode {
     complete::answer();
     let cli = commands::Cli::parse();
     config::logs::init(cli.log_format, cli.log_filter());
-    if cli.runs_for_long()
-        && let Err(error) = server::limit_arenas()
+    if cli.moves_catalogs()
+        && let Err(error) = server::limit_arenas(cli.runs_for_long())
     {
         tracing::debug!(%error, "cannot start again with fewer arenas");
     }

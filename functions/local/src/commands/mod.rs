@@ -154,6 +154,15 @@ impl Cli {
         }
     }
 
+    /// Returns true if the command may read, write or copy whole catalogs, on several threads.
+    pub(crate) const fn moves_catalogs(&self) -> bool {
+        use Command::{Carry, Compose, Export, Import, Poll, Serve, Sync, Validate};
+        matches!(
+            self.command,
+            Carry(_) | Compose(_) | Export(_) | Import(_) | Poll(_) | Serve(_) | Sync(_) | Validate(_)
+        )
+    }
+
     /// Returns the log filter for the command and the number of `-v`.
     ///
     /// Commands that run on log everything of interest. The others print their results, and the errors in them, so
@@ -212,9 +221,6 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Receipt(args) => export::run_receipt(args).instrument(info_span!("receipt")).await,
         Command::Keygen(args) => keygen::run(&args),
         Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await,
-        Command::Completions { shell } => {
-            complete::print_script(shell)?;
-            Ok(Exit::Success)
-        }
+        Command::Completions { shell } => Ok(complete::print_script(shell).map(|()| Exit::Success)?),
     }
 }
