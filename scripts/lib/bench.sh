@@ -74,18 +74,38 @@ serve_static() {
   STATIC=$NGINX
 }
 
+# package_near STORE FIELD BYTES: the package for which the size of the field is nearest.
+package_near() { snapshot "$1" c | jq -r --argjson bytes "$3" "[.packages[]] | min_by(($2.size - \$bytes) | fabs) | .name"; }
+
 # size_of PATH CODING: the bytes of an answer.
 size_of() { curl -sSf -H "Accept-Encoding: $2" "$URL/$1" | wc -c; }
 
-# compare WHAT FILE PATH HEADER: requests a second for the path, and for the same bytes as a static file of nginx.
+# compare WHAT FILE PATH HEADER: requests a second for the path, for the same answer by hyper alone, and for the same bytes as a
+# static file of nginx.
 compare() {
-  local ours theirs header=$4
+  local ours theirs floor header=$4
   curl -sSf "$URL/$3" -H "${4/If-None-Match:*/X-None: x}" >"$WORK/static/$2"
   ours=$(rate "$URL/$3" "$header")
+  curl -sS "$URL/$3" -H "$header" -D "$WORK/floor-head" -o "$WORK/floor-body"
+  start_floor "$WORK/floor-head" "$WORK/floor-body"
+  floor=$(rate "http://$FLOOR/$3" "$header")
+  end_process "$STARTED_PID"
   # nginx has its own tags.
   if [[ $header == If-None-Match:* ]]; then header="If-None-Match: $(field "$STATIC/$2" etag)"; fi
   theirs=$(rate "$STATIC/$2" "$header")
   row "$1" "$ours/s" "nginx" "$theirs/s" "$ours" "$theirs"
+  row "  beside hyper alone" "$ours/s" "hyper" "$floor/s" "$ours" "$floor"
+}
+
+# start_floor HEAD BODY: a server with one answer, at FLOOR.
+start_floor() {
+  if [[ ! -x ${FLOOR_PROGRAM:-} ]]; then
+    (cd "$ROOT" && cargo build --locked --quiet --release -p catalog-mirror-server --example floor)
+    FLOOR_PROGRAM=$(target_folder)/release/examples/floor
+  fi
+  FLOOR=127.0.0.1:$(free_port)
+  start "$WORK/floor.log" "$FLOOR_PROGRAM" "$FLOOR" "$1" "$2"
+  wait_for 10 curl -s -o "$WORK/null" "http://$FLOOR/"
 }
 
 # rate URL HEADER [OPTION...]: wrk's requests a second; answers that are errors end the run.

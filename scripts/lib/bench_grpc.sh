@@ -65,6 +65,7 @@ listens() { : <"/dev/tcp/${1%:*}/${1##*:}"; }
 compare_rates() {
   start_both
   compare_calls "GetPackage, $GRPC_CLIENTS clients" packages "$GRPC_CLIENTS" rate
+  compare_floor
   compare_calls "GetBundle, $GRPC_CLIENTS clients" bundles "$GRPC_CLIENTS" rate
   compare_calls "GetBundle of $LARGEST" "bundles:$LARGEST" "$GRPC_CLIENTS" rate
   compare_calls "ListBundles, 1 client" list 1 p50Ms
@@ -85,6 +86,18 @@ compare_calls() {
   row_of_calls "  CPU of the server for a call" cpuMs "$ours" "$theirs"
 }
 
+# compare_floor: GetPackage beside hyper alone with one finished answer.
+compare_floor() {
+  python3 -c 'import sys; name = sys.argv[1].encode(); text = bytes([10, len(name)]) + name; sys.stdout.buffer.write(bytes(4) + bytes([len(text)]) + text)' \
+    "$LARGEST" >"$WORK/get-package"
+  curl -sSf --http2-prior-knowledge -H 'content-type: application/grpc' -H 'te: trailers' --data-binary "@$WORK/get-package" \
+    -D "$WORK/floor-head" -o "$WORK/floor-body" "http://$GRPC/api.Registry/GetPackage"
+  start_floor "$WORK/floor-head" "$WORK/floor-body"
+  measure_calls "$FLOOR" "$STARTED_PID" packages "$GRPC_CLIENTS" >"$WORK/calls-floor"
+  end_process "$STARTED_PID"
+  row_of_calls "  beside hyper alone" rate "$WORK/calls-ours" "$WORK/calls-floor" hyper
+}
+
 measure_calls() {
   local before result
   before=$(cpu_ticks "$2")
@@ -97,12 +110,13 @@ measure_calls() {
 # cpu_ticks PID: user and system time of a process so far.
 cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}'; }
 
+# row_of_calls WHAT FIELD OURS THEIRS [NAME]
 row_of_calls() {
   local ours theirs format=%.3f unit=' ms'
   ours=$(jq ".$2" "$3" | middle)
   theirs=$(jq ".$2" "$4" | middle)
   [[ $2 != rate ]] || format=%.0f unit=/s
-  row "$1" "$(printf "$format" "$ours")$unit" "opm serve" "$(printf "$format" "$theirs")$unit" "$ours" "$theirs"
+  row "$1" "$(printf "$format" "$ours")$unit" "${5:-opm serve}" "$(printf "$format" "$theirs")$unit" "$ours" "$theirs"
 }
 
 # The memory of new servers: what they hold and have held at most, after each kind of work.
