@@ -64,7 +64,8 @@ start_overwriting() {
 
 # s3_curl ARGUMENT... /PATH: a signed request to the server in use.
 s3_curl() {
-  curl -sS ${AWS_CA_BUNDLE:+--cacert "$AWS_CA_BUNDLE"} --aws-sigv4 aws:amz:us-east-1:s3 --user "$S3_KEY:$S3_SECRET" \
+  # Some servers want the hash of the body, which older curls leave out.
+  curl -sS ${AWS_CA_BUNDLE:+--cacert "$AWS_CA_BUNDLE"} --aws-sigv4 aws:amz:us-east-1:s3 --user "$S3_KEY:$S3_SECRET" -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' \
     "${@:1:$#-1}" "$AWS_ENDPOINT_URL_S3${*: -1}"
 }
 

@@ -10,6 +10,10 @@ ORAS=oras.land/oras/cmd/oras@v1.2.3
 GRPCURL=github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3
 # The last version that builds without asking the module proxy for a list of versions.
 MINIO=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
+# S3 servers that only the part s3_servers starts. The programs are pinned; Ceph is that of the machine's Debian.
+VERSITYGW=github.com/versity/versitygw/cmd/versitygw@v1.8.0 RCLONE=github.com/rclone/rclone@v1.76.0
+SEAWEEDFS=github.com/seaweedfs/seaweedfs/weed@v0.0.0-20261109003541-7506e5f91cd6
+GARAGE=garage@2.5.0 S3PROXY=org.gaul:s3proxy:2.9.0:jar:jar-with-dependencies S3RVER=s3rver@3.7.1
 CATALOGD=github.com/operator-framework/operator-controller@v1.11.0
 OLM_API=github.com/operator-framework/api@v0.45.0
 # Only their CustomResourceDefinitions are used.
@@ -56,6 +60,29 @@ need_helm() { need_go helm "$HELM"; }
 need_cosign() { need_go cosign "$COSIGN"; }
 need_caddy() { need_debian caddy=caddy; }
 need_minio() { need_go minio "$MINIO"; }
+need_ceph() { need_debian radosgw=radosgw ceph-mon=ceph-mon ceph-osd=ceph-osd; }
+# Garage is not optimised: building it takes five minutes as it is. GARAGE_PROGRAM is set afterwards.
+need_garage() {
+  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/$GARAGE
+  GARAGE_PROGRAM=$folder/bin/garage
+  [[ -x $GARAGE_PROGRAM ]] || env -u CARGO_RESOLVER_FEATURE_UNIFICATION -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+    cargo install --quiet --locked --root "$folder" --no-default-features --features bundled-libs,sqlite "$GARAGE"
+}
+# S3PROXY_JAR is set afterwards.
+need_s3proxy() {
+  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/jars name version rest
+  need_debian java=default-jre-headless mvn=maven
+  IFS=: read -r _ name version rest <<<"$S3PROXY"
+  S3PROXY_JAR=$folder/$name-$version-${rest#jar:}.jar
+  [[ -f $S3PROXY_JAR ]] || mvn -q -B dependency:copy "-Dartifact=$S3PROXY" "-DoutputDirectory=$folder" >/dev/null
+}
+# S3RVER_PROGRAM is set afterwards.
+need_s3rver() {
+  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/$S3RVER
+  need_debian node=nodejs npm=npm
+  S3RVER_PROGRAM=$folder/node_modules/s3rver/bin/s3rver.js
+  [[ -f $S3RVER_PROGRAM ]] || npm install --prefix "$folder" --no-audit --no-fund --silent "$S3RVER"
+}
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
 need_fbc_reader() { need_go_folder fbc fbc; }
 # Reads ranges of versions with the modules of OLM and of oc-mirror.

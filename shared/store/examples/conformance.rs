@@ -1,6 +1,7 @@
 //! Runs the suite that every store has to pass against a real bucket, each check under a prefix of its own:
-//! `cargo run -p catalog-mirror-store --features s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [waiting]`.
-//! `waiting` leaves out readers that stand still, for which writers wait on some servers.
+//! `cargo run -p catalog-mirror-store --features s3 --example conformance -- s3://BUCKET/PREFIX [path-style] [waiting] [early]`.
+//! `waiting` leaves out readers that stand still, for which writers wait on some servers, and `early` races of large objects, which
+//! some servers refuse before they have read them.
 //! Credentials, region and endpoint come from the environment, as for every AWS tool.
 
 use std::{
@@ -15,7 +16,7 @@ use std::{
 use catalog_mirror_store::S3Location;
 use catalog_mirror_store::Store;
 use catalog_mirror_store::s3::{S3Settings, S3Store, sdk_config};
-use storekit::conformance::{conformance, held_readers};
+use storekit::conformance::{conformance, held_readers, large_races};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -37,6 +38,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     conformance(&make).await;
     if !has("waiting") {
         held_readers(&make).await;
+    }
+    if !has("early") {
+        large_races(&make).await;
     }
     println!(
         "{place} keeps every promise, tried under {} prefixes",

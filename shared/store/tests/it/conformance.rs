@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use catalog_mirror_store::{FolderStore, Store};
 use storekit::{
     MemoryStore,
-    conformance::{conformance, held_readers},
+    conformance::{conformance, held_readers, large_races},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -19,6 +19,7 @@ async fn folder_store_passes_conformance() {
     };
     conformance(&make).await;
     held_readers(&make).await;
+    large_races(&make).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -26,4 +27,5 @@ async fn memory_store_passes_conformance() {
     let make = async || Arc::new(MemoryStore::new()) as Arc<dyn Store>;
     conformance(&make).await;
     held_readers(&make).await;
+    large_races(&make).await;
 }

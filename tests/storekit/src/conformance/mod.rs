@@ -41,6 +41,15 @@ pub async fn held_readers(make: impl AsyncFn() -> Arc<dyn Store>) {
     bodies::held(&make).await;
 }
 
+/// Checks races of writers of a large object. A server that refuses it before it has read it, and cuts the connection, lets some of the
+/// writers fail.
+///
+/// # Panics
+/// As [`conformance`].
+pub async fn large_races(make: impl AsyncFn() -> Arc<dyn Store>) {
+    racing::large(&make).await;
+}
+
 /// Returns the mutable object of most checks.
 fn current() -> Key {
     Key::Current("a".parse().expect("a name"))

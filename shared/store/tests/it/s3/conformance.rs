@@ -7,7 +7,7 @@ use std::{
 };
 
 use catalog_mirror_store::Store;
-use storekit::conformance::{conformance, held_readers};
+use storekit::conformance::{conformance, held_readers, large_races};
 use testkit::{S3, S3Builder};
 
 use super::support::{open_at, settings};
@@ -33,4 +33,5 @@ async fn passes(server: S3Builder) {
     };
     conformance(&make).await;
     held_readers(&make).await;
+    large_races(&make).await;
 }
