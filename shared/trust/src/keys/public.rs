@@ -59,10 +59,7 @@ impl PublicKey {
                 _ => {}
             }
         }
-        match keys.is_empty() {
-            true => Err(KeyError::None { wanted: "PUBLIC KEY" }),
-            false => Ok(keys),
-        }
+        at_least_one(keys)
     }
 
     /// Reads public keys from a setting without line breaks: PEM, or only the base64 between its first and last line. Commas
@@ -76,11 +73,7 @@ impl PublicKey {
         }
         let words = text.split([',', ' ', '\n']).filter(|word| !word.is_empty());
         let ders = words.map(|word| STANDARD.decode(word).map_err(|_| KeyError::Pem));
-        let keys: Vec<_> = ders.map(|der| Self::from_der(der?)).collect::<Result<_, _>>()?;
-        match keys.is_empty() {
-            true => Err(KeyError::None { wanted: "PUBLIC KEY" }),
-            false => Ok(keys),
-        }
+        at_least_one(ders.map(|der| Self::from_der(der?)).collect::<Result<_, _>>()?)
     }
 
     /// Reads a key from the DER of a `SubjectPublicKeyInfo` (RFC 5280, section 4.1).
@@ -173,6 +166,13 @@ impl KeyKind {
             Self::Rsa => "RSA",
         }
     }
+}
+
+fn at_least_one(keys: Vec<PublicKey>) -> Result<Vec<PublicKey>, KeyError> {
+    if keys.is_empty() {
+        return Err(KeyError::None { wanted: "PUBLIC KEY" });
+    }
+    Ok(keys)
 }
 
 /// Returns the size of the modulus in bits. The key is a sequence of modulus and exponent (RFC 8017, appendix A.1.1).
