@@ -124,11 +124,13 @@ impl Mirror {
 
     /// Returns the reader of a catalog's source, with the limits for its image.
     pub(crate) fn images(&self, catalog: &Catalog) -> Sources {
-        let images = self.images.clone();
-        match &catalog.limits {
-            Some(limits) => images.with_settings(|images| images.limits = limits.image.clone()),
-            None => images,
-        }
+        self.images.clone().with_settings(|images| {
+            // The limit of the source alone would end a pull that is given more time.
+            images.pull_timeout = images.pull_timeout.max(self.pull_time(catalog));
+            if let Some(limits) = &catalog.limits {
+                images.limits = limits.image.clone();
+            }
+        })
     }
 
     /// Returns the limits for the FBC of a catalog.

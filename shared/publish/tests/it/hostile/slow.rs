@@ -193,3 +193,19 @@ async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
     ];
     assert!(budgets.iter().all(|line| text.contains(line)), "{text}");
 }
+
+/// The limit of the configuration counts, also if it is longer than that of a source which is read alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn pull_may_take_as_long_as_its_limit() {
+    let (store, limits) = (MemoryStore::new(), SourceLimits::default());
+    let settings = MirrorSettings {
+        registry_wait: None,
+        ..site::settings(&limits)
+    };
+    let images = site::images(&limits).with_settings(|images| images.pull_timeout = Duration::from_millis(100));
+    let mirror = Mirror::new(images, Arc::new(store), settings, PollMetrics::default());
+    let (registry, catalogs) = registry(&["slow"]).await;
+    registry.delay(Kind::Blob, Duration::from_millis(300));
+    let report = poll(&mirror, &catalogs[0]).await;
+    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+}
