@@ -5,7 +5,7 @@ use store::{ObjectError, StoreError};
 use trust::TrustError;
 use upkeep::ObjectProblem;
 
-use crate::OriginError;
+use crate::{ArchiveError, OriginError};
 
 /// A copy, import or repair that failed. Readers are served the same state as before.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +70,9 @@ pub enum SyncError {
     /// The origin's pointer is not signed by a trusted key.
     #[error("nothing was copied")]
     Untrusted(#[from] TrustError),
+    /// An archive that is the origin is refused.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The store refused a publication or failed.
     #[error(transparent)]
     Publish(#[from] PublishError),

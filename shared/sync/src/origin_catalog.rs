@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use model::{CatalogName, Current, Document, Key, Kind, ObjectDigest, ShardRef, Snapshot, decode_zstd};
+use model::{CatalogName, Current, Kind, ObjectDigest, ShardRef, Snapshot, decode_zstd};
 use render::Rendering;
 use upkeep::ObjectProblem;
 
 use crate::{
-    Origin, OriginError, SyncError, SyncOptions, collect,
-    plan::{fetch_snapshot, parse_snapshot},
+    Origin, SyncError, SyncOptions, collect,
+    plan::{fetch_pointer, fetch_snapshot, parse_pointer, parse_snapshot},
 };
 
 /// Catalog that is read package by package and not stored.
@@ -76,23 +76,8 @@ impl OriginCatalog {
     /// # Errors
     /// [`SyncError::UnknownCatalog`], and documents that cannot be read, do not belong together or exceed the default limits.
     pub async fn open(origin: Arc<dyn Origin>, name: &CatalogName) -> Result<Self, SyncError> {
-        let key = Key::Current(name.clone());
-        let bytes = match origin.document(&key, None).await {
-            Err(OriginError::NotFound(_)) => return Err(SyncError::UnknownCatalog(name.clone())),
-            read => read?,
-        };
-        let current = Current::from_bytes(&bytes).map_err(|source| SyncError::Document {
-            key: key.to_string(),
-            source,
-        })?;
-        let limit = SyncOptions::default().content_bytes;
-        if current.size > limit {
-            return Err(SyncError::TooLarge {
-                name: name.clone(),
-                size: current.size,
-                limit,
-            });
-        }
+        let bytes = fetch_pointer(&*origin, name, None).await?;
+        let current = parse_pointer(name, &bytes, SyncOptions::default().content_bytes)?;
         let bytes = fetch_snapshot(&*origin, &current).await?;
         let snapshot = parse_snapshot(name, &current, &bytes)?;
         Ok(Self {

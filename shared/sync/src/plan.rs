@@ -81,7 +81,7 @@ impl Copier {
             transaction.current()?;
         }
         let before = ours.and_then(|ours| ours.current.as_ref());
-        let bytes = self.their_pointer(name, ours.map(|ours| &ours.bytes)).await?;
+        let bytes = fetch_pointer(&*self.origin, name, ours.map(|ours| &ours.bytes)).await?;
         let is_known = ours.is_some_and(|ours| ours.bytes == bytes);
         if !is_known {
             state.report.moved.add(bytes.len() as u64);
@@ -95,21 +95,10 @@ impl Copier {
             state.report.describe(before);
             return Ok(Planned::Unchanged(Box::new(transaction)));
         }
-        let next = Current::from_bytes(&bytes).map_err(|source| SyncError::Document {
-            key: Key::Current(name.clone()).to_string(),
-            source,
-        })?;
+        let next = parse_pointer(name, &bytes, self.options.content_bytes)?;
         // The history decides what counts as a rollback, so a malformed one could hide that the origin went back.
         if !history::is_valid(&next) {
             return Err(SyncError::History(name.clone()));
-        }
-        // The Snapshot repeats this size, and every object of it is unpacked no further than the Snapshot says.
-        if next.size > self.options.content_bytes {
-            return Err(SyncError::TooLarge {
-                name: name.clone(),
-                size: next.size,
-                limit: self.options.content_bytes,
-            });
         }
         state.accepted = true;
         if let Some(ours) = self.is_behind(before, &next)? {
@@ -143,13 +132,6 @@ impl Copier {
             ..TransactionOptions::default()
         };
         Transaction::begin(self.store.clone(), name, options).await
-    }
-
-    async fn their_pointer(&self, name: &CatalogName, known: Option<&Bytes>) -> Result<Bytes, SyncError> {
-        match self.origin.document(&Key::Current(name.clone()), known).await {
-            Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(name.clone())),
-            read => Ok(read?),
-        }
     }
 
     /// Returns our serial if the origin serves an ancestor of our state. Refuses what the options do not allow.
@@ -267,6 +249,35 @@ impl Copier {
             source,
         })
     }
+}
+
+/// Fetches the pointer of a catalog, unless it has the `known` bytes.
+pub(crate) async fn fetch_pointer(
+    origin: &dyn Origin,
+    name: &CatalogName,
+    known: Option<&Bytes>,
+) -> Result<Bytes, SyncError> {
+    match origin.document(&Key::Current(name.clone()), known).await {
+        Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(name.clone())),
+        read => Ok(read?),
+    }
+}
+
+/// Parses the pointer of a catalog of at most `limit` bytes.
+pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8], limit: u64) -> Result<Current, SyncError> {
+    let current = Current::from_bytes(bytes).map_err(|source| SyncError::Document {
+        key: Key::Current(name.clone()).to_string(),
+        source,
+    })?;
+    // The Snapshot repeats this size, and every object of it is unpacked no further than the Snapshot says.
+    if current.size > limit {
+        return Err(SyncError::TooLarge {
+            name: name.clone(),
+            size: current.size,
+            limit,
+        });
+    }
+    Ok(current)
 }
 
 /// Fetches the Snapshot that a pointer names. An untrusted one may state any size.

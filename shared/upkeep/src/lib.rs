@@ -10,4 +10,4 @@ pub use gc::{
 };
 pub use history::{HistoryState, history};
 pub use rollback::{RollbackOptions, rollback};
-pub use verify::{Finding, IntegrityCheck, ObjectProblem, Verification, check_entry, verify};
+pub use verify::{Finding, IntegrityCheck, ObjectProblem, Verification, check_body, check_entry, verify};

@@ -59,7 +59,7 @@ pub fn volume(input: &[u8]) {
 }
 
 fn import(volume: &[u8], store: &MemoryStore) {
-    let Ok(archive) = Archive::open(vec![("the volume".to_owned(), file(volume))]) else {
+    let Ok(archive) = run(Archive::open(vec![("the volume".to_owned(), file(volume))])) else {
         return;
     };
     let importer = Importer::new(archive, Arc::new(store.clone()), SyncOptions::default());

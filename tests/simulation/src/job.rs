@@ -153,7 +153,7 @@ async fn import(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usi
 }
 
 #[expect(clippy::disallowed_methods, reason = "the store is one of the simulation")]
-async fn export(origin: Arc<dyn Store>, catalog: usize, all: bool) -> Result<Archive, String> {
+async fn export(origin: Arc<dyn Store>, catalog: usize, all: bool) -> Result<Arc<Archive>, String> {
     let options = PackOptions {
         whole: all,
         ..PackOptions::default()
@@ -166,9 +166,11 @@ async fn export(origin: Arc<dyn Store>, catalog: usize, all: bool) -> Result<Arc
         let mut file = tempfile::tempfile().map_err(|error| error.to_string())?;
         pack.write(1, &mut file).map_err(|error| words(&error))?;
         std::io::Seek::rewind(&mut file).map_err(|error| error.to_string())?;
-        Archive::open(vec![("the archive".to_owned(), file)]).map_err(|error| words(&error))
+        Ok::<_, String>(file)
     });
-    packing.await.map_err(|error| error.to_string())?
+    let file = packing.await.map_err(|error| error.to_string())??;
+    let archive = Archive::open(vec![("the archive".to_owned(), file)]).await;
+    archive.map_err(|error| words(&error))
 }
 
 /// Returns the surroundings of a process: a clock that is wrong, a time since boot that is right, chance from the seed.

@@ -42,7 +42,7 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let trust = wiring::trust(&args.trust)?;
     let volumes: anyhow::Result<_> = args.files.iter().map(|path| open_volume(path)).collect();
     // The archive is read before the store is opened: a damaged one must not create a store.
-    let archive = Archive::open(volumes?)?;
+    let archive = Archive::open(volumes?).await?;
     // A new site begins with its first import, so the store may be missing.
     let store = args.store.open_alone(Access::Create).await?;
     let options = SyncOptions {

@@ -2,7 +2,6 @@ use std::{io, path::PathBuf};
 
 use model::DocumentError;
 use store::{ObjectError, ReadError};
-use upkeep::ObjectProblem;
 
 /// An archive that cannot be written, or that is refused. A refused archive has not changed the store.
 #[derive(Debug, thiserror::Error)]
@@ -26,14 +25,6 @@ pub enum ArchiveError {
         key: String,
         /// Error of the parser, with line and column.
         source: DocumentError,
-    },
-    /// An object whose content is not the one that a Snapshot records.
-    #[error("{key} in the archive is damaged")]
-    Content {
-        /// Path of the object in the archive.
-        key: String,
-        /// Difference from what the Snapshot records.
-        source: ObjectProblem,
     },
     /// The store cannot be read, or a document in it is unusable.
     #[error("cannot read the store")]
@@ -74,13 +65,6 @@ impl ArchiveError {
     pub(super) fn unnamed(key: &str) -> Self {
         Self::Refused(format!(
             "{key} does not belong into the archive: no snapshot in it names it"
-        ))
-    }
-
-    /// Reports documents of one catalog that do not belong together.
-    pub(super) fn disagrees(of: impl std::fmt::Display) -> Self {
-        Self::Refused(format!(
-            "the documents of {of} in the archive are missing or do not belong together"
         ))
     }
 }

@@ -15,8 +15,7 @@ pub struct Importer {
 impl Importer {
     /// Creates an import of `archive` into `store`. `recheck` and `rebuild` of the options are ignored: they follow from
     /// the archive.
-    pub fn new(archive: Archive, store: Arc<dyn Store>, options: SyncOptions) -> Self {
-        let archive = Arc::new(archive);
+    pub fn new(archive: Arc<Archive>, store: Arc<dyn Store>, options: SyncOptions) -> Self {
         let options = SyncOptions {
             // An object that the archive leaves out must be there and intact, because it cannot be fetched later.
             recheck: true,

@@ -38,7 +38,7 @@ pub struct Pack {
     manifest: Manifest,
     /// Bytes of `manifest.json`, equal in all volumes.
     manifest_bytes: Bytes,
-    /// Pointers and Snapshots as they were read. A publication between planning and writing must not mix two states.
+    /// Pointers as they were read. A publication between planning and writing must not mix two states.
     documents: BTreeMap<String, Bytes>,
 }
 
@@ -178,18 +178,12 @@ impl Planning {
         self.catalogs.push(PackedCatalog::new(name, &current));
         // Two catalogs with the same content share one Snapshot.
         if self.seen.insert(key.clone()) {
-            let snapshot = self.document(&key, snapshot_bytes);
-            self.snapshots.push(snapshot);
+            self.snapshots.push(packed(&key, current.snapshot.digest));
         }
-        let pointer = self.document(&pointer, bytes);
+        let pointer = packed(&pointer, ObjectDigest::of(&bytes));
+        self.documents.insert(pointer.key.clone(), bytes);
         self.pointers.push(pointer);
         Ok(())
-    }
-
-    fn document(&mut self, key: &Key, bytes: Bytes) -> PackedObject {
-        let object = packed(key, ObjectDigest::of(&bytes));
-        self.documents.insert(key.to_string(), bytes);
-        object
     }
 }
 

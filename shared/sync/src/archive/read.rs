@@ -1,7 +1,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs::File,
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, Read},
     os::unix::fs::FileExt,
     sync::Arc,
 };
@@ -9,16 +9,15 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use model::{Current, Document, DocumentError, Key, ManifestEntry, ObjectDigest, Sha256, Snapshot, StoredDocument};
-use store::DOCUMENT_MAX;
+use model::{Document, Key, ManifestEntry, ObjectDigest, Sha256};
 use tar::{Entries, Entry};
-use upkeep::{IntegrityCheck, ObjectProblem};
+use upkeep::{ObjectProblem, check_body};
 
 use super::{
-    ArchiveError, Manifest, PackedCatalog,
+    ArchiveError, Manifest, PackedCatalog, PackedObject,
     format::{BLOCK, END, MANIFEST, MANIFEST_MAX, VOLUME, Volume, entry_size},
 };
-use crate::{Origin, OriginBody, OriginError};
+use crate::{Origin, OriginBody, OriginCatalog, OriginError, SyncError};
 
 /// Size of one read, in bytes. A chunk is hashed and written as a whole, so larger ones only cost memory.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -45,11 +44,17 @@ struct Extent {
 impl Archive {
     /// Reads all volumes, in any order, and checks everything that needs no store: the archive is complete, and every
     /// object is one that a Snapshot of the archive names, with the recorded content. Memory is bounded by the documents.
-    /// Blocks.
     ///
     /// # Errors
-    /// [`ArchiveError`] for the first difference.
-    pub fn open(volumes: Vec<VolumeFile>) -> Result<Self, ArchiveError> {
+    /// The first difference.
+    pub async fn open(volumes: Vec<VolumeFile>) -> Result<Arc<Self>, SyncError> {
+        let archive = Arc::new(Self::read(volumes)?);
+        archive.check().await?;
+        Ok(archive)
+    }
+
+    /// Finds the objects in all volumes.
+    fn read(volumes: Vec<VolumeFile>) -> Result<Self, ArchiveError> {
         let mut archive = Self {
             manifest: Manifest::default(),
             files: Vec::new(),
@@ -65,7 +70,6 @@ impl Archive {
             let reason = format!("the archive has {of} volumes, and volume {missing} was not given");
             return Err(ArchiveError::Refused(reason));
         }
-        archive.check_objects()?;
         Ok(archive)
     }
 
@@ -138,86 +142,44 @@ impl Archive {
     }
 
     /// Checks that every object is one that a Snapshot of the archive names, and has the content that it records.
-    fn check_objects(&self) -> Result<(), ArchiveError> {
-        // Of a pointer and a Snapshot every byte is checked when they are read.
+    async fn check(self: &Arc<Self>) -> Result<(), SyncError> {
         let mut expected: BTreeMap<Key, Option<ManifestEntry>> = BTreeMap::new();
-        for catalog in &self.manifest.catalogs {
-            let (current, snapshot) = self.documents(catalog)?;
-            expected.extend([
-                (Key::Current(catalog.name.clone()), None),
-                (current.snapshot.key(), None),
-            ]);
-            let entries = snapshot.objects().into_iter();
+        for packed in &self.manifest.catalogs {
+            let catalog = OriginCatalog::open(self.clone(), &packed.name).await?;
+            if PackedCatalog::new(&packed.name, &catalog.current) != *packed {
+                return Err(SyncError::Disagrees(packed.name.clone()));
+            }
+            // Nothing describes these two but the manifest.
+            let documents = [Key::Current(packed.name.clone()), catalog.current.snapshot.key()];
+            expected.extend(documents.map(|key| (key, None)));
+            let entries = catalog.snapshot.objects().into_iter();
             expected.extend(entries.map(|entry| (entry.key(), Some(entry))));
         }
         for object in &self.manifest.objects {
             let unnamed = || ArchiveError::unnamed(&object.key);
             let key = Key::parse(&object.key).ok_or_else(unnamed)?;
-            let extent = self.extents.get(&key).ok_or_else(unnamed)?;
-            match expected.get(&key) {
-                Some(None) => {}
-                Some(Some(entry)) if entry.object.digest == extent.digest => self.check_content(entry, extent)?,
-                _ => return Err(unnamed()),
-            }
+            let checked = match expected.get(&key) {
+                Some(None) => self.check_document(&key, object).await?,
+                Some(Some(entry)) if entry.object.digest == object.digest() => self.check_content(entry).await?,
+                _ => return Err(unnamed().into()),
+            };
+            checked.map_err(|source| SyncError::Damaged {
+                key: object.key.clone(),
+                source,
+            })?;
         }
         Ok(())
     }
 
-    /// Reads the pointer and the Snapshot of a catalog.
-    fn documents(&self, catalog: &PackedCatalog) -> Result<(Current, Snapshot), ArchiveError> {
-        let pointer = Key::Current(catalog.name.clone());
-        let (bytes, _) = self.document(&pointer)?;
-        let current: Current = parse(&bytes, &pointer.to_string())?;
-        let key = current.snapshot.key();
-        let (bytes, digest) = self.document(&key)?;
-        let snapshot = Snapshot::from_stored(&bytes).map_err(|source| unusable(&key.to_string(), source))?;
-        let belong = current.content_hash == catalog.content_hash
-            && current.serial == catalog.serial
-            && current.snapshot.digest == digest
-            && snapshot.content_hash == catalog.content_hash;
-        if belong {
-            Ok((current, snapshot))
-        } else {
-            Err(ArchiveError::disagrees(&catalog.name))
-        }
+    async fn check_document(&self, key: &Key, object: &PackedObject) -> Result<Result<(), ObjectProblem>, OriginError> {
+        let found = ObjectDigest::of(&self.document(key, None).await?);
+        let is_right = found == object.digest();
+        Ok(is_right.then_some(()).ok_or(ObjectProblem::Hash { found }))
     }
 
-    /// Reads a document, and compares it with the size and hash that the manifest records.
-    fn document(&self, key: &Key) -> Result<(Vec<u8>, ObjectDigest), ArchiveError> {
-        let extent = self.extents.get(key);
-        let extent = extent.filter(|extent| extent.digest.size <= DOCUMENT_MAX);
-        let extent = extent.ok_or_else(|| ArchiveError::disagrees(key))?;
-        let mut bytes = vec![0; extent.digest.size as usize];
-        let read = self.files[extent.file].read_exact_at(&mut bytes, extent.offset);
-        read.map_err(|source| ArchiveError::read(&key.to_string(), source))?;
-        let found = ObjectDigest::of(&bytes);
-        if found == extent.digest {
-            return Ok((bytes, found));
-        }
-        Err(ArchiveError::Content {
-            key: key.to_string(),
-            source: ObjectProblem::Hash { found },
-        })
-    }
-
-    fn check_content(&self, entry: &ManifestEntry, extent: &Extent) -> Result<(), ArchiveError> {
-        let key = entry.key().to_string();
-        let unreadable = |source| ArchiveError::read(&key, source);
-        let damaged = |source| ArchiveError::Content {
-            key: key.clone(),
-            source,
-        };
-        let mut file = &*self.files[extent.file];
-        file.seek(SeekFrom::Start(extent.offset)).map_err(unreadable)?;
-        let mut reader = file.take(extent.digest.size);
-        let mut check = IntegrityCheck::new(entry);
-        let mut buffer = vec![0; CHUNK_BYTES];
-        loop {
-            match reader.read(&mut buffer).map_err(unreadable)? {
-                0 => return check.finish().map_err(damaged),
-                length => check.update(&buffer[..length]).map_err(damaged)?,
-            }
-        }
+    async fn check_content(&self, entry: &ManifestEntry) -> Result<Result<(), ObjectProblem>, OriginError> {
+        let body = self.object(&entry.key(), entry.object.digest.size).await?;
+        check_body(entry, body).await
     }
 }
 
@@ -300,12 +262,8 @@ fn document<'a>(
 }
 
 fn parse<T: Document>(bytes: &[u8], path: &str) -> Result<T, ArchiveError> {
-    T::from_bytes(bytes).map_err(|source| unusable(path, source))
-}
-
-fn unusable(path: &str, source: DocumentError) -> ArchiveError {
-    ArchiveError::Document {
+    T::from_bytes(bytes).map_err(|source| ArchiveError::Document {
         key: path.to_owned(),
         source,
-    }
+    })
 }

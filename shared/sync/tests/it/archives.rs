@@ -7,7 +7,7 @@ use std::{
 };
 
 use catalog_mirror_sync::{
-    Archive, ArchiveError, Importer, Pack, PackOptions, Since, SyncOptions, SyncReport, receipt,
+    Archive, ArchiveError, Importer, Pack, PackOptions, Since, SyncError, SyncOptions, SyncReport, receipt,
 };
 use model::{Document, Key, Outcome};
 use store::Store;
@@ -49,18 +49,18 @@ fn since(since: Since) -> PackOptions {
     }
 }
 
-pub(crate) fn open(volumes: &[Vec<u8>]) -> Result<Archive, ArchiveError> {
+pub(crate) async fn open(volumes: &[Vec<u8>]) -> Result<Arc<Archive>, SyncError> {
     let files = volumes
         .iter()
         .zip(1..)
         .map(|(bytes, number)| (format!("volume {number}"), file(bytes)));
-    Archive::open(files.collect())
+    Archive::open(files.collect()).await
 }
 
 /// Returns the reason for which volumes are refused.
-fn refusal(volumes: &[Vec<u8>]) -> String {
-    match open(volumes) {
-        Err(ArchiveError::Refused(reason)) => reason,
+async fn refusal(volumes: &[Vec<u8>]) -> String {
+    match open(volumes).await {
+        Err(SyncError::Archive(ArchiveError::Refused(reason))) => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -73,7 +73,7 @@ fn file(bytes: &[u8]) -> File {
 }
 
 async fn import(volumes: &[Vec<u8>], to: &Arc<dyn Store>) -> Result<SyncReport, String> {
-    let archive = open(volumes).map_err(|error| model::text::chain(&error))?;
+    let archive = open(volumes).await.map_err(|error| model::text::chain(&error))?;
     let importer = Importer::new(archive, to.clone(), SyncOptions::default());
     let reports = importer.run().await.map_err(|error| model::text::chain(&error))?;
     Ok(reports.into_iter().next().unwrap())
@@ -218,10 +218,13 @@ async fn import_takes_volumes_in_any_order_and_refuses_missing_ones() {
         some.remove(left_out);
         let (of, missing) = (volumes.len(), volumes.len() - left_out);
         let expected = format!("the archive has {of} volumes, and volume {missing} was not given");
-        assert_eq!(refusal(&some), expected);
+        assert_eq!(refusal(&some).await, expected);
     }
     let twice = [&volumes[..], &volumes[..1]].concat();
-    assert_eq!(refusal(&twice), format!("volume {} was given twice", volumes.len()));
+    assert_eq!(
+        refusal(&twice).await,
+        format!("volume {} was given twice", volumes.len())
+    );
     let (memory, to) = mirror(&[]).await;
     import(&volumes, &to).await.unwrap();
     assert_eq!(published(&memory).await, published(&original).await);
@@ -231,7 +234,11 @@ async fn import_takes_volumes_in_any_order_and_refuses_missing_ones() {
         volumes[0].clone(),
         export(&other, PackOptions::default()).await.remove(0),
     ];
-    assert!(refusal(&foreign).ends_with("belongs to another archive than the first file"));
+    assert!(
+        refusal(&foreign)
+            .await
+            .ends_with("belongs to another archive than the first file")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,7 +255,7 @@ async fn flipped_bit_or_cut_is_refused_or_changes_nothing() {
     for at in sample {
         let mut flipped = volume.clone();
         flipped[at] ^= 1 << (at % 8);
-        if let Ok(archive) = open(&[flipped]) {
+        if let Ok(archive) = open(&[flipped]).await {
             harmless += 1;
             if volume[at] != 0 || harmless % 50 == 0 {
                 let (memory, to) = mirror(&[]).await;
@@ -259,10 +266,10 @@ async fn flipped_bit_or_cut_is_refused_or_changes_nothing() {
     }
     assert!(harmless > 0);
     for length in (0..volume.len()).step_by(101).chain([volume.len() - 1]) {
-        assert!(open(&[volume[..length].to_vec()]).is_err(), "cut at {length}");
+        assert!(open(&[volume[..length].to_vec()]).await.is_err(), "cut at {length}");
     }
-    assert!(open(&[[&volume[..], b"x"].concat()]).is_err(), "longer");
-    assert!(open(&[volume]).is_ok());
+    assert!(open(&[[&volume[..], b"x"].concat()]).await.is_err(), "longer");
+    assert!(open(&[volume]).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -280,7 +287,10 @@ async fn import_of_earlier_state_is_refused_before_any_write() {
         rollback: true,
         ..SyncOptions::default()
     };
-    let reports = Importer::new(open(&old).unwrap(), to, settings).run().await.unwrap();
+    let reports = Importer::new(open(&old).await.unwrap(), to, settings)
+        .run()
+        .await
+        .unwrap();
     assert_eq!(reports[0].outcome, Outcome::Published);
     assert_sound(&memory).await;
 }

@@ -15,7 +15,7 @@ async fn open_refuses_forged_archives() {
     let (_, from) = mirror(&[V1]).await;
     let volume = export(&from, PackOptions::default()).await.remove(0);
     let honest = entries(&volume);
-    assert!(open(&[tar(&honest)]).is_ok(), "the forger works");
+    assert!(open(&[tar(&honest)]).await.is_ok(), "the forger works");
     let shard = honest
         .iter()
         .position(|(path, _)| path.starts_with("packages/"))
@@ -60,7 +60,7 @@ async fn open_refuses_forged_archives() {
         ),
         ("no pointer", forge(&|entries| drop(entries.pop()))),
     ] {
-        assert!(open(&[forged]).is_err(), "{case}");
+        assert!(open(&[forged]).await.is_err(), "{case}");
     }
 }
 

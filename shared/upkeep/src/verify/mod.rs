@@ -5,7 +5,7 @@ mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use model::text::chain;
 use model::{CatalogName, Current, Document, Key, Kind, ManifestEntry, ObjectRef, Snapshot};
 use publish::is_listed;
@@ -199,14 +199,24 @@ impl Verification {
 /// # Errors
 /// [`StoreError`] if the store fails. A missing or damaged object is a problem and no error.
 pub async fn check_entry(store: &dyn Store, entry: &ManifestEntry) -> Result<Result<(), ObjectProblem>, StoreError> {
-    let mut body = match store.open(&entry.key(), None).await {
-        Ok(object) => object.body,
-        Err(error) if error.is_not_found() => return Ok(Err(ObjectProblem::Missing)),
-        Err(error) => return Err(error),
-    };
+    match store.open(&entry.key(), None).await {
+        Ok(object) => check_body(entry, object.body).await,
+        Err(error) if error.is_not_found() => Ok(Err(ObjectProblem::Missing)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads the bytes of an object to their end, and compares them with what its Snapshot records.
+///
+/// # Errors
+/// The first error of the bytes. Other bytes are a problem and no error.
+pub async fn check_body<B: AsRef<[u8]>, E>(
+    entry: &ManifestEntry,
+    mut body: impl Stream<Item = Result<B, E>> + Unpin,
+) -> Result<Result<(), ObjectProblem>, E> {
     let mut check = IntegrityCheck::new(entry);
     while let Some(chunk) = body.try_next().await? {
-        if let Err(problem) = check.update(&chunk) {
+        if let Err(problem) = check.update(chunk.as_ref()) {
             return Ok(Err(problem));
         }
     }

@@ -181,7 +181,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let tools = Tools::new(&args.copy, Some(target)).await?;
     let path = folder.join(&carried.archive);
     let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-    let archive = Archive::open(vec![(path.display().to_string(), file)])?;
+    let archive = Archive::open(vec![(path.display().to_string(), file)]).await?;
     let names: Vec<CatalogName> = archive
         .manifest()
         .catalogs
