@@ -93,6 +93,13 @@ pub(crate) struct BlobCheck<'a> {
     seen: u64,
 }
 
+/// Returns `bytes` if they have the size and the digest of `blob`.
+pub(crate) fn verify_blob(blob: &BlobRef, what: &'static str, bytes: Bytes) -> Result<Bytes, Error> {
+    let mut check = BlobCheck::new(what, blob);
+    check.update(&bytes)?;
+    check.finish().map(|()| bytes)
+}
+
 impl<'a> BlobCheck<'a> {
     pub(crate) fn new(what: &'static str, blob: &'a BlobRef) -> Self {
         Self {

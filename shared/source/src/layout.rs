@@ -8,7 +8,7 @@ use bytes::Bytes;
 use oci::{BlobRef, Digest, ImageIndex, ImageLimits, NamedLimit, parse_document};
 use tokio::sync::mpsc::Sender;
 
-use crate::blob_source::{BlobCheck, StreamEnd, verify};
+use crate::blob_source::{BlobCheck, StreamEnd, verify, verify_blob};
 use crate::error::Error;
 use crate::stream::blocking;
 
@@ -46,9 +46,7 @@ impl Layout {
 
     pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
         let body = self.blob(&blob.digest, self.limits.config()).await?;
-        let mut check = BlobCheck::new("config", blob);
-        check.update(&body)?;
-        check.finish().map(|()| body)
+        verify_blob(blob, "config", body)
     }
 
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {

@@ -53,23 +53,18 @@ impl Session {
             auth = self.request_auth().await?;
             response = self.follow(request, &auth).await?;
         }
-        match response.status() {
+        let is_document = request.spec.headers.contains_key(ACCEPT);
+        let fault = match response.status() {
             // The type of a blob does not matter, because its digest is checked.
-            status if status.is_success() && request.spec.headers.contains_key(ACCEPT) && is_web_page(&response) => {
-                Err(self.server.failed_at(&response, ServerFault::WebPage))
-            }
-            status if status.is_success() => Ok(response),
-            StatusCode::UNAUTHORIZED if response.is_home => Err(self.refused(false, true).await),
-            StatusCode::FORBIDDEN if response.is_home => Err(self.refused(true, !auth.is_anonymous()).await),
+            status if status.is_success() && is_document && is_web_page(&response) => ServerFault::WebPage,
+            status if status.is_success() => return Ok(response),
+            StatusCode::UNAUTHORIZED if response.is_home => return Err(self.refused(false, true).await),
+            StatusCode::FORBIDDEN if response.is_home => return Err(self.refused(true, !auth.is_anonymous()).await),
             // No credentials went to another server, so its refusal says nothing about them.
-            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-                Err(self.server.failed_at(&response, FetchError::Status(status)))
-            }
-            status => {
-                let fault = self.status_fault(status, response.headers(), request.what);
-                Err(self.server.failed_at(&response, fault))
-            }
-        }
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => FetchError::Status(status).into(),
+            status => self.status_fault(status, response.headers(), request.what),
+        };
+        Err(self.server.failed_at(&response, fault))
     }
 
     /// Returns true if credentials may help. Some registries answer 403 or 404 with a challenge to an anonymous request.

@@ -7,7 +7,7 @@ use oci::{BlobRef, Digest, DigestError, NamedLimit};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 
-use crate::blob_source::{BlobCheck, verify};
+use crate::blob_source::{verify, verify_blob};
 use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::registry::Session;
@@ -101,10 +101,7 @@ impl Session {
     ) -> Result<Bytes, Error> {
         let what = format!("{kind} {}", blob.digest);
         let request = ApiRequest::new(Method::GET, format!("blobs/{}", blob.digest), &what);
-        let body = self.whole_document(&request, limit).await?.body;
-        let mut check = BlobCheck::new(kind, blob);
-        check.update(&body)?;
-        check.finish().map(|()| body)
+        verify_blob(blob, kind, self.whole_document(&request, limit).await?.body)
     }
 
     /// Reads a small document. Requests it again if the body breaks.

@@ -63,29 +63,20 @@ impl WebSession {
         let is_conditional = request.headers.contains_key(IF_NONE_MATCH);
         let request = self.authorize(request);
         let response = self.server.follow(url.clone(), &request).await?;
-        match response.status() {
-            status if status.is_success() && is_web_page(&response) => {
-                Err(self.server.failed_at(&response, ServerFault::WebPage))
-            }
-            StatusCode::OK => Ok(response),
-            StatusCode::NOT_MODIFIED if is_conditional => Ok(response),
-            StatusCode::UNAUTHORIZED if response.is_home => Err(self.server.failed(ServerFault::Unauthorized {
-                login: self.login_origin(),
-            })),
-            StatusCode::FORBIDDEN if response.is_home => Err(self.server.failed(ServerFault::Forbidden {
-                login: self.login_origin(),
-            })),
-            StatusCode::NOT_FOUND | StatusCode::GONE => Err(self.server.failed_at(
-                &response,
-                ServerFault::NotFound {
-                    what: "such file".to_owned(),
-                },
-            )),
-            status => {
-                let error = FetchError::from_status(status, response.headers());
-                Err(self.server.failed_at(&response, error))
-            }
-        }
+        let login = self.login.as_ref().map(|login| login.origin.clone());
+        let fault = match response.status() {
+            status if status.is_success() && is_web_page(&response) => ServerFault::WebPage,
+            StatusCode::OK => return Ok(response),
+            StatusCode::NOT_MODIFIED if is_conditional => return Ok(response),
+            // No credentials went to another server, so its refusal says nothing about them.
+            StatusCode::UNAUTHORIZED if response.is_home => ServerFault::Unauthorized { login },
+            StatusCode::FORBIDDEN if response.is_home => ServerFault::Forbidden { login },
+            StatusCode::NOT_FOUND | StatusCode::GONE => ServerFault::NotFound {
+                what: "such file".to_owned(),
+            },
+            status => FetchError::from_status(status, response.headers()).into(),
+        };
+        Err(self.server.failed_at(&response, fault))
     }
 
     /// Adds the credentials for the configured server.
@@ -104,10 +95,6 @@ impl WebSession {
     /// Returns the header fields with credentials, for a program that sends requests itself.
     pub(crate) fn credential_fields(&self) -> HeaderMap {
         self.authorize(RequestSpec::default()).credentials
-    }
-
-    fn login_origin(&self) -> Option<String> {
-        self.login.as_ref().map(|login| login.origin.clone())
     }
 }
 
