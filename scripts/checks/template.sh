@@ -310,6 +310,12 @@ cache_policies() {
     is "$policy leaves the time to the origin" "$(property $policy '.CachePolicyConfig | [.MinTTL, .DefaultTTL, .MaxTTL]')" '[0,0,31536000]'
     is "$policy leaves Accept-Encoding as it is" "$(property $policy '.CachePolicyConfig.ParametersInCacheKeyAndForwardedToOrigin | [.EnableAcceptEncodingGzip, .EnableAcceptEncodingBrotli]')" '[false,false]'
   done
+  is "what programs ask for is kept for five minutes" "$(property AskedCache '.CachePolicyConfig | [.MinTTL, .DefaultTTL, .MaxTTL]')" '[300,300,31536000]'
+  is "scripts/cost counts with that" "$(sed -n "s/^AWS_MINUTES = //p" "$ROOT/scripts/cost")" 5
+  is "it is the same in all else" "$(property AskedCache '.CachePolicyConfig | del(.Name, .Comment, .MinTTL, .DefaultTTL)')" \
+    "$(property NegotiatedCache '.CachePolicyConfig | del(.Name, .Comment, .MinTTL, .DefaultTTL)')"
+  is "these are the hash and the pointer" "$(property Distribution '[.DistributionConfig.CacheBehaviors[] | select(.CachePolicyId == "AskedCache") | .PathPattern]')" \
+    '["/catalogs/*/content-hash","/catalogs/*/current.json"]'
   local key='.CachePolicyConfig.ParametersInCacheKeyAndForwardedToOrigin | [.HeadersConfig.Headers // [], .QueryStringsConfig.QueryStringBehavior]'
   is "codings are kept apart" "$(property NegotiatedCache "$key")" '[["Accept-Encoding"],"none"]'
   is "queries too" "$(property QueriedCache "$key")" '[["Accept-Encoding"],"all"]'

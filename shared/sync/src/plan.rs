@@ -142,7 +142,7 @@ impl Copier {
             ours,
         };
         match Relation::of(before, next) {
-            // Not an error: a CDN that lags behind another one serves an earlier state for a minute.
+            // Not an error: a CDN that lags behind another one serves an earlier state for some minutes.
             Relation::Ancestor if !self.options.rollback => Ok(Some(ours)),
             Relation::Older | Relation::Diverged { older: true, .. } if !self.options.rollback => Err(rollback),
             Relation::Diverged { serial, .. } if !self.options.diverged => Err(SyncError::Diverged { serial }),

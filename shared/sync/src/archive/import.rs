@@ -55,7 +55,7 @@ impl Importer {
         let mut state = CopyState::new(name, true);
         let missing = match self.copier.plan(name, &mut state).await.map_err(failed)? {
             Planned::Unchanged(_) => return Ok(()),
-            // A server may lag for a minute. An archive that is behind was carried here for nothing, which is an error.
+            // A server may lag for some minutes. An archive that is behind was carried here for nothing, which is an error.
             Planned::Behind { theirs, ours } => return Err(failed(SyncError::Rollback { theirs, ours })),
             Planned::Copy(plan) => plan.missing,
         };
