@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+use std::{io, path::PathBuf};
+
 mod checks;
-mod error;
 mod files;
 mod folder;
 mod found;
@@ -12,7 +13,6 @@ mod mirrors;
 mod skopeo;
 
 pub use crate::checks::{ImageChecks, check_images, images_document};
-pub use crate::error::CarryError;
 pub use crate::files::{cluster_files, yaml};
 pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
 pub use crate::found::FoundImages;
@@ -23,6 +23,35 @@ pub use crate::manifests::{
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
 pub use crate::skopeo::Skopeo;
+
+/// Error of copying images, and of naming manifests.
+#[derive(Debug, thiserror::Error)]
+pub enum CarryError {
+    /// A step that cannot be done. Holds the reason for people; no caller handles one reason in another way.
+    #[error("{0}")]
+    Refused(String),
+    /// The program skopeo cannot be started.
+    #[error("cannot run skopeo")]
+    Run(#[source] io::Error),
+    /// A file or folder cannot be read or written.
+    #[error("cannot use {}", .0.display())]
+    File(PathBuf, #[source] io::Error),
+    /// A registry failed.
+    #[error(transparent)]
+    Source(#[from] source::Error),
+}
+
+impl CarryError {
+    pub(crate) fn refused(reason: impl Into<String>) -> Self {
+        Self::Refused(reason.into())
+    }
+
+    /// Returns the error of a file.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |error| Self::File(path, error)
+    }
+}
 
 /// Returns foreign text on one line, with control characters escaped.
 fn printable(text: &str) -> String {

@@ -70,7 +70,7 @@ fn is_tag(tag: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The same as distribution's grammar (reference/regexp.go).
+    /// The rows follow distribution's grammar (reference/regexp.go).
     #[test]
     fn check_accepts_the_grammar_of_distribution() {
         for (text, expected) in [
