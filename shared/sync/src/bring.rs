@@ -5,7 +5,7 @@ use futures_util::TryStreamExt;
 use model::ManifestEntry;
 use publish::Transaction;
 use store::{Staged, Store, StoreError};
-use upkeep::{IntegrityCheck, ObjectProblem};
+use upkeep::IntegrityCheck;
 
 use crate::{Copier, SyncError};
 
@@ -23,17 +23,14 @@ impl Copier {
     /// Fetches one object, checks every byte and puts it under its key. Returns its size.
     pub(crate) async fn bring(&self, transaction: &Transaction, entry: &ManifestEntry) -> Result<u64, SyncError> {
         let (key, size) = (entry.key(), entry.object.digest.size);
-        let damaged = |source: ObjectProblem| SyncError::Damaged {
-            key: key.to_string(),
-            source,
-        };
+        let damaged = SyncError::damaged(&key);
         let mut body = self.origin.object(&key, size).await?;
         let mut check = IntegrityCheck::new(entry);
         let mut unchecked = Unchecked::start(&*self.store, size).await?;
         while let Some(chunk) = body.try_next().await? {
             self.progress.moved.fetch_add(chunk.len() as u64, Ordering::Relaxed);
             // Before the chunk is kept: a body that is too long must not fill memory or disk.
-            check.update(&chunk).map_err(damaged)?;
+            check.update(&chunk).map_err(&damaged)?;
             unchecked.write(chunk).await?;
         }
         check.finish().map_err(damaged)?;

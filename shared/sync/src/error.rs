@@ -112,6 +112,15 @@ pub enum SyncError {
 }
 
 impl SyncError {
+    /// Reports an object of the origin.
+    pub(crate) fn damaged(key: &impl ToString) -> impl Fn(ObjectProblem) -> Self {
+        let key = key.to_string();
+        move |source| Self::Damaged {
+            key: key.clone(),
+            source,
+        }
+    }
+
     /// True if the copy was refused by a rule, so that trying again cannot help.
     pub(crate) const fn is_refusal(&self) -> bool {
         matches!(

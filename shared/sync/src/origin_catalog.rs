@@ -98,11 +98,7 @@ impl OriginCatalog {
         };
         let key = shard.stored.with_kind(Kind::Package).key();
         let bytes = collect(self.origin.object(&key, shard.stored.size).await?).await?;
-        let lines = verified(shard, &bytes).map_err(|source| SyncError::Damaged {
-            key: key.to_string(),
-            source,
-        })?;
-        Ok(Some(lines))
+        verified(shard, &bytes).map(Some).map_err(SyncError::damaged(&key))
     }
 }
 

@@ -244,10 +244,7 @@ impl Copier {
             return Ok(false);
         }
         let checked = check_entry(&*self.store, entry).await?;
-        checked.map(|()| true).map_err(|source| SyncError::Damaged {
-            key: entry.key().to_string(),
-            source,
-        })
+        checked.map(|()| true).map_err(SyncError::damaged(&entry.key()))
     }
 }
 

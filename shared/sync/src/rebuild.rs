@@ -112,10 +112,8 @@ impl Rebuild<'_> {
             && facts.made.get(&Kind::Blob) == Some(&image.layer)
             && facts.diff_id != Some(image.diff_id)
         {
-            return Err(SyncError::Damaged {
-                key: Key::Object(Kind::Blob, image.layer.sha256).to_string(),
-                source: ObjectProblem::Content,
-            });
+            let key = Key::Object(Kind::Blob, image.layer.sha256);
+            return Err(SyncError::damaged(&key)(ObjectProblem::Content));
         }
         for (kind, staged) in staged {
             let made = facts.made[&kind].with_kind(kind);

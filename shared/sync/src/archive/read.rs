@@ -163,10 +163,7 @@ impl Archive {
                 Some(Some(entry)) if entry.object.digest == object.digest() => self.check_content(entry).await?,
                 _ => return Err(unnamed().into()),
             };
-            checked.map_err(|source| SyncError::Damaged {
-                key: object.key.clone(),
-                source,
-            })?;
+            checked.map_err(SyncError::damaged(&object.key))?;
         }
         Ok(())
     }
