@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Values of `Accept-Encoding`.
-const CODINGS: &[Option<&str>] = &[
+pub(super) const CODINGS: &[Option<&str>] = &[
     None,
     Some("gzip"),
     Some("zstd"),

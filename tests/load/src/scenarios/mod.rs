@@ -49,9 +49,11 @@ impl Client {
     pub(crate) async fn current(&mut self, catalog: &str) -> Result<Current, Violation> {
         let floor = self.shared.history.serial(catalog);
         let path = format!("/catalogs/{catalog}/current.json");
-        let found = self
-            .must_get(&CheckedRequest::new(CURRENT, path, Expectation::Body))
-            .await?;
+        let wanted = CheckedRequest {
+            coding: *any(lines::CODINGS),
+            ..CheckedRequest::new(CURRENT, path, Expectation::Content)
+        };
+        let found = self.must_get(&wanted).await?;
         let current = Current::from_bytes(&found.plain)?;
         self.shared.history.learn(catalog, &current, floor)?;
         Ok(current)
