@@ -74,7 +74,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ),
     (
         "catalog-mirror-reader",
-        "reqwest granit-parser bcrypt pgp aws-lc-rs catalog-mirror-fbc catalog-mirror-source \
+        "reqwest oci-client granit-parser bcrypt pgp aws-lc-rs catalog-mirror-fbc catalog-mirror-source \
          catalog-mirror-render catalog-mirror-publish catalog-mirror-server",
     ),
     (
@@ -87,7 +87,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ),
     (
         "catalog-mirror-http",
-        "bcrypt rustls reqwest granit-parser catalog-mirror-fbc catalog-mirror-source \
+        "bcrypt rustls reqwest oci-client granit-parser catalog-mirror-fbc catalog-mirror-source \
          catalog-mirror-render",
     ),
     (

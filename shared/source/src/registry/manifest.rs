@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse};
-use model::ImageReference;
 use oci::{BlobRef, Digest, DigestError, NamedLimit};
+use oci_client::Reference;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 
@@ -29,9 +29,9 @@ pub(crate) struct FetchedDocument {
 
 impl Session {
     /// Returns the digest that a tag has now: one HEAD, or one GET if the registry has no HEAD or no digest header.
-    pub(crate) async fn resolve(&self, reference: &ImageReference) -> Result<Digest, Error> {
+    pub(crate) async fn resolve(&self, reference: &Reference) -> Result<Digest, Error> {
         // As podman and docker complete a reference without tag.
-        let tag = reference.tag_or_latest();
+        let tag = reference.tag().unwrap_or("latest");
         let what = format!("tag {tag}");
         let (mut response, is_head) = self.head_or_get(tag, &what).await?;
         let mut promised = self.promised_digest(&response)?;

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fetch::{Fetcher, Login};
-use model::ImageReference;
+use oci_client::Reference;
 use parking_lot::Mutex;
 use reqwest::Url;
 use tokio::sync::OnceCell;
@@ -77,20 +77,17 @@ impl RegistryClient {
 
     pub(crate) fn session(
         &self,
-        reference: &ImageReference,
+        reference: &Reference,
         settings: &Arc<SourceSettings>,
         actions: &'static str,
     ) -> Session {
-        let host = match reference.registry.as_str() {
-            "docker.io" => "index.docker.io".to_owned(),
-            host => host.to_owned(),
-        };
-        let repository = reference.repository.clone();
+        let host = reference.resolve_registry().to_owned();
+        let repository = reference.repository().to_owned();
         let key = (host.clone(), repository.clone(), actions);
         let place = ServerPlace {
-            text: format!("registry {}, repository {repository}", reference.registry),
+            text: format!("registry {}, repository {repository}", reference.registry()),
             host,
-            name: reference.registry.clone(),
+            name: reference.registry().to_owned(),
             is_registry: true,
             failed_mirrors: Vec::new(),
         };

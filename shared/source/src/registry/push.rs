@@ -2,8 +2,8 @@
 //! "Push").
 
 use bytes::Bytes;
-use model::ImageReference;
 use oci::{Digest, Documents, media_type};
+use oci_client::Reference;
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 
@@ -30,11 +30,11 @@ impl Sources {
     ///
     /// # Errors
     /// A registry that cannot be reached or refuses the push. The tag is set last, so it never names half an image.
-    pub async fn push(&self, reference: &ImageReference, documents: Documents, layer: Bytes) -> Result<Pushed, Error> {
+    pub async fn push(&self, reference: &Reference, documents: Documents, layer: Bytes) -> Result<Pushed, Error> {
         let session = self.push_session(reference);
         let index = Bytes::from(documents.index);
         let digest = Digest::of(&index);
-        let version = reference.tag.as_deref().unwrap_or(digest.as_str());
+        let version = reference.tag().unwrap_or(digest.as_str());
         if session.current(reference, version).await? == Some(digest.clone()) {
             let was_there = true;
             return Ok(Pushed { digest, was_there });
@@ -57,8 +57,8 @@ impl Sources {
 
 impl Session {
     /// Returns the digest under a tag or digest; `None` if there is none.
-    async fn current(&self, reference: &ImageReference, version: &str) -> Result<Option<Digest>, Error> {
-        if reference.tag.is_none() {
+    async fn current(&self, reference: &Reference, version: &str) -> Result<Option<Digest>, Error> {
+        if reference.tag().is_none() {
             let found = self.exists(version).await?;
             return Ok(found.then(|| version.parse().expect("the version is a digest")));
         }
