@@ -49,6 +49,8 @@ start_rclone() {
   FOUND_VERSION=${RCLONE##*@v}
 }
 
+disk_is_up() { timeout 10 ceph osd stat | grep -q ' 1 up'; }
+
 # Ceph in three processes: a monitor, a disk in memory, and the gateway. It needs no manager for that.
 start_ceph() {
   need_ceph
@@ -87,7 +89,11 @@ CONF
   id=$(cat /proc/sys/kernel/random/uuid)
   wait_for 60 timeout 20 ceph osd new "$id"
   ceph-osd -i 0 --mkfs --osd-uuid "$id"
-  start "$HOME_OF/log" ceph-osd -i 0 -f
+  # A disk that asks the monitor before it knows its map ends with "wrong fsid".
+  for _ in 1 2 3; do
+    start "$HOME_OF/log" ceph-osd -i 0 -f
+    ! wait_for 20 disk_is_up || break
+  done
   timeout 100 radosgw-admin user create --uid mirror --display-name mirror --access-key "$S3_KEY" --secret-key "$S3_SECRET"
   start "$HOME_OF/log" radosgw -n client.admin -f
   FOUND_VERSION=$(radosgw --version | cut -d' ' -f3)
