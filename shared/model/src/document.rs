@@ -5,7 +5,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Kind, decode_zstd, encode_zstd};
+use crate::{Kind, decode_zstd, encoding::encode_zstd};
 
 /// Version of every document format and of the layout of keys. It grows when an older reader would misunderstand.
 pub const FORMAT_VERSION: u32 = 3;

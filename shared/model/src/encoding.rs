@@ -1,7 +1,5 @@
 use std::io::{self, Read, Write};
 
-use zstd::zstd_safe::CParameter;
-
 /// Largest window of a stored zstd frame, as a power of two: 8 MiB (RFC 9659). It also bounds the memory that
 /// decompression takes.
 pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
@@ -40,20 +38,17 @@ impl Encoding {
     }
 }
 
-/// Largest tables of the compressor, as powers of two entries of 4 bytes: 8 MiB together. Those that level 15 takes for more than a
-/// megabyte are 64 MiB, and make a document of 2 MB 1 % smaller.
-const TABLE_LOG_MAX: u32 = 20;
+/// Window of documents, as a power of two: 256 kB. The compressor takes 8 MB with it and 71 MB without it at level 15 for a document
+/// of 2 MB. Snapshots and indexes, whose entries resemble their neighbours, are smaller with it, and facts of 450 kB 0.4 % larger.
+pub const DOCUMENT_WINDOW_LOG: u32 = 18;
 
-/// Compresses bytes into one zstd frame. The level is at most 19, so that the window stays within 8 MiB.
+/// Compresses a document into one zstd frame.
 ///
 /// # Errors
 /// Fails if the compressor cannot allocate its memory.
-pub fn encode_zstd(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
+pub(crate) fn encode_zstd(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     let mut compressor = zstd::bulk::Compressor::new(level)?;
-    if bytes.len() > 1 << TABLE_LOG_MAX {
-        compressor.set_parameter(CParameter::HashLog(TABLE_LOG_MAX))?;
-        compressor.set_parameter(CParameter::ChainLog(TABLE_LOG_MAX))?;
-    }
+    compressor.window_log(DOCUMENT_WINDOW_LOG)?;
     compressor.compress(bytes)
 }
 
@@ -104,8 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn encode_zstd_reads_back_with_tables_of_each_size() {
-        for size in [0, 1 << 20, (1 << 20) + 1] {
+    fn encode_zstd_reads_back_contents_around_the_window() {
+        for size in [0, 1 << 18, (1 << 18) + 1, 1 << 20] {
             let content: Vec<u8> = (0..size as u32)
                 .flat_map(|number| (number / 7).to_le_bytes())
                 .take(size)

@@ -21,7 +21,7 @@ pub mod text;
 pub use catalogs::Catalogs;
 pub use current::{Availability, Current, PREVIOUS_MAX, Previous, Publication, RolledBack, Signature};
 pub use document::{Document, DocumentCheck, DocumentError, FORMAT_VERSION, StoredDocument};
-pub use encoding::{Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd, decode_zstd_to, encode_zstd};
+pub use encoding::{DOCUMENT_WINDOW_LOG, Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd, decode_zstd_to};
 pub use facts::{Facts, FindingSeverity, PackageFindings, SearchPackage, ValidationCounts, ValidationFinding};
 pub use gc::{Garbage, GcPhase, GcState, ObjectKey};
 pub use hash::{Hasher, ParseSha256Error, Sha256};

@@ -7,8 +7,8 @@ use std::{
 };
 
 use model::{
-    AllFormats, CatalogImage, Document, Encoding, Index, IndexedShard, Kind, ObjectDigest, RENDER_VERSION, ShardRef,
-    Snapshot,
+    AllFormats, CatalogImage, DOCUMENT_WINDOW_LOG, Document, Encoding, Index, IndexedShard, Kind, ObjectDigest,
+    RENDER_VERSION, ShardRef, Snapshot,
 };
 use work::Budget;
 
@@ -140,7 +140,8 @@ impl Rendering {
         index.write_to(&mut counted)?;
         let size = counted.into_inner()?.finish()?.size;
         // Not the level of other documents: the densest one would take seconds.
-        let encoder = encoder(Vec::new(), self.context.settings.shard_level, size)?;
+        let mut encoder = encoder(Vec::new(), self.context.settings.shard_level, size)?;
+        encoder.window_log(DOCUMENT_WINDOW_LOG)?;
         let mut text = BufWriter::new(encoder);
         index.write_to(&mut text)?;
         let bytes = text.into_inner()?.finish()?;
