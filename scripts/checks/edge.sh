@@ -85,13 +85,25 @@ cpu_of() {
   echo $((($(cpu) - before) / $1))
 }
 
+# first_of COUNT: microseconds for the first answer about each of so many packages of the full catalog.
+first_of() {
+  local before
+  curl -sS "$URL/catalogs/full/packages" | jq -r ".packages[1:$(($1 + 1))][] | \"url = $URL/catalogs/full/packages/\(.name)\noutput = $WORK/body\"" >"$WORK/asked"
+  before=$(cpu)
+  curl -sSf --config "$WORK/asked"
+  echo $((($(cpu) - before) / $1))
+}
+
 # Memory and time on the largest real catalog.
 full_catalog() {
   local path coding asked=() package=catalogs/full/packages/3scale-community-operator
   unpack "$DATA/community-full.tar.zst" "$WORK/full"
   "$CATALOG_MIRROR" poll --store "$WORK/full-store" --catalog "full=dir:$WORK/full/configs" >/dev/null 2>&1
   start_both "$WORK/full-store" FRESHNESS=1h
-  at_most "first answer, in µs" "$(cpu_of 1 "$URL/$package")" 100000
+  # Cloudflare compiles the program when it is deployed. The reads of the bucket, which is emulated here, are no time of the Worker there.
+  at_most "start of the program, in µs" "$(cpu_of 1 "$URL/healthz")" 100000
+  at_most "first answer, with its reads of the bucket, in µs" "$(cpu_of 1 "$URL/$package")" 60000
+  at_most "first answer of another package, with one read, in µs" "$(first_of 50)" 20000
   same_answers "$package" catalogs/full/packages catalogs/full/content-hash v2/full/manifests/latest
   # With a condition, so that it comes from the router and not from the edge cache.
   at_most "a package from memory, in µs" "$(cpu_of 1000 "$URL/$package" -H 'If-None-Match: "other"')" 2000

@@ -63,7 +63,7 @@ pub enum ConfigLocation {
 /// Detail of the metrics that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricsLevel {
-    /// Those that the alarms of `infra/aws` watch, for all catalogs together.
+    /// Metrics that the alarms of `infra/aws` watch, for all catalogs together.
     Alarms,
     /// All, by catalog and for all catalogs together.
     Catalog,

@@ -1,6 +1,6 @@
 //! Answers each request with one finished answer: hyper's own share of what a request costs, for `scripts/bench`.
 //!
-//!     floor ADDRESS HEAD BODY     HEAD is a file as `curl -D` writes it, BODY a file; gRPC gets the trailers of a success
+//! `floor ADDRESS HEAD BODY`: HEAD is a file as `curl -D` writes it, BODY a file. gRPC gets the trailers of a success.
 
 use std::{convert::Infallible, env, error::Error, fs};
 

@@ -1,4 +1,4 @@
-//! What Cloudflare documents of R2: a test for each sentence that the store depends on, with its page. `S3Builder::like_r2` behaves so.
+//! Behaviour of R2 that Cloudflare documents: a test for each sentence that the store depends on, with its page. `S3Builder::like_r2` behaves so.
 
 use std::{collections::BTreeSet, time::Duration};
 
