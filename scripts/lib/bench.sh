@@ -74,8 +74,8 @@ serve_static() {
   STATIC=$NGINX
 }
 
-# package_near STORE FIELD BYTES: the package for which the size of the field is nearest.
-package_near() { snapshot "$1" c | jq -r --argjson bytes "$3" "[.packages[]] | min_by(($2.size - \$bytes) | fabs) | .name"; }
+# package_near STORE SIZE BYTES: the package whose SIZE, `.size` as it is stored or `.lines.size`, is nearest.
+package_near() { snapshot "$1" c | jq -r --argjson bytes "$3" "[.packages[]] | min_by(($2 - \$bytes) | fabs) | .name"; }
 
 # size_of PATH CODING: the bytes of an answer.
 size_of() { curl -sSf -H "Accept-Encoding: $2" "$URL/$1" | wc -c; }
@@ -86,7 +86,8 @@ compare() {
   local ours theirs floor header=$4
   curl -sSf "$URL/$3" -H "${4/If-None-Match:*/X-None: x}" >"$WORK/static/$2"
   ours=$(rate "$URL/$3" "$header")
-  curl -sS "$URL/$3" -H "$header" -D "$WORK/floor-head" -o "$WORK/floor-body"
+  # A 304 has no body, of which curl makes no file.
+  curl -sS "$URL/$3" -H "$header" -D "$WORK/floor-head" >"$WORK/floor-body"
   start_floor "$WORK/floor-head" "$WORK/floor-body"
   floor=$(rate "http://$FLOOR/$3" "$header")
   end_process "$STARTED_PID"

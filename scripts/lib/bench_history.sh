@@ -53,8 +53,8 @@ serve_history() {
     history_row "$what" 1 rate /s
   done <<END
 304|content-hash|If-None-Match: $(field "$URL/catalogs/c/content-hash" etag)
-shard|packages/$(package_near "$WORK/base-now" .stored 10000)|Accept-Encoding: zstd
-metas|api/v1/metas?package=$(package_near "$WORK/base-now" .lines 69000)|Accept-Encoding: identity
+shard|packages/$(package_near "$WORK/base-now" .size 10000)|Accept-Encoding: zstd
+metas|api/v1/metas?package=$(package_near "$WORK/base-now" .lines.size 69000)|Accept-Encoding: identity
 all-gzip|api/v1/all|Accept-Encoding: gzip
 END
 }
