@@ -124,9 +124,14 @@ impl Mirror {
 
     /// Returns the reader of a catalog's source, with the limits for its image.
     pub(crate) fn images(&self, catalog: &Catalog) -> Sources {
-        self.images.clone().with_settings(|images| {
+        let (images, time) = (self.images.clone(), self.pull_time(catalog));
+        // Changed settings are a copy, which the poll of an unchanged catalog need not make.
+        if catalog.limits.is_none() && time <= images.settings().pull_timeout {
+            return images;
+        }
+        images.with_settings(|images| {
             // The limit of the source alone would end a pull that is given more time.
-            images.pull_timeout = images.pull_timeout.max(self.pull_time(catalog));
+            images.pull_timeout = images.pull_timeout.max(time);
             if let Some(limits) = &catalog.limits {
                 images.limits = limits.image.clone();
             }
