@@ -195,10 +195,8 @@ mod tests {
         for old in 1..FORMAT_VERSION {
             let text = format!(r#"{{"formatVersion":{old},"catalogs":[]}}"#);
             let error = Catalogs::from_bytes(text.as_bytes()).unwrap_err().to_string();
-            assert!(
-                error.contains("use an empty folder or bucket prefix and poll again"),
-                "{error}"
-            );
+            let advice = "use an empty folder or bucket prefix and poll again";
+            assert!(error.contains(advice), "{error}");
         }
     }
 

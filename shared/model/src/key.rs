@@ -66,7 +66,6 @@ struct KindSpec {
     folder: &'static str,
     content_type: &'static str,
     encoding: Encoding,
-    is_derived: bool,
     document: Option<DocumentCheck>,
 }
 
@@ -77,7 +76,6 @@ impl KindSpec {
             folder,
             content_type: "application/jsonl",
             encoding,
-            is_derived: false,
             document: None,
         }
     }
@@ -88,14 +86,6 @@ impl KindSpec {
             content_type: "application/json",
             document: Some(DocumentCheck::of::<D>()),
             ..Self::lines(folder, Encoding::Zstd)
-        }
-    }
-
-    /// Makes it that of objects that follow from the Shards and the Snapshot.
-    const fn derived(self) -> Self {
-        Self {
-            is_derived: true,
-            ..self
         }
     }
 }
@@ -116,16 +106,16 @@ impl Kind {
 
     const fn spec(self) -> KindSpec {
         match self {
-            Self::All(encoding) => KindSpec::lines("all/sha256/", encoding).derived(),
+            Self::All(encoding) => KindSpec::lines("all/sha256/", encoding),
             Self::Package => KindSpec::lines("packages/sha256/", Encoding::Zstd),
             Self::Snapshot => KindSpec::document::<Snapshot>("snapshots/sha256/"),
-            Self::Index => KindSpec::document::<Index>("indexes/sha256/").derived(),
-            Self::Facts => KindSpec::document::<Facts>("facts/sha256/").derived(),
+            Self::Index => KindSpec::document::<Index>("indexes/sha256/"),
+            Self::Facts => KindSpec::document::<Facts>("facts/sha256/"),
             Self::Garbage => KindSpec::document::<Garbage>("garbage/sha256/"),
             Self::Blob => KindSpec {
                 // The document that names a blob knows its media type.
                 content_type: "application/octet-stream",
-                ..KindSpec::lines("blobs/sha256/", Encoding::Identity).derived()
+                ..KindSpec::lines("blobs/sha256/", Encoding::Identity)
             },
         }
     }
@@ -153,10 +143,6 @@ impl Kind {
     /// Returns the encoding of the stored bytes.
     pub const fn encoding(self) -> Encoding {
         self.spec().encoding
-    }
-
-    const fn is_derived(self) -> bool {
-        self.spec().is_derived
     }
 
     /// Returns the check of a document that can only be read as a whole; `None` for lines and blobs.
@@ -198,7 +184,10 @@ impl Key {
 
     /// True if the object can be made from the Shards and the Snapshot.
     pub const fn is_derived(&self) -> bool {
-        matches!(self, Self::Object(kind, _) if kind.is_derived())
+        matches!(
+            self,
+            Self::Object(Kind::All(_) | Kind::Index | Kind::Facts | Kind::Blob, _)
+        )
     }
 
     /// Returns the caching rule for clients and CDNs.
@@ -269,23 +258,14 @@ mod tests {
     #[test]
     fn parse_refuses_other_paths() {
         let hash = Sha256::of(b"");
-        for path in [
-            String::new(),
-            "/catalogs.json".into(),
-            "catalogs/../current.json".into(),
-            "catalogs/A/current.json".into(),
-            "catalogs/a/x.json".into(),
-            "other.json".into(),
-            format!("all/sha256/{hash}.json.br"),
-            format!("all/sha256/{hash}"),
-            format!("all/sha256/x/{hash}.json"),
-            format!("packages/sha256/{hash}.json"),
-            format!("snapshots/sha256/{hash}.json.gz"),
-            format!("blobs/sha256/{hash}.json"),
-            format!("blobs/sha512/{hash}"),
-            format!("packages/sha256/{}.json.zst", hash.to_string().to_uppercase()),
-        ] {
-            assert_eq!(Key::parse(&path), None, "{path}");
+        let upper = hash.to_string().to_uppercase();
+        let paths = format!(
+            " /catalogs.json catalogs/../current.json catalogs/A/current.json catalogs/a/x.json other.json \
+             all/sha256/{hash}.json.br all/sha256/{hash} all/sha256/x/{hash}.json packages/sha256/{hash}.json \
+             snapshots/sha256/{hash}.json.gz blobs/sha256/{hash}.json blobs/sha512/{hash} packages/sha256/{upper}.json.zst"
+        );
+        for path in paths.split(' ') {
+            assert_eq!(Key::parse(path), None, "{path}");
         }
     }
 

@@ -87,22 +87,8 @@ mod tests {
 
     #[test]
     fn name_that_is_not_a_dns_subdomain_is_refused() {
-        for bad in [
-            "",
-            "A",
-            "a_b",
-            "-a",
-            "a-",
-            "a..b",
-            ".",
-            "..",
-            "a/b",
-            "a.",
-            ".a",
-            "ä",
-            "a b",
-            &"a".repeat(254),
-        ] {
+        let long = "a".repeat(254);
+        for bad in "A,a_b,-a,a-,a..b,.,..,a/b,a.,.a,ä,a b,".split(',').chain([&*long]) {
             assert!(bad.parse::<CatalogName>().is_err(), "{bad}");
         }
     }

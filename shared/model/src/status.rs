@@ -172,8 +172,22 @@ pub enum RejectionKind {
 }
 
 /// Outcome of a poll, rollback, sync or import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The digest is known: nothing was pulled.
     Unchanged,
@@ -189,13 +203,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// All outcomes, for metrics that list each of them.
-    pub const ALL: [Self; 5] = [
-        Self::Unchanged,
-        Self::SourceDigestUpdated,
-        Self::Published,
-        Self::Refused,
-        Self::Failed,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// True if the mirror is up to date afterwards.
     pub const fn is_success(self) -> bool {
@@ -203,14 +211,8 @@ impl Outcome {
     }
 
     /// Returns the word for tables, logs and metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unchanged => "unchanged",
-            Self::SourceDigestUpdated => "source_digest_updated",
-            Self::Published => "published",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -209,10 +209,8 @@ mod tests {
         #[derive(Debug, thiserror::Error)]
         #[error("cannot open the door: {0}")]
         struct Chatty(#[source] io::Error);
-        assert_eq!(
-            chain(&Chatty(io::Error::other("no key"))),
-            "cannot open the door: no key"
-        );
+        let chatty = Chatty(io::Error::other("no key"));
+        assert_eq!(chain(&chatty), "cannot open the door: no key");
     }
 
     #[test]

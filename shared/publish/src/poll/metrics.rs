@@ -106,7 +106,7 @@ impl PollMetrics {
 
     pub(crate) fn count(&self, report: &Report) {
         let name = report.catalog.as_str();
-        for outcome in Outcome::ALL {
+        for &outcome in Outcome::ALL {
             // All outcomes exist from the first poll on, so that rates need no special cases.
             let counter = self.polls.get_or_create(&labels(name, "outcome", outcome.as_str()));
             counter.inc_by(u64::from(outcome == report.outcome));

@@ -1,4 +1,0 @@
-//! Program of the target `archive`; its checks are in `fuzz::archive`.
-#![cfg_attr(fuzzing, no_main)]
-
-fuzz::target!(archive);
