@@ -85,8 +85,8 @@ impl<R: Read> Chunks<R> {
         // The format is decided by the first bytes, so the first chunk must hold all of them.
         let mut size = self.target.max(PEEK);
         loop {
-            self.fill(size)
-                .map_err(|error| FbcError::new(0, None, FbcErrorKind::Read(error)))?;
+            let filled = self.fill(size);
+            filled.map_err(|error| FbcError::new(0, None, FbcErrorKind::Read(error)))?;
             if self.end {
                 return Ok(self.rest());
             }
@@ -104,11 +104,8 @@ impl<R: Read> Chunks<R> {
                     // root of two, so that documents of four times the size end at the same point of a step.
                     let grown = self.buffer.len() + self.buffer.len() / 128 * 53;
                     // No more than shows that the document is too large.
-                    let most = self
-                        .limits
-                        .largest_document()
-                        .saturating_add(start + SEPARATOR.len() + 1);
-                    size = grown.min(most);
+                    let most = self.limits.largest_document();
+                    size = grown.min(most.saturating_add(start + SEPARATOR.len() + 1));
                 }
             }
         }
@@ -274,13 +271,8 @@ pub struct Chunk {
 
 impl Chunk {
     /// Returns the size of the chunk in bytes.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.bytes.len()
-    }
-
-    /// Returns true if the chunk has no bytes. [`Chunks`] never returns such a chunk.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
     }
 
     /// Parses the documents and calls `sink` with each Meta, in the order of the file.

@@ -39,6 +39,6 @@ pub(crate) fn check_unique(builder: &mut LineBuilder) -> Result<(), FbcErrorKind
 fn folded_keys(builder: &LineBuilder, form: &str) -> FbcErrorKind {
     let keys = (0..builder.field_count()).map(|at| builder.field(at).key);
     let mut equal = keys.filter(|key| fold(key) == form).map(excerpt);
-    let (first, second) = (equal.next(), equal.next());
-    FbcErrorKind::FoldedKeys(first.unwrap_or_default(), second.unwrap_or_default())
+    let [first, second] = [equal.next(), equal.next()].map(Option::unwrap_or_default);
+    FbcErrorKind::Malformed(format!("the keys {first:?} and {second:?} differ only in case"))
 }

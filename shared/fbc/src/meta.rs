@@ -97,16 +97,15 @@ pub(crate) fn fold(key: &str) -> Cow<'_, str> {
 
 /// Returns the value of a field that must be a string.
 fn string<'a>(field: &Field<'a>) -> Result<Cow<'a, str>, FbcErrorKind> {
-    let inner = field
-        .value
-        .strip_prefix(b"\"")
-        .and_then(|value| value.strip_suffix(b"\""));
+    let rest = field.value.strip_prefix(b"\"");
+    let inner = rest.and_then(|value| value.strip_suffix(b"\""));
     match inner.map(std::str::from_utf8) {
         // Names rarely have escapes, and without them the canonical text is the value.
         Some(Ok(plain)) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
-        _ => serde_json::from_slice(field.value)
-            .map(Cow::Owned)
-            .map_err(|_| FbcErrorKind::NotAString(excerpt(field.key))),
+        _ => serde_json::from_slice(field.value).map(Cow::Owned).map_err(|_| {
+            let key = excerpt(field.key);
+            FbcErrorKind::Malformed(format!("the value of {key:?} must be a string"))
+        }),
     }
 }
 

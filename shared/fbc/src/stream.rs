@@ -116,7 +116,7 @@ impl Decoder<'_> {
     /// Handles a JSON error: after at most one JSON value, the rest may be YAML.
     fn fall_back(&mut self, count: usize, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
         match yaml_start(self.bytes, at) {
-            Some(start) if count < 2 && !error.kind().is_final() => {
+            Some(start) if count < 2 && !error.kind.is_final() => {
                 self.builder.memory().give_back(json::replaced_size(self.bytes));
                 // The offsets so far are those of the JSON text, in which invalid bytes are replaced.
                 self.counted = CountedLines::default();

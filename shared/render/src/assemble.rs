@@ -73,14 +73,16 @@ impl Assembly {
                 return Err(linked_ignore_file(path, &target));
             }
             let path: Arc<str> = path.into();
-            for fragment in fragments.get(target.as_str()).into_iter().flatten() {
+            for mut fragment in fragments.get(target.as_str()).into_iter().flatten().cloned() {
                 context.usage.add(&path, fragment.metas.len() as u64, fragment.size);
-                self.fragments.push(fragment.at(&path));
+                fragment.path.clone_from(&path);
+                self.fragments.push(fragment);
             }
-            for failure in failures.get(target.as_str()).into_iter().flatten() {
+            for mut failure in failures.get(target.as_str()).into_iter().flatten().cloned() {
                 // A failure counts as one document, as it did where it was found.
                 context.usage.add(&path, 1, 0);
-                self.failures.push(failure.at(&path));
+                failure.path.clone_from(&path);
+                self.failures.push(failure);
             }
             within_limits(context)?;
         }
@@ -122,20 +124,12 @@ fn by_path<T>(all: Vec<T>, path: impl Fn(&T) -> &Arc<str>) -> HashMap<Arc<str>, 
 fn linked_ignore_file(path: String, target: &str) -> RenderError {
     let name = IndexIgnore::FILE_NAME;
     let reason = format!("is a link to {}; an {name} must be a plain file", shown(target));
-    RenderError::Invalid {
-        problems: vec![FileProblem {
-            path,
-            reason,
-            limit: None,
-        }],
-    }
+    RenderError::of_file(path, reason)
 }
 
 fn within_limits(context: &RenderContext) -> Result<(), RenderError> {
-    context
-        .usage
-        .exceeded()
-        .map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
+    let exceeded = context.usage.exceeded();
+    exceeded.map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
 }
 
 fn invalid(mut failures: Vec<FileFailure>) -> RenderError {
@@ -153,10 +147,8 @@ fn invalid(mut failures: Vec<FileFailure>) -> RenderError {
 /// Groups the fragments by Package, in byte order of the names: the global group has an empty name and comes first.
 fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<Vec<Shard>, RenderError> {
     fragments.sort_by(|a, b| {
-        let group = a.group.as_bytes().cmp(b.group.as_bytes());
-        group
-            .then_with(|| walk_order(&a.path, &b.path))
-            .then(a.part.cmp(&b.part))
+        let place = || walk_order(&a.path, &b.path).then(a.part.cmp(&b.part));
+        a.group.as_bytes().cmp(b.group.as_bytes()).then_with(place)
     });
     let (mut groups, mut packages) = (Vec::new(), 0);
     let mut rest = fragments.into_iter().peekable();

@@ -60,16 +60,6 @@ pub(crate) struct FileFailure {
     pub(crate) limit: Option<&'static str>,
 }
 
-impl FileFailure {
-    /// Returns the failure as one of another file.
-    pub(crate) fn at(&self, path: &Arc<str>) -> Self {
-        Self {
-            path: path.clone(),
-            ..self.clone()
-        }
-    }
-}
-
 impl RenderContext {
     pub(crate) fn new(settings: RenderSettings, stored: Arc<dyn StoredShards>) -> Self {
         Self {
@@ -100,7 +90,7 @@ impl RenderContext {
             path: path.clone(),
             part,
             reason: shown(&chain(error)),
-            limit: match error.kind() {
+            limit: match &error.kind {
                 fbc::FbcErrorKind::Limit { name, .. } => Some(*name),
                 _ => None,
             },
@@ -120,25 +110,25 @@ impl RenderContext {
             drop(memory);
             match rendered {
                 Ok(fragments) => self.results.lock().fragments.extend(fragments),
-                Err(ChunkError::Fbc(error)) => self.fail(&place.path, place.part, &error),
-                Err(ChunkError::Scratch(error)) => self.results.lock().scratch_error = Some(error),
+                Err(error) => self.results.lock().scratch_error = Some(error),
             }
         }
         Ok(())
     }
 
+    /// Renders a chunk. One that is not FBC has no fragments.
     fn render(
         &self,
         place: &ChunkPlace,
         chunk: fbc::Chunk,
         compressor: &mut Compressor<'_>,
-    ) -> Result<Vec<Fragment>, ChunkError> {
+    ) -> io::Result<Vec<Fragment>> {
         let mut packages = LinesByPackage::default();
-        chunk
-            .metas(&self.settings.limits.document, &mut |meta| {
-                packages.push(&meta, self.settings.positions);
-            })
-            .map_err(ChunkError::Fbc)?;
+        let mut push = |meta: fbc::Meta<'_>| packages.push(&meta, self.settings.positions);
+        if let Err(error) = chunk.metas(&self.settings.limits.document, &mut push) {
+            self.fail(&place.path, place.part, &error);
+            return Ok(Vec::new());
+        }
         // The lines are compressed in the memory of the chunk.
         drop(chunk);
         for lines in packages.0.values() {
@@ -146,7 +136,7 @@ impl RenderContext {
         }
         let packages = packages.0.into_iter();
         let fragments = packages.map(|(group, lines)| self.fragment(place, group, lines, compressor));
-        fragments.collect::<io::Result<_>>().map_err(ChunkError::Scratch)
+        fragments.collect()
     }
 
     fn fragment(
@@ -165,25 +155,18 @@ impl RenderContext {
                 CompressedLines::New(self.scratch.keep(compressor.compress(&lines.bytes)?)?.into())
             }
         };
+        lines.metas.shrink_to_fit();
         Ok(Fragment {
             path: place.path.clone(),
             part: place.part,
             group: group.into(),
-            metas: {
-                lines.metas.shrink_to_fit();
-                lines.metas.into()
-            },
+            metas: lines.metas.into(),
             positions: lines.positions.into(),
             size: lines.bytes.len() as u64,
             whole,
             body,
         })
     }
-}
-
-enum ChunkError {
-    Fbc(fbc::FbcError),
-    Scratch(io::Error),
 }
 
 fn next(jobs: &Mutex<Receiver<ChunkJob>>) -> Option<ChunkJob> {

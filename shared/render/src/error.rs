@@ -74,6 +74,13 @@ pub struct FileProblem {
 }
 
 impl RenderError {
+    /// Returns the error of one file.
+    pub(crate) fn of_file(path: String, reason: String) -> Self {
+        let limit = None;
+        let problems = vec![FileProblem { path, reason, limit }];
+        Self::Invalid { problems }
+    }
+
     /// True if a stored object cannot be used, which was made from the source and can be made again.
     pub const fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Unreadable { .. })

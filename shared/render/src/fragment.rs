@@ -50,16 +50,6 @@ impl CompressedLines {
     }
 }
 
-impl Fragment {
-    /// Returns the fragment as part of another file.
-    pub(crate) fn at(&self, path: &Arc<str>) -> Self {
-        Self {
-            path: path.clone(),
-            ..self.clone()
-        }
-    }
-}
-
 /// Returns the entry of a Meta whose line starts at `offset`.
 pub(crate) fn indexed(meta: &Meta<'_>, offset: u64) -> IndexedMeta {
     IndexedMeta {

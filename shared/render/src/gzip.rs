@@ -31,43 +31,25 @@ pub(crate) struct GzipDigests {
 /// Writes the members that have a sink.
 pub(crate) fn write(segments: &Segments, all: Option<Sink>, layer: Option<Sink>) -> Result<GzipDigests, RenderError> {
     let mut all = all.map(|sink| Member::begin(sink, ALL)).transpose()?;
-    let mut layer = layer.map(LayerMember::begin).transpose()?;
+    let mut layer = layer.map(|sink| Member::begin(sink, LAYER)).transpose()?;
+    let mut diff_id = layer.as_ref().map(|_| Hasher::new());
     for segment in segments.iter() {
         let segment = segment.map_err(|source| RenderError::Sink { part: ALL, source })?;
         if let Some(all) = &mut all {
             all.add(&segment.lines)?;
         }
-        if let Some(layer) = &mut layer {
-            layer.add(&segment.piece.frame, &segment.frame)?;
-            layer.add(&segment.piece.block, &segment.lines)?;
+        if let Some((layer, diff_id)) = layer.as_mut().zip(diff_id.as_mut()) {
+            diff_id.update(&segment.piece.frame);
+            diff_id.update(&segment.piece.block);
+            layer.add(&segment.frame)?;
+            layer.add(&segment.lines)?;
         }
     }
-    let (layer, diff_id) = layer.map(|layer| (layer.member, layer.diff_id)).unzip();
     Ok(GzipDigests {
         all: all.map(Member::end).transpose()?,
         layer: layer.map(Member::end).transpose()?,
         diff_id: diff_id.map(Hasher::finish),
     })
-}
-
-/// A member that also hashes its uncompressed content.
-struct LayerMember {
-    member: Member,
-    diff_id: Hasher,
-}
-
-impl LayerMember {
-    fn begin(sink: Sink) -> Result<Self, RenderError> {
-        Ok(Self {
-            member: Member::begin(sink, LAYER)?,
-            diff_id: Hasher::new(),
-        })
-    }
-
-    fn add(&mut self, plain: &[u8], deflated: &Deflated) -> Result<(), RenderError> {
-        self.diff_id.update(plain);
-        self.member.add(deflated)
-    }
 }
 
 struct Member {

@@ -43,11 +43,14 @@ impl Renderer {
         // One chunk waits while the next is being read: more would only cost memory.
         let (jobs, queue) = sync_channel(1);
         let queue = Arc::new(Mutex::new(queue));
-        let workers = (0..workers).map(|_| spawn(context.clone(), queue.clone())).collect();
+        let workers = (0..workers).map(|_| {
+            let (context, queue) = (context.clone(), queue.clone());
+            thread::spawn(move || context.work(&queue))
+        });
         Self {
+            workers: workers.collect(),
             context,
             jobs: Some(jobs),
-            workers,
             ignore_files: BTreeMap::new(),
             ignore: OnceLock::new(),
             links: BTreeMap::new(),
@@ -94,7 +97,7 @@ impl Renderer {
                 Ok(chunk) => {
                     let sole = part == 0 && chunks.peek().is_none();
                     // Taken after reading: what waits for a slow registry must not hold memory that others need.
-                    let bytes = settings.limits.document.memory_of(chunk.len());
+                    let bytes = settings.limits.document.memory_of(chunk.size());
                     let memory = settings.budget.take(bytes);
                     let memory = memory.ok_or_else(|| io::Error::other(RenderError::Stopped))?;
                     let place = ChunkPlace {
@@ -221,25 +224,12 @@ impl Read for FileSource<'_> {
     }
 }
 
-fn spawn(
-    context: Arc<RenderContext>,
-    queue: Arc<Mutex<std::sync::mpsc::Receiver<ChunkJob>>>,
-) -> JoinHandle<io::Result<()>> {
-    thread::spawn(move || context.work(&queue))
-}
-
 /// Returns the error of an ignore file, or of comparing a path with its patterns.
 pub(crate) fn ignore_error(context: &RenderContext, path: &str, error: &FbcError) -> RenderError {
     context.usage.ignore_limit(path, error);
     match context.usage.exceeded() {
         Some(limit) => RenderError::Limit(limit),
-        None => RenderError::Invalid {
-            problems: vec![crate::FileProblem {
-                path: path.to_owned(),
-                reason: shown(&chain(error)),
-                limit: None,
-            }],
-        },
+        None => RenderError::of_file(path.to_owned(), shown(&chain(error))),
     }
 }
 

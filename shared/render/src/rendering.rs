@@ -110,18 +110,7 @@ impl Rendering {
             image,
         })
     }
-}
 
-/// The index of a Snapshot, ready to be stored.
-#[derive(Debug)]
-pub struct IndexFile {
-    /// The bytes to store: one zstd frame.
-    pub bytes: Vec<u8>,
-    /// Hash and size of these bytes.
-    pub stored: ObjectDigest,
-}
-
-impl Rendering {
     /// Returns the index. It takes the entries out of the Shards, because they are large.
     ///
     /// # Errors
@@ -150,4 +139,13 @@ impl Rendering {
             bytes,
         })
     }
+}
+
+/// The index of a Snapshot, ready to be stored.
+#[derive(Debug)]
+pub struct IndexFile {
+    /// The bytes to store: one zstd frame.
+    pub bytes: Vec<u8>,
+    /// Hash and size of these bytes.
+    pub stored: ObjectDigest,
 }

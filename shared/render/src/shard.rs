@@ -46,23 +46,16 @@ impl Shard {
     /// Joins the fragments of one Package, which are in order.
     pub(crate) fn join(fragments: Vec<Fragment>, context: &RenderContext) -> Result<Self, RenderError> {
         let name = fragments.first().map(|first| first.group.to_string());
-        let (lines, body) = match &fragments[..] {
-            // Nearly every Package is one fragment, whose bytes are the Shard already.
-            [
-                Fragment {
-                    whole: Some(sha256),
-                    size,
-                    body,
-                    ..
-                },
-            ] => (
-                Content {
-                    sha256: *sha256,
-                    size: *size,
-                },
-                body.clone(),
-            ),
-            _ => join_bodies(&fragments, context)?,
+        // Nearly every Package is one fragment, whose bytes are the Shard already.
+        let whole = match &fragments[..] {
+            [one] => one
+                .whole
+                .map(|sha256| (Content { sha256, size: one.size }, one.body.clone())),
+            _ => None,
+        };
+        let (lines, body) = match whole {
+            Some(whole) => whole,
+            None => join_bodies(&fragments, context)?,
         };
         let stored = match &body {
             CompressedLines::Stored(stored) => *stored,

@@ -68,7 +68,7 @@ impl Usage {
 
     /// Checks the steps of comparing paths with patterns, and the number of patterns. Returns false for another error.
     pub(crate) fn ignore_limit(&self, place: &str, error: &fbc::FbcError) -> bool {
-        let fbc::FbcErrorKind::Limit { name, limit } = error.kind() else {
+        let fbc::FbcErrorKind::Limit { name, limit } = &error.kind else {
             return false;
         };
         self.check(name, *limit as u64, u64::MAX, place);

@@ -91,7 +91,14 @@ impl IndexIgnore {
 }
 
 fn over_budget(error: OverBudget) -> FbcError {
-    FbcError::new(0, None, error.into())
+    let kind = match error {
+        OverBudget::Stopped => FbcErrorKind::Stopped,
+        OverBudget::Steps(steps) => FbcErrorKind::Limit {
+            name: "steps",
+            limit: usize::try_from(steps).unwrap_or(usize::MAX),
+        },
+    };
+    FbcError::new(0, None, kind)
 }
 
 impl IgnoreFile {
@@ -111,7 +118,8 @@ fn patterns(contents: &[u8], left: &mut usize, limit: usize) -> Result<Vec<Patte
     let mut patterns = Vec::new();
     for (line, number) in contents.split(|byte| *byte == b'\n').zip(1..) {
         if line.len() >= LINE_LIMIT {
-            return Err((number, FbcErrorKind::Line(LINE_LIMIT - 1)));
+            let problem = format!("more than {} bytes in a line", LINE_LIMIT - 1);
+            return Err((number, FbcErrorKind::Malformed(problem)));
         }
         // As in Go, a pattern that is not UTF-8 is not an error.
         let line = String::from_utf8_lossy(line);
@@ -187,7 +195,7 @@ mod tests {
 
     fn limited(lines: &str, patterns: usize) -> Result<IndexIgnore, String> {
         let files = [(".indexignore".to_owned(), lines.as_bytes().to_vec())];
-        IndexIgnore::new(files, patterns).map_err(|error| format!("{error}: {}", error.kind()))
+        IndexIgnore::new(files, patterns).map_err(|error| format!("{error}: {}", error.kind))
     }
 
     #[test]
@@ -201,7 +209,7 @@ mod tests {
         assert!(!within(budget.used()).unwrap());
         let error = within(budget.used() - 1).unwrap_err();
         assert_eq!(
-            error.kind().to_string(),
+            error.kind.to_string(),
             format!("exceeds the limit steps of {}", budget.used() - 1)
         );
     }

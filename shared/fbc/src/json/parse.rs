@@ -11,18 +11,14 @@ pub(crate) struct JsonError {
 }
 
 impl JsonError {
-    pub(super) fn new(at: usize, what: &'static str) -> Self {
-        Self {
-            at,
-            kind: FbcErrorKind::Json(what),
-        }
+    pub(super) fn new(at: usize, what: &str) -> Self {
+        let kind = FbcErrorKind::Malformed(format!("invalid JSON: {what}"));
+        Self { at, kind }
     }
 
     pub(super) fn end(at: usize) -> Self {
-        Self {
-            at,
-            kind: FbcErrorKind::JsonEnd,
-        }
+        let kind = FbcErrorKind::JsonEnd;
+        Self { at, kind }
     }
 }
 

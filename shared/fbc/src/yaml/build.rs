@@ -121,10 +121,10 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
                 self.node()?;
                 match self.tape.first(id)? {
                     YamlPart::Scalar(scalar) => scalar.clone(),
-                    _ => return Err(FbcErrorKind::Key("a mapping or sequence")),
+                    _ => return Err(no_key("a mapping or sequence")),
                 }
             }
-            YamlPart::Begin(_) => return Err(FbcErrorKind::Key("a mapping or sequence")),
+            YamlPart::Begin(_) => return Err(no_key("a mapping or sequence")),
         };
         self.node()?;
         match resolve(scalar)? {
@@ -132,8 +132,8 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
             ScalarValue::Bool(key) => self.builder.key(if key { "true" } else { "false" }),
             ScalarValue::Float(key) => self.builder.key(&float_key(key)),
             ScalarValue::Int(key) if i64::try_from(key).is_ok() => self.builder.key(&key.to_string()),
-            ScalarValue::Int(_) | ScalarValue::Big(_) => return Err(FbcErrorKind::Key("so large an integer")),
-            ScalarValue::Null => return Err(FbcErrorKind::Key("null")),
+            ScalarValue::Int(_) | ScalarValue::Big(_) => return Err(no_key("so large an integer")),
+            ScalarValue::Null => return Err(no_key("null")),
         }
         self.turn();
         Ok(())
@@ -225,7 +225,7 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
                 self.node()?;
                 self.alias(*id)?;
             }
-            YamlPart::Alias(_) | YamlPart::Scalar(_) | YamlPart::End => return Err(FbcErrorKind::Merge),
+            YamlPart::Alias(_) | YamlPart::Scalar(_) | YamlPart::End => return Err(no_merge()),
         }
         Ok(())
     }
@@ -245,7 +245,7 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
         };
         if depth == 0 {
             if !is_item {
-                return Err(FbcErrorKind::Merge);
+                return Err(no_merge());
             }
             self.builder.memory().push(&mut self.items, self.tape.at());
         }
@@ -281,6 +281,14 @@ const MERGE_KEY: &str = "<<";
 /// Memory that the parser and this builder take for one level of nesting, in bytes.
 const LEVEL_BYTES: usize = 256;
 
+fn no_key(what: &str) -> FbcErrorKind {
+    FbcErrorKind::Malformed(format!("{what} cannot be a key"))
+}
+
+fn no_merge() -> FbcErrorKind {
+    FbcErrorKind::malformed("a merge key needs a mapping or a sequence of mappings")
+}
+
 fn is_merge(scalar: &Scalar<'_>) -> bool {
     let implicit = scalar.plain && scalar.tag.is_none();
     scalar.value == MERGE_KEY && (implicit || matches!(scalar.tag, Some("!!merge" | "!")))
@@ -294,8 +302,10 @@ fn write(value: &ScalarValue<'_>, out: &mut Text) -> Result<(), FbcErrorKind> {
         ScalarValue::Bool(false) => out.extend_from_slice(b"false"),
         ScalarValue::Int(int) => out.extend_from_slice(int.to_string().as_bytes()),
         ScalarValue::Big(digits) => out.extend_from_slice(digits.as_bytes()),
-        ScalarValue::Float(value) if value.is_nan() => return Err(FbcErrorKind::NotFinite("NaN")),
-        ScalarValue::Float(value) if value.is_infinite() => return Err(FbcErrorKind::NotFinite("infinity")),
+        ScalarValue::Float(value) if value.is_nan() => return Err(FbcErrorKind::malformed("NaN has no form in JSON")),
+        ScalarValue::Float(value) if value.is_infinite() => {
+            return Err(FbcErrorKind::malformed("infinity has no form in JSON"));
+        }
         ScalarValue::Float(value) => float(*value, out),
     }
     Ok(())

@@ -13,12 +13,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)
     if printable(text.as_bytes()) {
         return Ok(text);
     }
-    let refused = |at: usize, what| Err((line(&text.as_bytes()[..at]), FbcErrorKind::Encoding(what)));
+    let refused = |at: usize, what| Err((line(&text.as_bytes()[..at]), FbcErrorKind::malformed(what)));
     if let Some((at, _)) = text.char_indices().find(|(_, c)| !allowed(*c)) {
-        return refused(at, "text: it holds a control character");
+        return refused(at, "invalid text: it holds a control character");
     }
     if let Some(at) = line_with_mark(&text) {
-        return refused(at, "text: a line starts with a byte order mark");
+        return refused(at, "invalid text: a line starts with a byte order mark");
     }
     Ok(next_lines(text))
 }
@@ -54,13 +54,16 @@ fn line(before: &[u8]) -> usize {
 }
 
 fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)> {
-    std::str::from_utf8(bytes)
-        .map(Cow::Borrowed)
-        .map_err(|error| (line(&bytes[..error.valid_up_to()]), FbcErrorKind::Encoding("UTF-8")))
+    std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|error| {
+        (
+            line(&bytes[..error.valid_up_to()]),
+            FbcErrorKind::malformed("invalid UTF-8"),
+        )
+    })
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, (usize, FbcErrorKind)> {
-    let error = || (1, FbcErrorKind::Encoding("UTF-16"));
+    let error = || (1, FbcErrorKind::malformed("invalid UTF-16"));
     let (units, rest) = bytes.as_chunks::<2>();
     if !rest.is_empty() {
         return Err(error());

@@ -53,11 +53,12 @@ fn tagged<'a>(value: &str, tag: &'static str) -> Result<ScalarValue<'a>, FbcErro
         | (Some(found @ (ScalarValue::Float(_) | ScalarValue::Big(_))), "!!float") => Ok(found),
         #[expect(clippy::cast_precision_loss, reason = "the tag asks for a float")]
         (Some(ScalarValue::Int(int)), "!!float") if i64::try_from(int).is_ok() => Ok(ScalarValue::Float(int as f64)),
-        _ => Err(FbcErrorKind::Tag {
-            value: excerpt(value),
-            tag,
-        }),
+        _ => Err(no_value(value, tag)),
     }
+}
+
+fn no_value(value: &str, tag: &str) -> FbcErrorKind {
+    FbcErrorKind::Malformed(format!("cannot decode `{}` as {tag}", excerpt(value)))
 }
 
 /// Returns true if the value looks like a timestamp. That is enough: a timestamp stays a string.
@@ -68,10 +69,7 @@ fn dated(value: &str) -> bool {
 
 fn binary<'a>(value: &str) -> Result<ScalarValue<'a>, FbcErrorKind> {
     let digits: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let bytes = BASE64.decode(digits).map_err(|_| FbcErrorKind::Tag {
-        value: excerpt(value),
-        tag: "!!binary",
-    })?;
+    let bytes = BASE64.decode(digits).map_err(|_| no_value(value, "!!binary"))?;
     Ok(ScalarValue::String(Cow::Owned(crate::json::text(&bytes).into_owned())))
 }
 

@@ -99,7 +99,7 @@ impl<'a> YamlSource<'a> {
             if let Event::DocumentStart(_, version) = event {
                 return match version {
                     Some(version) if (version.major, version.minor) != (1, 1) => {
-                        Err(self.error(FbcErrorKind::Yaml("only YAML 1.1 is known".into())))
+                        Err(self.invalid("only YAML 1.1 is known"))
                     }
                     _ => Ok(true),
                 };
@@ -131,8 +131,7 @@ impl<'a> YamlSource<'a> {
                 Event::Alias(id) => (YamlPart::Alias(id), 0),
                 Event::DocumentEnd => return Ok(None),
                 Event::Anchor(_, name) if !is_name(&name) => {
-                    let what = "an anchor's name may hold letters, digits, - and _ only";
-                    return Err(self.error(FbcErrorKind::Yaml(what.into())));
+                    return Err(self.invalid("an anchor's name may hold letters, digits, - and _ only"));
                 }
                 _ => continue,
             }));
@@ -153,12 +152,10 @@ impl<'a> YamlSource<'a> {
         // In `[]` and `{}`, go-yaml takes every colon at the start of a scalar for that of an empty key.
         let is_colon = self.flow > 0 && value.starts_with(':');
         if style == ScalarStyle::Plain && (is_colon || self.colon_follows()) {
-            let what = "white space is needed between a colon and what follows it";
-            return Err(self.error(FbcErrorKind::Yaml(what.into())));
+            return Err(self.invalid("white space is needed between a colon and what follows it"));
         }
         if style == ScalarStyle::Plain && self.flow > 0 && value.starts_with('?') {
-            let what = "white space is needed between a question mark and what follows it";
-            return Err(self.error(FbcErrorKind::Yaml(what.into())));
+            return Err(self.invalid("white space is needed between a question mark and what follows it"));
         }
         if !self.separators {
             return Ok(value);
@@ -177,7 +174,11 @@ impl<'a> YamlSource<'a> {
     }
 
     fn separated(&self) -> YamlError {
-        self.error(FbcErrorKind::Yaml("a line separator cannot stand here".into()))
+        self.invalid("a line separator cannot stand here")
+    }
+
+    fn invalid(&self, problem: &str) -> YamlError {
+        self.error(FbcErrorKind::Malformed(format!("invalid YAML: {problem}")))
     }
 
     /// Returns the source of the last part, from the start of its first line.
@@ -219,7 +220,7 @@ fn is_name(anchor: &str) -> bool {
 fn scan_error(error: &ScanError) -> YamlError {
     YamlError {
         line: Some(error.marker().line()),
-        kind: FbcErrorKind::Yaml(error.kind().to_string()),
+        kind: FbcErrorKind::Malformed(format!("invalid YAML: {}", error.kind())),
     }
 }
 

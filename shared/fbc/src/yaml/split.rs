@@ -48,7 +48,13 @@ fn check(bytes: &[u8], line: usize) -> Result<(), (usize, FbcErrorKind)> {
     let rest = String::from_utf8_lossy(rest);
     match rest.trim() {
         comment if comment.is_empty() || comment.starts_with('#') => Ok(()),
-        other => Err((line, FbcErrorKind::Separator(excerpt(other)))),
+        other => {
+            let problem = format!(
+                "only a comment may follow the document separator, not `{}`",
+                excerpt(other)
+            );
+            Err((line, FbcErrorKind::Malformed(problem)))
+        }
     }
 }
 

@@ -40,7 +40,7 @@ fn parse(document: &[u8]) -> Option<&'static str> {
             })
         });
         if let Err(error) = parsed {
-            return match error.kind() {
+            return match &error.kind {
                 FbcErrorKind::Limit { name, .. } => Some(*name),
                 FbcErrorKind::AliasRatio => Some(GO_YAML),
                 other => panic!("{error}: {other}"),
@@ -118,7 +118,7 @@ fn file_of_one_document_is_read_once() {
     let mut reader = Counting(&file, 0);
     let chunks = Chunks::new(&mut reader, FbcLimits::default(), CHUNK);
     assert_eq!(
-        chunks.map(|chunk| chunk.unwrap().len()).collect::<Vec<_>>(),
+        chunks.map(|chunk| chunk.unwrap().size()).collect::<Vec<_>>(),
         [file.len()]
     );
     assert_eq!(reader.1, file.len());
