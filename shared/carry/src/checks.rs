@@ -13,7 +13,7 @@ const CONCURRENT_CHECKS: usize = 8;
 
 /// Asks the registries for every image, by the reference with which it is pulled.
 pub async fn check_images(sources: &Sources, needs: &RequiredImages) -> ImageChecks {
-    let checks = needs.iter().map(|(reference, _)| async move {
+    let checks = needs.images.keys().map(|reference| async move {
         let check = exists(sources, reference).await;
         (reference.to_owned(), check)
     });
@@ -32,7 +32,7 @@ pub type ImageChecks = BTreeMap<String, Result<bool, String>>;
 
 /// Returns every image with its uses. `exists` is there with --check only, and null if the registry gave no answer.
 pub fn images_document(needs: &RequiredImages, checks: Option<&ImageChecks>) -> Value {
-    let images = needs.iter().map(|(image, needed_by)| {
+    let images = needs.images.iter().map(|(image, needed_by)| {
         let mut line = json!({"image": image, "neededBy": needed_by});
         match checks.and_then(|checks| checks.get(image)) {
             None => {}

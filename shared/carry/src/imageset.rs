@@ -20,8 +20,7 @@ impl OperatorImageSet {
     pub fn add(&mut self, source: &SourceRef, choice: &BundleSelection, packages: &[Value], images: &RequiredImages) {
         if !matches!(source.reference.parse(), Ok(Source::Registry { .. })) {
             // oc-mirror reads nothing but images, so the images of such a catalog are listed one by one.
-            let images = images.iter().map(|(image, _)| image.to_owned());
-            self.additional_images.extend(images);
+            self.additional_images.extend(images.images.keys().cloned());
             return;
         }
         let reference = ImageReference::new(&source.reference);
@@ -81,7 +80,7 @@ pub struct SkopeoRegistry {
 /// Returns the images as the file of `skopeo sync --src yaml`.
 pub fn skopeo_sync(needs: &RequiredImages) -> BTreeMap<String, SkopeoRegistry> {
     let mut registries: BTreeMap<String, SkopeoRegistry> = BTreeMap::new();
-    for (image, _) in needs.iter() {
+    for image in needs.images.keys() {
         let reference = ImageReference::new(image);
         let version = reference.version().to_owned();
         let registry = registries.entry(reference.registry).or_default();

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Sha256, ShardRef, Snapshot};
 
 use crate::{
-    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelEntry,
-    ChannelSummary, DeprecationChange, DeprecationSummary, DeprecationTarget, Differences, OtherChange, Package,
-    PackageChange, PackageSummary, ValueChange,
+    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelSummary,
+    DeprecationChange, DeprecationSummary, DeprecationTarget, Differences, OtherChange, Package, PackageChange,
+    PackageSummary, ValueChange,
 };
 
 /// Package whose Shard differs between two Snapshots.
@@ -116,28 +116,18 @@ impl PackageSummary {
             name: name.to_owned(),
             omitted: false,
             default_channel: package.default_channel.clone(),
-            channels: summaries(&package.channels),
-            bundles: summaries(&package.bundles),
-            deprecations: summaries(&package.deprecations),
+            channels: summaries(&package.channels, ChannelSummary::of),
+            bundles: summaries(&package.bundles, BundleSummary::of),
+            deprecations: summaries(&package.deprecations, |target, message| {
+                DeprecationSummary::of(target, message)
+            }),
         }
     }
 }
 
-/// Value that two states of a Package may have under one key.
-trait ComparedValue<Key>: PartialEq {
-    /// Description of a value that only one state has.
-    type Summary;
-    /// Description of a value that differs.
-    type Change;
-
-    fn summary(&self, key: &Key) -> Self::Summary;
-
-    fn change(&self, key: &Key, new: &Self) -> Self::Change;
-}
-
 /// Describes every entry of a map.
-fn summaries<K, V: ComparedValue<K>>(map: &BTreeMap<K, V>) -> Vec<V::Summary> {
-    map.iter().map(|(key, value)| value.summary(key)).collect()
+fn summaries<K: Clone, V, Summary>(map: &BTreeMap<K, V>, summary: fn(K, &V) -> Summary) -> Vec<Summary> {
+    map.iter().map(|(key, value)| summary(key.clone(), value)).collect()
 }
 
 impl PackageChange {
@@ -146,9 +136,17 @@ impl PackageChange {
             name: name.to_owned(),
             package: old.package_lines != new.package_lines,
             default_channel: ValueChange::between(old.default_channel.clone(), new.default_channel.clone()),
-            channels: Differences::between(&old.channels, &new.channels),
-            bundles: Differences::between(&old.bundles, &new.bundles),
-            deprecations: Differences::between(&old.deprecations, &new.deprecations),
+            channels: Differences::between(
+                [&old.channels, &new.channels],
+                ChannelSummary::of,
+                ChannelChange::between,
+            ),
+            bundles: Differences::between([&old.bundles, &new.bundles], BundleSummary::of, BundleChange::between),
+            deprecations: Differences::between(
+                [&old.deprecations, &new.deprecations],
+                |target, message| DeprecationSummary::of(target, message),
+                |target, old, new| DeprecationChange::between(target, old, new),
+            ),
             others: others(old, new),
             ..Self::default()
         };
@@ -174,81 +172,65 @@ impl<Summary, Change> Default for Differences<Summary, Change> {
 }
 
 impl<Summary, Change> Differences<Summary, Change> {
-    /// Compares two maps.
-    fn between<K: Ord, V>(old: &BTreeMap<K, V>, new: &BTreeMap<K, V>) -> Self
-    where
-        V: ComparedValue<K, Summary = Summary, Change = Change>,
-    {
+    /// Compares two maps, the older first. `summary` describes a value that only one of them has, and `change` one that differs.
+    fn between<K: Ord + Clone, V: PartialEq>(
+        [old, new]: [&BTreeMap<K, V>; 2],
+        summary: fn(K, &V) -> Summary,
+        change: fn(K, &V, &V) -> Change,
+    ) -> Self {
         let only = |of: &BTreeMap<K, V>, other: &BTreeMap<K, V>| {
             let entries = of.iter().filter(|(key, _)| !other.contains_key(key));
-            entries.map(|(key, value)| value.summary(key)).collect()
+            entries.map(|(key, value)| summary(key.clone(), value)).collect()
         };
         let both = old.iter().filter_map(|(key, value)| Some((key, value, new.get(key)?)));
         let differ = both.filter(|(_, old, new)| old != new);
         Self {
             added: only(new, old),
             removed: only(old, new),
-            changed: differ.map(|(key, old, new)| old.change(key, new)).collect(),
+            changed: differ.map(|(key, old, new)| change(key.clone(), old, new)).collect(),
         }
     }
 }
 
-impl ComparedValue<String> for Channel {
-    type Summary = ChannelSummary;
-    type Change = ChannelChange;
-
-    fn summary(&self, name: &String) -> ChannelSummary {
-        ChannelSummary {
-            name: name.clone(),
-            heads: owned(self.heads()),
-        }
+impl ChannelSummary {
+    fn of(name: String, channel: &Channel) -> Self {
+        let heads = owned(channel.heads());
+        Self { name, heads }
     }
+}
 
-    fn change(&self, name: &String, new: &Self) -> ChannelChange {
-        ChannelChange {
-            name: name.clone(),
-            heads: ValueChange::between(owned(self.heads()), owned(new.heads())),
-            entries: Differences::between(&self.entries, &new.entries),
+impl ChannelChange {
+    fn between(name: String, old: &Channel, new: &Channel) -> Self {
+        Self {
+            name,
+            heads: ValueChange::between(owned(old.heads()), owned(new.heads())),
+            entries: Differences::between([&old.entries, &new.entries], |name, _| name, |name, _, _| name),
         }
     }
 }
 
-impl ComparedValue<String> for ChannelEntry {
-    type Summary = String;
-    type Change = String;
-
-    fn summary(&self, name: &String) -> String {
-        name.clone()
-    }
-
-    fn change(&self, name: &String, _: &Self) -> String {
-        name.clone()
+impl BundleSummary {
+    fn of(name: String, bundle: &Bundle) -> Self {
+        Self {
+            name,
+            version: bundle.version.clone(),
+            image: bundle.image.clone(),
+        }
     }
 }
 
-impl ComparedValue<String> for Bundle {
-    type Summary = BundleSummary;
-    type Change = BundleChange;
-
-    fn summary(&self, name: &String) -> BundleSummary {
-        BundleSummary {
-            name: name.clone(),
-            version: self.version.clone(),
-            image: self.image.clone(),
-        }
-    }
-
-    fn change(&self, name: &String, new: &Self) -> BundleChange {
-        let references = |bundle: &Self| -> BTreeSet<String> {
+impl BundleChange {
+    fn between(name: String, old: &Bundle, new: &Bundle) -> Self {
+        let references = |bundle: &Bundle| -> BTreeSet<String> {
             let images = bundle.related_images.iter();
             images.map(|image| image.reference.clone()).collect()
         };
-        let (before, after) = (references(self), references(new));
-        BundleChange {
-            name: name.clone(),
-            version: ValueChange::between(self.version.clone(), new.version.clone()),
+        let (before, after) = (references(old), references(new));
+        Self {
+            name,
+            version: ValueChange::between(old.version.clone(), new.version.clone()),
             // Related images are compared as a set of references: their names and order do not change what is pulled.
-            image: ValueChange::between(Some(self.image.clone()), Some(new.image.clone())),
+            image: ValueChange::between(Some(old.image.clone()), Some(new.image.clone())),
             images_added: after.difference(&before).cloned().collect(),
             images_removed: before.difference(&after).cloned().collect(),
         }
@@ -261,25 +243,18 @@ impl<T: PartialEq> ValueChange<T> {
     }
 }
 
-impl ComparedValue<DeprecationTarget> for String {
-    type Summary = DeprecationSummary;
-    type Change = DeprecationChange;
-
-    fn summary(&self, target: &DeprecationTarget) -> DeprecationSummary {
-        DeprecationSummary {
-            schema: target.schema.clone(),
-            name: target.name.clone(),
-            message: self.clone(),
-        }
+impl DeprecationSummary {
+    fn of(DeprecationTarget { schema, name }: DeprecationTarget, message: &str) -> Self {
+        let message = message.to_owned();
+        Self { schema, name, message }
     }
+}
 
-    fn change(&self, target: &DeprecationTarget, new: &Self) -> DeprecationChange {
-        let (from, to) = (Some(self.clone()), Some(new.clone()));
-        DeprecationChange {
-            schema: target.schema.clone(),
-            name: target.name.clone(),
-            message: ValueChange { from, to },
-        }
+impl DeprecationChange {
+    fn between(DeprecationTarget { schema, name }: DeprecationTarget, old: &str, new: &str) -> Self {
+        let (from, to) = (Some(old.to_owned()), Some(new.to_owned()));
+        let message = ValueChange { from, to };
+        Self { schema, name, message }
     }
 }
 
@@ -289,34 +264,28 @@ fn others(old: &Package, new: &Package) -> Vec<OtherChange> {
     let none = Vec::new();
     let schemas: BTreeSet<&String> = old.others.keys().chain(new.others.keys()).collect();
     let changes = schemas.into_iter().map(|schema| {
-        let (old, new) = (&old.others, &new.others);
-        other(
-            schema,
-            old.get(schema).unwrap_or(&none),
-            new.get(schema).unwrap_or(&none),
-        )
+        let lines = [old, new].map(|package| package.others.get(schema).unwrap_or(&none));
+        other(schema, lines)
     });
     let mut changes: Vec<OtherChange> = changes.filter(|change| change.added + change.removed > 0).collect();
     // Equal messages in other bytes, such as another order, would otherwise look like no change at all.
     if old.deprecations == new.deprecations && old.deprecation_lines != new.deprecation_lines {
-        changes.push(other(
-            "olm.deprecations",
-            &old.deprecation_lines,
-            &new.deprecation_lines,
-        ));
+        let lines = [old, new].map(|package| &package.deprecation_lines);
+        changes.push(other("olm.deprecations", lines));
     }
     changes
 }
 
 /// Counts the hashes that one list has more often than the other.
-fn other(schema: &str, old: &[Sha256], new: &[Sha256]) -> OtherChange {
+fn other(schema: &str, [old, new]: [&Vec<Sha256>; 2]) -> OtherChange {
     // Hashes may repeat: a broken catalog can hold the same line several times.
     let mut counts: BTreeMap<Sha256, i64> = BTreeMap::new();
-    for hash in new {
-        *counts.entry(*hash).or_default() += 1;
-    }
-    for hash in old {
-        *counts.entry(*hash).or_default() -= 1;
+    let signed = new
+        .iter()
+        .map(|hash| (hash, 1))
+        .chain(old.iter().map(|hash| (hash, -1)));
+    for (hash, sign) in signed {
+        *counts.entry(*hash).or_default() += sign;
     }
     let sum = |of: fn(i64) -> i64| counts.values().map(|count| of(*count).max(0).unsigned_abs()).sum();
     OtherChange {

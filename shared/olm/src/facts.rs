@@ -147,17 +147,9 @@ mod tests {
         builder.push("d", part(10));
         builder.push("nothing", RawValue::NULL.to_owned());
         let facts = builder.finish();
-        let names = |parts: &std::collections::BTreeMap<String, Box<RawValue>>| -> Vec<String> {
-            parts.keys().cloned().collect()
-        };
-        assert_eq!(
-            (names(&facts.packages), names(&facts.shortened)),
-            (vec!["a".into(), "b".into(), "d".into()], vec!["c".into()])
-        );
-        assert_eq!(
-            facts.shortened["c"].get(),
-            r#"{"errors":1,"warnings":0,"unknownSchemas":0}"#
-        );
+        assert!(facts.packages.keys().eq(["a", "b", "d"]) && facts.shortened.keys().eq(["c"]));
+        let counts = r#"{"errors":1,"warnings":0,"unknownSchemas":0}"#;
+        assert_eq!(facts.shortened["c"].get(), counts);
         assert_eq!(ValidationSummary::of(&facts).unwrap().counts.errors, 4);
     }
 

@@ -19,32 +19,11 @@ pub struct BundleSelection {
     pub heads_only: bool,
 }
 
-/// Error of a selection that would leave out images.
+/// Error of a selection that would leave out images, and the reason: it names what does not exist or cannot be read, or the names of
+/// the bundles and images exceed the memory for them.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum SelectionError {
-    /// The bundles and images have more names than fit into memory.
-    #[error("the names of the bundles with their images exceed the limit of {USES_MAX} bytes")]
-    TooManyUses,
-    /// A Package that was selected by name has none of the selected channels.
-    #[error("package {package} has none of the channels asked for; it has {has:?}")]
-    NoChannel {
-        /// Name of the Package.
-        package: String,
-        /// Names of the channels that the Package has.
-        has: Vec<String>,
-    },
-    /// The channel has no head: another entry replaces or skips every entry.
-    #[error("channel {channel} of package {package} has no head")]
-    NoHead {
-        /// Name of the Package.
-        package: String,
-        /// Name of the channel.
-        channel: String,
-    },
-    /// A channel or bundle does not fit its schema, so its images are unknown.
-    #[error("the {schema} {name:?} of package {0} cannot be read: {reason}", schema = .1.schema, name = .1.name, reason = .1.reason)]
-    Unreadable(String, UnreadableMeta),
-}
+#[error("{0}")]
+pub struct SelectionError(String);
 
 /// Images that the selected bundles need, each once, with all its uses.
 ///
@@ -55,14 +34,15 @@ pub enum SelectionError {
 /// let package = PackageParser::parse(lines);
 /// let mut images = RequiredImages::default();
 /// images.add("demo", "db", &package, &BundleSelection::default())?;
-/// let (image, uses) = images.iter().next().unwrap();
+/// let (image, uses) = images.images.first_key_value().unwrap();
 /// assert_eq!(image, "r.example/db:1");
 /// assert_eq!(uses.first().unwrap().bundle, "db.v1");
 /// # Ok::<(), catalog_mirror_olm::SelectionError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequiredImages {
-    images: BTreeMap<String, BTreeSet<ImageUse>>,
+    /// Uses of each image, by its reference.
+    pub images: BTreeMap<String, BTreeSet<ImageUse>>,
     /// Size of all uses, in bytes.
     size: usize,
 }
@@ -88,6 +68,8 @@ impl BundleSelection {
 
     /// Returns the selected channels of a Package, or none if all bundles are selected whatever their channel.
     ///
+    /// # Errors
+    /// Fails if the Package was selected by its name and has none of the selected channels.
     pub fn channels<'a>(
         &self,
         name: &str,
@@ -100,17 +82,15 @@ impl BundleSelection {
         let channels = package.channels.iter().filter(|(channel, _)| wanted(channel));
         let channels: Vec<_> = channels.map(|(name, channel)| (name.as_str(), channel)).collect();
         if channels.is_empty() && !self.channels.is_empty() && self.packages.contains(name) {
-            let (package, has) = (name.to_owned(), package.channels.keys().cloned().collect());
-            return Err(SelectionError::NoChannel { package, has });
+            let has: Vec<&String> = package.channels.keys().collect();
+            let problem = format!("package {name} has none of the channels asked for; it has {has:?}");
+            return Err(SelectionError(problem));
         }
         Ok(channels)
     }
 
     /// Returns the selected bundles of a Package. Entries of a channel without a bundle are skipped: they have no images.
-    ///
-    /// # Errors
-    /// Fails if a selected image could be left out.
-    pub fn bundles<'a>(&self, name: &str, package: &'a Package) -> Result<Vec<(&'a str, &'a Bundle)>, SelectionError> {
+    fn bundles<'a>(&self, name: &str, package: &'a Package) -> Result<Vec<(&'a str, &'a Bundle)>, SelectionError> {
         check_readable(name, package)?;
         let all = package.bundles.iter().map(|(name, bundle)| (name.as_str(), bundle));
         if self.channels.is_empty() && !self.heads_only {
@@ -125,8 +105,8 @@ impl BundleSelection {
             let heads = channel.heads();
             // A channel without a head is broken. Selecting nothing from it would miss its images silently.
             if heads.is_empty() && !channel.entries.is_empty() {
-                let (package, channel) = (name.to_owned(), channel_name.to_owned());
-                return Err(SelectionError::NoHead { package, channel });
+                let problem = format!("channel {channel_name} of package {name} has no head");
+                return Err(SelectionError(problem));
             }
             chosen.extend(heads);
         }
@@ -138,7 +118,7 @@ impl RequiredImages {
     /// Adds the images of the selected bundles of one Package.
     ///
     /// # Errors
-    /// Fails like [`BundleSelection::bundles`].
+    /// Fails if an image could be left out, or if the names of all bundles with their images take too much memory.
     pub fn add(
         &mut self,
         catalog: &str,
@@ -177,34 +157,26 @@ impl RequiredImages {
     fn need(&mut self, image: &str, need: ImageUse) -> Result<(), SelectionError> {
         self.size += image.len() + need.catalog.len() + need.package.len() + need.bundle.len() + need.name.len();
         if self.size > USES_MAX {
-            return Err(SelectionError::TooManyUses);
+            let problem = format!("the names of the bundles with their images exceed the limit of {USES_MAX} bytes");
+            return Err(SelectionError(problem));
         }
         self.images.entry(image.to_owned()).or_default().insert(need);
         Ok(())
-    }
-
-    /// Returns the images in byte order, each with its uses.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &BTreeSet<ImageUse>)> {
-        self.images.iter().map(|(image, needs)| (image.as_str(), needs))
-    }
-
-    /// Returns the number of different images.
-    pub fn len(&self) -> usize {
-        self.images.len()
-    }
-
-    /// Returns true if no image is needed.
-    pub fn is_empty(&self) -> bool {
-        self.images.is_empty()
     }
 }
 
 /// Refuses a Package with a bundle or channel that cannot be parsed: it may need any image, and a missing image is
 /// noticed only in the disconnected cluster.
 fn check_readable(name: &str, package: &Package) -> Result<(), SelectionError> {
-    let matters = |schema: &str| matches!(schema, "olm.bundle" | "olm.channel");
-    match package.unreadable.iter().find(|line| matters(&line.schema)) {
-        None => Ok(()),
-        Some(line) => Err(SelectionError::Unreadable(name.to_owned(), line.clone())),
-    }
+    let matters = |line: &&UnreadableMeta| matches!(&*line.schema, "olm.bundle" | "olm.channel");
+    let Some(UnreadableMeta {
+        schema,
+        name: of,
+        reason,
+    }) = package.unreadable.iter().find(matters)
+    else {
+        return Ok(());
+    };
+    let problem = format!("the {schema} {of:?} of package {name} cannot be read: {reason}");
+    Err(SelectionError(problem))
 }

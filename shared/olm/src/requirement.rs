@@ -127,10 +127,10 @@ impl Constraint {
         has(self)
             && self.all.as_ref().is_none_or(|list| list.constraints.iter().all(is_met))
             && self.any.as_ref().is_none_or(|list| list.constraints.iter().any(is_met))
-            && !self
+            && self
                 .not
                 .as_ref()
-                .is_some_and(|list| list.constraints.iter().any(is_met))
+                .is_none_or(|list| !list.constraints.iter().any(is_met))
     }
 }
 

@@ -27,8 +27,8 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct UpgradeGraph<'a> {
-    /// In order of preference.
-    entries: Vec<UpgradeEntry<'a>>,
+    /// Entries in the order of preference.
+    pub entries: Vec<UpgradeEntry<'a>>,
     /// Numbers of entries by the bundle that they replace or skip.
     updating: HashMap<&'a str, Vec<usize>>,
     /// Numbers of entries with a `skipRange`.
@@ -149,12 +149,10 @@ impl<'a> UpgradeEntry<'a> {
     /// Returns the step from a bundle to this entry; `None` if the entry does not update it.
     fn step(&self, bundle: &str, version: Option<&Version>) -> Option<UpgradeStep> {
         let range = self.range.as_ref().zip(version);
+        let is_in_range = range.is_some_and(|(range, version)| range.contains(version));
         let rules = [
             (UpgradeRule::Skips, self.entry.skips.contains(bundle)),
-            (
-                UpgradeRule::SkipRange,
-                range.is_some_and(|(range, version)| range.contains(version)),
-            ),
+            (UpgradeRule::SkipRange, is_in_range),
             (UpgradeRule::Replaces, self.entry.replaces.as_deref() == Some(bundle)),
         ];
         let rules = rules.into_iter().filter(|(_, holds)| *holds);
@@ -204,11 +202,6 @@ impl<'a> UpgradeGraph<'a> {
         let entries = entries.filter_map(|name| channel.entries.get_key_value(name));
         let entries = entries.map(|(name, entry)| UpgradeEntry::new(package, name, entry));
         Ok(Self::of(entries.collect()))
-    }
-
-    /// Returns the entries.
-    pub fn entries(&self) -> &[UpgradeEntry<'a>] {
-        &self.entries
     }
 
     /// Returns the steps from a bundle to each entry that updates it. A range may hold the version of its own entry.

@@ -61,9 +61,8 @@ pub(crate) fn is_release(text: &str) -> bool {
 
 /// Returns true if all numbers of a pre-release have 64 bits, as blang demands.
 fn has_small_numbers(pre: &str) -> bool {
-    let mut numbers = pre
-        .split('.')
-        .filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let mut numbers = pre.split('.').filter(is_number);
     pre.is_empty() || numbers.all(|number| number.parse::<u64>().is_ok())
 }
 
@@ -85,14 +84,15 @@ impl VersionRange {
         let mut intervals: Vec<VersionInterval> = alternatives.flat_map(conjunction).collect();
         intervals.sort_unstable();
         let mut joined: Vec<VersionInterval> = Vec::with_capacity(intervals.len());
-        for next in intervals {
+        for (start, end) in intervals {
             match joined.last_mut() {
-                Some(last) if next.start <= last.end => last.end = next.end.max(last.end.clone()),
-                _ => joined.push(next),
+                Some((_, last)) if start <= *last => *last = end.max(last.clone()),
+                _ => joined.push((start, end)),
             }
         }
+        let bounds = |(start, end): VersionInterval| (start.bound(false), end.bound(true));
         Self {
-            intervals: joined.into_iter().map(VersionInterval::bounds).collect(),
+            intervals: joined.into_iter().map(bounds).collect(),
         }
     }
 }
@@ -106,17 +106,8 @@ enum VersionPlace {
     Highest,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct VersionInterval {
-    start: VersionPlace,
-    end: VersionPlace,
-}
-
-impl VersionInterval {
-    fn bounds(self) -> VersionSpan {
-        (self.start.bound(false), self.end.bound(true))
-    }
-}
+/// Start and end of an interval.
+type VersionInterval = (VersionPlace, VersionPlace);
 
 impl VersionPlace {
     /// Returns the bound of an interval that starts or ends here.
@@ -142,14 +133,12 @@ fn conjunction(all: Vec<RangeCondition>) -> Vec<VersionInterval> {
     holes.sort_unstable();
     let mut intervals = Vec::new();
     for hole in holes {
-        intervals.push(VersionInterval {
-            start: start.clone(),
-            end: VersionPlace::At(hole.clone(), false).min(end.clone()),
-        });
+        let before = VersionPlace::At(hole.clone(), false).min(end.clone());
+        intervals.push((start.clone(), before));
         start = start.max(VersionPlace::At(hole, true));
     }
-    intervals.push(VersionInterval { start, end });
-    intervals.retain(|interval| interval.start < interval.end);
+    intervals.push((start, end));
+    intervals.retain(|(start, end)| start < end);
     intervals
 }
 
@@ -194,11 +183,8 @@ fn alternatives(parts: &[String]) -> Result<Vec<Vec<RangeCondition>>, String> {
     }
     let alternatives = parts.split(|part| part == "||");
     let read = |parts: &[String]| {
-        let mut all = Vec::new();
-        parts
-            .iter()
-            .try_for_each(|part| read_part(part, &mut all))
-            .map(|()| all)
+        let (mut all, mut parts) = (Vec::new(), parts.iter());
+        parts.try_for_each(|part| read_part(part, &mut all)).map(|()| all)
     };
     alternatives.map(read).collect()
 }
@@ -273,21 +259,11 @@ fn next(version: &str, number: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-
     use rstest::rstest;
 
     use super::*;
 
-    const VERSIONS: [&str; 8] = [
-        "0.9.0",
-        "1.0.0-rc.1",
-        "1.0.0",
-        "1.2.0",
-        "1.3.0",
-        "2.0.0-rc.1",
-        "2.0.0",
-        "3.1.0",
-    ];
+    const VERSIONS: &str = "0.9.0 1.0.0-rc.1 1.0.0 1.2.0 1.3.0 2.0.0-rc.1 2.0.0 3.1.0";
 
     /// Digits as blang/semver v4.0.0 gives them: 1 for each of [`VERSIONS`] that is in the range.
     #[rstest]
@@ -317,15 +293,9 @@ mod tests {
     // blang crashes for all other versions.
     #[case::empty_alternative("1.0.0 || || 2.0.0", "00100010")]
     fn range_contains_what_blang_takes(#[case] range: VersionRange, #[case] expected: &str) {
-        let contains = |text: &str| {
-            let version: Version = text.parse().unwrap();
-            range.contains(&version)
-        };
-        let found: String = VERSIONS
-            .iter()
-            .map(|text| if contains(text) { '1' } else { '0' })
-            .collect();
-        assert_eq!(found, expected);
+        let versions = VERSIONS.split(' ').map(|text| text.parse::<Version>().unwrap());
+        let digits = versions.map(|version| u8::from(range.contains(&version)).to_string());
+        assert_eq!(digits.collect::<String>(), expected);
     }
 
     #[rstest]

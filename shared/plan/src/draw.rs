@@ -60,7 +60,7 @@ fn diagram(is_mermaid: bool, name: &str, package: &Package) -> String {
         let updated = content.entries.values().flat_map(ChannelEntry::updated);
         // Versions by name. A range updates entries only, so the version of another bundle does not count.
         let versions = updated.map(|name| (name, None));
-        let versions = versions.chain(graph.entries().iter().map(|entry| (entry.name, entry.version)));
+        let versions = versions.chain(graph.entries.iter().map(|entry| (entry.name, entry.version)));
         let versions: BTreeMap<&str, Option<&str>> = versions.collect();
         let ids: BTreeMap<&str, usize> = iter::zip(versions.keys().copied(), &mut numbers).collect();
         for (name, id) in &ids {
@@ -95,7 +95,7 @@ fn lanes(package: &Package, name: &str, channel: &Channel) -> String {
     let skipped: HashSet<&str> = skipped.map(String::as_str).collect();
     // Entries by the one that they replace, or by an empty name if it is not in the channel. The newest come first.
     let mut replacing: BTreeMap<&str, Vec<&UpgradeEntry<'_>>> = BTreeMap::new();
-    for entry in graph.entries() {
+    for entry in &graph.entries {
         let replaced = entry.entry.replaces.as_deref().unwrap_or_default();
         let (replaced, _) = channel.entries.get_key_value(replaced).unzip();
         let entries = replacing.entry(replaced.map_or("", String::as_str));

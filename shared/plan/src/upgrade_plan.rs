@@ -260,7 +260,7 @@ fn find_channel<'a>(package: &'a Package, present: &str, positions: &mut [Positi
 /// Sets the ways to the head of a channel. Returns false if there is none.
 fn find_ways(package: &Package, channel: &Channel, positions: &mut [Position]) -> Result<bool, String> {
     let graph = UpgradeGraph::of_olm_v0(package, channel).map_err(|fault| fault.to_string())?;
-    let head = graph.entries().first().map(|head| head.name);
+    let head = graph.entries.first().map(|head| head.name);
     for position in positions.iter_mut() {
         // The way itself is not kept: a chain has as many positions as steps.
         let way = graph.first_steps(&position.step);

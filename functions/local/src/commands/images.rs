@@ -108,11 +108,8 @@ fn print_images(
 ) -> anyhow::Result<()> {
     match format {
         ImagesFormat::List => {
-            let lines: Vec<String> = needs
-                .iter()
-                .map(|(image, _)| format!("{}\n", printable(image)))
-                .collect();
-            print_text(&lines.concat())
+            let lines = needs.images.keys().map(|image| format!("{}\n", printable(image)));
+            print_text(&lines.collect::<String>())
         }
         ImagesFormat::Json => print_json(&images_document(needs, checks)),
         ImagesFormat::SkopeoSync => print_yaml(&[skopeo_sync(needs)]),
@@ -123,7 +120,7 @@ fn print_images(
 /// Prints every image that is missing or unknown to standard error. Returns true if there is one.
 fn print_missing(needs: &RequiredImages, checks: &ImageChecks) -> bool {
     let mut missing = false;
-    for (image, needed_by) in needs.iter() {
+    for (image, needed_by) in &needs.images {
         let what = match checks.get(image) {
             Some(Ok(true)) | None => continue,
             Some(Ok(false)) => "missing".to_owned(),

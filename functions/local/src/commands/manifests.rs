@@ -107,7 +107,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
         eprintln!("{}", TargetRegistry::plain_warning(&target.host));
     }
     let needs = images::required(&*store, &names).await?;
-    let mirrors = ImageMirrors::new(target, needs.iter().map(|(image, _)| image), &output::say);
+    let mirrors = ImageMirrors::new(target, needs.images.keys().map(String::as_str), &output::say);
     match args.kind {
         ManifestKind::RegistriesConf => output::print_text(&mirrors.registries_conf())?,
         ManifestKind::HostsToml => {

@@ -140,6 +140,6 @@ impl Table for PlacedFinding {
         ("CHANNEL", |finding| finding.violation.channel.clone()),
         ("BUNDLE", |finding| finding.violation.bundle.clone()),
         ("PLACE", PlacedFinding::place),
-        ("FINDING", PlacedFinding::text),
+        ("FINDING", |finding| finding.violation.text()),
     ];
 }

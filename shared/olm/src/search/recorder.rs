@@ -9,13 +9,14 @@ use model::{
     IndexedMeta, SearchPackage,
     text::{self, LineBuffer},
 };
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::words::words;
 use crate::{
     PackageParser,
     facts::{FactKind, Recorder, Recording, is_json, json},
     meta::OlmBundle,
+    requirement::PropertyFields,
 };
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
@@ -68,13 +69,12 @@ struct SearchRecorder<'a> {
     is_last: bool,
 }
 
+// In all of these, `null` is an absent value, as in Go.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct PackageTexts {
-    #[serde(deserialize_with = "nullable")]
-    default_channel: String,
-    #[serde(deserialize_with = "nullable")]
-    description: String,
+    default_channel: Option<String>,
+    description: Option<String>,
 }
 
 #[derive(Default)]
@@ -86,38 +86,26 @@ struct HeadTexts {
 
 /// Texts of a ClusterServiceVersion, from `olm.csv.metadata` or from the `spec` of the document itself.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 struct CsvTexts {
-    #[serde(deserialize_with = "nullable")]
-    annotations: CsvAnnotations,
-    #[serde(deserialize_with = "nullable")]
-    labels: HashMap<String, String>,
-    #[serde(deserialize_with = "nullable")]
-    display_name: String,
-    #[serde(deserialize_with = "nullable")]
-    description: String,
-    #[serde(deserialize_with = "nullable")]
-    keywords: Vec<String>,
-    #[serde(deserialize_with = "nullable")]
-    provider: CsvProvider,
+    annotations: Option<CsvAnnotations>,
+    labels: Option<HashMap<String, String>>,
+    display_name: Option<String>,
+    description: Option<String>,
+    keywords: Option<Vec<String>>,
+    provider: Option<CsvProvider>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct CsvAnnotations {
-    #[serde(deserialize_with = "nullable")]
-    categories: String,
-    #[serde(deserialize_with = "nullable")]
-    capabilities: String,
-    #[serde(deserialize_with = "nullable")]
-    description: String,
+    categories: Option<String>,
+    capabilities: Option<String>,
+    description: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct CsvProvider {
-    #[serde(deserialize_with = "nullable")]
-    name: String,
+    name: Option<String>,
 }
 
 /// A whole ClusterServiceVersion, as an `olm.bundle.object` holds it.
@@ -130,12 +118,9 @@ struct CsvDocument {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct CsvMetadata {
-    #[serde(deserialize_with = "nullable")]
-    annotations: CsvAnnotations,
-    #[serde(deserialize_with = "nullable")]
-    labels: HashMap<String, String>,
+    annotations: Option<CsvAnnotations>,
+    labels: Option<HashMap<String, String>>,
 }
 
 #[derive(Deserialize)]
@@ -212,7 +197,7 @@ impl<'a> SearchRecorder<'a> {
         match meta.schema.as_str() {
             "olm.package" => {
                 self.package = serde_json::from_slice(line).unwrap_or_default();
-                self.default_head = self.heads.get(&self.package.default_channel).cloned();
+                self.default_head = self.heads.get(self.package.default_channel()).cloned();
             }
             "olm.channel" => {
                 let channels = PackageParser::parse(line).channels;
@@ -221,7 +206,7 @@ impl<'a> SearchRecorder<'a> {
                 let Some(head) = heads.map(str::to_owned).next() else {
                     return;
                 };
-                if meta.name == self.package.default_channel {
+                if meta.name == self.package.default_channel() {
                     self.default_head = Some(head.clone());
                 }
                 self.heads.insert(meta.name.clone(), head);
@@ -233,21 +218,23 @@ impl<'a> SearchRecorder<'a> {
     fn texts(self) -> SearchPackage {
         let head = self.head.map(|(_, texts)| texts).unwrap_or_default();
         let HeadTexts { version, kinds, csv } = head;
-        let description = match csv.description.is_empty() {
-            true => &self.package.description,
-            false => &csv.description,
+        let annotations = csv.annotations.unwrap_or_default();
+        let provider = csv.provider.and_then(|provider| provider.name).unwrap_or_default();
+        let display_name = csv.display_name.unwrap_or_default();
+        let channel = self.package.default_channel.unwrap_or_default();
+        let described =
+            [annotations.description, csv.description, self.package.description].map(Option::unwrap_or_default);
+        let [annotated, own, of_package] = &described;
+        let description = if own.is_empty() { of_package } else { own };
+        let first = || description.lines().find(|line| !line.trim().is_empty());
+        let summary = if annotated.is_empty() {
+            first().unwrap_or_default()
+        } else {
+            annotated
         };
-        let summary = match csv.annotations.description.is_empty() {
-            true => description
-                .lines()
-                .find(|line| !line.trim().is_empty())
-                .unwrap_or_default(),
-            false => &csv.annotations.description,
-        };
-        let mut arches: Vec<&str> = csv
-            .labels
-            .iter()
-            .filter(|(_, value)| *value == "supported")
+        let labels = csv.labels.unwrap_or_default();
+        let supported = labels.iter().filter(|(_, value)| *value == "supported");
+        let mut arches: Vec<&str> = supported
             .filter_map(|(label, _)| label.strip_prefix(ARCH_LABEL))
             .collect();
         arches.sort_unstable();
@@ -256,32 +243,32 @@ impl<'a> SearchRecorder<'a> {
             arches.push("amd64");
         }
         let mut left = WORDS_BYTES;
-        let keywords = fitting(csv.keywords, &mut left);
+        let keywords = fitting(csv.keywords.unwrap_or_default(), &mut left);
         let kinds = fitting(kinds, &mut left);
-        let texts = [
-            &self.package.description,
-            &csv.description,
-            &csv.annotations.description,
-        ]
-        .into_iter();
         // The rest of a text that is cut is found as a description is.
-        let cut = [&csv.display_name, &csv.provider.name].into_iter();
+        let cut = [&display_name, &provider].into_iter();
         let cut = cut.filter(|text| text.chars().count() > TEXT_CHARS);
-        let found: BTreeSet<String> = texts.chain(cut).flat_map(|text| words(text)).collect();
+        let found: BTreeSet<String> = described.iter().chain(cut).flat_map(|text| words(text)).collect();
         SearchPackage {
             name: String::new(),
-            display_name: shown(&csv.display_name),
+            display_name: shown(&display_name),
             summary: shown(summary),
-            channel: shown(&self.package.default_channel),
+            channel: shown(&channel),
             version: shown(&version),
-            provider: shown(&csv.provider.name),
-            capability: shown(&csv.annotations.capabilities),
-            categories: list(csv.annotations.categories.split(',')),
+            provider: shown(&provider),
+            capability: shown(annotations.capabilities.as_deref().unwrap_or_default()),
+            categories: list(annotations.categories.as_deref().unwrap_or_default().split(',')),
             arches: list(arches),
             keywords,
             kinds,
             words: fitting(found, &mut left).join(" "),
         }
+    }
+}
+
+impl PackageTexts {
+    fn default_channel(&self) -> &str {
+        self.default_channel.as_deref().unwrap_or_default()
     }
 }
 
@@ -296,12 +283,7 @@ impl HeadTexts {
             match &*property.kind {
                 "olm.gvk" => texts.kinds.extend(property.value().map(|api: KindProperty| api.kind)),
                 "olm.csv.metadata" => texts.csv = property.value().unwrap_or_default(),
-                "olm.bundle.object" => {
-                    let csv = property
-                        .value()
-                        .and_then(|object: ObjectProperty<'_>| csv_object(&object));
-                    texts.csv = csv.unwrap_or(texts.csv);
-                }
+                "olm.bundle.object" => texts.csv = csv_object(property).unwrap_or(texts.csv),
                 _ => {}
             }
         }
@@ -310,7 +292,8 @@ impl HeadTexts {
 }
 
 /// Returns the texts of an object if it is a ClusterServiceVersion in JSON.
-fn csv_object(object: &ObjectProperty<'_>) -> Option<CsvTexts> {
+fn csv_object(property: &PropertyFields<'_>) -> Option<CsvTexts> {
+    let object: ObjectProperty<'_> = property.value()?;
     let document = STANDARD.decode(object.data.as_bytes()).ok()?;
     let csv: CsvDocument = serde_json::from_slice(&document).ok()?;
     (csv.kind == "ClusterServiceVersion").then_some(CsvTexts {
@@ -318,11 +301,6 @@ fn csv_object(object: &ObjectProperty<'_>) -> Option<CsvTexts> {
         labels: csv.metadata.labels,
         ..csv.spec
     })
-}
-
-/// Reads `null` as the default, as Go does.
-fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(value: D) -> Result<T, D::Error> {
-    Option::<T>::deserialize(value).map(Option::unwrap_or_default)
 }
 
 /// Returns a foreign text as one short line without control characters.

@@ -90,12 +90,9 @@ fn add(found: &mut PackageFindings, violation: RuleViolation) {
     found.findings.push(ValidationFinding {
         severity,
         rule: rule.code().to_owned(),
+        message: violation.text(),
         channel: violation.channel,
         bundle: violation.bundle,
-        message: match violation.detail.as_str() {
-            "" => rule.meaning().to_owned(),
-            detail => format!("{}: {detail}", rule.meaning()),
-        },
         line: violation.line as u64,
     });
 }
@@ -168,9 +165,8 @@ mod tests {
         };
         found.findings.push(finding(FindingSeverity::Warning, ""));
         let channels = ["c0", "c1", "c2", "c3", "c4", "c5", "c6"];
-        found
-            .findings
-            .extend(channels.map(|channel| finding(FindingSeverity::Error, channel)));
+        let errors = channels.map(|channel| finding(FindingSeverity::Error, channel));
+        found.findings.extend(errors);
         let mut facts = Facts::new(1);
         facts.packages.insert("db".to_owned(), json(&found));
         facts.packages.insert(String::new(), json(&PackageFindings::default()));

@@ -1,5 +1,7 @@
 //! The grammar of image references, by the rules of `reference.ParseNormalizedNamed` of go.podman.io/image v5.40.
 
+use model::ImageReference;
+
 /// Maximum length of registry and repository together, in bytes.
 const NAME_MAX: usize = 255;
 
@@ -11,46 +13,30 @@ pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
     if text.len() == 64 && text.bytes().all(is_lower_hex) {
         return Some("64 hexadecimal digits are the ID of an image");
     }
-    let (name, digest) = match text.split_once('@') {
-        Some((name, digest)) => (name, Some(digest)),
-        None => (text, None),
+    let ImageReference {
+        registry,
+        repository,
+        tag,
+        digest,
+    } = ImageReference::as_written(text);
+    let name = match (registry.as_str(), repository.contains('/')) {
+        ("docker.io" | "index.docker.io", false) => format!("docker.io/library/{repository}"),
+        ("index.docker.io", true) => format!("docker.io/{repository}"),
+        _ => format!("{registry}/{repository}"),
     };
-    let full = with_defaults(name);
-    let (name, tag) = match full.rsplit_once(':') {
-        // A colon before a slash belongs to the port of the registry.
-        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
-        _ => (full.as_str(), None),
-    };
-    if !is_name(name) {
+    if !is_name(&name) {
         return Some("the registry or the repository is malformed");
     }
     if name.len() > NAME_MAX {
         return Some("registry and repository are longer than 255 characters");
     }
-    if tag.is_some_and(|tag| !is_tag(tag)) {
+    if tag.is_some_and(|tag| !is_tag(&tag)) {
         return Some("the tag is malformed");
     }
-    if digest.is_some_and(|digest| !is_digest(digest)) {
+    if digest.is_some_and(|digest| !is_digest(&digest)) {
         return Some("the digest is malformed");
     }
     None
-}
-
-/// Adds the default registry, and `library/` to its repositories without a slash.
-fn with_defaults(name: &str) -> String {
-    let (registry, rest) = match name.split_once('/') {
-        Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => (host, rest),
-        _ => ("docker.io", name),
-    };
-    let registry = match registry {
-        "index.docker.io" => "docker.io",
-        registry => registry,
-    };
-    let library = match registry == "docker.io" && !rest.contains('/') {
-        true => "library/",
-        false => "",
-    };
-    format!("{registry}/{library}{rest}")
 }
 
 fn is_name(name: &str) -> bool {
@@ -104,59 +90,35 @@ const fn is_lower_hex(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use super::*;
 
     const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-    #[rstest]
-    #[case("nginx")]
-    #[case("quay.io/a/b:v1")]
-    #[case("Quay.io/a")]
-    #[case("localhost:5000")]
-    #[case("localhost:5000/a")]
-    #[case("a__b.c/d")]
-    #[case("a.b_c/d")]
-    #[case("q.io/a---b/c.d/e_f")]
-    #[case("a/b:_tag.1-x")]
-    fn reference_error_accepts_grammar_of_distribution(#[case] text: &str) {
-        assert_eq!(reference_error(text), None);
-        assert_eq!(reference_error(&format!("{text}@sha256:{HEX}")), None);
+    #[test]
+    fn reference_error_accepts_grammar_of_distribution() {
+        let accepted = "nginx quay.io/a/b:v1 Quay.io/a localhost:5000 localhost:5000/a a__b.c/d a.b_c/d q.io/a---b/c.d/e_f \
+                        a/b:_tag.1-x";
+        for text in accepted.split(' ') {
+            assert_eq!(reference_error(text), None, "{text}");
+            assert_eq!(reference_error(&format!("{text}@sha256:{HEX}")), None, "{text}");
+        }
     }
 
-    #[rstest]
-    #[case("")]
-    #[case("quay.io/")]
-    #[case("quay.io/a:")]
-    #[case("quay.io/A")]
-    #[case("quay.io/a:b:c")]
-    #[case("quay.io/a..b")]
-    #[case("quay.io/a___b")]
-    #[case("quay.io/a-")]
-    #[case("quay.io:x/a")]
-    #[case("-q.io/a")]
-    #[case("docker://quay.io/a")]
-    #[case("quay.io/a b")]
-    #[case("quay.io/a@sha256:00")]
-    #[case("quay.io/a@md5:d41d8cd98f00b204e9800998ecf8427e")]
-    #[case(HEX)]
-    fn reference_error_refuses_other_texts(#[case] text: &str) {
-        assert!(reference_error(text).is_some());
+    #[test]
+    fn reference_error_refuses_other_texts() {
+        let refused = ",quay.io/,quay.io/a:,quay.io/A,quay.io/a:b:c,quay.io/a..b,quay.io/a___b,quay.io/a-,quay.io:x/a,-q.io/a,\
+                       docker://quay.io/a,quay.io/a b,quay.io/a@sha256:00,quay.io/a@md5:d41d8cd98f00b204e9800998ecf8427e";
+        for text in refused.split(',').chain([HEX]) {
+            assert!(reference_error(text).is_some(), "{text}");
+        }
     }
 
-    #[rstest]
-    #[case(255 - "docker.io/library/".len(), true)]
-    #[case(256 - "docker.io/library/".len(), false)]
-    fn name_has_at_most_255_bytes_with_defaults(#[case] length: usize, #[case] fits: bool) {
-        assert_eq!(reference_error(&"a".repeat(length)).is_none(), fits);
-    }
-
-    #[rstest]
-    #[case(128, true)]
-    #[case(129, false)]
-    fn tag_has_at_most_128_bytes(#[case] length: usize, #[case] fits: bool) {
-        assert_eq!(reference_error(&format!("a:{}", "t".repeat(length))).is_none(), fits);
+    #[test]
+    fn name_and_tag_have_at_most_255_and_128_bytes() {
+        let is_name = |length: usize| reference_error(&"a".repeat(length - "docker.io/library/".len())).is_none();
+        let is_tag = |length: usize| reference_error(&format!("a:{}", "t".repeat(length))).is_none();
+        assert_eq!([255, 256].map(is_name), [true, false]);
+        assert_eq!([128, 129].map(is_tag), [true, false]);
     }
 
     proptest::proptest! {

@@ -26,7 +26,7 @@ pub use shape::decode_base64;
 
 use self::{
     package::PackageFacts,
-    shape::{DecodeError, Decoded, Shape, decode},
+    shape::{Decoded, Shape, decode},
     value::{Value, ValueBudget},
 };
 
@@ -55,6 +55,16 @@ pub struct RuleViolation {
     pub detail: String,
     /// Line in the Shard, from 1; 0 for a whole file.
     pub line: usize,
+}
+
+impl RuleViolation {
+    /// Returns the meaning of the rule with the detail.
+    pub fn text(&self) -> String {
+        match self.detail.as_str() {
+            "" => self.rule.meaning().to_owned(),
+            detail => format!("{}: {detail}", self.rule.meaning()),
+        }
+    }
 }
 
 /// Numbers of the documents that were checked.
@@ -199,28 +209,14 @@ impl Report<'_> {
         place: Place<'_>,
         budget: &mut ValueBudget,
     ) -> Value<'a> {
-        self.decoded(line, decode(line, shape, budget), place)
+        self.decoded(decode(line, shape, budget), place)
     }
 
     /// Returns the value of a line that was decoded, and reports what was wrong.
-    fn decoded<'a>(&mut self, line: &[u8], decoded: Decoded<'a>, place: Place<'_>) -> Value<'a> {
-        let (value, errors) = match decoded {
-            Ok(decoded) => decoded,
-            Err(DecodeError::TooComplex) => {
-                self.add(Rule::TooComplex, place, &format!("the line has {} bytes", line.len()));
-                return Value::Absent;
-            }
-            Err(DecodeError::Json(error)) => {
-                self.add(Rule::FieldType, place, &error.to_string());
-                return Value::Absent;
-            }
-        };
-        for error in errors {
-            let rule = match error.in_property {
-                true => Rule::PropertyInvalid,
-                false => Rule::FieldType,
-            };
-            self.add(rule, place, &error.reason);
+    /// Reports the rules that a decoded line breaks.
+    fn decoded<'a>(&mut self, (value, errors): Decoded<'a>, place: Place<'_>) -> Value<'a> {
+        for (rule, detail) in errors {
+            self.add(rule, place, &detail);
         }
         value
     }

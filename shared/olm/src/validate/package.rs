@@ -93,12 +93,12 @@ impl PackageFacts {
     /// Checks a bundle. Most bytes of a catalog are bundles, so their lines are decoded only once.
     fn bundle(&mut self, line: &[u8], place: Place<'_>, report: &mut Report<'_>) {
         let decoded = decode(line, &BUNDLE, &mut ValueBudget::new(line.len()));
-        let name = match &decoded {
-            Ok((bundle, _)) => bundle.text("name").to_owned(),
-            Err(_) => header(line).text("name").to_owned(),
+        let name = match &decoded.0 {
+            Value::Absent => header(line).text("name").to_owned(),
+            bundle => bundle.text("name").to_owned(),
         };
         let place = Place { bundle: &name, ..place };
-        let bundle = report.decoded(line, decoded, place);
+        let bundle = report.decoded(decoded, place);
         let facts = BundleFacts::check(&self.name, &bundle, self.is_yaml, place, report);
         self.bundles.push(facts);
     }
@@ -247,8 +247,7 @@ impl PackageFacts {
 
 /// Returns the fields that every Meta may have; none if the line cannot be decoded.
 pub(crate) fn header(line: &[u8]) -> Value<'_> {
-    let header = decode(line, &META, &mut ValueBudget::new(0));
-    header.map(|(header, _)| header).unwrap_or_default()
+    decode(line, &META, &mut ValueBudget::new(0)).0
 }
 
 /// Returns true for the name of a host without dots, in lower case.

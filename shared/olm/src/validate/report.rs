@@ -128,11 +128,9 @@ impl Validation {
 
     /// Returns the numbers of findings and documents in words.
     pub fn summary(&self) -> String {
-        let rest = self.rules.values().sum::<u64>() - self.findings.len() as u64;
-        let rest = if rest > 0 {
-            format!("and {rest} more findings\n")
-        } else {
-            String::new()
+        let rest = match self.rules.values().sum::<u64>() - self.findings.len() as u64 {
+            0 => String::new(),
+            rest => format!("and {rest} more findings\n"),
         };
         let others: u64 = self.documents.other.values().sum();
         format!(
@@ -154,25 +152,6 @@ impl PlacedFinding {
             (Some(file), Some(document)) => format!("{file}:{line} (document {document})"),
             (Some(file), None) => file.clone(),
             (None, _) => format!("line {line}"),
-        }
-    }
-
-    /// Returns the meaning of the rule with the detail.
-    pub fn text(&self) -> String {
-        match self.violation.detail.as_str() {
-            "" => self.message.to_owned(),
-            detail => format!("{}: {detail}", self.message),
-        }
-    }
-}
-
-impl Severity {
-    /// Returns the name, as JSON has it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::ServeError => "serve-error",
-            Self::Warning => "warning",
         }
     }
 }

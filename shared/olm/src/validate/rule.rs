@@ -1,8 +1,9 @@
 use serde::{Serialize, Serializer};
 
 /// Weight of a violation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Severity {
     /// `opm validate` and `opm serve` refuse the catalog.
     Error,
@@ -10,6 +11,13 @@ pub enum Severity {
     ServeError,
     /// A known weakness of real catalogs that neither refuses.
     Warning,
+}
+
+impl Severity {
+    /// Returns the word for tables.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// Declares the rules with their stable codes. The meaning of a rule is its documentation and its text for people.

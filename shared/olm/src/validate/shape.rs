@@ -11,6 +11,7 @@ use base64::{
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{
+    Rule,
     schemas::property_shape,
     value::{Value, ValueBudget},
 };
@@ -47,26 +48,9 @@ pub(crate) fn names(fields: Fields) -> impl Iterator<Item = &'static str> {
     fields.iter().flat_map(|(names, _)| *names).copied()
 }
 
-/// A value of the wrong type.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TypeError {
-    /// True if the value belongs to a property.
-    pub(crate) in_property: bool,
-    /// Path of the value, such as `entries[3].skips`, and the type that it should have.
-    pub(crate) reason: String,
-}
-
-/// Error of a line that cannot be decoded.
-#[derive(Debug)]
-pub(crate) enum DecodeError {
-    /// The line is not JSON. A canonical line always is.
-    Json(serde_json::Error),
-    /// The line has more values than the budget.
-    TooComplex,
-}
-
-/// A decoded line and its values of the wrong type.
-pub(crate) type Decoded<'a> = Result<(Value<'a>, Vec<TypeError>), DecodeError>;
+/// A decoded line, and the rules that its values break, each with a detail: the path of the value, such as `entries[3].skips`, and
+/// the type that it should have. The value is absent if the line cannot be decoded, for which there is one rule.
+pub(crate) type Decoded<'a> = (Value<'a>, Vec<(Rule, String)>);
 
 /// Decodes a line, and takes the values that it has from the budget.
 pub(crate) fn decode<'a>(line: &'a [u8], shape: &'static Shape, budget: &mut ValueBudget) -> Decoded<'a> {
@@ -75,28 +59,33 @@ pub(crate) fn decode<'a>(line: &'a [u8], shape: &'static Shape, budget: &mut Val
         path: Vec::new(),
         errors: Vec::new(),
         keep: true,
-        in_property: false,
+        rule: Rule::FieldType,
         budget,
     };
     let mut parser = serde_json::Deserializer::from_slice(line);
-    let value = Decode {
+    let decode = Decode {
         shape,
         state: &mut state,
     };
-    let value = value.deserialize(&mut parser);
+    let value = decode.deserialize(&mut parser);
     match value.and_then(|value| parser.end().map(|()| value)) {
-        Ok(value) => Ok((value, state.errors)),
-        Err(_) if state.budget.is_exceeded => Err(DecodeError::TooComplex),
-        Err(error) => Err(DecodeError::Json(error)),
+        Ok(value) => (value, state.errors),
+        Err(_) if state.budget.is_exceeded => {
+            let detail = format!("the line has {} bytes", line.len());
+            (Value::Absent, vec![(Rule::TooComplex, detail)])
+        }
+        // A canonical line is JSON.
+        Err(error) => (Value::Absent, vec![(Rule::FieldType, error.to_string())]),
     }
 }
 
 struct State<'b> {
     path: Vec<Step>,
-    errors: Vec<TypeError>,
+    errors: Vec<(Rule, String)>,
     /// False inside values that are only checked. They can be large.
     keep: bool,
-    in_property: bool,
+    /// Rule that a value of the wrong type breaks.
+    rule: Rule,
     budget: &'b mut ValueBudget,
 }
 
@@ -108,10 +97,8 @@ enum Step {
 impl State<'_> {
     fn wrong<'a>(&mut self, expected: &str) -> Value<'a> {
         if self.errors.len() < ERRORS_MAX {
-            self.errors.push(TypeError {
-                in_property: self.in_property,
-                reason: format!("{}: must be {expected}", self.path()),
-            });
+            let detail = format!("{}: must be {expected}", self.path());
+            self.errors.push((self.rule, detail));
         }
         Value::Absent
     }
@@ -167,10 +154,8 @@ impl Decode<'_, '_> {
         map: &mut A,
     ) -> Result<Value<'de>, A::Error> {
         self.state.path.push(step);
-        let value = map.next_value_seed(Decode {
-            shape,
-            state: self.state,
-        });
+        let state = &mut *self.state;
+        let value = map.next_value_seed(Decode { shape, state });
         self.state.path.pop();
         value
     }
@@ -179,7 +164,7 @@ impl Decode<'_, '_> {
         // Empty until a field is known: a list may have millions of `{}`.
         let mut values = Vec::new();
         while let Some(field) = map.next_key_seed(FieldName(fields))? {
-            let Some(FoundField { at, name, shape }) = field else {
+            let Some((at, name, shape)) = field else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -208,7 +193,7 @@ impl Decode<'_, '_> {
         let (mut kind, mut value) = (Value::Absent, Value::Absent);
         // Canonical lines have `type` before `value`.
         while let Some(field) = map.next_key_seed(FieldName(PROPERTY))? {
-            match field.map(|field| field.at) {
+            match field.map(|(at, ..)| at) {
                 Some(0) => kind = self.child(Step::Field("type"), &Shape::Text, &mut map)?,
                 Some(_) => {
                     let name = match &kind {
@@ -216,11 +201,11 @@ impl Decode<'_, '_> {
                         _ => "",
                     };
                     let (shape, keep) = property_shape(name);
-                    self.state.in_property = true;
+                    self.state.rule = Rule::PropertyInvalid;
                     self.state.keep = keep;
                     let read = self.child(Step::Field("value"), shape, &mut map);
                     self.state.keep = true;
-                    self.state.in_property = false;
+                    self.state.rule = Rule::FieldType;
                     value = match read? {
                         // Present, although it is null or wrong: only a missing value is an error by itself.
                         Value::Absent => Value::Present,
@@ -242,8 +227,8 @@ impl Decode<'_, '_> {
         let Shape::Integer(bits) = *self.shape else {
             return self.wrong();
         };
-        let fits =
-            value.is_some_and(|value| bits >= 64 || value.unsigned_abs() <= (1 << (bits - 1)) - u64::from(value >= 0));
+        let most = |value: i64| (1 << (bits - 1)) - u64::from(value >= 0);
+        let fits = value.is_some_and(|value| bits >= 64 || value.unsigned_abs() <= most(value));
         if fits { Value::Present } else { self.wrong() }
     }
 }
@@ -326,10 +311,8 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
         let mut list = Vec::new();
         for at in 0.. {
             self.state.path.push(Step::Index(at));
-            let element = seq.next_element_seed(Decode {
-                shape,
-                state: self.state,
-            });
+            let state = &mut *self.state;
+            let element = seq.next_element_seed(Decode { shape, state });
             self.state.path.pop();
             match element? {
                 Some(element) if self.state.keep => {
@@ -359,12 +342,8 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
 /// Search for the field that a key means.
 struct FieldName(Fields);
 
-struct FoundField {
-    /// Position among all fields.
-    at: usize,
-    name: &'static str,
-    shape: &'static Shape,
-}
+/// Field with its position among all fields, its name and its shape.
+type FoundField = (usize, &'static str, &'static Shape);
 
 impl<'de> DeserializeSeed<'de> for FieldName {
     type Value = Option<FoundField>;
@@ -384,13 +363,11 @@ impl Visitor<'_> for FieldName {
     fn visit_str<E: de::Error>(self, key: &str) -> Result<Self::Value, E> {
         let exact = names(self.0).position(|name| name == key);
         let at = exact.or_else(|| names(self.0).position(|name| name.eq_ignore_ascii_case(key)));
-        let mut fields = self
+        let fields = self
             .0
             .iter()
-            .flat_map(|(names, shape)| names.iter().map(move |name| (name, shape)));
-        Ok(at.and_then(|at| {
-            let (name, shape) = fields.nth(at)?;
-            Some(FoundField { at, name, shape })
-        }))
+            .flat_map(|(names, shape)| names.iter().map(move |name| (*name, shape)));
+        let mut fields = fields.enumerate().map(|(at, (name, shape))| (at, name, shape));
+        Ok(at.and_then(|at| fields.nth(at)))
     }
 }

@@ -23,7 +23,7 @@ fn choice(channels: &[&str], heads_only: bool) -> BundleSelection {
 fn needed(package: &Package, choice: &BundleSelection) -> Result<Vec<String>, SelectionError> {
     let mut needs = RequiredImages::default();
     needs.add("demo", "db", package, choice)?;
-    Ok(needs.iter().map(|(image, _)| image.to_owned()).collect())
+    Ok(needs.images.into_keys().collect())
 }
 
 #[test]
@@ -47,12 +47,13 @@ fn image_lists_all_its_uses() {
     let mut needs = RequiredImages::default();
     let package = PackageParser::parse(LINES.as_bytes());
     needs.add("demo", "db", &package, &BundleSelection::default()).unwrap();
-    let (_, needed_by) = needs.iter().find(|(image, _)| *image == "shared:1").unwrap();
-    let bundles: Vec<_> = needed_by.iter().map(|need| (&*need.bundle, &*need.name)).collect();
+    let bundles: Vec<_> = needs.images["shared:1"]
+        .iter()
+        .map(|need| (&*need.bundle, &*need.name))
+        .collect();
     assert_eq!(bundles, [("db.v1", "proxy"), ("db.v2", "proxy")]);
     // A bundle's own image counts once, although its related images list it too.
-    let (_, needed_by) = needs.iter().find(|(image, _)| *image == "b:1").unwrap();
-    assert_eq!(needed_by.len(), 1);
+    assert_eq!(needs.images["b:1"].len(), 1);
 }
 
 /// Each use has the name of the bundle, so a long one and many images would take the product of both.
@@ -64,25 +65,32 @@ fn names_of_uses_fit_into_their_limit(#[case] images: usize, #[case] fits: bool)
     let (name, related) = ("b".repeat(8 << 20), related.join(","));
     let line = format!(r#"{{"name":"{name}","package":"db","relatedImages":[{related}],"schema":"olm.bundle"}}"#);
     let package = PackageParser::parse(line.as_bytes());
-    let needed = needed(&package, &BundleSelection::default());
-    let expected = if fits {
-        Ok(images)
-    } else {
-        Err(SelectionError::TooManyUses)
-    };
+    let needed = needed(&package, &BundleSelection::default()).map_err(|error| error.to_string());
+    let problem = "the names of the bundles with their images exceed the limit of 67108864 bytes";
+    let expected = if fits { Ok(images) } else { Err(problem.to_owned()) };
     assert_eq!(needed.map(|needed| needed.len()), expected);
 }
 
-#[test]
-fn selection_that_would_miss_images_fails() {
-    let package = PackageParser::parse(LINES.as_bytes());
-    let error = needed(&package, &choice(&["none"], false)).unwrap_err();
-    assert!(error.to_string().contains("stable"), "{error}");
-    let looped =
-        r#"{"entries":[{"name":"a","replaces":"b"},{"name":"b","replaces":"a"}],"name":"loop","schema":"olm.channel"}"#;
-    let error = needed(&PackageParser::parse(looped.as_bytes()), &choice(&[], true)).unwrap_err();
-    assert!(matches!(error, SelectionError::NoHead { .. }), "{error}");
-    let broken = r#"{"image":7,"name":"db.v1","package":"db","schema":"olm.bundle"}"#;
-    let error = needed(&PackageParser::parse(broken.as_bytes()), &choice(&[], false)).unwrap_err();
-    assert!(matches!(error, SelectionError::Unreadable(..)), "{error}");
+#[rstest]
+#[case::no_channel(LINES, &["none"], false, r#"package db has none of the channels asked for; it has ["old", "stable"]"#)]
+#[case::no_head(
+    r#"{"entries":[{"name":"a","replaces":"b"},{"name":"b","replaces":"a"}],"name":"loop","schema":"olm.channel"}"#,
+    &[],
+    true,
+    "channel loop of package db has no head"
+)]
+#[case::unreadable(
+    r#"{"image":7,"name":"db.v1","package":"db","schema":"olm.bundle"}"#,
+    &[],
+    false,
+    "the olm.bundle \"db.v1\" of package db cannot be read: invalid type: integer `7`"
+)]
+fn selection_that_would_miss_images_fails(
+    #[case] lines: &str,
+    #[case] channels: &[&str],
+    #[case] heads_only: bool,
+    #[case] problem: &str,
+) {
+    let error = needed(&PackageParser::parse(lines.as_bytes()), &choice(channels, heads_only)).unwrap_err();
+    assert!(error.to_string().starts_with(problem), "{error}");
 }

@@ -73,7 +73,7 @@ impl Tools {
         }
         anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
         let needs = images::required(&**store, &names).await?;
-        let listed = list_images(&self.sources, needs.iter().map(|(image, _)| image), &say).await;
+        let listed = list_images(&self.sources, needs.images.keys().map(String::as_str), &say).await;
         let (images, unlisted) = listed;
         let uncopied = self.copy(&images, ImagePlace::Origin, to).await;
         let failed = failed + unlisted + uncopied;
