@@ -11,7 +11,7 @@ use crate::{
     Selection,
     dependencies::Dependencies,
     edit::{self, EditedLines},
-    error::{GLOBAL_BYTES_MAX, shown},
+    error::shown,
     include::{IncludeReasons, Includer},
     input::{NamedCatalog, PackageReader},
     merge::{MergedLines, Merger},
@@ -19,6 +19,9 @@ use crate::{
     rewrite::{PackageCut, Remaining},
     sink::push_lines,
 };
+
+/// Maximum size of the documents without a package if several inputs have some, in bytes: they are sorted in memory.
+const GLOBAL_BYTES_MAX: usize = 32 << 20;
 
 /// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
 /// and after them those of [`DependencyRule::Include`], in byte order too.
@@ -112,8 +115,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let names: BTreeSet<String> = owners.keys().chain(added).cloned().collect();
         for removal in &self.composition.remove {
             if !names.contains(&removal.package) {
-                let what = "document".to_owned();
-                return Err(ComposeError::NothingToRemove(removal.package.clone(), what));
+                return Err(edit::nothing_to_remove(&removal.package, "document"));
             }
         }
         for name in &names {
@@ -138,9 +140,11 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         for (at, (input, catalog)) in self.composition.inputs.iter().zip(&self.inputs).enumerate() {
             let mut selected = input.select.iter().flat_map(|select| &select.packages);
             if let Some(absent) = selected.find(|selection| !catalog.packages.contains(&selection.name)) {
-                let input = catalog.name.to_owned();
-                let similar = did_you_mean(&absent.name, catalog.packages.iter().map(String::as_str));
-                return Err(ComposeError::NoPackage(input, format!("{}{similar}", absent.name)));
+                let (input, absent) = (catalog.name, &absent.name);
+                let similar = did_you_mean(absent, catalog.packages.iter().map(String::as_str));
+                return Err(ComposeError::Refused(format!(
+                    "input {input} has no package {absent}{similar}"
+                )));
             }
             for package in catalog.packages.iter().filter(|name| !name.is_empty()) {
                 self.budget.charge(1)?;
@@ -150,8 +154,10 @@ impl<C: PackageSource> Composer<'_, '_, C> {
                         "an earlier input has it too; not from"
                     }
                     Some(&first) => {
-                        let [first, second] = [first, at].map(|at| self.inputs[at].name.to_owned());
-                        return Err(ComposeError::Conflict(package.clone(), first, second));
+                        let [first, second] = [first, at].map(|at| self.inputs[at].name);
+                        return Err(ComposeError::Refused(format!(
+                            "package {package} is in {first} and in {second}; select it from one of them, or set conflicts: first"
+                        )));
                     }
                     None => {
                         owners.insert(package.clone(), at);
@@ -184,7 +190,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
                 // Sorted, so that the order of the inputs does not change the content hash.
                 bytes += if lines.insert(line.to_vec()) { line.len() } else { 0 };
                 if bytes > GLOBAL_BYTES_MAX {
-                    return Err(ComposeError::Global);
+                    let what = "the documents without a package of all inputs";
+                    return Err(ComposeError::Refused(format!("{what} exceed {GLOBAL_BYTES_MAX} bytes")));
                 }
                 Ok(())
             })?;
@@ -223,7 +230,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         if let Some(select) = select {
             outline = PackageOutline::read(name, &mut lines)?;
             let part = select.apply(name, &outline, self.explanation.decisions.is_some());
-            let part = part.map_err(|error| lines.select_error(error))?;
+            let part = part.map_err(|problem| lines.select_error(&problem))?;
             (rest, decisions) = (part.rest, part.decisions);
             part.notices
                 .into_iter()
@@ -250,7 +257,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         self.explanation.decide(decisions);
         match (owner, selected) {
             (Some(input), None) => self.push_whole(name, input, &mut lines),
-            (_, selected) => self.push_edited(name, EditedLines::new(name, &mut lines, selected)?),
+            (_, selected) => self.push_edited(name, EditedLines::new(&mut lines, selected)?),
         }
     }
 
@@ -276,7 +283,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             PackageOutline::default(),
             MergedLines::default(),
         );
-        let mut unchanged = EditedLines::new(name, &mut lines, selected)?;
+        let mut unchanged = EditedLines::new(&mut lines, selected)?;
         // Notices are made when the lines are written.
         while let Some(line) = unchanged.next(&mut Explanation::default())? {
             old.add(name, &line)?;
@@ -289,7 +296,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             merged.values().try_for_each(|line| new.add(name, line))?;
         }
         let new = if is_added { &new } else { &old };
-        new.check_readable(name).map_err(edit::edit_error)?;
+        new.check_readable(name).map_err(|problem| edit::edit_error(&problem))?;
         let mut rest = Remaining::all(new);
         for removal in removals {
             edit::remove(name, &mut rest, removal)?;
@@ -297,7 +304,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         edit::check(name, &old, new, &rest)?;
         explain_removed(name, new, &rest, removals, &mut decisions);
         self.explanation.decide(decisions);
-        let mut all = EditedLines::new(name, &mut lines, selected)?;
+        let mut all = EditedLines::new(&mut lines, selected)?;
         all.merged = merged;
         let cut = PackageCut {
             name,
@@ -338,7 +345,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     /// Passes a whole package to the receiver, and notes what its bundles require and provide.
     fn push_whole(&mut self, name: &str, input: usize, lines: &mut PackageReader) -> Result<(), ComposeError> {
         if self.notes_requirements {
-            self.dependencies.add(name, lines)?;
+            lines.for_each(|line| self.dependencies.add_line(name, line))?;
         }
         self.push(name, ComposedContent::Shard { input })
     }

@@ -96,16 +96,16 @@ impl Composition {
     /// # Errors
     /// Fails if nothing is composed, or if parts of a selection exclude each other.
     pub fn check(&self) -> Result<(), ComposeError> {
+        let refused = |problem: &str| Err(ComposeError::Refused(problem.to_owned()));
         if self.inputs.is_empty() && self.add.is_empty() {
-            return Err(ComposeError::NoInput);
+            return refused("a composition needs `inputs` or `add`");
         }
         for input in &self.inputs {
             if input.catalog.is_some() == input.source.is_some() {
-                return Err(ComposeError::Origin);
+                return refused("an input has either `catalog` (published by this mirror) or `source` (pulled)");
             }
-            if let Some(select) = &input.select {
-                let checked = select.check();
-                checked.map_err(|source| ComposeError::Select(input.name().to_owned(), Box::new(source)))?;
+            if let Some(Err(problem)) = input.select.as_ref().map(Selection::check) {
+                return refused(&format!("input {}: {problem}", input.name()));
             }
         }
         Ok(())

@@ -5,12 +5,15 @@ use std::{
     rc::Rc,
 };
 
-use olm::{BundleFields, Constraint, ConstraintList, Gvk, RequiredPackage, VersionRange, VersionSpan};
+use olm::{BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan};
 use semver::{BuildMetadata, Version};
 use serde::Deserialize;
 use work::Budget;
 
-use crate::{ComposeError, Explanation, Notice, error::shown, input::PackageReader};
+use crate::{
+    ComposeError, Explanation,
+    error::{shown, too_large},
+};
 
 /// Maximum memory for the names, versions, APIs and requirements of all bundles, in bytes.
 const FACT_BYTES_MAX: usize = 128 << 20;
@@ -41,14 +44,15 @@ struct PackageProperty {
 /// Requirements of a composed catalog, and what fulfils them.
 #[derive(Default)]
 pub(crate) struct Dependencies {
-    budget: Budget,
+    pub(crate) budget: Budget,
     /// Names of bundles, APIs and requirements, each once.
     texts: HashSet<Rc<str>>,
     /// Memory for what is known of all bundles.
     bytes: usize,
     apis: HashSet<Rc<str>>,
     packages: HashMap<Rc<str>, BTreeSet<Version>>,
-    required: Vec<RequiredBy>,
+    /// Requirements in the order in which they were added.
+    pub(crate) required: Vec<RequiredBy>,
     /// Number of each requirement of a package.
     numbers: HashMap<RequirementKey, usize>,
 }
@@ -75,11 +79,6 @@ impl Dependencies {
             budget: budget.clone(),
             ..Self::default()
         }
-    }
-
-    /// Adds the bundles of one package of the result.
-    pub(crate) fn add(&mut self, package: &str, lines: &mut PackageReader) -> Result<(), ComposeError> {
-        lines.for_each(|line| self.add_line(package, line))
     }
 
     /// Adds one line of a package of the result.
@@ -186,11 +185,6 @@ impl Dependencies {
         Ok(())
     }
 
-    /// Returns the requirement with this number; `None` behind the last one.
-    pub(crate) fn required(&self, at: usize) -> Option<&RequiredBy> {
-        self.required.get(at)
-    }
-
     /// Adds a notice for each requirement of a package that no package of the result fulfils.
     pub(crate) fn explain_missing(&self, explanation: &mut Explanation) -> Result<(), ComposeError> {
         for required in &self.required {
@@ -200,14 +194,15 @@ impl Dependencies {
             let is_met = self.fulfils(&constraint);
             self.budget.charge(0)?;
             if !is_met {
-                let package = constraint.package.as_ref().map(|package| &*package.package_name);
-                explanation.notice(Notice::Missing {
-                    package: shown(&required.package),
-                    bundle: shown(&required.bundle),
-                    others: required.others,
-                    required: shown(&constraint.to_string()),
-                    present: package.filter(|name| self.packages.contains_key(*name)).map(shown),
-                });
+                let named = constraint.package.as_ref().map(|package| &*package.package_name);
+                let present = named.filter(|name| self.packages.contains_key(*name));
+                explanation.notice(format!(
+                    "package {}: {} {}{}",
+                    shown(&required.package),
+                    requiring(&shown(&required.bundle), required.others),
+                    shown(&constraint.to_string()),
+                    lacking(present)
+                ));
             }
         }
         Ok(())
@@ -220,11 +215,6 @@ impl Dependencies {
                 && one.gvk.as_ref().is_none_or(|api| self.has_api(api))
                 && one.package.as_ref().is_none_or(|package| self.has(package))
         })
-    }
-
-    /// Returns true if the result fulfils one of the constraints.
-    pub(crate) fn fulfils_any(&self, list: &ConstraintList) -> bool {
-        list.constraints.iter().any(|part| self.fulfils(part))
     }
 
     /// Returns true if a bundle of the result provides the API.
@@ -251,17 +241,23 @@ impl Dependencies {
             .charge(steps as u64)
             .map_or_else(|_| Vec::new(), |()| intervals)
     }
+}
 
-    /// Returns the budget of the composition.
-    pub(crate) fn budget(&self) -> &Budget {
-        &self.budget
+fn lacking(present: Option<&str>) -> String {
+    match present {
+        None => ", which no package of the result provides".to_owned(),
+        Some(present) => format!(
+            "; the result has other versions of {}: select one that fits",
+            shown(present)
+        ),
     }
 }
 
-fn too_large(package: &str, limit: usize) -> ComposeError {
-    ComposeError::TooLarge {
-        package: package.to_owned(),
-        limit,
+fn requiring(bundle: &str, others: usize) -> String {
+    match others {
+        0 => format!("{bundle} requires"),
+        1 => format!("{bundle} and another bundle require"),
+        others => format!("{bundle} and {others} other bundles require"),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use crate::{
-    ComposeError, Explanation, Removal, SelectError,
-    error::RewriteError,
+    ComposeError, Explanation, Removal,
+    error::{no_bundle, no_default_channel},
     input::PackageReader,
     kept_channel::{self, BrokenWords, KeptEntries},
     merge::MergedLines,
@@ -14,7 +14,6 @@ use crate::{
 
 /// Lines of a package of the result, one at a time: those of an input that its selection takes, then additions and removals.
 pub(crate) struct EditedLines<'a> {
-    package: &'a str,
     lines: &'a mut PackageReader,
     selected: Option<PackageCut<'a>>,
     pub(crate) merged: MergedLines,
@@ -25,14 +24,9 @@ pub(crate) struct EditedLines<'a> {
 
 impl<'a> EditedLines<'a> {
     /// Starts at the first of the selected lines; all are selected if there is no cut.
-    pub(crate) fn new(
-        package: &'a str,
-        lines: &'a mut PackageReader,
-        selected: Option<PackageCut<'a>>,
-    ) -> Result<Self, ComposeError> {
+    pub(crate) fn new(lines: &'a mut PackageReader, selected: Option<PackageCut<'a>>) -> Result<Self, ComposeError> {
         lines.rewind()?;
         Ok(Self {
-            package,
             lines,
             selected,
             merged: MergedLines::default(),
@@ -47,7 +41,7 @@ impl<'a> EditedLines<'a> {
                 return Ok(Some(line));
             };
             let line = rest.line(line, explanation);
-            if let Some(line) = line.map_err(|source| rewrite_error(self.package, source))? {
+            if let Some(line) = line.map_err(|problem| edit_error(&problem))? {
                 return Ok(Some(line));
             }
         }
@@ -67,8 +61,7 @@ impl<'a> EditedLines<'a> {
                 return Ok(Some(line));
             };
             let line = selected.line(line, explanation);
-            let line = line.map_err(|source| SelectError::Rewrite(self.package.to_owned(), source));
-            if let Some(line) = line.map_err(|error| self.lines.select_error(error))? {
+            if let Some(line) = line.map_err(|problem| self.lines.select_error(&problem))? {
                 return Ok(Some(line));
             }
         }
@@ -78,14 +71,13 @@ impl<'a> EditedLines<'a> {
 
 /// Takes channels and bundles out of what remains of a package.
 pub(crate) fn remove(package: &str, rest: &mut Remaining<'_>, removal: &Removal) -> Result<(), ComposeError> {
-    let absent = |what: String| ComposeError::NothingToRemove(package.to_owned(), what);
     let mut channels = removal.channels.iter();
     if let Some(channel) = channels.find(|name| !rest.channels.contains_key(name.as_str())) {
-        return Err(absent(format!("channel {channel}")));
+        return Err(nothing_to_remove(package, &format!("channel {channel}")));
     }
     let mut bundles = removal.bundles.iter();
     if let Some(bundle) = bundles.find(|name| !rest.bundles.contains(name.as_str())) {
-        return Err(absent(format!("bundle {bundle}")));
+        return Err(nothing_to_remove(package, &format!("bundle {bundle}")));
     }
     let before: HashSet<&str> = rest.channels.values().flatten().copied().collect();
     let channels_gone: HashSet<&str> = removal.channels.iter().map(String::as_str).collect();
@@ -120,38 +112,29 @@ pub(crate) fn check(
                 connect: "keep what connects them",
                 otherwise: "let added entries replace or skip the others",
             };
-            edit_error(words.error(format!("package {package}, channel {name}"), old, kept, fault))
+            edit_error(&words.error(&format!("package {package}, channel {name}"), old, kept, fault))
         })?;
         if let Some(bundle) = kept.iter().find(|entry| !rest.bundles.contains(*entry)) {
-            return Err(no_bundle(package, bundle));
+            return Err(edit_error(&no_bundle(package, bundle)));
         }
     }
     let in_channel: KeptEntries<'_> = rest.channels.values().flatten().copied().collect();
     let mut added = rest.bundles.iter().filter(|name| !old.bundles.contains_key(**name));
     if let Some(bundle) = added.find(|name| !in_channel.contains(*name)) {
-        return Err(no_bundle(package, bundle));
+        return Err(edit_error(&no_bundle(package, bundle)));
     }
-    let default = new.default_channel.as_ref();
-    if default.is_some_and(|channel| rest.channels.contains_key(channel.as_str())) {
-        Ok(())
-    } else {
-        let left = rest.channels.keys().map(|name| (*name).to_owned()).collect();
-        Err(edit_error(SelectError::DefaultChannel(
-            package.to_owned(),
-            default.cloned(),
-            left,
-        )))
+    let default = new.default_channel.as_deref();
+    if default.is_some_and(|channel| rest.channels.contains_key(channel)) {
+        return Ok(());
     }
+    Err(edit_error(&no_default_channel(package, default, &rest.channels)))
 }
 
-fn no_bundle(package: &str, bundle: &str) -> ComposeError {
-    edit_error(SelectError::NoBundle(package.to_owned(), bundle.to_owned()))
+/// Returns the error of a removal that names what is not there.
+pub(crate) fn nothing_to_remove(package: &str, what: &str) -> ComposeError {
+    ComposeError::Refused(format!("remove: the composition has no {what} of package {package}"))
 }
 
-pub(crate) fn rewrite_error(package: &str, source: RewriteError) -> ComposeError {
-    edit_error(SelectError::Rewrite(package.to_owned(), source))
-}
-
-pub(crate) fn edit_error(source: SelectError) -> ComposeError {
-    ComposeError::Edit(Box::new(source))
+pub(crate) fn edit_error(problem: &str) -> ComposeError {
+    ComposeError::Refused(format!("add and remove leave an invalid package: {problem}"))
 }

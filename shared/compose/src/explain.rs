@@ -10,8 +10,8 @@ const NOTICES_MAX: usize = 1000;
 pub struct Explanation {
     /// Reason for each bundle, and for each package that was not read; `None` if they are not wanted.
     pub decisions: Option<Vec<Decision>>,
-    /// First remarks that do not stop the composition.
-    pub notices: Vec<Notice>,
+    /// First remarks that do not stop the composition, for people.
+    pub notices: Vec<String>,
     /// Number of the other remarks.
     pub more_notices: usize,
 }
@@ -83,7 +83,7 @@ impl Explanation {
         }
     }
 
-    pub(crate) fn notice(&mut self, notice: Notice) {
+    pub(crate) fn notice(&mut self, notice: String) {
         if self.notices.len() < NOTICES_MAX {
             self.notices.push(notice);
         } else {
@@ -109,61 +109,5 @@ impl Decision {
             kept,
             reason,
         }
-    }
-}
-
-/// Remark on a composition that does not stop it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum Notice {
-    /// A document of a schema that OLM does not define was dropped with the bundle or channel that it names.
-    #[error(
-        "package {package}: a document of schema {schema:?} was dropped, because it names {gone}, which is not selected"
-    )]
-    Dropped {
-        /// Name of the package.
-        package: String,
-        /// Schema of the document.
-        schema: String,
-        /// Name of the bundle or channel that is gone.
-        gone: String,
-    },
-    /// Bundles outside of the selected versions were taken, because they connect those inside.
-    #[error("{place}: {bundles} taken too, because they connect the selected {selection}")]
-    Connecting {
-        /// Package and channel.
-        place: String,
-        /// Names of the first bundles, and the number of the others.
-        bundles: String,
-        /// Range of versions that is selected.
-        selection: String,
-    },
-    /// Bundles of a package require what no package of the result provides.
-    #[error("package {package}: {} {required}{}", requiring(bundle, *others), lacking(present.as_deref()))]
-    Missing {
-        /// Name of the package.
-        package: String,
-        /// Name of the first of the bundles.
-        bundle: String,
-        /// Number of the other bundles of the package that require the same.
-        others: usize,
-        /// Package or API that is missing.
-        required: String,
-        /// Package that the result has, though in no version that fits.
-        present: Option<String>,
-    },
-}
-
-fn lacking(present: Option<&str>) -> String {
-    match present {
-        None => ", which no package of the result provides".to_owned(),
-        Some(present) => format!("; the result has other versions of {present}: select one that fits"),
-    }
-}
-
-fn requiring(bundle: &str, others: usize) -> String {
-    match others {
-        0 => format!("{bundle} requires"),
-        1 => format!("{bundle} and another bundle require"),
-        others => format!("{bundle} and {others} other bundles require"),
     }
 }

@@ -28,24 +28,10 @@ pub struct ImageSet {
     pub ignored: Vec<&'static str>,
 }
 
-/// Error in such a file.
+/// Error in such a file, which names the line if it is about one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ComposeFileError {
-    /// A line that is malformed, or a field that is unknown.
-    #[error("line {line}: {message}")]
-    Line {
-        /// Number of the line; the first is 1.
-        line: u64,
-        /// Description for people.
-        message: String,
-    },
-    /// The file as a whole is wrong.
-    #[error("{0}")]
-    File(String),
-    /// The file is an ImageSetConfiguration of oc-mirror v1.
-    #[error("mirror.openshift.io/v1alpha2 is the format of oc-mirror v1; change these lines:{}", .0.concat())]
-    OldFormat(Vec<String>),
-}
+#[error("{0}")]
+pub struct ComposeFileError(String);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -137,7 +123,7 @@ impl ComposeFile {
                 let packages = filter.packages;
                 Ok(Self::Filter(Selection { full: false, packages }))
             }
-            _ => Err(ComposeFileError::File(format!(
+            _ => Err(ComposeFileError(format!(
                 "{kind} of {version:?} is not known: use ImageSetConfiguration of mirror.openshift.io/v2alpha1, \
                  FilterConfiguration of olm.operatorframework.io/filter/mirror/v1alpha1, or a composition without kind"
             ))),
@@ -156,12 +142,12 @@ impl ImageSet {
         let mut found = self.entries.into_iter().filter(|(entry, _)| fits(entry));
         match (found.next(), found.next()) {
             (Some(entry), None) => Ok(entry),
-            (Some(_), Some(_)) => Err(ComposeFileError::File(format!(
+            (Some(_), Some(_)) => Err(ComposeFileError(format!(
                 "the file has several entries: choose one of {}",
                 names.join(", ")
             ))),
-            (None, _) if names.is_empty() => Err(ComposeFileError::File("mirror.operators has no entry".to_owned())),
-            (None, _) => Err(ComposeFileError::File(format!(
+            (None, _) if names.is_empty() => Err(ComposeFileError("mirror.operators has no entry".to_owned())),
+            (None, _) => Err(ComposeFileError(format!(
                 "the file has no entry {}: choose one of {}",
                 name.unwrap_or_default(),
                 names.join(", ")
@@ -176,12 +162,11 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeFileError> {
         // The default message speaks to programmers, and names options that users do not have.
         let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
         let Some(location) = error.location() else {
-            return ComposeFileError::File(message);
+            return ComposeFileError(message);
         };
         let (line, column) = (location.line(), location.column());
         let message = message.trim_end_matches(&format!(" at line {line}, column {column}"));
-        let message = yaml_error(message);
-        ComposeFileError::Line { line, message }
+        ComposeFileError(format!("line {line}: {}", yaml_error(message)))
     })
 }
 
@@ -209,19 +194,19 @@ fn image_set(text: &str) -> Result<ImageSet, ComposeFileError> {
     let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
     for operator in mirror.operators {
         let line = operator.catalog.referenced.line();
-        let at_line = |message| ComposeFileError::Line { line, message };
+        let at_line = |message: &str| ComposeFileError(format!("line {line}: {message}"));
         let name = entry_name(&operator);
         let name: CatalogName = name
             .parse()
-            .map_err(|error: model::CatalogNameError| at_line(error.to_string()))?;
+            .map_err(|error: model::CatalogNameError| at_line(&error.to_string()))?;
         if !names.insert(name.clone()) {
             let message = format!("two entries have the name {name}: set targetCatalog or targetTag of one of them");
-            return Err(at_line(message));
+            return Err(at_line(&message));
         }
         let composition = composition(operator);
         composition
             .check()
-            .map_err(|error| at_line(model::text::chain(&error)))?;
+            .map_err(|error| at_line(&model::text::chain(&error)))?;
         entries.push((name, composition));
     }
     Ok(ImageSet { entries, ignored })
@@ -279,5 +264,8 @@ fn old_format(text: &str) -> ComposeFileError {
         let (_, change) = OLD_FIELDS.iter().find(|(field, _)| *field == key)?;
         Some(format!("\n  line {number}, {key}: {change}"))
     });
-    ComposeFileError::OldFormat(lines.collect())
+    ComposeFileError(format!(
+        "mirror.openshift.io/v1alpha2 is the format of oc-mirror v1; change these lines:{}",
+        lines.collect::<String>()
+    ))
 }

@@ -120,7 +120,7 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         let (mut unmet, mut at) = (HashSet::new(), 0);
         loop {
             // Requirements of bundles that are taken along come behind the others.
-            while let Some(required) = self.dependencies.required(at).cloned() {
+            while let Some(required) = self.dependencies.required.get(at).cloned() {
                 at += 1;
                 if !unmet.contains(&required.constraint) && !self.meet(&required)? {
                     unmet.insert(required.constraint);
@@ -139,7 +139,7 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
 
     /// Takes along what a requirement lacks. Returns false if no input has it.
     fn meet(&mut self, required: &RequiredBy) -> Result<bool, ComposeError> {
-        self.dependencies.budget().charge(1)?;
+        self.dependencies.budget.charge(1)?;
         let Some(constraint) = Constraint::parse(&required.constraint) else {
             return Ok(true);
         };
@@ -162,7 +162,7 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
             return Ok(true);
         }
         if let Some(not) = &constraint.not
-            && self.dependencies.fulfils_any(not)
+            && not.constraints.iter().any(|part| self.dependencies.fulfils(part))
         {
             return Ok(false);
         }
@@ -216,7 +216,7 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         let api = api.text();
         let packages = self.apis.iter().find_map(|apis| apis.get(&*api));
         for (_, package) in packages.into_iter().flatten() {
-            self.dependencies.budget().charge(1)?;
+            self.dependencies.budget.charge(1)?;
             if self.find_bundle(package, providers, |candidate| candidate.by_api.get(&*api).copied()) {
                 return Ok(true);
             }

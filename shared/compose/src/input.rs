@@ -6,7 +6,7 @@ use std::{
 
 use work::Budget;
 
-use crate::{ComposeError, SelectError};
+use crate::ComposeError;
 
 /// Size of one read, in bytes.
 const BLOCK: usize = 64 << 10;
@@ -116,8 +116,8 @@ impl PackageReader {
     }
 
     /// Returns the error of a selection in this package.
-    pub(crate) fn select_error(&self, source: SelectError) -> ComposeError {
-        ComposeError::Select(self.input.clone(), Box::new(source))
+    pub(crate) fn select_error(&self, problem: &str) -> ComposeError {
+        ComposeError::Refused(format!("input {}: {problem}", self.input))
     }
 
     fn unreadable(&self, source: io::Error) -> ComposeError {

@@ -2,36 +2,48 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use olm::{Channel, ChannelGraph, GraphEntry, GraphFault};
+use olm::{Channel, ChannelGraph, GraphFault};
 
-use crate::{
-    SelectError,
-    error::{ChannelFault, listed},
-};
+use crate::error::listed;
 
 /// Entries of a channel that are kept, by name.
 pub(crate) type KeptEntries<'a> = BTreeSet<&'a str>;
 
+/// Rule of OLM that a channel violates.
+pub(crate) struct ChannelFault<'a> {
+    text: String,
+    /// Entries that lack a way from the head.
+    loose: Vec<&'a str>,
+}
+
+impl<'a> From<GraphFault<'a>> for ChannelFault<'a> {
+    fn from(fault: GraphFault<'a>) -> Self {
+        let text = match &fault {
+            GraphFault::NoHead => "has no head: its entries replace or skip each other in a cycle".to_owned(),
+            GraphFault::Heads(heads) => format!("has several heads: {}", listed(heads)),
+            GraphFault::Cycle { replaces, .. } => format!("has a cycle of replaces through {replaces}"),
+        };
+        let loose = match fault {
+            GraphFault::Heads(heads) => heads,
+            GraphFault::NoHead | GraphFault::Cycle { .. } => Vec::new(),
+        };
+        Self { text, loose }
+    }
+}
+
 /// Checks the kept entries by the rules of operator-registry v1.73.0 (`alpha/model`, `Channel.Validate`): one head, no cycle,
 /// no stranded entry. In addition the head must reach each entry, which that code does not ask of entries that skip each other.
-pub(crate) fn check(channel: &Channel, kept: &KeptEntries<'_>) -> Result<(), ChannelFault> {
+pub(crate) fn check<'a>(channel: &'a Channel, kept: &KeptEntries<'a>) -> Result<(), ChannelFault<'a>> {
     let entries = channel.graph_entries().filter(|entry| kept.contains(entry.name));
-    let entries: Vec<GraphEntry<'_>> = entries.collect();
-    let graph = ChannelGraph::new(&entries).map_err(|fault| match fault {
-        GraphFault::NoHead => ChannelFault::NoHead,
-        GraphFault::Heads(heads) => ChannelFault::Heads(owned(heads)),
-        GraphFault::Cycle { replaces, .. } => ChannelFault::Cycle(replaces.to_owned()),
-    })?;
+    let graph = ChannelGraph::new(&entries.collect::<Vec<_>>())?;
     let reached = reached(channel, kept, graph.head());
-    let stranded = kept.iter().copied();
-    let stranded: Vec<&str> = stranded
-        .filter(|name| !reached.contains(name) || !graph.is_connected(name))
-        .collect();
-    if stranded.is_empty() {
-        Ok(())
-    } else {
-        Err(ChannelFault::Stranded(owned(stranded)))
+    let is_loose = |name: &&str| !reached.contains(name) || !graph.is_connected(name);
+    let loose: Vec<&str> = kept.iter().copied().filter(is_loose).collect();
+    if loose.is_empty() {
+        return Ok(());
     }
+    let text = format!("has entries that its head does not reach: {}", listed(&loose));
+    Err(ChannelFault { text, loose })
 }
 
 /// Returns the kept entries that the head updates, directly or through others. Each entry is visited once.
@@ -84,37 +96,29 @@ impl BrokenWords {
     /// Returns the error of a channel. Entries of `old` may connect what is kept.
     pub(crate) fn error(
         self,
-        place: String,
+        place: &str,
         old: Option<&Channel>,
         kept: &KeptEntries<'_>,
-        fault: ChannelFault,
-    ) -> SelectError {
-        SelectError::Broken {
-            place,
-            selection: self.selection,
-            advice: match old.and_then(|channel| connecting(channel, kept, &fault)) {
-                Some(missing) => format!("{}: {missing}", self.connect),
-                None => self.otherwise.to_owned(),
-            },
-            fault,
-        }
+        fault: ChannelFault<'_>,
+    ) -> String {
+        let Self {
+            selection,
+            connect,
+            otherwise,
+        } = self;
+        let advice = match old.and_then(|channel| connecting(channel, kept, fault.loose)) {
+            Some(missing) => format!("{connect}: {missing}"),
+            None => otherwise.to_owned(),
+        };
+        format!("{place}: with {selection} the channel {}; {advice}", fault.text)
     }
 }
 
-/// Lists the entries that are not kept and update those that the fault names. With them the channel may be valid.
-fn connecting(channel: &Channel, kept: &KeptEntries<'_>, fault: &ChannelFault) -> Option<String> {
-    let loose = match fault {
-        ChannelFault::Heads(names) | ChannelFault::Stranded(names) => names.as_slice(),
-        ChannelFault::NoHead | ChannelFault::Cycle(_) => &[],
-    };
-    let loose: HashSet<&str> = loose.iter().map(String::as_str).collect();
+/// Lists the entries that are not kept and update those that are loose. With them the channel may be valid.
+fn connecting(channel: &Channel, kept: &KeptEntries<'_>, loose: Vec<&str>) -> Option<String> {
+    let loose: HashSet<&str> = loose.into_iter().collect();
     let missing = channel.entries.iter().filter(|(name, _)| !kept.contains(name.as_str()));
     let missing = missing.filter(|(_, entry)| entry.updated().any(|name| loose.contains(name)));
-    let missing = missing.map(|(name, _)| name.clone());
-    let missing: Vec<String> = missing.collect();
+    let missing: Vec<&String> = missing.map(|(name, _)| name).collect();
     (!missing.is_empty()).then(|| listed(&missing))
-}
-
-fn owned(names: Vec<&str>) -> Vec<String> {
-    names.into_iter().map(str::to_owned).collect()
 }

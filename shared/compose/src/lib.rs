@@ -21,8 +21,8 @@ mod version_constraint;
 
 pub use compose::{ComposedContent, ComposedPackage, PackageSink, compose};
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
-pub use error::{ChannelFault, ComposeError, SelectError};
-pub use explain::{Decision, Explanation, FoldedDecisions, Notice};
+pub use error::ComposeError;
+pub use explain::{Decision, Explanation, FoldedDecisions};
 pub use file::{ComposeFile, ComposeFileError, ImageSet};
 pub use input::{PackageSource, ReadError, ReadSeek};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};

@@ -12,11 +12,13 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     ComposeError,
-    edit::rewrite_error,
-    error::{ADDED_BYTES_MAX, RewriteError},
+    edit::edit_error,
     input::PackageReader,
-    rewrite::{LineHeader, set},
+    rewrite::{LineHeader, RewriteError, not_rewritten, set},
 };
+
+/// Maximum size of the lines that are added to one package and of those that they change, in bytes: they are merged in memory.
+const ADDED_BYTES_MAX: usize = 32 << 20;
 
 /// Schema and name of a line. A package has one `olm.package` and one `olm.deprecations`, whatever their names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -124,20 +126,27 @@ impl<'a> Merger<'a> {
     fn count(&mut self, line: &[u8]) -> Result<(), ComposeError> {
         self.bytes += line.len();
         if self.bytes > ADDED_BYTES_MAX {
-            return Err(ComposeError::Added(self.package.to_owned()));
+            return Err(ComposeError::Refused(format!(
+                "add: the lines that are added to package {} exceed {ADDED_BYTES_MAX} bytes, with those that they change; \
+                 make it an input",
+                self.package
+            )));
         }
         Ok(())
     }
 
     /// Merges the added lines: each changes the last line with its key, or comes behind all others.
     pub(crate) fn finish(mut self) -> Result<MergedLines, ComposeError> {
+        let package = self.package;
+        let refused = |error| edit_error(&not_rewritten(package, &error));
         for AddedLine { key, line, replace } in self.added {
             match self.last.get_mut(&key) {
                 Some(Some(at)) => {
-                    let changed = self.lines[*at].add(&key, line);
-                    let changed = changed.map_err(|source| rewrite_error(self.package, source.into()))?;
+                    let changed = self.lines[*at].add(&key, line).map_err(|error| refused(error.into()))?;
                     if let Some(what) = changed.filter(|_| !replace) {
-                        return Err(ComposeError::Exists(self.package.to_owned(), what));
+                        return Err(ComposeError::Refused(format!(
+                            "add: package {package} has {what} already, with other content; set replace: true to replace it"
+                        )));
                     }
                     continue;
                 }
@@ -150,8 +159,7 @@ impl<'a> Merger<'a> {
             self.at += 1;
         }
         let lines = self.lines.into_iter().map(MergedLine::finish);
-        let lines: Result<MergedLines, RewriteError> = lines.collect();
-        lines.map_err(|source| rewrite_error(self.package, source))
+        lines.collect::<Result<MergedLines, RewriteError>>().map_err(refused)
     }
 }
 

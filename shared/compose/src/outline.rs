@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use olm::{Channel, DeprecationTarget, PackageParser, UnreadableMeta};
 
-use crate::{ComposeError, SelectError, input::PackageReader};
+use crate::{ComposeError, error::too_large, input::PackageReader};
 
 /// Maximum memory for the outline of a package, in bytes. Those of real catalogs take a few megabytes.
 const OUTLINE_BYTES_MAX: usize = 128 << 20;
@@ -59,20 +59,19 @@ impl PackageOutline {
         }
         self.unreadable = self.unreadable.take().or_else(|| part.unreadable.into_iter().next());
         if self.bytes > OUTLINE_BYTES_MAX {
-            return Err(ComposeError::TooLarge {
-                package: package.to_owned(),
-                limit: OUTLINE_BYTES_MAX,
-            });
+            return Err(too_large(package, OUTLINE_BYTES_MAX));
         }
         Ok(())
     }
 
     /// Refuses a package with a document of OLM that does not fit its schema.
-    pub(crate) fn check_readable(&self, package: &str) -> Result<(), SelectError> {
-        match &self.unreadable {
-            None => Ok(()),
-            Some(meta) => Err(SelectError::Unreadable(package.to_owned(), meta.clone())),
-        }
+    pub(crate) fn check_readable(&self, package: &str) -> Result<(), String> {
+        let Some(UnreadableMeta { schema, name, reason }) = &self.unreadable else {
+            return Ok(());
+        };
+        Err(format!(
+            "package {package}: the {schema} {name:?} cannot be read: {reason}"
+        ))
     }
 }
 

@@ -6,16 +6,12 @@ use std::{
 };
 
 use fbc::{Chunks, FbcLimits};
+use model::text::chain;
 use olm::LIFECYCLES;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{
-    Explanation, Notice,
-    error::{RewriteError, shown},
-    kept_channel::KeptEntries,
-    outline::PackageOutline,
-};
+use crate::{Explanation, error::shown, kept_channel::KeptEntries, outline::PackageOutline};
 
 /// Part of a package that remains.
 #[derive(Debug, Default)]
@@ -107,6 +103,14 @@ impl<'a> LineHeader<'a> {
     }
 }
 
+/// Error of a document that is written again: it has not the form of its schema, or no canonical form.
+pub(crate) type RewriteError = crate::ReadError;
+
+/// Returns the problem of a package with such a document.
+pub(crate) fn not_rewritten(package: &str, error: &RewriteError) -> String {
+    format!("package {package}: a document cannot be rewritten: {}", chain(&**error))
+}
+
 /// Package and the part of it that remains.
 #[derive(Clone, Copy)]
 pub(crate) struct PackageCut<'a> {
@@ -117,7 +121,12 @@ pub(crate) struct PackageCut<'a> {
 
 impl PackageCut<'_> {
     /// Returns what remains of a line. One that does not change stays byte for byte.
-    pub(crate) fn line(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, RewriteError> {
+    pub(crate) fn line(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, String> {
+        let rest = self.rest_of(line, explanation);
+        rest.map_err(|error| not_rewritten(self.name, &error))
+    }
+
+    fn rest_of(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, RewriteError> {
         let (header, rest) = (LineHeader::of(&line), self.rest);
         let stays = match &*header.schema {
             "olm.package" => match rest.default_channel {
@@ -145,11 +154,10 @@ impl PackageCut<'_> {
             _ => {
                 let gone = header.names().find(|named| self.is_gone(named));
                 if let Some(gone) = &gone {
-                    explanation.notice(Notice::Dropped {
-                        package: shown(self.name),
-                        schema: shown(&header.schema),
-                        gone: shown(gone),
-                    });
+                    let (package, schema, gone) = (shown(self.name), shown(&header.schema), shown(gone));
+                    explanation.notice(format!(
+                        "package {package}: a document of schema {schema:?} was dropped, because it names {gone}, which is not selected"
+                    ));
                 }
                 gone.is_none()
             }

@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, HashSet};
 
-use olm::Channel;
+use olm::{Channel, GraphFault};
 use semver::Version;
 
 use crate::{
-    Decision, Notice, SelectError, Selection, VersionConstraint,
-    error::{ChannelFault, listed, shown},
+    Decision, Selection, VersionConstraint,
+    error::{listed, no_bundle, no_default_channel, shown},
     kept_channel::{self, BrokenWords, KeptEntries},
     outline::PackageOutline,
     rewrite::Remaining,
@@ -17,7 +17,7 @@ pub(crate) struct SelectedPart<'a> {
     pub(crate) rest: Remaining<'a>,
     /// Reason for each bundle; empty if they are not wanted.
     pub(crate) decisions: Vec<Decision>,
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) notices: Vec<String>,
 }
 
 impl Selection {
@@ -27,7 +27,7 @@ impl Selection {
         name: &'a str,
         package: &'a PackageOutline,
         explains: bool,
-    ) -> Result<SelectedPart<'a>, SelectError> {
+    ) -> Result<SelectedPart<'a>, String> {
         let rule = self.rule(name).unwrap_or_default();
         package.check_readable(name)?;
         let selector = PackageSelector::new(name, package, &rule)?;
@@ -48,11 +48,11 @@ struct PackageSelector<'s, 'a> {
     package: &'a PackageOutline,
     rule: &'s PackageRule<'a>,
     channels: BTreeMap<&'a str, KeptEntries<'a>>,
-    notices: Vec<Notice>,
+    notices: Vec<String>,
 }
 
 impl<'s, 'a> PackageSelector<'s, 'a> {
-    fn new(name: &'a str, package: &'a PackageOutline, rule: &'s PackageRule<'a>) -> Result<Self, SelectError> {
+    fn new(name: &'a str, package: &'a PackageOutline, rule: &'s PackageRule<'a>) -> Result<Self, String> {
         let mut selector = Self {
             name,
             package,
@@ -65,44 +65,33 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             selector.add_channel(name, channel)?;
         }
         if selector.channels.is_empty() && !package.channels.is_empty() {
-            let selection = package
-                .channels
-                .keys()
-                .next()
-                .and_then(|channel| rule.of_channel(channel));
-            let described = selection.map_or_else(String::new, |rule| described(&rule));
-            return Err(SelectError::Nothing(format!("package {name}"), described));
+            let first = package.channels.keys().next();
+            let rule = first.and_then(|channel| rule.of_channel(channel));
+            return Err(takes_nothing(&format!("package {name}"), rule.as_ref()));
         }
         Ok(selector)
     }
 
-    fn check_names(&self) -> Result<(), SelectError> {
+    fn check_names(&self) -> Result<(), String> {
         let mut channels = self.rule.channels();
         if let Some(channel) = channels.find(|channel| !self.package.channels.contains_key(*channel)) {
-            let has = self.package.channels.keys().cloned().collect();
-            return Err(SelectError::NoChannel(self.name.to_owned(), channel.to_owned(), has));
+            let has = listed(&self.package.channels.keys().collect::<Vec<_>>());
+            return Err(format!("package {} has no channel {channel}; it has {has}", self.name));
         }
         let Some(bundles) = self.rule.bundles() else {
             return Ok(());
         };
-        let entries = self
-            .package
-            .channels
-            .values()
-            .flat_map(|channel| channel.entries.keys());
+        let channels = self.package.channels.values();
+        let entries = channels.flat_map(|channel| channel.entries.keys());
         let entries: HashSet<&str> = entries.map(String::as_str).collect();
         let is_there = |bundle: &&str| self.package.bundles.contains_key(*bundle) && entries.contains(bundle);
         match bundles.iter().find(|bundle| !is_there(bundle)) {
             None => Ok(()),
-            Some(bundle) => Err(self.no_bundle(bundle)),
+            Some(bundle) => Err(no_bundle(self.name, bundle)),
         }
     }
 
-    fn no_bundle(&self, bundle: &str) -> SelectError {
-        SelectError::NoBundle(self.name.to_owned(), bundle.to_owned())
-    }
-
-    fn add_channel(&mut self, name: &'a str, channel: &'a Channel) -> Result<(), SelectError> {
+    fn add_channel(&mut self, name: &'a str, channel: &'a Channel) -> Result<(), String> {
         let Some(rule) = self.rule.of_channel(name) else {
             return Ok(());
         };
@@ -111,7 +100,7 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             // A channel that the user names is wanted. One of all channels may have no version in the range.
             let named = self.rule.channels().next().is_some();
             return if named && !channel.entries.is_empty() {
-                Err(SelectError::Nothing(self.place(name), described(&rule)))
+                Err(takes_nothing(&self.place(name), Some(&rule)))
             } else {
                 Ok(())
             };
@@ -123,21 +112,16 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
                 self.connect(name, channel, &rule, &mut kept);
                 checked = kept_channel::check(channel, &kept);
             }
-            checked.map_err(|fault| words(&rule).error(self.place(name), Some(channel), &kept, fault))?;
+            checked.map_err(|fault| words(&rule).error(&self.place(name), Some(channel), &kept, fault))?;
             if let Some(bundle) = kept.iter().find(|entry| !self.package.bundles.contains_key(**entry)) {
-                return Err(self.no_bundle(bundle));
+                return Err(no_bundle(self.name, bundle));
             }
         }
         self.channels.insert(name, kept);
         Ok(())
     }
 
-    fn take_entries(
-        &self,
-        name: &str,
-        channel: &'a Channel,
-        rule: &EntryRule<'_>,
-    ) -> Result<KeptEntries<'a>, SelectError> {
+    fn take_entries(&self, name: &str, channel: &'a Channel, rule: &EntryRule<'_>) -> Result<KeptEntries<'a>, String> {
         let all = channel.entries.keys().map(String::as_str);
         Ok(match rule {
             EntryRule::All => all.collect(),
@@ -147,12 +131,11 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
                 [head] => KeptEntries::from([*head]),
                 _ if channel.entries.is_empty() => KeptEntries::new(),
                 heads => {
-                    let heads = heads.iter().map(|head| (*head).to_owned()).collect::<Vec<_>>();
-                    let fault = match heads.is_empty() {
-                        true => ChannelFault::NoHead,
-                        false => ChannelFault::Heads(heads),
+                    let fault = match heads {
+                        [] => GraphFault::NoHead,
+                        heads => GraphFault::Heads(heads.to_vec()),
                     };
-                    return Err(words(rule).error(self.place(name), Some(channel), &all.collect(), fault));
+                    return Err(words(rule).error(&self.place(name), Some(channel), &all.collect(), fault.into()));
                 }
             },
         })
@@ -160,15 +143,14 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
 
     /// Takes also what lies between the kept entries.
     fn connect(&mut self, name: &str, channel: &'a Channel, rule: &EntryRule<'_>, kept: &mut KeptEntries<'a>) {
-        let selection = described(rule);
         let between = kept_channel::between(channel, kept);
         if !between.is_empty() {
             kept.extend(&between);
-            self.notices.push(Notice::Connecting {
-                place: self.place(&shown(name)),
-                bundles: listed(&between),
-                selection,
-            });
+            let (place, bundles) = (self.place(&shown(name)), listed(&between));
+            self.notices.push(format!(
+                "{place}: {bundles} taken too, because they connect the selected {}",
+                described(rule)
+            ));
         }
     }
 
@@ -185,7 +167,7 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
     }
 
     /// Returns the default channel if it must be changed.
-    fn default_channel(&self) -> Result<Option<&'a str>, SelectError> {
+    fn default_channel(&self) -> Result<Option<&'a str>, String> {
         let original = self.package.default_channel.as_deref();
         let wanted = self.rule.default_channel().or(original);
         let has_package = self.package.has_package;
@@ -193,11 +175,7 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             Some(channel) if self.channels.contains_key(channel) && has_package => {
                 Ok((Some(channel) != original).then_some(channel))
             }
-            _ => {
-                let left = self.channels.keys().map(|name| (*name).to_owned()).collect();
-                let wanted = wanted.map(str::to_owned);
-                Err(SelectError::DefaultChannel(self.name.to_owned(), wanted, left))
-            }
+            _ => Err(no_default_channel(self.name, wanted, &self.channels)),
         }
     }
 
@@ -249,6 +227,12 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             },
         }
     }
+}
+
+/// Returns the problem of a rule that takes nothing from a channel that is named, or from the whole package.
+fn takes_nothing(place: &str, rule: Option<&EntryRule<'_>>) -> String {
+    let rule = rule.map(described).unwrap_or_default();
+    format!("{place}: {rule} takes no bundle; remove it from the selection, or choose other versions")
 }
 
 fn words(rule: &EntryRule<'_>) -> BrokenWords {

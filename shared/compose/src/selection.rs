@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SelectError, VersionConstraint};
+use crate::VersionConstraint;
 
 /// Selection of packages, channels and bundles of one catalog, with the meaning of an oc-mirror v2 ImageSetConfiguration.
 ///
@@ -81,11 +81,8 @@ pub(crate) struct PackageRule<'a> {
 }
 
 impl Selection {
-    /// Checks the parts that exclude each other.
-    ///
-    /// # Errors
-    /// [`SelectError::Conflict`] names the fields and the place.
-    pub fn check(&self) -> Result<(), SelectError> {
+    /// Checks the parts that exclude each other. An error names the place and the fields.
+    pub(crate) fn check(&self) -> Result<(), String> {
         let mut names = BTreeSet::new();
         for package in &self.packages {
             let place = format!("package {}", package.name);
@@ -119,14 +116,12 @@ impl Selection {
 }
 
 impl PackageSelection {
-    fn check(&self, all_full: bool) -> Result<(), SelectError> {
+    fn check(&self, all_full: bool) -> Result<(), String> {
         let place = &*format!("package {}", self.name);
         let (full, bounds) = (self.full || all_full, self.bounds());
         if !self.selected_bundles.is_empty() && (full || bounds.is_some() || !self.channels.is_empty()) {
-            return Err(conflict(
-                place,
-                "selectedBundles stand alone: remove channels, versions and full",
-            ));
+            let problem = "selectedBundles stand alone: remove channels, versions and full";
+            return Err(format!("{place}: {problem}"));
         }
         bounds.check(place, full)?;
         let mut names = BTreeSet::new();
@@ -136,28 +131,20 @@ impl PackageSelection {
             channel.bounds().check(&place, full || channel.full)?;
             if bounds.is_some() && (channel.bounds().is_some() || channel.full) {
                 let problem = "the package has a range of versions too: write it at the package or at the channels";
-                return Err(conflict(&place, problem));
+                return Err(format!("{place}: {problem}"));
             }
         }
         Ok(())
     }
 
     fn bounds(&self) -> VersionBounds<'_> {
-        VersionBounds {
-            min: self.min_version.as_deref(),
-            max: self.max_version.as_deref(),
-            range: self.version_range.as_deref(),
-        }
+        VersionBounds::new([&self.min_version, &self.max_version, &self.version_range])
     }
 }
 
 impl ChannelSelection {
     fn bounds(&self) -> VersionBounds<'_> {
-        VersionBounds {
-            min: self.min_version.as_deref(),
-            max: self.max_version.as_deref(),
-            range: self.version_range.as_deref(),
-        }
+        VersionBounds::new([&self.min_version, &self.max_version, &self.version_range])
     }
 }
 
@@ -169,7 +156,12 @@ struct VersionBounds<'a> {
     range: Option<&'a str>,
 }
 
-impl VersionBounds<'_> {
+impl<'a> VersionBounds<'a> {
+    fn new(texts: [&'a Option<String>; 3]) -> Self {
+        let [min, max, range] = texts.map(Option::as_deref);
+        Self { min, max, range }
+    }
+
     const fn is_some(self) -> bool {
         self.min.is_some() || self.max.is_some() || self.range.is_some()
     }
@@ -182,44 +174,39 @@ impl VersionBounds<'_> {
         }
     }
 
-    fn check(self, place: &str, full: bool) -> Result<(), SelectError> {
+    fn check(self, place: &str, full: bool) -> Result<(), String> {
         if full && self.is_some() {
-            return Err(conflict(
-                place,
-                "full: true takes every version: remove it, or the versions",
+            return Err(format!(
+                "{place}: full: true takes every version: remove it, or the versions"
             ));
         }
         if self.range.is_some() && (self.min.is_some() || self.max.is_some()) {
-            return Err(conflict(place, "versionRange excludes minVersion and maxVersion"));
+            return Err(format!("{place}: versionRange excludes minVersion and maxVersion"));
         }
         for (field, bound) in [("minVersion", self.min), ("maxVersion", self.max)] {
             if let Some(bound) = bound.filter(|bound| !VersionConstraint::is_bound(bound)) {
-                let place = format!("{place}, {field} {bound:?}");
-                return Err(conflict(&place, "this is not a version such as 2.11.0 or 2.11"));
+                let problem = "this is not a version such as 2.11.0 or 2.11";
+                return Err(format!("{place}, {field} {bound:?}: {problem}"));
             }
         }
         if let Some(Err(part)) = self.range.map(VersionConstraint::from_str) {
-            let place = format!("{place}, versionRange: {part:?}");
-            return Err(conflict(&place, "a range of versions is written as \">=1.0.0 <2.0.0\""));
+            let problem = "a range of versions is written as \">=1.0.0 <2.0.0\"";
+            return Err(format!("{place}, versionRange: {part:?}: {problem}"));
         }
         let mut bounds = self.min.into_iter().zip(self.max);
         if bounds.any(|(min, max)| VersionConstraint::is_empty_between(min, max)) {
-            return Err(conflict(place, "minVersion is higher than maxVersion"));
+            return Err(format!("{place}: minVersion is higher than maxVersion"));
         }
         Ok(())
     }
 }
 
-fn check_name(place: &str, name: &str, is_new: bool) -> Result<(), SelectError> {
+fn check_name(place: &str, name: &str, is_new: bool) -> Result<(), String> {
     match (name.is_empty(), is_new) {
-        (true, _) => Err(conflict(place, "it has no name")),
-        (false, false) => Err(conflict(place, "it is named twice")),
+        (true, _) => Err(format!("{place}: it has no name")),
+        (false, false) => Err(format!("{place}: it is named twice")),
         (false, true) => Ok(()),
     }
-}
-
-fn conflict(place: &str, problem: &'static str) -> SelectError {
-    SelectError::Conflict(place.to_owned(), problem)
 }
 
 impl<'a> PackageRule<'a> {

@@ -207,16 +207,12 @@ impl PartialVersion {
 
 impl VersionCondition {
     fn holds(&self, version: &Version) -> bool {
-        let PartialVersion {
-            version: bound,
-            numbers,
-            ..
-        } = &self.bound;
+        let (bound, numbers) = (&self.bound.version, self.bound.numbers);
         let order = version.cmp_precedence(bound);
         let major = version.major.cmp(&bound.major);
         let minor = major.then(version.minor.cmp(&bound.minor));
         let is_zero = (bound.major, bound.minor, bound.patch) == (0, 0, 0);
-        match (self.operator, *numbers) {
+        match (self.operator, numbers) {
             (ConstraintOperator::Equal, 3) => order.is_eq(),
             (ConstraintOperator::NotEqual, 1) => major.is_ne(),
             (ConstraintOperator::NotEqual, 2) => minor.is_ne() || version.pre != bound.pre,
@@ -248,18 +244,7 @@ mod tests {
 
     use super::*;
 
-    const VERSIONS: [&str; 10] = [
-        "0.0.0",
-        "0.0.3",
-        "0.2.3",
-        "1.2.0-rc.1",
-        "1.2.0",
-        "1.2.3",
-        "1.3.0",
-        "2.0.0-rc.1",
-        "2.0.0",
-        "3.1.0",
-    ];
+    const VERSIONS: &str = "0.0.0 0.0.3 0.2.3 1.2.0-rc.1 1.2.0 1.2.3 1.3.0 2.0.0-rc.1 2.0.0 3.1.0";
 
     /// Digits as Masterminds/semver v3.4.0 gives them: 1 for each of [`VERSIONS`] that is in the range.
     #[rstest]
@@ -297,34 +282,17 @@ mod tests {
     #[case(">=1.2 <2 || 3.x", "0000111001")]
     #[case(">=1.2.0-0,<2.0.0", "0001111100")]
     fn constraint_contains_what_masterminds_takes(#[case] range: VersionConstraint, #[case] expected: &str) {
-        let digit = |text: &&str| {
-            if range.contains(&text.parse().unwrap()) {
-                '1'
-            } else {
-                '0'
-            }
-        };
-        assert_eq!(VERSIONS.iter().map(digit).collect::<String>(), expected);
+        let versions = VERSIONS.split(' ').map(|text| text.parse().unwrap());
+        let digits = versions.map(|version| u8::from(range.contains(&version)).to_string());
+        assert_eq!(digits.collect::<String>(), expected);
     }
 
-    #[rstest]
-    #[case("")]
-    #[case("1.2 ||")]
-    #[case("1.2,")]
-    #[case("1.2,,1.3")]
-    #[case("1.2.3.4")]
-    #[case("1.")]
-    #[case("1x")]
-    #[case("1.2-")]
-    #[case("1.2.3-01")]
-    #[case("1.2.3+")]
-    #[case(">>1")]
-    #[case("==1")]
-    #[case(">=1.0<2.0")]
-    #[case("~1 - 2")]
-    #[case("0.1 1 - 2")]
-    #[case("18446744073709551616")]
-    fn constraint_malformed_is_refused(#[case] text: &str) {
-        text.parse::<VersionConstraint>().unwrap_err();
+    #[test]
+    fn constraint_malformed_is_refused() {
+        let malformed = "/1.2 ||/1.2,/1.2,,1.3/1.2.3.4/1./1x/1.2-/1.2.3-01/1.2.3+/>>1/==1/>=1.0<2.0/~1 - 2/0.1 1 - 2/\
+                         18446744073709551616";
+        for text in malformed.split('/') {
+            assert!(text.parse::<VersionConstraint>().is_err(), "{text}");
+        }
     }
 }

@@ -9,11 +9,11 @@ use rstest::rstest;
 use crate::support::{ComposedCatalog, MemoryCatalog, bundle, compose, package, summary};
 
 fn db() -> String {
-    package("db", &[("stable", &["1.0.0", "1.1.0<1.0.0"]), ("beta", &["1.1.0"])])
+    package("db", "stable: 1.0.0 1.1.0<1.0.0; beta: 1.1.0")
 }
 
 fn web(version: &str) -> String {
-    package("web", &[("alpha", &[version])])
+    package("web", &format!("alpha: {version}"))
 }
 
 fn composition(yaml: &str) -> Composition {
@@ -25,10 +25,10 @@ fn composed(yaml: &str, additions: &[&[(&str, &str)]]) -> Result<String, String>
     let mut one = MemoryCatalog::new(&[("db", &db()), ("web", &web("1.0.0"))]);
     let composition = composition(yaml);
     if yaml.contains("catalog: long") {
-        let db = package("db", &[("stable", &["1.0.0", "1.1.0<1.0.0", "1.2.0<1.1.0"])]);
+        let db = package("db", "stable: 1.0.0 1.1.0<1.0.0 1.2.0<1.1.0");
         one = MemoryCatalog::new(&[("db", &db)]);
     }
-    let two = MemoryCatalog::new(&[("web", &web("2.0.0")), ("zoo", &package("zoo", &[("c", &["1.0.0"])]))]);
+    let two = MemoryCatalog::new(&[("web", &web("2.0.0")), ("zoo", &package("zoo", "c: 1.0.0"))]);
     let mut catalogs = vec![one, two];
     catalogs.truncate(composition.inputs.len());
     catalogs.extend(additions.iter().map(|packages| MemoryCatalog::new(packages)));
@@ -49,25 +49,29 @@ fn text(composed: &ComposedCatalog) -> String {
 
 const ONE: &str = "inputs: [{catalog: one}]\n";
 
-#[rstest]
-#[case::whole(ONE, "db=0 | web=0")]
-#[case::heads("inputs: [{catalog: one, select: {}}]", "db beta: 1.1.0; *stable: 1.1.0 | web=0")]
-#[case::first_wins("inputs: [{catalog: one}, {catalog: two}]\nconflicts: first", "db=0 | web=0 | zoo=1")]
-#[case::selected_apart(
-    "inputs: [{catalog: one, select: {full: true, packages: [{name: db}]}}, {catalog: two}]",
-    "db=0 | web=1 | zoo=1"
-)]
-#[case::package_removed("inputs: [{catalog: one}]\nremove: [{package: web}]", "db=0")]
-#[case::channel_removed(
-    "inputs: [{catalog: one}]\nremove: [{package: db, channels: [beta]}]",
-    "db *stable: 1.0.0 1.1.0 | web=0"
-)]
-#[case::head_removed(
-    "inputs: [{catalog: one}]\nremove: [{package: db, bundles: [db.v1.1.0]}]",
-    "db *stable: 1.0.0 | web=0"
-)]
-fn compose_takes_shards_or_lines(#[case] yaml: &str, #[case] expected: &str) {
-    assert_eq!(composed(yaml, &[]).unwrap(), expected);
+/// What is composed, the composition with its lines, and the packages of the result.
+const COMPOSITIONS: &str = "\
+whole / inputs: [{catalog: one}] => db=0 | web=0
+heads / inputs: [{catalog: one, select: {}}] => db beta: 1.1.0; *stable: 1.1.0 | web=0
+first wins / inputs: [{catalog: one}, {catalog: two}] // conflicts: first => db=0 | web=0 | zoo=1
+selected apart / inputs: [{catalog: one, select: {full: true, packages: [{name: db}]}}, {catalog: two}] => db=0 | web=1 | zoo=1
+package removed / inputs: [{catalog: one}] // remove: [{package: web}] => db=0
+channel removed / inputs: [{catalog: one}] // remove: [{package: db, channels: [beta]}] => db *stable: 1.0.0 1.1.0 | web=0
+head removed / inputs: [{catalog: one}] // remove: [{package: db, bundles: [db.v1.1.0]}] => db *stable: 1.0.0 | web=0";
+
+#[test]
+fn compose_takes_shards_or_lines() {
+    for row in COMPOSITIONS.lines() {
+        let (yaml, expected) = yaml_and_expected(row);
+        assert_eq!(composed(&yaml, &[]).as_deref(), Ok(expected), "{row}");
+    }
+}
+
+/// Parses a row such as `what / line // line => expected`.
+fn yaml_and_expected(row: &str) -> (String, &str) {
+    let (case, expected) = row.split_once(" => ").unwrap();
+    let (_, yaml) = case.split_once(" / ").unwrap();
+    (yaml.replace(" // ", "\n"), expected)
 }
 
 #[rstest]
@@ -105,20 +109,15 @@ fn compose_missing_requirement_is_a_notice(#[case] kind: &str, #[case] value: &s
         let property = format!(r#""properties":[{{"type":"{kind}","value":{value}}},"#);
         package.replace(r#""properties":["#, &property)
     };
-    let user = property(package("user", &[("c", &["1.0.0"])]), kind, value);
-    let need = package("need", &[("c", &["1.0.0"])]);
+    let user = property(package("user", "c: 1.0.0"), kind, value);
+    let need = package("need", "c: 1.0.0");
     let need = property(need, "olm.gvk", r#"{"group":"g.io","kind":"K","version":"v1"}"#);
     let notices = |rule: &str| {
         let mut catalogs = [MemoryCatalog::new(&[("need", &need), ("user", &user)])];
         let composition = composition(&format!("{ONE}dependencies: {rule}"));
         let composed = compose(&composition, &mut catalogs).unwrap();
         assert_eq!(catalogs[0].reads.len(), if rule == "warn" { 2 } else { 0 });
-        composed
-            .explanation
-            .notices
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
+        composed.explanation.notices
     };
     let expected = missing.map(|missing| match missing.contains(';') {
         true => format!("package user: user.v1.0.0 requires {missing}"),
@@ -132,18 +131,15 @@ fn compose_missing_requirement_is_a_notice(#[case] kind: &str, #[case] value: &s
 fn compose_requirement_of_several_bundles_is_one_notice() {
     let required =
         r#""properties":[{"type":"olm.package.required","value":{"packageName":"need","versionRange":"1.x"}},"#;
-    for (versions, bundles) in [
-        (vec!["1.0.0", "1.1.0"], "user.v1.0.0 and another bundle require"),
-        (
-            vec!["1.0.0", "1.1.0", "1.2.0"],
-            "user.v1.0.0 and 2 other bundles require",
-        ),
-    ] {
-        let user = package("user", &[("c", &versions)]).replace(r#""properties":["#, required);
+    let versions = ["1.0.0", "1.1.0", "1.2.0"];
+    for (count, bundles) in [(2, "another bundle require"), (3, "2 other bundles require")] {
+        let user =
+            package("user", &format!("c: {}", versions[..count].join(" "))).replace(r#""properties":["#, required);
         let composed = compose(&composition(ONE), &mut [MemoryCatalog::new(&[("user", &user)])]).unwrap();
-        let notices: Vec<_> = composed.explanation.notices.iter().map(ToString::to_string).collect();
-        let expected = format!("package user: {bundles} package need 1.x, which no package of the result provides");
-        assert_eq!(notices, [expected]);
+        let expected = format!(
+            "package user: user.v1.0.0 and {bundles} package need 1.x, which no package of the result provides"
+        );
+        assert_eq!(composed.explanation.notices, [expected]);
     }
 }
 
@@ -153,7 +149,7 @@ fn compose_requirement_of_several_bundles_is_one_notice() {
 #[case::channel_of_heads("{}", "channels: [beta]")]
 #[case::bundle("{full: true}", "bundles: [db.v1.0.0]")]
 fn remove_is_explained_as_it_is_written(#[case] select: &str, #[case] remove: &str) {
-    let db = package("db", &[("stable", &["1.0.0", "1.1.0<1.0.0"]), ("beta", &["2.0.0"])]);
+    let db = package("db", "stable: 1.0.0 1.1.0<1.0.0; beta: 2.0.0");
     let yaml = format!("inputs: [{{catalog: one, select: {select}}}]\nremove: [{{package: db, {remove}}}]");
     let composed = compose(&composition(&yaml), &mut [MemoryCatalog::new(&[("db", &db)])]).unwrap();
     let written = PackageParser::parse(composed.packages[0].lines.as_ref().unwrap().as_bytes());
@@ -174,8 +170,8 @@ fn remove_is_explained_as_it_is_written(#[case] select: &str, #[case] remove: &s
     }
 }
 
-fn extension(entries: &[&str]) -> String {
-    let lines = package("db", &[("stable", entries)]);
+fn extension(entries: &str) -> String {
+    let lines = package("db", &format!("stable: {entries}"));
     // Without the olm.package, as a folder that extends a package has it.
     lines.split_inclusive('\n').skip(1).collect()
 }
@@ -183,12 +179,12 @@ fn extension(entries: &[&str]) -> String {
 #[test]
 fn add_merges_bundles_and_entries_behind_the_old_ones() {
     let yaml = format!("{ONE}add: [{{source: 'dir:more'}}]");
-    let more = extension(&["1.2.0<1.1.0"]);
+    let more = extension("1.2.0<1.1.0");
     assert_eq!(
         composed(&yaml, &[&[("db", &more)]]).unwrap(),
         "db beta: 1.1.0; *stable: 1.0.0 1.1.0 1.2.0 | web=0"
     );
-    let new = package("new", &[("c", &["1.0.0"])]);
+    let new = package("new", "c: 1.0.0");
     assert_eq!(
         composed(&yaml, &[&[("new", &new)]]).unwrap(),
         "db=0 | new *c: 1.0.0 | web=0"
@@ -198,7 +194,7 @@ fn add_merges_bundles_and_entries_behind_the_old_ones() {
 #[test]
 fn add_existing_entry_needs_replace() {
     let yaml = format!("{ONE}add: [{{source: 'dir:more'}}]");
-    let more = extension(&["1.1.0<-1.0.0"]);
+    let more = extension("1.1.0<-1.0.0");
     assert_eq!(
         composed(&yaml, &[&[("db", &more)]]).unwrap_err(),
         "add: package db has the entry db.v1.1.0 of olm.channel stable already, with other content; \
@@ -223,57 +219,38 @@ fn add_existing_entry_needs_replace() {
     }
 }
 
-#[rstest]
-#[case::nothing("{}", "a composition needs `inputs` or `add`")]
-#[case::both_origins(
-    "inputs: [{catalog: a, source: b}]",
-    "an input has either `catalog` (published by this mirror) or `source` (pulled)"
-)]
-#[case::no_origin(
-    "inputs: [{select: {}}]",
-    "an input has either `catalog` (published by this mirror) or `source` (pulled)"
-)]
-#[case::conflict(
-    "inputs: [{catalog: one}, {catalog: two}]",
-    "package web is in one and in two; select it from one of them, or set conflicts: first"
-)]
-#[case::unknown_package(
-    "inputs: [{catalog: one, select: {packages: [{name: nope}]}}]",
-    "input one has no package nope"
-)]
-#[case::selection(
-    "inputs: [{catalog: one, select: {packages: [{name: db, minVersion: 7.0.0}]}}]",
-    "input one: package db: versions >=7.0.0 takes no bundle; remove it from the selection, or choose other versions"
-)]
-#[case::remove_package(
-    "inputs: [{catalog: one}]\nremove: [{package: nope}]",
-    "remove: the composition has no document of package nope"
-)]
-#[case::remove_channel(
-    "inputs: [{catalog: one}]\nremove: [{package: db, channels: [nope]}]",
-    "remove: the composition has no channel nope of package db"
-)]
-#[case::remove_bundle(
-    "inputs: [{catalog: one}]\nremove: [{package: db, bundles: [nope]}]",
-    "remove: the composition has no bundle nope of package db"
-)]
-#[case::remove_what_connects(
-    "inputs: [{catalog: long}]\nremove: [{package: db, bundles: [db.v1.1.0]}]",
-    "add and remove leave an invalid package: package db, channel stable: with what is added and removed the channel has \
-     several heads: db.v1.0.0, db.v1.2.0; keep what connects them: db.v1.1.0"
-)]
-#[case::remove_default_channel(
-    "inputs: [{catalog: one}]\nremove: [{package: db, channels: [stable]}]",
-    "add and remove leave an invalid package: package db: the default channel stable is not selected; \
-     set defaultChannel to one of beta"
-)]
-fn compose_wrong_says_what_to_change(#[case] yaml: &str, #[case] expected: &str) {
-    assert_eq!(composed(yaml, &[]).unwrap_err(), expected);
+/// What is wrong, the composition with its lines, and the error.
+const WRONG: &str = "\
+nothing / {} => a composition needs `inputs` or `add`
+both origins / inputs: [{catalog: a, source: b}] => an input has either `catalog` (published by this mirror) or `source` (pulled)
+no origin / inputs: [{select: {}}] => an input has either `catalog` (published by this mirror) or `source` (pulled)
+conflict / inputs: [{catalog: one}, {catalog: two}] => package web is in one and in two; select it from one of them, or set \
+    conflicts: first
+unknown package / inputs: [{catalog: one, select: {packages: [{name: nope}]}}] => input one has no package nope
+selection / inputs: [{catalog: one, select: {packages: [{name: db, minVersion: 7.0.0}]}}] => input one: package db: versions \
+    >=7.0.0 takes no bundle; remove it from the selection, or choose other versions
+remove package / inputs: [{catalog: one}] // remove: [{package: nope}] => remove: the composition has no document of package nope
+remove channel / inputs: [{catalog: one}] // remove: [{package: db, channels: [nope]}] => remove: the composition has no channel \
+    nope of package db
+remove bundle / inputs: [{catalog: one}] // remove: [{package: db, bundles: [nope]}] => remove: the composition has no bundle \
+    nope of package db
+remove what connects / inputs: [{catalog: long}] // remove: [{package: db, bundles: [db.v1.1.0]}] => add and remove leave an \
+    invalid package: package db, channel stable: with what is added and removed the channel has several heads: db.v1.0.0, \
+    db.v1.2.0; keep what connects them: db.v1.1.0
+remove default channel / inputs: [{catalog: one}] // remove: [{package: db, channels: [stable]}] => add and remove leave an \
+    invalid package: package db: the default channel stable is not selected; set defaultChannel to one of beta";
+
+#[test]
+fn compose_wrong_says_what_to_change() {
+    for row in WRONG.lines() {
+        let (yaml, expected) = yaml_and_expected(row);
+        assert_eq!(composed(&yaml, &[]).unwrap_err(), expected, "{row}");
+    }
 }
 
 #[rstest]
 #[case::second_head(
-    extension(&["1.2.0<1.0.0"]),
+    extension("1.2.0<1.0.0"),
     "add and remove leave an invalid package: package db, channel stable: with what is added and removed the channel has \
      several heads: db.v1.1.0, db.v1.2.0; let added entries replace or skip the others"
 )]

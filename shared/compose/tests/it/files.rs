@@ -1,6 +1,6 @@
 //! ImageSetConfigurations, FilterConfigurations and compositions as files.
 
-use catalog_mirror_compose::{ComposeFile, DependencyRule};
+use catalog_mirror_compose::{ComposeFile, Composition, DependencyRule};
 use rstest::rstest;
 
 const HEAD: &str = "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\n";
@@ -41,50 +41,28 @@ mirror:
         panic!("an image set")
     };
     let names: Vec<&str> = image_set.entries.iter().map(|(name, _)| name.as_str()).collect();
+    let names = names.join(", ");
     assert_eq!(
         names,
-        [
-            "redhat-operator-index-v4-20",
-            "mine-full",
-            "index-v1-2",
-            "certified-index"
-        ]
+        "redhat-operator-index-v4-20, mine-full, index-v1-2, certified-index"
     );
-    assert_eq!(
-        image_set.ignored,
-        [
-            "platform",
-            "additionalImages",
-            "helm",
-            "blockedImages",
-            "archiveSize",
-            "platforms"
-        ]
-    );
-    let (_, first) = &image_set.entries[0];
-    assert_eq!(
-        first.inputs[0].select.as_ref().unwrap().packages[0].channels[0].name,
-        "stable"
-    );
-    let (_, full) = &image_set.entries[1];
-    assert!(full.inputs[0].select.as_ref().unwrap().full && full.dependencies == DependencyRule::Ignore);
-    let (_, layout) = &image_set.entries[3];
-    assert_eq!(
-        layout.inputs[0].source.as_deref(),
-        Some("oci:/var/lib/catalogs/Certified_index")
-    );
-    let choose = |name| image_set.clone().entry(name).map(|(name, _)| name.to_string());
-    assert_eq!(choose(Some("mine-full")).unwrap(), "mine-full");
-    assert_eq!(
-        choose(None).unwrap_err().to_string(),
-        "the file has several entries: choose one of redhat-operator-index-v4-20, mine-full, index-v1-2, certified-index"
-    );
-    assert!(
-        choose(Some("x"))
-            .unwrap_err()
-            .to_string()
-            .starts_with("the file has no entry x: choose one of ")
-    );
+    let ignored = "platform additionalImages helm blockedImages archiveSize platforms";
+    assert_eq!(image_set.ignored.join(" "), ignored);
+    let [first, full, _, layout] = [0, 1, 2, 3].map(|at: usize| &image_set.entries[at].1);
+    let select = |composition: &Composition| composition.inputs[0].select.clone().unwrap();
+    assert_eq!(select(first).packages[0].channels[0].name, "stable");
+    assert!(select(full).full && full.dependencies == DependencyRule::Ignore);
+    let source = layout.inputs[0].source.as_deref();
+    assert_eq!(source, Some("oci:/var/lib/catalogs/Certified_index"));
+    let choose = |name| {
+        let chosen = image_set.clone().entry(name).map(|(name, _)| name.to_string());
+        chosen.map_err(|error| error.to_string())
+    };
+    assert_eq!(choose(Some("mine-full")).as_deref(), Ok("mine-full"));
+    let error = choose(None).unwrap_err();
+    assert_eq!(error, format!("the file has several entries: choose one of {names}"));
+    let error = choose(Some("x")).unwrap_err();
+    assert_eq!(error, format!("the file has no entry x: choose one of {names}"));
 }
 
 #[test]
@@ -102,10 +80,8 @@ packages:
         panic!("a filter")
     };
     assert!(!selection.full && selection.takes("foo") && !selection.takes("other"));
-    assert_eq!(
-        selection.packages[1].channels[0].version_range.as_deref(),
-        Some(">=1.0.0 <2.0.0")
-    );
+    let range = selection.packages[1].channels[0].version_range.as_deref();
+    assert_eq!(range, Some(">=1.0.0 <2.0.0"));
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn chain(name: &str, bundles: usize, channels: usize) -> String {
 fn requiring(values: impl Iterator<Item = String>) -> String {
     let separator = format!(r#"}},{{"type":"{REQUIRED}","value":"#);
     let values = values.collect::<Vec<_>>().join(&separator);
-    with_property(&package("a", &[("c", &["1.0.0"])]), "1.0.0", REQUIRED, &values)
+    with_property(&package("a", "c: 1.0.0"), "1.0.0", REQUIRED, &values)
 }
 
 fn required(package: &str, range: &str) -> String {
@@ -127,23 +127,6 @@ fn compose_beyond_its_budget_ends_with_the_limit_and_the_package() {
     assert!(error.ends_with("the result is not wanted any more"), "{error}");
 }
 
-#[rstest]
-#[case::exactly(0, true)]
-#[case::one_more(1, false)]
-fn requirement_of_too_many_bytes_is_refused(#[case] more: usize, #[case] passes: bool) {
-    let json = |range: usize| format!(r#"{{"package":{}}}"#, required("b", &"x".repeat(range)));
-    let range = (16 << 20) - json(0).len() + more;
-    let a = requiring(std::iter::once(required("b", &"x".repeat(range))));
-    let mut catalogs = [MemoryCatalog::new(&[("a", &a)])];
-    let composed = compose_within(&composition("warn"), &mut catalogs, &Budget::default());
-    let error = "package a: names, versions and requirements exceed 16777216 bytes; select fewer packages, or set \
-                 dependencies: ignore";
-    assert_eq!(
-        composed.err().map(|error| error.to_string()),
-        (!passes).then(|| error.to_owned())
-    );
-}
-
 #[test]
 fn notices_cut_foreign_text_and_count_beyond_a_thousand() {
     let long = "x".repeat(600_000);
@@ -177,35 +160,43 @@ fn notices_cut_foreign_text_and_count_beyond_a_thousand() {
     );
 }
 
+/// Inputs that exceed a limit by a number of bytes, and the error. Each is accepted with one byte less.
 #[rstest]
-#[case::exactly(0, true)]
-#[case::one_more(1, false)]
-fn documents_without_a_package_beyond_their_limit_are_refused(#[case] more: usize, #[case] passes: bool) {
-    let long = "x".repeat((32 << 20) - "y\n".len() - 1 + more) + "\n";
-    let mut catalogs = [&*long, "y\n"].map(|lines| MemoryCatalog::new(&[("", lines)]));
-    let composition = serde_saphyr::from_str("inputs: [{catalog: one}, {catalog: two}]").unwrap();
-    let composed = compose_within(&composition, &mut catalogs, &Budget::default());
-    let error = "the documents without a package of all inputs exceed 33554432 bytes";
-    assert_eq!(
-        composed.err().map(|error| error.to_string()),
-        (!passes).then(|| error.to_owned())
-    );
-}
-
-#[rstest]
-#[case::exactly(0, true)]
-#[case::one_more(1, false)]
-fn added_lines_beyond_their_limit_are_refused(#[case] more: usize, #[case] passes: bool) {
-    let line = |text: &str| format!(r#"{{"package":"a","schema":"text","v":"{text}"}}"#) + "\n";
-    let added = line(&"x".repeat((32 << 20) - line("").len() + more));
-    let inputs = [package("a", &[("c", &["1.0.0"])]), added];
-    let mut catalogs = inputs.map(|lines| MemoryCatalog::new(&[("a", &lines)]));
-    let composition = serde_saphyr::from_str("inputs: [{catalog: one}]\nadd: [{source: two}]").unwrap();
-    let composed = compose_within(&composition, &mut catalogs, &Budget::default());
-    let error = "add: the lines that are added to package a exceed 33554432 bytes, with those that they change; make it an \
-                 input";
-    assert_eq!(
-        composed.err().map(|error| error.to_string()),
-        (!passes).then(|| error.to_owned())
-    );
+#[case::requirement(
+    "inputs: [{catalog: one, select: {}}]",
+    |more| {
+        let json = |range: usize| format!(r#"{{"package":{}}}"#, required("b", &"x".repeat(range)));
+        let range = (16 << 20) - json(0).len() + more;
+        vec![("a", requiring(std::iter::once(required("b", &"x".repeat(range)))))]
+    },
+    "package a: names, versions and requirements exceed 16777216 bytes; select fewer packages, or set dependencies: ignore"
+)]
+#[case::documents_without_a_package(
+    "inputs: [{catalog: one}, {catalog: two}]",
+    |more| vec![("", "x".repeat((32 << 20) - "y\n".len() - 1 + more) + "\n"), ("", "y\n".to_owned())],
+    "the documents without a package of all inputs exceed 33554432 bytes"
+)]
+#[case::added_lines(
+    "inputs: [{catalog: one}]\nadd: [{source: two}]",
+    |more| {
+        let line = |text: &str| format!(r#"{{"package":"a","schema":"text","v":"{text}"}}"#) + "\n";
+        let added = line(&"x".repeat((32 << 20) - line("").len() + more));
+        vec![("a", package("a", "c: 1.0.0")), ("a", added)]
+    },
+    "add: the lines that are added to package a exceed 33554432 bytes, with those that they change; make it an input"
+)]
+fn input_beyond_its_limit_is_refused(
+    #[case] yaml: &str,
+    #[case] inputs: fn(usize) -> Vec<(&'static str, String)>,
+    #[case] error: &str,
+) {
+    for (more, expected) in [(0, None), (1, Some(error))] {
+        let catalogs = inputs(more).into_iter();
+        let mut catalogs: Vec<_> = catalogs
+            .map(|(name, lines)| MemoryCatalog::new(&[(name, &lines)]))
+            .collect();
+        let composition = serde_saphyr::from_str(yaml).unwrap();
+        let composed = compose_within(&composition, &mut catalogs, &Budget::default());
+        assert_eq!(composed.err().map(|error| error.to_string()).as_deref(), expected);
+    }
 }

@@ -18,14 +18,11 @@ fn required(package: &str, range: &str) -> String {
 
 /// A package with one bundle that has a requirement.
 fn user(name: &str, kind: &str, value: &str) -> String {
-    with_property(&package(name, &[("c", &["1.0.0"])]), "1.0.0", kind, value)
+    with_property(&package(name, "c: 1.0.0"), "1.0.0", kind, value)
 }
 
 fn need() -> String {
-    let channels: &[(&str, &[&str])] = &[
-        ("stable", &["1.0.0", "1.1.0<1.0.0", "2.0.0<1.1.0"]),
-        ("old", &["0.9.0", "1.0.0<0.9.0"]),
-    ];
+    let channels = "stable: 1.0.0 1.1.0<1.0.0 2.0.0<1.1.0; old: 0.9.0 1.0.0<0.9.0";
     with_property(&package("need", channels), "1.0.0", "olm.gvk", API)
 }
 
@@ -52,8 +49,10 @@ fn described(composed: &ComposedCatalog, catalogs: &[MemoryCatalog]) -> String {
     let packages = packages
         .iter()
         .map(|(name, lines)| format!("{name} {}", summary(name, lines)));
-    let notices = composed.explanation.notices.iter().map(ToString::to_string);
-    packages.chain(notices).collect::<Vec<_>>().join(" | ")
+    packages
+        .chain(composed.explanation.notices.iter().cloned())
+        .collect::<Vec<_>>()
+        .join(" | ")
 }
 
 fn errors(name: &str, lines: &str) -> Vec<String> {
@@ -95,7 +94,7 @@ const USER: &str = "inputs: [{catalog: a, select: {packages: [{name: user}]}}]";
     "more *c: 1.0.0 | need *stable: 1.1.0"
 )]
 fn include_takes_the_highest_bundle_that_fits(#[case] kind: &str, #[case] value: String, #[case] expected: &str) {
-    let more = package("more", &[("c", &["1.0.0"])]);
+    let more = package("more", "c: 1.0.0");
     let user = user("user", kind, &value);
     let mut catalogs = [MemoryCatalog::new(&[
         ("more", &more),
@@ -162,14 +161,11 @@ fn include_follows_requirements_around_a_cycle_and_explains_them() {
 #[case::first_input_wins(">=1.0.0", "need *c: 1.5.0")]
 #[case::second_has_the_version(">=2.0.0", "need *c: 3.0.0")]
 fn include_takes_the_first_input_that_has_it(#[case] range: &str, #[case] expected: &str) {
-    let (first, second) = (
-        package("need", &[("c", &["1.5.0"])]),
-        package("need", &[("c", &["3.0.0"])]),
-    );
+    let (first, second) = (package("need", "c: 1.5.0"), package("need", "c: 3.0.0"));
     let user = user("user", PACKAGE, &required("need", range));
     let mut catalogs = [
         MemoryCatalog::new(&[("need", &first), ("user", &user)]),
-        MemoryCatalog::new(&[("need", &second), ("other", &package("other", &[("c", &["1.0.0"])]))]),
+        MemoryCatalog::new(&[("need", &second), ("other", &package("other", "c: 1.0.0"))]),
     ];
     let select =
         "inputs: [{catalog: a, select: {packages: [{name: user}]}}, {catalog: b, select: {packages: [{name: other}]}}]";
@@ -208,7 +204,7 @@ fn include_of_bundles_that_nothing_connects_takes_the_whole_package() {
     let two = user("two", PACKAGE, &required("need", "2.0.0"));
     // The whole package has a bundle with a requirement of its own.
     let need = with_property(&need(), "1.1.0", PACKAGE, &required("more", "1.x"));
-    let more = package("more", &[("c", &["1.0.0"])]);
+    let more = package("more", "c: 1.0.0");
     let packages: [(&str, &str); 4] = [("more", &more), ("need", &need), ("two", &two), ("user", &one)];
     let mut catalogs = [MemoryCatalog::new(&packages)];
     let select = "inputs: [{catalog: a, select: {packages: [{name: user}, {name: two}]}}]";
@@ -231,7 +227,7 @@ fn include_of_bundles_that_nothing_connects_takes_the_whole_package() {
 fn include_reads_other_packages_only_for_what_is_missing() {
     let reads = |kind: &str, value: &str| {
         let user = user("user", kind, value);
-        let more = package("more", &[("c", &["1.0.0"])]);
+        let more = package("more", "c: 1.0.0");
         let mut catalogs = [MemoryCatalog::new(&[
             ("more", &more),
             ("need", &need()),
@@ -259,12 +255,11 @@ fn random_lines(at: usize, (versions, fast, requirements): &RandomPackage) -> St
         at => format!("1.{at}.0<1.{}.0", at - 1),
     };
     let stable: Vec<String> = (0..*versions).map(entry).collect();
-    let stable: Vec<&str> = stable.iter().map(String::as_str).collect();
     let fast = &stable[versions.saturating_sub(*fast)..];
     let name = format!("p{at}");
-    let mut channels: Vec<(&str, &[&str])> = vec![("stable", &stable)];
+    let mut channels = format!("stable: {}", stable.join(" "));
     if !fast.is_empty() {
-        channels.push(("fast", fast));
+        channels += &format!("; fast: {}", fast.join(" "));
     }
     let mut lines = package(&name, &channels);
     for version in 0..*versions {

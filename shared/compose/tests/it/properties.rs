@@ -17,36 +17,21 @@ fn graph() -> impl Strategy<Value = Graph> {
 
 fn lines(name: &str, channels: &BTreeMap<String, Graph>) -> String {
     let version = |at: &usize| format!("1.{at}.0");
-    let texts: Vec<(&str, Vec<String>)> = channels
-        .iter()
-        .map(|(channel, graph)| {
-            let entries = graph.iter().enumerate().map(|(at, (replaces, skips))| {
-                // Mostly an update replaces an older version; the rest are cycles and gaps.
-                let replaces = replaces.map(|replaced| {
-                    if replaced % 3 == 0 {
-                        replaced
-                    } else {
-                        at.saturating_sub(1)
-                    }
-                });
-                let replaces = replaces.iter().filter(|replaced| **replaced != at).map(version);
-                let skips = skips.iter().map(|skipped| format!("-{}", version(skipped)));
-                let updates: Vec<String> = replaces.chain(skips).collect();
-                format!("{}<{}", version(&at), updates.join(","))
+    let channels = channels.iter().map(|(channel, graph)| {
+        let entries = graph.iter().enumerate().map(|(at, (replaces, skips))| {
+            // Mostly an update replaces an older version; the rest are cycles and gaps.
+            let replaces = replaces.map(|replaced| match replaced % 3 {
+                0 => replaced,
+                _ => at.saturating_sub(1),
             });
-            (channel.as_str(), entries.collect())
-        })
-        .collect();
-    let entries: Vec<Vec<&str>> = texts
-        .iter()
-        .map(|(_, entries)| entries.iter().map(String::as_str).collect())
-        .collect();
-    let channels: Vec<(&str, &[&str])> = texts
-        .iter()
-        .zip(&entries)
-        .map(|((channel, _), entries)| (*channel, entries.as_slice()))
-        .collect();
-    package(name, &channels)
+            let replaces = replaces.iter().filter(|replaced| **replaced != at).map(version);
+            let skips = skips.iter().map(|skipped| format!("-{}", version(skipped)));
+            let updates: Vec<String> = replaces.chain(skips).collect();
+            format!("{}<{}", version(&at), updates.join(","))
+        });
+        format!("{channel}: {}", entries.collect::<Vec<_>>().join(" "))
+    });
+    package(name, &channels.collect::<Vec<_>>().join("; "))
 }
 
 fn channels() -> impl Strategy<Value = BTreeMap<String, Graph>> {

@@ -11,16 +11,12 @@ use crate::support::{apply, bundle, package, select, selection, summary};
 fn db() -> String {
     package(
         "db",
-        &[
-            ("stable", &["1.0.0", "1.1.0<1.0.0", "1.2.0<1.1.0"]),
-            ("fast", &["1.1.0", "1.2.0<1.1.0", "2.0.0<1.2.0"]),
-            ("old", &["0.9.0"]),
-        ],
+        "stable: 1.0.0 1.1.0<1.0.0 1.2.0<1.1.0; fast: 1.1.0 1.2.0<1.1.0 2.0.0<1.2.0; old: 0.9.0",
     )
 }
 
 fn web() -> String {
-    package("web", &[("alpha", &["3.0.0", "3.1.0<3.0.0"])])
+    package("web", "alpha: 3.0.0 3.1.0<3.0.0")
 }
 
 /// Returns what a selection takes of both packages, or the error.
@@ -48,13 +44,7 @@ fn taken(yaml: &str) -> String {
 #[case::one_prerelease("minVersion: 2.12.0-rc.1, maxVersion: 2.12.0-rc.1", "2.12.0-rc.1")]
 #[case::range("versionRange: ~2.11", "2.11.0 2.11.1")]
 fn selection_of_versions_takes_what_oc_mirror_takes(#[case] bounds: &str, #[case] expected: &str) {
-    let lines = package(
-        "op",
-        &[(
-            "stable",
-            &["2.10.0", "2.11.0<2.10.0", "2.11.1<2.11.0", "2.12.0-rc.1<2.11.1"],
-        )],
-    );
+    let lines = package("op", "stable: 2.10.0 2.11.0<2.10.0 2.11.1<2.11.0 2.12.0-rc.1<2.11.1");
     let selection = selection(&format!("packages: [{{name: op, {bounds}}}]"));
     let kept = select(&selection, "op", &lines).unwrap().unwrap();
     assert_eq!(summary("op", &kept), format!("*stable: {expected}"));
@@ -72,68 +62,58 @@ fn selection_takes_the_promised_bundles_or_says_what_to_change() {
 }
 
 /// Entries outside of the range that lie between two inside are taken along, and a notice says so.
-#[rstest]
-#[case::prerelease_between(&["1.0.0", "1.1.0-rc.1<1.0.0", "1.1.0<1.1.0-rc.1"], "minVersion: 1.0.0", "1.0.0 1.1.0 1.1.0-rc.1")]
-#[case::backport_between(&["1.0.0", "0.9.9<1.0.0", "1.1.0<0.9.9"], "minVersion: 1.0.0", "0.9.9 1.0.0 1.1.0")]
-#[case::outside_stays_out(
-    &["0.8.0", "1.0.0<0.8.0", "1.1.0-rc.1<1.0.0", "1.1.0<1.1.0-rc.1", "1.2.0-rc.1<1.1.0"],
-    "minVersion: 1.0.0, maxVersion: 1.9.0",
-    "1.0.0 1.1.0 1.1.0-rc.1"
-)]
-#[case::skipped_above(
-    &["1.0.0", "1.0.1", "1.1.0-rc.1<1.0.0", "1.1.0<1.1.0-rc.1,-1.0.1", "2.0.0<1.1.0"],
-    "maxVersion: 1.1.0",
-    "1.0.0 1.0.1 1.1.0 1.1.0-rc.1"
-)]
-fn selection_of_versions_takes_what_connects_them(
-    #[case] entries: &[&str],
-    #[case] rule: &str,
-    #[case] expected: &str,
-) {
-    let lines = package("p", &[("c", entries)]);
-    let selection = selection(&format!("packages: [{{name: p, {rule}}}]"));
-    let (kept, explanation) = apply(&selection, "p", &lines).unwrap();
-    assert_eq!(summary("p", &kept.unwrap_or(lines)), format!("*c: {expected}"));
-    let notices: Vec<String> = explanation.notices.iter().map(ToString::to_string).collect();
-    assert_eq!(notices.len(), 1);
-    assert!(notices[0].starts_with("package p, channel c: p.v"), "{notices:?}");
+/// Parses a row such as `what / entries / rule => expected`.
+fn row_of(row: &str) -> (&str, &str, &str) {
+    let (case, expected) = row.split_once(" => ").unwrap();
+    let mut parts = case.split(" / ").skip(1);
+    (parts.next().unwrap(), parts.next().unwrap(), expected)
 }
 
-#[rstest]
-#[case::max_leaves_two_heads(
-    &["1.0.0", "1.1.0<1.0.0", "1.1.1<1.0.0", "1.2.0<1.1.0,-1.1.1"],
-    "maxVersion: 1.1.9",
-    "package p, channel c: with versions <=1.1.9 the channel has several heads: p.v1.1.0, p.v1.1.1; \
-     select also what connects them: p.v1.2.0"
-)]
-#[case::cycle_has_no_head(
-    &["1.0.0<1.1.0", "1.1.0<1.0.0"],
-    "full: false",
-    "package p, channel c: with heads only the channel has no head: its entries replace or skip each other in a cycle; \
-     the catalog has the channel so: select other channels, or bundles by name"
-)]
-#[case::cycle_below_the_head(
-    &["1.0.0<1.1.0", "1.1.0<1.0.0", "1.2.0<1.1.0", "2.0.0"],
-    "maxVersion: 1.9.0",
-    "package p, channel c: with versions <=1.9.0 the channel has a cycle of replaces through p.v1.1.0; \
-     the catalog has the channel so: select other channels, or bundles by name"
-)]
-#[case::skips_in_a_circle(
-    &["1.0.0<-1.1.0", "1.1.0<-1.0.0", "1.2.0", "2.0.0<1.2.0,-1.0.0"],
-    "maxVersion: 1.9.0",
-    "package p, channel c: with versions <=1.9.0 the channel has entries that its head does not reach: p.v1.0.0, p.v1.1.0; \
-     select also what connects them: p.v2.0.0"
-)]
-#[case::several_heads_in_the_catalog(
-    &["1.0.0", "2.0.0"],
-    "full: false",
-    "package p, channel c: with heads only the channel has several heads: p.v1.0.0, p.v2.0.0; \
-     the catalog has the channel so: select other channels, or bundles by name"
-)]
-fn selection_that_breaks_a_channel_is_refused(#[case] entries: &[&str], #[case] rule: &str, #[case] expected: &str) {
-    let lines = package("p", &[("c", entries)]);
-    let selection = selection(&format!("packages: [{{name: p, {rule}}}]"));
-    assert_eq!(select(&selection, "p", &lines).unwrap_err().to_string(), expected);
+/// What lies between, the entries, the rule, and the entries that are taken.
+const CONNECTED: &str = "\
+prerelease between / 1.0.0 1.1.0-rc.1<1.0.0 1.1.0<1.1.0-rc.1 / minVersion: 1.0.0 => 1.0.0 1.1.0 1.1.0-rc.1
+backport between / 1.0.0 0.9.9<1.0.0 1.1.0<0.9.9 / minVersion: 1.0.0 => 0.9.9 1.0.0 1.1.0
+outside stays out / 0.8.0 1.0.0<0.8.0 1.1.0-rc.1<1.0.0 1.1.0<1.1.0-rc.1 1.2.0-rc.1<1.1.0 / minVersion: 1.0.0, maxVersion: 1.9.0 \
+    => 1.0.0 1.1.0 1.1.0-rc.1
+skipped above / 1.0.0 1.0.1 1.1.0-rc.1<1.0.0 1.1.0<1.1.0-rc.1,-1.0.1 2.0.0<1.1.0 / maxVersion: 1.1.0 => 1.0.0 1.0.1 1.1.0 1.1.0-rc.1";
+
+#[test]
+fn selection_of_versions_takes_what_connects_them() {
+    for row in CONNECTED.lines() {
+        let (entries, rule, expected) = row_of(row);
+        let lines = package("p", &format!("c: {entries}"));
+        let selection = selection(&format!("packages: [{{name: p, {rule}}}]"));
+        let (kept, explanation) = apply(&selection, "p", &lines).unwrap();
+        assert_eq!(summary("p", &kept.unwrap_or(lines)), format!("*c: {expected}"));
+        let [notice] = &explanation.notices[..] else {
+            panic!("{:?}", explanation.notices);
+        };
+        assert!(notice.starts_with("package p, channel c: p.v"), "{notice}");
+    }
+}
+
+/// What is broken, the entries, the rule, and the error after the package and the channel.
+const BROKEN: &str = "\
+max leaves two heads / 1.0.0 1.1.0<1.0.0 1.1.1<1.0.0 1.2.0<1.1.0,-1.1.1 / maxVersion: 1.1.9 => with versions <=1.1.9 the channel \
+    has several heads: p.v1.1.0, p.v1.1.1; select also what connects them: p.v1.2.0
+cycle has no head / 1.0.0<1.1.0 1.1.0<1.0.0 / full: false => with heads only the channel has no head: its entries replace or skip \
+    each other in a cycle; the catalog has the channel so: select other channels, or bundles by name
+cycle below the head / 1.0.0<1.1.0 1.1.0<1.0.0 1.2.0<1.1.0 2.0.0 / maxVersion: 1.9.0 => with versions <=1.9.0 the channel has a \
+    cycle of replaces through p.v1.1.0; the catalog has the channel so: select other channels, or bundles by name
+skips in a circle / 1.0.0<-1.1.0 1.1.0<-1.0.0 1.2.0 2.0.0<1.2.0,-1.0.0 / maxVersion: 1.9.0 => with versions <=1.9.0 the channel \
+    has entries that its head does not reach: p.v1.0.0, p.v1.1.0; select also what connects them: p.v2.0.0
+several heads in the catalog / 1.0.0 2.0.0 / full: false => with heads only the channel has several heads: p.v1.0.0, p.v2.0.0; \
+    the catalog has the channel so: select other channels, or bundles by name";
+
+#[test]
+fn selection_that_breaks_a_channel_is_refused() {
+    for row in BROKEN.lines() {
+        let (entries, rule, expected) = row_of(row);
+        let lines = package("p", &format!("c: {entries}"));
+        let selection = selection(&format!("packages: [{{name: p, {rule}}}]"));
+        let expected = format!("package p, channel c: {expected}");
+        assert_eq!(select(&selection, "p", &lines).unwrap_err(), expected);
+    }
 }
 
 #[test]
@@ -166,9 +146,8 @@ fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
         &other("old", "").replace("x.y", "io.openshift.operators.lifecycles.v1alpha1"),
     ];
     assert_eq!(kept, Some(expected.concat()));
-    let notices: Vec<String> = explanation.notices.iter().map(ToString::to_string).collect();
     assert_eq!(
-        notices,
+        explanation.notices,
         [
             "package db: a document of schema \"x.y\" was dropped, because it names db.v1.0.0, which is not selected",
             "package db: a document of schema \"x.y\" was dropped, because it names old, which is not selected",
@@ -193,7 +172,7 @@ fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
 #[test]
 fn apply_unreadable_document_is_refused_unless_whole() {
     let lines = "{\"entries\":7,\"name\":\"c\",\"package\":\"p\",\"schema\":\"olm.channel\"}\n";
-    let error = select(&Selection::default(), "p", lines).unwrap_err().to_string();
+    let error = select(&Selection::default(), "p", lines).unwrap_err();
     assert!(
         error.starts_with("package p: the olm.channel \"c\" cannot be read: "),
         "{error}"
@@ -204,7 +183,7 @@ fn apply_unreadable_document_is_refused_unless_whole() {
 
 #[test]
 fn apply_single_head_is_whole() {
-    let lines = package("p", &[("c", &["1.0.0"])]);
+    let lines = package("p", "c: 1.0.0");
     assert_eq!(apply(&Selection::default(), "p", &lines).unwrap().0, None);
 }
 
@@ -232,8 +211,7 @@ fn apply_hostile_channel_takes_linear_time() {
         .map(|at| format!("0.0.{at}<0.0.{}", (at + 1) % ENTRIES))
         .collect();
     for (entries, valid) in [(chain, true), (skips, true), (cycle, false)] {
-        let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
-        let lines = package("p", &[("c", &entries)]);
+        let lines = package("p", &format!("c: {}", entries.join(" ")));
         let half = selection("packages: [{name: p, minVersion: 0.0.10000}]");
         let heads = Selection::default();
         assert!(select(&half, "p", &lines).is_ok());

@@ -1,43 +1,37 @@
 //! Small catalogs.
 
-use std::{collections::BTreeMap, io::Cursor};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Cursor,
+};
 
 use catalog_mirror_compose::{
     ComposeError, ComposedContent, Composition, CompositionInput, DependencyRule, Explanation, PackageSource,
-    ReadError, ReadSeek, SelectError, Selection,
+    ReadError, ReadSeek, Selection,
 };
 use olm::PackageParser;
 use work::Budget;
 
-/// Returns the canonical lines of a package. The first channel is the default one. An entry is written as
-/// `1.2.0<1.1.0,-1.0.0`: version, what it replaces, what it skips.
-pub(crate) fn package(name: &str, channels: &[(&str, &[&str])]) -> String {
-    let mut lines = format!(
-        r#"{{"defaultChannel":"{}","name":"{name}","schema":"olm.package"}}"#,
-        channels[0].0
-    );
-    lines.push('\n');
-    let mut versions = BTreeMap::new();
-    for (channel, entries) in channels {
-        let entries: Vec<String> = entries
-            .iter()
-            .map(|entry| entry_json(name, entry, &mut versions))
-            .collect();
-        lines += &format!(
-            r#"{{"entries":[{}],"name":"{channel}","package":"{name}","schema":"olm.channel"}}"#,
-            entries.join(",")
-        );
+/// Returns the canonical lines of a package with these channels, such as `stable: 1.0.0 1.2.0<1.1.0,-1.0.0; fast: 1.0.0`. The first one is
+/// the default one. An entry is a version, what it replaces, and what it skips.
+pub(crate) fn package(name: &str, channels: &str) -> String {
+    let (default, _) = channels.split_once(':').unwrap();
+    let mut lines = format!(r#"{{"defaultChannel":"{default}","name":"{name}","schema":"olm.package"}}"#) + "\n";
+    let mut versions = BTreeSet::new();
+    for channel in channels.split("; ") {
+        let (channel, entries) = channel.split_once(": ").unwrap();
+        let entries = entries.split(' ').map(|entry| entry_json(name, entry, &mut versions));
+        let entries = entries.collect::<Vec<_>>().join(",");
+        lines += &format!(r#"{{"entries":[{entries}],"name":"{channel}","package":"{name}","schema":"olm.channel"}}"#);
         lines.push('\n');
     }
-    for version in versions.keys() {
-        lines += &bundle(name, version);
-    }
+    lines.extend(versions.into_iter().map(|version| bundle(name, version)));
     lines
 }
 
-fn entry_json<'a>(name: &str, entry: &'a str, versions: &mut BTreeMap<&'a str, ()>) -> String {
+fn entry_json<'a>(name: &str, entry: &'a str, versions: &mut BTreeSet<&'a str>) -> String {
     let (version, updates) = entry.split_once('<').unwrap_or((entry, ""));
-    versions.insert(version, ());
+    versions.insert(version);
     let updates: Vec<&str> = updates.split(',').filter(|update| !update.is_empty()).collect();
     let mut json = format!(r#"{{"name":"{name}.v{version}""#);
     if let Some(replaced) = updates.iter().find(|update| !update.starts_with('-')) {
@@ -68,7 +62,7 @@ pub(crate) fn apply(
     selection: &Selection,
     package: &str,
     lines: &str,
-) -> Result<(Option<String>, Explanation), SelectError> {
+) -> Result<(Option<String>, Explanation), String> {
     let input = CompositionInput {
         catalog: Some("one".to_owned()),
         select: Some(selection.clone()),
@@ -81,13 +75,13 @@ pub(crate) fn apply(
     };
     match compose(&composition, &mut [MemoryCatalog::new(&[(package, lines)])]) {
         Ok(mut composed) => Ok((composed.packages.remove(0).lines.ok(), composed.explanation)),
-        Err(ComposeError::Select(_, error)) => Err(*error),
+        Err(ComposeError::Refused(problem)) => Err(problem.replacen("input one: ", "", 1)),
         Err(error) => panic!("{error}"),
     }
 }
 
 /// Returns the selected lines; all of them for a whole package, `None` if the package is not selected.
-pub(crate) fn select(selection: &Selection, package: &str, lines: &str) -> Result<Option<String>, SelectError> {
+pub(crate) fn select(selection: &Selection, package: &str, lines: &str) -> Result<Option<String>, String> {
     if !selection.takes(package) {
         return Ok(None);
     }
