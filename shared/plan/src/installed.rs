@@ -12,6 +12,9 @@ use crate::PlanError;
 /// Size of the chunks in which documents are parsed, in bytes.
 const CHUNK_BYTES: usize = 1 << 20;
 
+const NO_OPERATOR: &str =
+    "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
+
 /// Operator that is installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,7 +86,7 @@ impl Installed {
             Self::of_objects(text)?
         };
         if installed == Self::default() {
-            return Err(PlanError::Empty);
+            return Err(PlanError::Refused(NO_OPERATOR.to_owned()));
         }
         Ok(installed)
     }
@@ -96,7 +99,8 @@ impl Installed {
             let Some(package) = words.next() else { continue };
             let (version, channel) = (words.next(), words.next());
             if version.is_none() || words.next().is_some() {
-                return Err(PlanError::Line(number + 1));
+                let problem = format!("line {} is not `package version [channel]`", number + 1);
+                return Err(PlanError::Refused(problem));
             }
             installed.operators.push(InstalledOperator {
                 package,
@@ -165,11 +169,14 @@ fn text_at(object: &Value, field: &str) -> Result<Option<String>, PlanError> {
     match object.pointer(field).filter(|_| !field.is_empty()) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
-        Some(_) => Err(PlanError::Field {
-            kind: kind(object).to_owned(),
-            name: object["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
-            field: field[1..].replace('/', ".").replace("~1", "/"),
-        }),
+        Some(_) => {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let field = field[1..].replace('/', ".").replace("~1", "/");
+            Err(PlanError::Refused(format!(
+                "{} {name}: {field} is no text",
+                kind(object)
+            )))
+        }
     }
 }
 

@@ -135,15 +135,10 @@ impl PlannedOperator {
 
 impl BundleStep {
     fn note(&self) -> Option<String> {
-        let Self {
-            from,
-            to,
-            unsafe_changes,
-            gained_permissions,
-        } = self;
-        (unsafe_changes + gained_permissions > 0).then(|| {
-            format!("{from} -> {to}: unsafe changes: {unsafe_changes}, gained permissions: {gained_permissions}")
-        })
+        let (unsafe_changes, permissions) = (self.unsafe_changes, self.gained_permissions);
+        let steps = format!("{} -> {}", self.from, self.to);
+        let changes = format!("unsafe changes: {unsafe_changes}, gained permissions: {permissions}");
+        (unsafe_changes + permissions > 0).then(|| format!("{steps}: {changes}"))
     }
 }
 

@@ -24,7 +24,7 @@ impl FromStr for OpenShiftMinor {
         // OLM v0 refuses a property with a patch version.
         let minor = version.filter(|version| version.patch == 0 && version.pre.is_empty());
         let minor = minor.map(|Version { major, minor, .. }| Self { major, minor });
-        minor.ok_or_else(|| PlanError::OpenShift(text.to_owned()))
+        minor.ok_or_else(|| PlanError::Refused(format!("{text:?} is not a version of OpenShift such as 4.21")))
     }
 }
 

@@ -43,13 +43,10 @@ impl Ways {
     /// # Errors
     /// A version or bundle that the package does not have. `from` may be a version that is no longer there.
     pub fn new(name: &str, package: &Package, from: &str, to: Option<&str>) -> Result<Self, PlanError> {
-        let unknown = |text: &str| PlanError::UnknownVersion {
-            package: name.to_owned(),
-            text: text.to_owned(),
-            similar: {
-                let versions = package.bundles.values().filter_map(|bundle| bundle.version.as_deref());
-                did_you_mean(text, versions.chain(bundle_names(package)))
-            },
+        let unknown = |text: &str| {
+            let versions = package.bundles.values().filter_map(|bundle| bundle.version.as_deref());
+            let similar = did_you_mean(text, versions.chain(bundle_names(package)));
+            PlanError::Refused(format!("package {name} has no version and no bundle {text:?}{similar}"))
         };
         let find = |text: &str| {
             let named = bundle_names(package).find(|name| *name == text);
