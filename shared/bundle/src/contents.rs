@@ -195,58 +195,55 @@ mod tests {
         let bomb: String = iter::once("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned())
             .chain((1..9).map(|at| format!("a{at}: &a{at} [{}]\n", vec![format!("*a{}", at - 1); 10].join(", "))))
             .collect();
-        let old = CRD.replace("io/v1", "io/v1beta1");
-        let references = crd_with("{properties: {a: {$ref: b}}}");
-        let cases: &[(&[(&str, &str)], &str)] = &[
-            (&[], "it has no ClusterServiceVersion"),
+        let content = |name: &str| match name {
+            "OPERATOR" => OPERATOR.to_owned(),
+            "TWICE" => format!("{OPERATOR}---\n{OPERATOR}"),
+            "NUMBER" => OPERATOR.replace("1.0.0", "1"),
+            "MODES" => OPERATOR.replace("version: 1.0.0", "installModes: {}"),
+            "CRD" => CRD.to_owned(),
+            "OLD" => CRD.replace("io/v1", "io/v1beta1"),
+            "REFERENCES" => crd_with("{properties: {a: {$ref: b}}}"),
+            "DEEP" => crd_with(&deep(115)),
+            "DEEPER" => crd_with(&deep(1000)),
+            "BOMB" => bomb.clone(),
+            other => other.to_owned(),
+        };
+        let no_operator = "it has no ClusterServiceVersion";
+        let depth = "exceeds the limit depth of 120";
+        let reference =
+            "manifests/b.yaml: spec.versions[0].schema.openAPIV3Schema has a $ref at ^.a, which Kubernetes forbids";
+        let twice = "manifests/a.yaml and manifests/a.yaml, document 2 are both";
+        let crds = "manifests/b.yaml and manifests/c.yaml are both the CustomResourceDefinition as.x";
+        // Files with their content, `|` between, and what the error says.
+        let cases = [
+            ("c.md x", no_operator),
+            ("b.txt OPERATOR|c/a.yaml OPERATOR", no_operator),
             (
-                &[("b.txt", OPERATOR), ("c/a.yaml", OPERATOR)],
-                "it has no ClusterServiceVersion",
-            ),
-            (
-                &[("a.yaml", OPERATOR), ("b.yml", OPERATOR)],
+                "a.yaml OPERATOR|b.yml OPERATOR",
                 "manifests/a.yaml and manifests/b.yml are both",
             ),
+            ("a.yaml TWICE", twice),
+            ("a.yaml kind: [|b.yaml OPERATOR", "manifests/a.yaml: document 1"),
+            ("a.yaml BOMB", "manifests/a.yaml: document 1"),
+            ("a.json NUMBER", "manifests/a.json: spec.version must be a text"),
+            ("a.yaml MODES", "manifests/a.yaml: spec.installModes must be a list"),
             (
-                &[("a.yaml", &format!("{OPERATOR}---\n{OPERATOR}"))],
-                "manifests/a.yaml and manifests/a.yaml, document 2 are both",
-            ),
-            (
-                &[("a.yaml", "kind: ["), ("b.yaml", OPERATOR)],
-                "manifests/a.yaml: document 1",
-            ),
-            (&[("a.yaml", &bomb)], "manifests/a.yaml: document 1"),
-            (
-                &[("a.json", &OPERATOR.replace("1.0.0", "1"))],
-                "manifests/a.json: spec.version must be a text",
-            ),
-            (
-                &[("a.yaml", &OPERATOR.replace("version: 1.0.0", "installModes: {}"))],
-                "manifests/a.yaml: spec.installModes must be a list",
-            ),
-            (
-                &[("a.yaml", OPERATOR), ("b.yaml", &old)],
+                "a.yaml OPERATOR|b.yaml OLD",
                 "manifests/b.yaml: apiVersion must be apiextensions.k8s.io/v1",
             ),
+            ("a.yaml OPERATOR|b.yaml CRD|c.yaml CRD", crds),
+            ("a.yaml OPERATOR|b.yaml REFERENCES", reference),
+            ("a.yaml OPERATOR|b.yaml DEEP", depth),
             (
-                &[("a.yaml", OPERATOR), ("b.yaml", CRD), ("c.yaml", CRD)],
-                "manifests/b.yaml and manifests/c.yaml are both the CustomResourceDefinition as.x",
-            ),
-            (
-                &[("a.yaml", OPERATOR), ("b.yaml", &references)],
-                "manifests/b.yaml: spec.versions[0].schema.openAPIV3Schema has a $ref at ^.a, which Kubernetes forbids",
-            ),
-            (
-                &[("a.yaml", OPERATOR), ("b.yaml", &crd_with(&deep(115)))],
-                "exceeds the limit depth of 120",
-            ),
-            (
-                &[("a.yaml", OPERATOR), ("b.yaml", &crd_with(&deep(1000)))],
+                "a.yaml OPERATOR|b.yaml DEEPER",
                 "document 1, line 4: invalid YAML: recursion limit",
             ),
         ];
         for (files, says) in cases {
-            let error = read(files, &[]).err().unwrap_or_default();
+            let files = files.split('|').map(|file| file.split_once(' ').unwrap());
+            let files: Vec<_> = files.map(|(path, name)| (path, content(name))).collect();
+            let files: Vec<_> = files.iter().map(|(path, content)| (*path, content.as_str())).collect();
+            let error = read(&files, &[]).err().unwrap_or_default();
             assert!(error.contains(says), "{says}: {error}");
         }
         // Five levels are around the schema.
@@ -278,17 +275,12 @@ mod tests {
             folders: vec!["manifests".to_owned()],
             ..BundleFiles::default()
         };
-        files
-            .file("manifests/..data/a.yaml", 0, &mut OPERATOR.as_bytes())
-            .unwrap();
+        let mut operator = OPERATOR.as_bytes();
+        files.file("manifests/..data/a.yaml", 0, &mut operator).unwrap();
         files.link("manifests/a.yaml", "manifests/..data/a.yaml").unwrap();
         files.link("manifests/icon.svg", "manifests/a.svg").unwrap();
-        assert!(
-            Contents::read(&files)
-                .unwrap()
-                .to_string()
-                .starts_with("a.v1 (version 1.0.0)")
-        );
+        let contents = Contents::read(&files).unwrap().to_string();
+        assert!(contents.starts_with("a.v1 (version 1.0.0)"));
         let error = files.link("manifests/b.yaml", "b.txt").unwrap_err().to_string();
         assert_eq!(error, "manifests/b.yaml is a link to b.txt, which is not read");
     }
@@ -327,28 +319,18 @@ mod tests {
              Other objects\n  Service s\n\
              Size\n  894 bytes; the largest is manifests/a.json with 651, 0 % of what etcd takes\n"
         );
-        let old = read(
-            &[
-                ("a.yaml", OPERATOR),
-                ("b.yaml", &crd_with("{type: object, nullable: true}")),
-            ],
-            &[],
-        )
-        .unwrap();
+        let crd = crd_with("{type: object, nullable: true}");
+        let old = read(&[("a.yaml", OPERATOR), ("b.yaml", &crd)], &[]).unwrap();
         let difference = old.difference(&new);
         let text = difference.to_string();
         let crd = "Unsafe changes\n  as.x v1 ^ nullable: nullable: true -> none\nCustomResourceDefinitions\n  ~ as.x\n";
-        assert!(
-            text.contains(crd) && text.contains("Images\n  + x:1\n  + y:2\n"),
-            "{text}"
-        );
+        let images = "Images\n  + x:1\n  + y:2\n";
+        assert!(text.contains(crd) && text.contains(images), "{text}");
         assert_eq!(difference.unsafe_changes.len(), 1);
         assert!(new.difference(&new).to_string().lines().count() == 1);
         let json = serde_json::to_value(&difference).unwrap();
-        assert_eq!(
-            (&json["unsafe"][0]["rule"], &json["images"]["removed"]),
-            (&"nullable".into(), &[0; 0].into())
-        );
+        assert_eq!(json["unsafe"][0]["rule"], "nullable");
+        assert_eq!(json["images"]["removed"], serde_json::json!([]));
     }
 
     #[test]
@@ -367,20 +349,12 @@ mod tests {
             panic!("it has objects");
         };
         let contents = Contents::read(&files).unwrap();
+        let text = contents.to_string();
+        assert!(text.contains("the largest is olm.bundle.object/0000 with"), "{text}");
+        assert!(contents.facts["dependencies"].iter().eq(["package p 1"]));
+        let error = find(&line("?", ""), "a.v1").unwrap_err().to_string();
         assert!(
-            contents
-                .to_string()
-                .contains("the largest is olm.bundle.object/0000 with")
-        );
-        assert_eq!(
-            contents.facts["dependencies"],
-            BTreeSet::from(["package p 1".to_owned()])
-        );
-        let error = find(&line("?", ""), "a.v1").unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("the catalog: properties[0].value.data is no base64"),
+            error.starts_with("the catalog: properties[0].value.data is no base64"),
             "{error}"
         );
         let bundle = find(r#"{"name":"a.v1","image":"x@y","schema":"olm.bundle"}"#, "a.v1");

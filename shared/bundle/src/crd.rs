@@ -182,75 +182,48 @@ mod tests {
             .collect()
     }
 
+    /// Two schemas, and what is unsafe about the change from one to the other. As in crdify, a change inside of
+    /// `additionalProperties` is one of the schema around it too, and even a description counts there.
+    const CHANGES: &str = r#"
+{"type": "string"} -> {"type": "integer"} => ^ type
+{"description": "a"} -> {"description": "b"} =>
+{} -> {"properties": {"a": {"type": "string"}}} =>
+{"properties": {"a": {"properties": {"b": {}}}}} -> {"properties": {}} => ^.a existingFieldRemoval
+{"items": {"maxLength": 2}} -> {"items": {"maxLength": 1}} => ^.items maxLength
+{"maximum": 1} -> {"maximum": 1.5} =>
+{"maximum": 1} -> {"maximum": 1.0} =>
+{"maximum": 1} -> {} =>
+{} -> {"maximum": 1} => ^ maximum
+{"minItems": 1} -> {"minItems": 0} =>
+{"minItems": 0} -> {"minItems": 1} => ^ minItems
+{} -> {"minItems": 0} => ^ minItems
+{"enum": ["a"]} -> {"enum": ["b", "a"]} =>
+{"enum": ["a", "b"]} -> {"enum": ["b"]} => ^ enum
+{"enum": ["a"]} -> {"enum": []} => ^ enum
+{} -> {"enum": ["a"]} => ^ enum
+{"required": ["a", "b"]} -> {"required": ["b"]} =>
+{"required": ["a"]} -> {"required": ["b", "a"]} => ^ required
+{"default": 1} -> {"default": 2} => ^ default
+{"default": null} -> {} =>
+{"default": false} -> {} => ^ default
+{"nullable": false} -> {} =>
+{} -> {"nullable": true} => ^ nullable
+{"pattern": "a"} -> {} => ^ pattern
+{"format": "int32"} -> {"format": "int64", "title": "a"} => ^ unhandled
+{"x-kubernetes-preserve-unknown-fields": false} -> {} => ^ unhandled
+{"x-unknown": 1} -> {"x-unknown": 2} =>
+{"additionalProperties": true} -> {"additionalProperties": {}} => ^ unhandled
+{"additionalProperties": {"items": {"description": "a"}}} -> {"additionalProperties": {"items": {"description": "b"}}} => ^ unhandled
+{"anyOf": [{"type": "string"}, {"minimum": 1}]} -> {"anyOf": [{"type": "string"}, {"minimum": 2}]} => ^ unhandled, ^.anyOf[1] minimum
+"#;
+
     #[test]
     fn schema_change_is_judged_by_rule_of_its_keyword() {
-        let cases: &[(Value, Value, &[&str])] = &[
-            (json!({"type": "string"}), json!({"type": "integer"}), &["^ type"]),
-            (json!({"description": "a"}), json!({"description": "b"}), &[]),
-            (json!({}), json!({"properties": {"a": {"type": "string"}}}), &[]),
-            (
-                json!({"properties": {"a": {"properties": {"b": {}}}}}),
-                json!({"properties": {}}),
-                &["^.a existingFieldRemoval"],
-            ),
-            (
-                json!({"items": {"maxLength": 2}}),
-                json!({"items": {"maxLength": 1}}),
-                &["^.items maxLength"],
-            ),
-            (json!({"maximum": 1}), json!({"maximum": 1.5}), &[]),
-            (json!({"maximum": 1}), json!({"maximum": 1.0}), &[]),
-            (json!({"maximum": 1}), json!({}), &[]),
-            (json!({}), json!({"maximum": 1}), &["^ maximum"]),
-            (json!({"minItems": 1}), json!({"minItems": 0}), &[]),
-            (json!({"minItems": 0}), json!({"minItems": 1}), &["^ minItems"]),
-            (json!({}), json!({"minItems": 0}), &["^ minItems"]),
-            (json!({"enum": ["a"]}), json!({"enum": ["b", "a"]}), &[]),
-            (json!({"enum": ["a", "b"]}), json!({"enum": ["b"]}), &["^ enum"]),
-            (json!({"enum": ["a"]}), json!({"enum": []}), &["^ enum"]),
-            (json!({}), json!({"enum": ["a"]}), &["^ enum"]),
-            (json!({"required": ["a", "b"]}), json!({"required": ["b"]}), &[]),
-            (
-                json!({"required": ["a"]}),
-                json!({"required": ["b", "a"]}),
-                &["^ required"],
-            ),
-            (json!({"default": 1}), json!({"default": 2}), &["^ default"]),
-            (json!({"default": null}), json!({}), &[]),
-            (json!({"default": false}), json!({}), &["^ default"]),
-            (json!({"nullable": false}), json!({}), &[]),
-            (json!({}), json!({"nullable": true}), &["^ nullable"]),
-            (json!({"pattern": "a"}), json!({}), &["^ pattern"]),
-            (
-                json!({"format": "int32"}),
-                json!({"format": "int64", "title": "a"}),
-                &["^ unhandled"],
-            ),
-            (
-                json!({"x-kubernetes-preserve-unknown-fields": false}),
-                json!({}),
-                &["^ unhandled"],
-            ),
-            (json!({"x-unknown": 1}), json!({"x-unknown": 2}), &[]),
-            (
-                json!({"additionalProperties": true}),
-                json!({"additionalProperties": {}}),
-                &["^ unhandled"],
-            ),
-            // As in crdify, a change inside is one of the schema around it too, and even a description counts there.
-            (
-                json!({"additionalProperties": {"properties": {"a": {"description": "a"}}}}),
-                json!({"additionalProperties": {"properties": {"a": {"description": "b"}}}}),
-                &["^ unhandled"],
-            ),
-            (
-                json!({"anyOf": [{"type": "string"}, {"minimum": 1}]}),
-                json!({"anyOf": [{"type": "string"}, {"minimum": 2}]}),
-                &["^ unhandled", "^.anyOf[1] minimum"],
-            ),
-        ];
-        for (old, new, expected) in cases {
-            assert_eq!(unsafe_between(old, new), *expected, "{old} -> {new}");
+        for row in CHANGES.trim().lines() {
+            let (schemas, expected) = row.split_once(" =>").unwrap();
+            let (old, new) = schemas.split_once(" -> ").unwrap();
+            let [old, new] = [old, new].map(|schema| serde_json::from_str(schema).unwrap());
+            assert_eq!(unsafe_between(&old, &new).join(", "), expected.trim(), "{row}");
         }
     }
 
@@ -277,22 +250,15 @@ mod tests {
         // The difference was there before.
         assert_eq!(found(&plain, &plain), [""; 0]);
         assert_eq!(found(&plain, &alpha), ["  storedVersionRemoval"]);
-        assert_eq!(
-            found(&plain, &crd(&json!({"scope": "Namespaced", "versions": both}))),
-            ["  scope"]
-        );
+        let namespaced = crd(&json!({"scope": "Namespaced", "versions": both}));
+        assert_eq!(found(&plain, &namespaced), ["  scope"]);
     }
 
     #[test]
     fn versions_are_ordered_by_stability_and_number() {
-        let mut names = [
-            "v10", "v2", "v1beta2", "v1beta10", "v3alpha1", "odd", "vx", "v1", "v1beta", "v+1",
-        ];
+        let mut names = Vec::from_iter("v10 v2 v1beta2 v1beta10 v3alpha1 odd vx v1 v1beta v+1".split(' '));
         names.sort_by_key(|name| rank(name));
-        let ordered = [
-            "vx", "v1beta", "v+1", "odd", "v3alpha1", "v1beta2", "v1beta10", "v1", "v2", "v10",
-        ];
-        assert_eq!(names, ordered);
+        assert_eq!(names.join(" "), "vx v1beta v+1 odd v3alpha1 v1beta2 v1beta10 v1 v2 v10");
     }
 
     /// Each keyword with two values, the rule for the change from the first to the second and for the way back; empty for none.
@@ -319,7 +285,7 @@ mod tests {
         [
             "x-kubernetes-validations",
             "[]",
-            "[{\"rule\":\"a\"}]",
+            "[{\"rule\":1}]",
             "unhandled",
             "unhandled",
         ],
