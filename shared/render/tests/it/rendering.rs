@@ -7,7 +7,8 @@ use std::{
 };
 
 use catalog_mirror_render::{
-    NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink, Sinks, StoredShards,
+    AllFacts, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink, Sinks,
+    StoredShards,
 };
 use model::{Content, Encoding, Index, Kind, ObjectDigest, Sha256, ShardRef, StoredDocument};
 use work::Budget;
@@ -55,17 +56,19 @@ const ZSTD: Kind = Kind::All(Encoding::Zstd);
 const GZIP: Kind = Kind::All(Encoding::Gzip);
 const IDENTITY: Kind = Kind::All(Encoding::Identity);
 
-/// Returns sinks for everything that can be made.
-fn ignored() -> Sinks {
-    let kinds = [ZSTD, GZIP, IDENTITY, Kind::Blob];
-    kinds.map(|kind| (kind, Box::new(io::sink()) as Sink)).into()
+/// Everything that can be made.
+const KINDS: [Kind; 4] = [ZSTD, GZIP, IDENTITY, Kind::Blob];
+
+/// Makes some kinds; returns what was written to each, and the facts.
+fn written<const N: usize>(rendering: &Rendering, kinds: [Kind; N]) -> Result<([Vec<u8>; N], AllFacts), RenderError> {
+    let buffers = kinds.map(|kind| (kind, Buffer::default()));
+    let sinks = buffers.clone().map(|(kind, buffer)| (kind, Box::new(buffer) as Sink));
+    let facts = rendering.write_all(sinks.into())?;
+    Ok((buffers.map(|(_, buffer)| buffer.0.lock().unwrap().clone()), facts))
 }
 
 fn all(rendering: &Rendering) -> String {
-    let buffer = Buffer::default();
-    let sinks = Sinks::from([(IDENTITY, Box::new(buffer.clone()) as Sink)]);
-    let facts = rendering.write_all(sinks).unwrap();
-    let bytes = buffer.0.lock().unwrap().clone();
+    let ([bytes], facts) = written(rendering, [IDENTITY]).unwrap();
     assert_eq!(facts.content_hash, Sha256::of(&bytes));
     assert_eq!(facts.size, bytes.len() as u64);
     String::from_utf8(bytes).unwrap()
@@ -149,32 +152,23 @@ fn shard_is_one_frame_with_its_lines_hash_and_index() {
 
 #[test]
 fn write_all_encodings_hold_the_same_lines_and_report_their_digests() {
-    let rendering = render(CATALOG);
-    let (zstd, gzip) = (Buffer::default(), Buffer::default());
-    let sinks = Sinks::from([
-        (ZSTD, Box::new(zstd.clone()) as Sink),
-        (GZIP, Box::new(gzip.clone()) as Sink),
-    ]);
-    let facts = rendering.write_all(sinks).unwrap();
-    let (zstd, gzip) = (zstd.0.lock().unwrap(), gzip.0.lock().unwrap());
+    let ([zstd, gzip], facts) = written(&render(CATALOG), [ZSTD, GZIP]).unwrap();
     let made = [(ZSTD, ObjectDigest::of(&zstd)), (GZIP, ObjectDigest::of(&gzip))];
     assert_eq!(facts.made, made.into());
     assert_eq!(zstd::bulk::decompress(&zstd, LINES.len()).unwrap(), LINES.as_bytes());
-    let mut read = String::new();
-    flate2::read::GzDecoder::new(&gzip[..])
-        .read_to_string(&mut read)
-        .unwrap();
-    assert_eq!(read, LINES);
+    assert_eq!(gunzip(&gzip), LINES.as_bytes());
 }
 
 /// Writes the layer, alone or with all other encodings.
 fn layer(files: Files<'_>, settings: RenderSettings, alone: bool) -> (Vec<u8>, ObjectDigest, Sha256) {
-    let buffer = Buffer::default();
-    let mut sinks = if alone { Sinks::new() } else { ignored() };
-    sinks.insert(Kind::Blob, Box::new(buffer.clone()));
     let rendering = try_render(files, Arc::new(NoStoredShards), settings).unwrap();
-    let facts = rendering.write_all(sinks).unwrap();
-    let bytes = buffer.0.lock().unwrap().clone();
+    let (bytes, facts) = if alone {
+        let ([bytes], facts) = written(&rendering, [Kind::Blob]).unwrap();
+        (bytes, facts)
+    } else {
+        let ([.., bytes], facts) = written(&rendering, KINDS).unwrap();
+        (bytes, facts)
+    };
     (bytes, facts.made[&Kind::Blob], facts.diff_id.unwrap())
 }
 
@@ -182,8 +176,7 @@ fn layer(files: Files<'_>, settings: RenderSettings, alone: bool) -> (Vec<u8>, O
 fn layer_holds_one_file_per_package() {
     let (bytes, stored, diff_id) = layer(CATALOG, settings(), true);
     assert_eq!(stored, ObjectDigest::of(&bytes));
-    let mut tar = Vec::new();
-    flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut tar).unwrap();
+    let tar = gunzip(&bytes);
     assert_eq!(diff_id, Sha256::of(&tar));
     let mut archive = tar::Archive::new(&tar[..]);
     let mut lines = String::new();
@@ -194,16 +187,8 @@ fn layer_holds_one_file_per_package() {
         entry.read_to_string(&mut lines).unwrap();
     }
     assert_eq!(lines, LINES);
-    let expected = [
-        "configs/",
-        "configs/%/",
-        "configs/%/catalog.json",
-        "configs/a/",
-        "configs/a/catalog.json",
-        "configs/b/",
-        "configs/b/catalog.json",
-    ];
-    assert_eq!(paths, expected);
+    let folders = ["%", "a", "b"].map(|name| [format!("configs/{name}/"), format!("configs/{name}/catalog.json")]);
+    assert_eq!(paths, [&["configs/".to_owned()], folders.as_flattened()].concat());
 }
 
 #[test]
@@ -229,15 +214,12 @@ fn indexignore_excludes_files_and_their_errors() {
 
 #[test]
 fn finish_reports_all_problems_in_walk_order() {
-    let files = [
-        CATALOG,
-        &[
-            ("b.yaml", "x: [\n"),
-            ("a/bad.json", "{\"name\": 5}"),
-            ("b/bad.json", "{"),
-        ],
-    ]
-    .concat();
+    let bad = [
+        ("b.yaml", "x: [\n"),
+        ("a/bad.json", "{\"name\": 5}"),
+        ("b/bad.json", "{"),
+    ];
+    let files = [CATALOG, &bad].concat();
     let Err(RenderError::Invalid { problems }) = try_render(&files, Arc::new(NoStoredShards), settings()) else {
         panic!("bad files must be refused");
     };
@@ -277,35 +259,58 @@ fn file_returns_the_error_of_its_reader() {
     );
 }
 
-/// The Shards of an earlier rendering, by the hash of their lines.
-struct Store(HashMap<Sha256, (ObjectDigest, Vec<u8>)>);
+/// An earlier rendering.
+#[derive(Clone, Default)]
+struct Store {
+    /// The Shards by the hash of their lines.
+    shards: HashMap<Sha256, (ObjectDigest, Vec<u8>)>,
+    /// Names and lines of all Shards.
+    contents: Vec<(String, Content)>,
+    /// `all.json.gz`, which may be damaged.
+    gzip: Option<Vec<u8>>,
+    /// A Shard, and the work that its reader has stopped when it is read.
+    stopping: Option<(ObjectDigest, Budget)>,
+}
 
 impl Store {
     fn of(rendering: &Rendering) -> Self {
-        let shards = rendering.shards().iter();
-        Self(
-            shards
-                .map(|shard| {
-                    (
-                        shard.lines.sha256,
-                        (shard.stored, rendering.compressed(shard).unwrap().into_owned()),
-                    )
-                })
-                .collect(),
-        )
+        let shards = rendering.shards().iter().map(|shard| {
+            let bytes = rendering.compressed(shard).unwrap().into_owned();
+            (shard.lines.sha256, (shard.stored, bytes))
+        });
+        let contents = rendering.shards().iter();
+        Self {
+            shards: shards.collect(),
+            contents: contents.map(|shard| (shard.name.clone(), shard.lines)).collect(),
+            ..Self::default()
+        }
     }
 }
 
 impl StoredShards for Store {
     fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
-        self.0.get(lines).map(|(stored, _)| *stored)
+        self.shards.get(lines).map(|(stored, _)| *stored)
     }
 
     fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {
-        let found = self.0.values().find(|(digest, _)| digest == stored);
+        if let Some((last, budget)) = &self.stopping
+            && last == stored
+        {
+            budget.stop();
+        }
+        let found = self.shards.values().find(|(digest, _)| digest == stored);
         found
             .map(|(_, bytes)| bytes.clone())
             .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn gzip(&self) -> Option<PublishedGzip> {
+        let bytes = self.gzip.clone()?;
+        Some(PublishedGzip {
+            sha256: Sha256::of(&bytes),
+            shards: self.contents.clone(),
+            bytes: Box::new(io::Cursor::new(bytes)),
+        })
     }
 }
 
@@ -329,12 +334,7 @@ fn stored_shards_are_recognised_and_read_back() {
 fn whole_stored_shards_and_files_make_the_same_catalog_as_files_alone() {
     let whole = render(CATALOG);
     let store = Arc::new(Store::of(&whole));
-    let facts = {
-        let buffer = Buffer::default();
-        whole
-            .write_all(Sinks::from([(IDENTITY, Box::new(buffer) as Sink)]))
-            .unwrap()
-    };
+    let ([_], facts) = written(&whole, [IDENTITY]).unwrap();
     for taken in 0..whole.shards().len() {
         let mut renderer = Renderer::start(settings(), store.clone());
         for (at, (shard, metas)) in whole.shards().iter().zip(&facts.metas).enumerate() {
@@ -370,31 +370,6 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
     read
 }
 
-/// Published `all.json.gz`, which may be damaged.
-struct Gzip {
-    store: Arc<Store>,
-    shards: Vec<(String, Content)>,
-    bytes: Vec<u8>,
-}
-
-impl StoredShards for Gzip {
-    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
-        self.store.stored(lines)
-    }
-
-    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {
-        self.store.load(stored)
-    }
-
-    fn gzip(&self) -> Option<PublishedGzip> {
-        Some(PublishedGzip {
-            sha256: Sha256::of(&self.bytes),
-            shards: self.shards.clone(),
-            bytes: Box::new(io::Cursor::new(self.bytes.clone())),
-        })
-    }
-}
-
 /// Renders packages, given by name and text.
 fn packages(packages: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Rendering {
     let files = packages.iter().map(|(name, text)| {
@@ -409,16 +384,10 @@ fn packages(packages: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Renderi
 /// Returns the `all.json.gz` of packages, with a published one, and their layer.
 fn gzip_and_layer(of: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Result<[Vec<u8>; 2], RenderError> {
     let rendering = packages(of, stored);
-    let buffers = [Buffer::default(), Buffer::default()];
-    let kinds = [GZIP, Kind::Blob].into_iter().zip(&buffers);
-    let facts = rendering.write_all(
-        kinds
-            .map(|(kind, buffer)| (kind, Box::new(buffer.clone()) as Sink))
-            .collect(),
-    )?;
+    let (made, facts) = written(&rendering, [GZIP, Kind::Blob])?;
     let lines = rendering.shards().iter().map(|shard| shard.lines.size).sum::<u64>();
     assert_eq!(facts.size, lines);
-    Ok(buffers.map(|buffer| buffer.0.lock().unwrap().clone()))
+    Ok(made)
 }
 
 #[test]
@@ -430,13 +399,11 @@ fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
     let before = [("a", "1"), ("b", &*large), ("c", "3"), ("d", "4"), ("f", "6")];
     let [bytes, _] = gzip_and_layer(&before, Arc::new(NoStoredShards)).unwrap();
     let rendering = packages(&before, Arc::new(NoStoredShards));
-    let shards = rendering.shards().iter().map(|shard| (shard.name.clone(), shard.lines));
-    let (store, shards) = (Arc::new(Store::of(&rendering)), shards.collect::<Vec<_>>());
+    let store = Store::of(&rendering);
     let published = |bytes: Vec<u8>| {
-        Arc::new(Gzip {
-            store: store.clone(),
-            shards: shards.clone(),
-            bytes,
+        Arc::new(Store {
+            gzip: Some(bytes),
+            ..store.clone()
         })
     };
     let updates: [&[(&str, &str)]; 5] = [
@@ -488,50 +455,29 @@ fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
 fn write_all_detects_a_damaged_stored_shard() {
     let mut published = Store::of(&render(CATALOG));
     let other = zstd::bulk::compress(b"other\n", 3).unwrap();
-    published.0.values_mut().for_each(|(_, bytes)| bytes.clone_from(&other));
+    published
+        .shards
+        .values_mut()
+        .for_each(|(_, bytes)| bytes.clone_from(&other));
     let rendering = try_render(CATALOG, Arc::new(published), RenderSettings::default()).unwrap();
     let error = rendering.write_all(Sinks::default()).unwrap_err();
     assert!(matches!(error, RenderError::Damaged { .. }), "{error}");
     // The compressors are told how much will come, and get less.
-    let error = rendering.write_all(ignored()).unwrap_err();
+    let error = written(&rendering, KINDS).unwrap_err();
     assert!(matches!(error, RenderError::Damaged { .. }), "{error}");
-}
-
-/// Store whose reader has stopped the work when the Shard at the end is read.
-struct Stopping {
-    store: Store,
-    last: ObjectDigest,
-    budget: Budget,
-}
-
-impl StoredShards for Stopping {
-    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
-        self.store.stored(lines)
-    }
-
-    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {
-        if *stored == self.last {
-            self.budget.stop();
-        }
-        self.store.load(stored)
-    }
 }
 
 #[test]
 fn write_all_that_is_stopped_says_so() {
     let published = render(CATALOG);
-    let stopping = Stopping {
-        store: Store::of(&published),
-        last: published.shards().last().unwrap().stored,
-        budget: Budget::default(),
-    };
-    let settings = RenderSettings {
-        budget: stopping.budget.clone(),
-        ..settings()
+    let (settings, last) = (settings(), published.shards().last().unwrap().stored);
+    let stopping = Store {
+        stopping: Some((last, settings.budget.clone())),
+        ..Store::of(&published)
     };
     let rendering = try_render(CATALOG, Arc::new(stopping), settings).unwrap();
     // The compressors are told how much will come, and get less.
-    let error = rendering.write_all(ignored()).unwrap_err();
+    let error = written(&rendering, KINDS).unwrap_err();
     assert!(matches!(error, RenderError::Stopped), "{error}");
 }
 
@@ -545,7 +491,7 @@ fn equals_compares_names_and_lines_of_shards() {
         None,
         "it names both encodings"
     );
-    let facts = rendering.write_all(ignored()).unwrap();
+    let (_, facts) = written(&rendering, KINDS).unwrap();
     let snapshot = rendering.snapshot(&facts, index, None).unwrap();
     assert_eq!(snapshot.metas, 6);
     assert_eq!(snapshot.package("a").unwrap().metas, 3);
@@ -566,16 +512,10 @@ fn write_all_names_the_sink_that_failed() {
     }
     let sinks = Sinks::from([(GZIP, Box::new(Full) as Sink)]);
     let error = render(CATALOG).write_all(sinks).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            RenderError::Sink {
-                part: "all.json.gz",
-                ..
-            }
-        ),
-        "{error}"
-    );
+    let RenderError::Sink { part, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(part, "all.json.gz");
 }
 
 #[test]
