@@ -34,7 +34,7 @@ thread_local! {
 ///
 /// # Panics
 /// If neither is the case.
-pub fn archive(input: &[u8]) {
+pub(crate) fn archive(input: &[u8]) {
     let Ok(forgery) = Forgery::arbitrary(&mut Unstructured::new(input)) else {
         return;
     };
@@ -52,7 +52,7 @@ pub fn archive(input: &[u8]) {
 ///
 /// # Panics
 /// If the archive is accepted and the store does not pass `verify`.
-pub fn volume(input: &[u8]) {
+pub(crate) fn volume(input: &[u8]) {
     let store = MemoryStore::new();
     import(input, &store);
     check(&store, None);

@@ -13,7 +13,7 @@ thread_local! {
 ///
 /// # Panics
 /// If it does not.
-pub fn current(input: &[u8]) {
+pub(crate) fn current(input: &[u8]) {
     round_trip::<Current>(input);
     SITE.with_borrow_mut(|site| {
         site.put(&Key::Current(name()), input.to_vec());
@@ -25,7 +25,7 @@ pub fn current(input: &[u8]) {
 ///
 /// # Panics
 /// If an answer is wrong.
-pub fn snapshot(input: &[u8]) {
+pub(crate) fn snapshot(input: &[u8]) {
     round_trip::<Snapshot>(input);
     SITE.with_borrow_mut(|site| {
         point(site, compress(input));
@@ -37,7 +37,7 @@ pub fn snapshot(input: &[u8]) {
 ///
 /// # Panics
 /// If an answer is wrong.
-pub fn index(input: &[u8]) {
+pub(crate) fn index(input: &[u8]) {
     round_trip::<Index>(input);
     SITE.with_borrow_mut(|site| {
         let snapshot = Snapshot {

@@ -7,24 +7,8 @@ const LARGE: usize = 600 << 10;
 /// Maximum number of levels.
 const DEPTH: usize = 6;
 
-const SCALARS: [&str; 16] = [
-    "a",
-    "1",
-    "~",
-    "yes",
-    "1e3",
-    ".inf",
-    "0x1F",
-    "''",
-    "'a b'",
-    "\"\\u00e9\"",
-    "!!binary aGk=",
-    "!!str 1",
-    "? a",
-    "<<",
-    "",
-    "2001-12-14",
-];
+/// Scalars, with a comma between.
+const SCALARS: &str = "a,1,~,yes,1e3,.inf,0x1F,'','a b',\"\\u00e9\",!!binary aGk=,!!str 1,? a,<<,,2001-12-14";
 const KEYS: [&str; 10] = ["a", "b", "c", "schema", "\"d\\n\"", "1", "yes", "? e", "!!str f", "~"];
 const BLOCKS: [&str; 4] = ["|\n  a\n   b\n", ">-\n  a\n\n  b\n", "|+2\n   a\n\n", "'a\n\n  b'\n"];
 
@@ -70,10 +54,7 @@ impl Yaml<'_> {
             let start = self.out.len();
             match self.choices.int_in_range(0..=9)? {
                 0 => self.out.push_str("# comment"),
-                1 => {
-                    self.out.push_str("<<: ");
-                    self.merged(1)?;
-                }
+                1 => self.merged(1)?,
                 2 => {
                     self.add(&KEYS)?;
                     self.out.push_str(":\n- ");
@@ -115,7 +96,7 @@ impl Yaml<'_> {
             0 | 1 => self.alias(),
             2..=4 if depth < DEPTH => self.list(depth + 1),
             5..=7 if depth < DEPTH => self.object(depth + 1),
-            _ => self.add(&SCALARS),
+            _ => self.add(&SCALARS.split(',').collect::<Vec<_>>()),
         }
     }
 
@@ -151,7 +132,6 @@ impl Yaml<'_> {
         while self.more()? {
             let start = self.out.len();
             if self.choices.ratio(1, 4)? {
-                self.out.push_str("<<: ");
                 self.merged(depth)?;
             } else {
                 self.add(&KEYS)?;
@@ -165,8 +145,9 @@ impl Yaml<'_> {
         Ok(())
     }
 
-    /// Adds the value of a merge key.
+    /// Adds a merge key and its value.
     fn merged(&mut self, depth: usize) -> Result<()> {
+        self.out.push_str("<<: ");
         self.anchor()?;
         match self.choices.int_in_range(0..=3)? {
             0 => self.alias(),
@@ -180,18 +161,15 @@ impl Yaml<'_> {
 #[cfg(test)]
 mod tests {
     use super::yaml;
+    use crate::seeds::noise;
 
     #[test]
     fn yaml_reaches_every_part_of_the_grammar() {
         let mut all = String::new();
         for seed in 0..200 {
-            let mut random = testkit::Random(seed);
-            let choices: Vec<u8> = (0..200).map(|_| random.below(256) as u8).collect();
-            all += &yaml(&choices);
+            all += &yaml(&noise(seed));
         }
-        for part in [
-            "<<: [", "<<: {", "<<: *", "&1 [", "*1 ", "&2 {", "|+2", "---", "!!binary",
-        ] {
+        for part in "<<: [,<<: {,<<: *,&1 [,*1 ,&2 {,|+2,---,!!binary".split(',') {
             assert!(all.contains(part), "{part:?} is missing");
         }
         assert!(all.len() > super::LARGE, "nothing is repeated");

@@ -6,7 +6,7 @@ use crate::fbc::{checked_lines, close};
 ///
 /// # Panics
 /// If they differ.
-pub fn json(input: &[u8]) {
+pub(crate) fn json(input: &[u8]) {
     if !input.trim_ascii_start().starts_with(b"{") {
         return;
     }

@@ -6,37 +6,20 @@ use std::{
 use trust::openpgp::Rpgp;
 use trust::policy::{Keyring, OpenPgpBackend};
 
-/// Reads a fixture made by GnuPG or skopeo; see `fixtures/make` in `shared/trust`.
-macro_rules! fixture {
-    ($name:literal) => {
-        include_bytes!(concat!("../../../shared/trust/src/openpgp/fixtures/", $name))
+/// Reads fixtures made by GnuPG or skopeo; see `fixtures/make` in `shared/trust`.
+macro_rules! fixtures {
+    ($($name:literal)*) => {
+        [$(include_bytes!(concat!("../../../shared/trust/src/openpgp/fixtures/", $name))),*]
     };
 }
 
-pub(crate) const KEYS: [&[u8]; 6] = [
-    fixture!("rsa.pub"),
-    fixture!("rsa.asc"),
-    fixture!("early.pub"),
-    fixture!("ecdsa.pub"),
-    fixture!("sub.pub"),
-    fixture!("gone.pub"),
-];
+pub(crate) const KEYS: [&[u8]; 6] = fixtures!("rsa.pub" "rsa.asc" "early.pub" "ecdsa.pub" "sub.pub" "gone.pub");
 
 /// OpenPGP messages, valid and invalid.
-pub(crate) const MESSAGES: [&[u8]; 12] = [
-    fixture!("plain.sig"),
-    fixture!("partial.sig"),
-    fixture!("skopeo.sig"),
-    fixture!("early.sig"),
-    fixture!("ecdsa.sig"),
-    fixture!("sub.sig"),
-    fixture!("gone.sig"),
-    fixture!("both.sig"),
-    fixture!("sha1.sig"),
-    fixture!("text.sig"),
-    fixture!("notation.sig"),
-    fixture!("unsigned.sig"),
-];
+pub(crate) const MESSAGES: [&[u8]; 12] = fixtures!(
+    "plain.sig" "partial.sig" "skopeo.sig" "early.sig" "ecdsa.sig" "sub.sig" "gone.sig" "both.sig" "sha1.sig" "text.sig" "notation.sig"
+    "unsigned.sig"
+);
 
 /// All payloads that these keys have signed, each with the fingerprint of its key.
 static SIGNED: LazyLock<BTreeSet<(Vec<u8>, String)>> = LazyLock::new(|| {
@@ -55,7 +38,7 @@ static RING: LazyLock<Arc<dyn Keyring>> = LazyLock::new(|| {
 ///
 /// # Panics
 /// If another payload or key is accepted.
-pub fn openpgp(input: &[u8]) {
+pub(crate) fn openpgp(input: &[u8]) {
     if let Ok(signed) = RING.open(input) {
         assert!(SIGNED.contains(&(signed.payload, signed.key)));
     }

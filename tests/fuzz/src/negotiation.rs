@@ -4,23 +4,19 @@ use testkit::Answer;
 
 use crate::{
     field::{fields, joined},
-    site::Site,
+    site::with_site,
 };
-
-thread_local! {
-    static SITE: Site = Site::new(&["v1"]);
-}
 
 /// Sends an `Accept-Encoding`: the answer has the preferred coding, never a refused one, and holds the catalog.
 ///
 /// # Panics
 /// If it does not.
-pub fn accept_encoding(input: &[u8]) {
+pub(crate) fn accept_encoding(input: &[u8]) {
     let Some(fields) = fields(&ACCEPT_ENCODING, input) else {
         return;
     };
     let weights = joined(&fields).and_then(|field| weights(&field));
-    SITE.with(|site| {
+    with_site(|site| {
         let answer = site.get("/catalogs/demo/api/v1/all", fields);
         let chosen = coding(&answer);
         if answer.status == StatusCode::OK {

@@ -2,20 +2,16 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use model::Sha256;
 use testkit::Answer;
 
-use crate::site::Site;
-
-thread_local! {
-    static SITE: Site = Site::new(&["v1", "v2"]);
-}
+use crate::site::with_site;
 
 /// Sends a request to the registry API: `METHOD PATH`, then header fields, each on a line. Nothing may change, refusals must
 /// follow the specification, and bodies must match their digests.
 ///
 /// # Panics
 /// If one of these does not hold.
-pub fn oci(input: &[u8]) {
+pub(crate) fn oci(input: &[u8]) {
     if let Some((method, uri, fields)) = request(input) {
-        let answer = SITE.with(|site| site.ask(method.clone(), uri.clone(), fields));
+        let answer = with_site(|site| site.ask(method.clone(), uri.clone(), fields));
         let about = format!("{} to {method} {uri}", answer.status);
         assert_eq!(
             answer.header("docker-distribution-api-version"),

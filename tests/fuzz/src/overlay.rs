@@ -38,7 +38,7 @@ pub(crate) enum Entry {
 ///
 /// # Panics
 /// If it does not.
-pub fn overlay(input: &[u8]) {
+pub(crate) fn overlay(input: &[u8]) {
     let Ok((root, layers)) = layers(&mut Unstructured::new(input)) else {
         return;
     };

@@ -49,7 +49,7 @@ pub(crate) const WRITTEN: [&str; 6] = [
 ///
 /// # Panics
 /// If one of these does not hold.
-pub fn policy(input: &[u8]) {
+pub(crate) fn policy(input: &[u8]) {
     document(input);
     forgery(input);
     payload(input);

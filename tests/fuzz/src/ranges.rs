@@ -1,17 +1,8 @@
 use std::ops::Range;
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header::RANGE};
 
-use crate::site::Site;
-
-thread_local! {
-    static SITE: (Site, Bytes) = {
-        let site = Site::new(&["v1"]);
-        let whole = site.get(PATH, HeaderMap::new()).body.expect("a complete body");
-        (site, whole)
-    };
-}
+use crate::site::with_site;
 
 const PATH: &str = "/catalogs/demo/api/v1/all";
 
@@ -19,18 +10,19 @@ const PATH: &str = "/catalogs/demo/api/v1/all";
 ///
 /// # Panics
 /// If it does not.
-pub fn ranges(input: &[u8]) {
+pub(crate) fn ranges(input: &[u8]) {
     let Ok(value) = HeaderValue::from_bytes(input) else {
         return;
     };
-    SITE.with(|(site, whole)| {
+    with_site(|site| {
+        let whole = site.get(PATH, HeaderMap::new()).body.expect("a complete body");
         let answer = site.get(PATH, HeaderMap::from_iter([(RANGE, value)]));
         let spec = std::str::from_utf8(input).ok().and_then(spec_of);
         let part = spec.as_ref().and_then(|spec| spec.of(whole.len()));
         match (spec, part) {
             (None, _) => {
                 assert_eq!(answer.status, StatusCode::OK, "{input:?}");
-                assert_eq!(answer.bytes(), whole);
+                assert_eq!(answer.bytes(), &whole[..]);
             }
             (Some(_), Some(part)) => {
                 assert_eq!(answer.status, StatusCode::PARTIAL_CONTENT, "{input:?}");

@@ -4,7 +4,7 @@ use source::Source;
 ///
 /// # Panics
 /// If it does not.
-pub fn references(input: &[u8]) {
+pub(crate) fn references(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let Ok(source) = text.parse::<Source>() else { return };
     let written = source.to_string();

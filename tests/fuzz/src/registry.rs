@@ -25,7 +25,7 @@ const CONTENTS_MAX: usize = 1 << 20;
 ///
 /// # Panics
 /// If not.
-pub fn records(lines: &[u8]) {
+pub(crate) fn records(lines: &[u8]) {
     let about = format!("{:?}", String::from_utf8_lossy(&lines[..lines.len().min(1000)]));
     let whole = memory::within(RECORD_RATIO * lines.len() + FLOOR, &about, || record(lines, usize::MAX));
     assert_eq!(whole, record(lines, CHUNK), "{about}");
@@ -107,31 +107,32 @@ mod tests {
     #[test]
     fn records_of_many_small_values_take_bounded_memory() {
         let many = |start: &str, part: &str, end: &str| [start, &part.repeat(50_000), end].concat();
-        for lines in [
-            many(r#"{"properties":["#, "{},", r#"{}],"schema":"olm.bundle"}"#),
-            many(
+        // The start, what is repeated, and the end.
+        for [start, part, end] in [
+            [r#"{"properties":["#, "{},", r#"{}],"schema":"olm.bundle"}"#],
+            [
                 r#"{"properties":["#,
                 r#"{"type":"olm.gvk","value":{}},"#,
                 r#"{}],"schema":"olm.bundle"}"#,
-            ),
-            many(
+            ],
+            [
                 r#"{"entries":["#,
                 r#"{"name":"a","skips":[]},"#,
                 r#"{}],"schema":"olm.channel"}"#,
-            ),
-            many(
+            ],
+            [
                 r#"{"entries":[{"skips":["#,
                 r#""","#,
                 r#"""]}],"schema":"olm.channel"}"#,
-            ),
-            many(
+            ],
+            [
                 r#"{"entries":["#,
                 r#"{"message":"m"},"#,
                 r#"{}],"schema":"olm.deprecations"}"#,
-            ),
-            many("", "{\"schema\":\"a\"}\n{\"schema\":\"b\"}\n", ""),
+            ],
+            ["", "{\"schema\":\"a\"}\n{\"schema\":\"b\"}\n", ""],
         ] {
-            records(lines.as_bytes());
+            records(many(start, part, end).as_bytes());
         }
     }
 

@@ -26,6 +26,15 @@ pub(crate) struct Site {
     pub(crate) router: Router,
 }
 
+thread_local! {
+    static SITE: Site = Site::new(&["v1", "v2"]);
+}
+
+/// Asks a server that no target changes. All of its versions are published.
+pub(crate) fn with_site<T>(ask: impl FnOnce(&Site) -> T) -> T {
+    SITE.with(ask)
+}
+
 pub(crate) fn name() -> CatalogName {
     "demo".parse().expect("a name")
 }

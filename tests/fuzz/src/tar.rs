@@ -12,7 +12,7 @@ use crate::images::read;
 ///
 /// # Panics
 /// If it does not.
-pub fn tar(input: &[u8]) {
+pub(crate) fn tar(input: &[u8]) {
     let below = Layer::new().file("configs/below.yaml", "below").dir("configs");
     let above = Layer::new().raw(input.to_vec());
     let image = ImageBuilder::catalog("/configs")

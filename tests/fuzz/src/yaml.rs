@@ -18,7 +18,7 @@ pub(crate) const CHOICES: u8 = 1;
 ///
 /// # Panics
 /// If they differ elsewhere, or if it takes more memory.
-pub fn yaml(input: &[u8]) {
+pub(crate) fn yaml(input: &[u8]) {
     match input {
         [CHOICES, choices @ ..] => check(grammar::yaml(choices).as_bytes()),
         input => check(input),

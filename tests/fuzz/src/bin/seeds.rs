@@ -1,4 +1,5 @@
-//! Writes the seeds of all targets: `seeds FOLDER [CATALOG...]`, where a catalog is a folder of FBC files.
+//! Writes the seeds of all targets, and prints the names of the targets: `seeds FOLDER [CATALOG...]`, where a catalog is a
+//! folder of FBC files.
 
 use std::{env, fs, io, path::PathBuf};
 
@@ -16,6 +17,7 @@ fn main() -> io::Result<()> {
         for (number, seed) in seeds.iter().enumerate() {
             fs::write(folder.join(format!("seed-{number:03}")), seed)?;
         }
+        println!("{target}");
     }
     Ok(())
 }

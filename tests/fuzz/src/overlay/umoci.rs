@@ -3,10 +3,9 @@
 use std::{collections::BTreeSet, env, process::Command};
 
 use arbitrary::Unstructured;
-use testkit::Random;
 
 use super::{Entry, check, image, layers, model::Tree};
-use crate::images::in_memory;
+use crate::{images::in_memory, seeds::noise};
 
 /// Compares `IMAGES` images (default 100) with what umoci makes of them, from `FIRST_SEED` (default 0) on.
 #[test]
@@ -19,9 +18,7 @@ fn reader_agrees_with_umoci() {
         if compared == wanted {
             break;
         }
-        let mut random = Random(seed);
-        let noise: Vec<u8> = (0..512).map(|_| random.below(256) as u8).collect();
-        let Ok((root, mut layers)) = layers(&mut Unstructured::new(&noise)) else {
+        let Ok((root, mut layers)) = layers(&mut Unstructured::new(&noise(seed))) else {
             continue;
         };
         layers.truncate(3);
