@@ -168,21 +168,13 @@ mod tests {
     #[test]
     fn scratch_beyond_its_budget_uses_a_file_and_reads_back() {
         let scratch = Scratch::new(10, std::env::temp_dir());
-        let kept: Vec<ScratchBuffer> = [b"0123456789".to_vec(), b"ab".to_vec(), Vec::new(), b"cde".to_vec()]
-            .into_iter()
-            .map(|bytes| scratch.keep(bytes).unwrap())
-            .collect();
+        let texts = ["0123456789", "ab", "", "cde"].map(|text| text.as_bytes().to_vec());
+        let kept = texts.clone().map(|bytes| scratch.keep(bytes).unwrap());
         assert!(matches!(kept[0], ScratchBuffer::Memory(_)));
         assert!(matches!(kept[1], ScratchBuffer::File { offset: 0, length: 2 }));
         assert!(matches!(kept[3], ScratchBuffer::File { offset: 2, length: 3 }));
-        let read: Vec<_> = kept
-            .iter()
-            .map(|buffer| scratch.read(buffer).unwrap().into_owned())
-            .collect();
-        assert_eq!(
-            read,
-            [b"0123456789".to_vec(), b"ab".to_vec(), Vec::new(), b"cde".to_vec()]
-        );
+        let read = kept.each_ref().map(|buffer| scratch.read(buffer).unwrap().into_owned());
+        assert_eq!(read, texts);
     }
 
     #[test]

@@ -107,11 +107,8 @@ fn recorder_takes_texts_of_the_head_of_the_default_channel() {
     };
     let metas = package(&properties(&csv));
     for block in [1, 7, 1 << 20] {
-        assert_eq!(
-            read("kafka-operator", &metas, block),
-            (expected.clone(), 1),
-            "blocks of {block}"
-        );
+        let found = read("kafka-operator", &metas, block);
+        assert_eq!(found, (expected.clone(), 1), "blocks of {block}");
     }
     let backwards: Vec<Value> = metas.iter().rev().cloned().collect();
     assert_eq!(read("kafka-operator", &backwards, 7), (expected.clone(), 2));
@@ -131,10 +128,8 @@ fn recorder_takes_texts_of_the_head_of_the_default_channel() {
 #[case::null_texts(json!([{"type": "olm.csv.metadata", "value": {"displayName": null, "description": "d", "labels": null}}]), "d")]
 fn package_with_odd_head_is_found_by_its_name(#[case] properties: Value, #[case] summary: &str) {
     let (found, _) = read("kafka-operator", &package(&properties), 100);
-    assert_eq!(
-        (found.summary.as_str(), found.arches),
-        (summary, vec!["amd64".to_owned()])
-    );
+    assert_eq!(found.summary, summary);
+    assert_eq!(found.arches, ["amd64"]);
 }
 
 #[test]
@@ -184,11 +179,8 @@ fn words_of_a_package_are_kept_up_to_their_bytes() {
     for (last, is_kept) in [(1023, true), (1024, false)] {
         let keywords = words(last);
         let index = index_of(&json!([{"type": "olm.csv.metadata", "value": {"keywords": keywords}}]));
-        assert_eq!(
-            (finds(&index, &keywords[62]), finds(&index, &keywords[63])),
-            (true, is_kept),
-            "{last}"
-        );
+        assert!(finds(&index, &keywords[62]), "{last}");
+        assert_eq!(finds(&index, &keywords[63]), is_kept, "{last}");
     }
 }
 
@@ -215,13 +207,11 @@ fn recorder_takes_no_longer_for_a_long_name_of_the_default_channel() {
 #[test]
 fn query_has_at_most_ten_words() {
     let find = |words: usize| {
-        let text = vec!["kafka"; words].join(" ");
-        index()
-            .find(&SearchQuery {
-                text,
-                ..SearchQuery::default()
-            })
-            .map(|found| found.total)
+        let query = SearchQuery {
+            text: vec!["kafka"; words].join(" "),
+            ..SearchQuery::default()
+        };
+        index().find(&query).map(|found| found.total)
     };
     assert_eq!((find(10), find(11)), (Ok(3), Err(TooManyTerms)));
 }
@@ -308,13 +298,8 @@ fn found(text: &str, filter: SearchFilter) -> Vec<String> {
         limit: 20,
         offset: 0,
     };
-    index()
-        .find(&query)
-        .unwrap()
-        .results
-        .into_iter()
-        .map(|hit| hit.package)
-        .collect()
+    let results = index().find(&query).unwrap().results.into_iter();
+    results.map(|hit| hit.package).collect()
 }
 
 #[rstest]
@@ -349,16 +334,12 @@ fn answer_has_total_page_facets_and_field() {
     let found = index().find(&query).unwrap();
     assert_eq!((found.total, found.results.len()), (3, 1));
     assert_eq!(found.results[0].matched, Some(SearchField::Name));
-    let categories: Vec<(&str, u64)> = found
+    let categories = found
         .facets
         .category
         .iter()
-        .map(|facet| (facet.value.as_str(), facet.count))
-        .collect();
-    assert_eq!(
-        categories,
-        [("Monitoring", 1), ("Security", 1), ("Streaming & Messaging", 1)]
-    );
+        .map(|facet| format!("{} {}", facet.value, facet.count));
+    assert!(categories.eq(["Monitoring 1", "Security 1", "Streaming & Messaging 1"]));
 }
 
 #[test]

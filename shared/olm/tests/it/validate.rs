@@ -39,6 +39,10 @@ fn shard(name: &str, lines: &str, sink: &mut dyn FnMut(RuleViolation)) -> Schema
     validator.finish(sink)
 }
 
+fn line(document: &Value) -> String {
+    format!("{document}\n")
+}
+
 fn rules(text: &str) -> BTreeSet<&'static str> {
     validate(text).0.iter().map(|violation| violation.rule.code()).collect()
 }
@@ -49,10 +53,7 @@ fn bundles_of_one_version_take_no_longer_with_a_long_name() {
     let took = |length: usize| {
         let bundle = |name: &str| {
             let properties = json!([{"type": "olm.package", "value": {"packageName": "p", "version": "1.0.0"}}]);
-            format!(
-                "{}\n",
-                json!({"schema": "olm.bundle", "package": "p", "name": name, "properties": properties})
-            )
+            line(&json!({"schema": "olm.bundle", "package": "p", "name": name, "properties": properties}))
         };
         let mut lines = bundle(&"b".repeat(length));
         lines.extend((0..2000).map(|at| bundle(&format!("b{at}"))));
@@ -103,11 +104,8 @@ fn rule_always_has_five_mutations() {
     let codes: BTreeSet<_> = Rule::ALL.iter().map(|rule| rule.code()).collect();
     assert_eq!(codes.len(), Rule::ALL.len());
     for mutation in mutations::all() {
-        assert!(
-            mutation.rule == "valid" || codes.contains(mutation.rule),
-            "{}",
-            mutation.rule
-        );
+        let rule = mutation.rule;
+        assert!(rule == "valid" || codes.contains(rule), "{rule}");
     }
 }
 
@@ -144,38 +142,28 @@ fn violation_names_channel_bundle_line_and_value() {
 fn icons_and_phases_of_support_are_only_warnings() {
     let severities = Rule::ALL.iter().filter(|rule| rule.severity() == Severity::Warning);
     let codes: Vec<&str> = severities.map(|rule| rule.code()).collect();
-    assert!(
-        codes
-            .iter()
-            .all(|code| *code == "icon-invalid" || code.starts_with("lifecycle-")),
-        "{codes:?}"
-    );
+    let mut codes = codes.iter();
+    assert!(codes.all(|code| *code == "icon-invalid" || code.starts_with("lifecycle-")));
 }
 
 #[test]
 fn other_schemas_are_counted_up_to_a_limit() {
-    let line = |at: usize| format!("{}\n", json!({"schema": format!("s{at}")}));
-    let counts = shard("", &(0..300).map(line).collect::<String>(), &mut |_| ());
+    let lines = (0..300).map(|at| line(&json!({"schema": format!("s{at}")})));
+    let counts = shard("", &lines.collect::<String>(), &mut |_| ());
     assert_eq!(counts.other.values().sum::<u64>(), 300);
     assert_eq!(counts.other.len(), 101);
 }
 
 /// Returns the lines of a package with a channel of `entries`, and a bundle for each.
 fn package(entries: &[Value]) -> String {
-    let mut text = format!(
-        "{}\n",
-        json!({"schema": "olm.package", "name": "p", "defaultChannel": "c"})
-    );
-    text += &format!(
-        "{}\n",
-        json!({"schema": "olm.channel", "name": "c", "package": "p", "entries": entries})
-    );
+    let mut text = line(&json!({"schema": "olm.package", "name": "p", "defaultChannel": "c"}));
+    text += &line(&json!({"schema": "olm.channel", "name": "c", "package": "p", "entries": entries}));
     for (at, entry) in entries.iter().enumerate() {
         let property = json!({"type": "olm.package", "value": {"packageName": "p", "version": format!("1.0.{at}")}});
         let bundle = json!({
             "schema": "olm.bundle", "name": entry["name"], "package": "p", "image": "q.io/a", "properties": [property],
         });
-        text += &format!("{bundle}\n");
+        text += &line(&bundle);
     }
     text
 }
@@ -190,19 +178,17 @@ fn long_chain_is_walked_once_without_recursion() {
     // The last entry replaces the second, so the head stays the head.
     entries[ENTRIES - 1]["replaces"] = json!(name(1));
     assert_eq!(rules(&package(&entries)), BTreeSet::from(["channel-cycle"]));
-    let all: Vec<Value> = (0..ENTRIES)
-        .map(|at| json!({"name": name(at), "skips": [name(0)]}))
-        .collect();
-    assert_eq!(rules(&package(&all)), BTreeSet::from(["channel-several-heads"]));
+    let all = (0..ENTRIES).map(|at| json!({"name": name(at), "skips": [name(0)]}));
+    assert_eq!(
+        rules(&package(&all.collect::<Vec<_>>())),
+        BTreeSet::from(["channel-several-heads"])
+    );
 }
 
 #[test]
 fn violation_of_long_names_stays_short() {
     let name = "x".repeat(1 << 20);
-    let text = format!(
-        "{}\n",
-        json!({"schema": "olm.channel", "name": name, "entries": [{"skipRange": name}]})
-    );
+    let text = line(&json!({"schema": "olm.channel", "name": name, "entries": [{"skipRange": name}]}));
     for violation in validate(&text).0 {
         assert!(serde_json::to_string(&violation).unwrap().len() < 4000);
     }
@@ -211,11 +197,8 @@ fn violation_of_long_names_stays_short() {
 /// Returns the package that a line belongs to; empty for the global group.
 fn package_of(line: &str) -> String {
     let line: Value = serde_json::from_str(line).unwrap();
-    let field = if line["schema"] == "olm.package" {
-        "name"
-    } else {
-        "package"
-    };
+    let is_package = line["schema"] == "olm.package";
+    let field = if is_package { "name" } else { "package" };
     line[field].as_str().unwrap_or_default().to_owned()
 }
 
@@ -296,9 +279,8 @@ proptest! {
 #[test]
 fn line_with_too_many_values_is_one_error_and_is_not_checked_further() {
     let entries = vec!["{}"; 200_000].join(",");
-    let found = rules(&format!(
-        r#"{{"schema":"olm.channel","package":"p","name":"c","entries":[{entries}]}}"#
-    ));
+    let line = format!(r#"{{"schema":"olm.channel","package":"p","name":"c","entries":[{entries}]}}"#);
+    let found = rules(&line);
     assert!(found.contains("too-complex"), "{found:?}");
     assert_eq!(Rule::TooComplex.severity(), Severity::Error);
 }
