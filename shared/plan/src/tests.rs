@@ -84,7 +84,7 @@ fn planned(installed: &str, from: &str, to: &str) -> UpgradePlan {
 const LINE: &str = "c: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.1.0";
 const NO_WAY: &str = "after the upgrade, channel c has no way to its head from any version before";
 
-/// What happens, what is installed, the package before and after the upgrade, and the verdict with its steps now and after it.
+/// Situation, what is installed, the package before and after the upgrade, and the verdict with its steps now and after it.
 const SITUATIONS: &str = "\
 at the head of both / p 1.2.0 / LINE / LINE => cluster first [] []
 nothing now / p 1.0.0 / c: 1.0.0 / LINE => cluster first [] [1.1.0 1.2.0]
@@ -310,7 +310,7 @@ const CHANNELS: &str = "
     empty:
     broken: 1.0.0 <1.1.0; 1.1.0 <1.0.0";
 
-/// What is asked, from which version, to which one or to the heads, and what each channel answers.
+/// Question, from which version, to which one or to the heads, and what each channel answers.
 const WAYS: &str = "\
 heads / 1.0.0 /  => alpha 2.0.0+7; broken the channel has no head; empty the channel has no head; stable 1.1.0 1.2.0
 leading v / v1.0.0 / 1.1.0 => alpha -; broken 1.1.0; empty -; stable 1.1.0

@@ -49,7 +49,7 @@ fn text(composed: &ComposedCatalog) -> String {
 
 const ONE: &str = "inputs: [{catalog: one}]\n";
 
-/// What is composed, the composition with its lines, and the packages of the result.
+/// Case, the composition with its lines, and the packages of the result.
 const COMPOSITIONS: &str = "\
 whole / inputs: [{catalog: one}] => db=0 | web=0
 heads / inputs: [{catalog: one, select: {}}] => db beta: 1.1.0; *stable: 1.1.0 | web=0
@@ -219,7 +219,7 @@ fn add_existing_entry_needs_replace() {
     }
 }
 
-/// What is wrong, the composition with its lines, and the error.
+/// Mistake, the composition with its lines, and the error.
 const WRONG: &str = "\
 nothing / {} => a composition needs `inputs` or `add`
 both origins / inputs: [{catalog: a, source: b}] => an input has either `catalog` (published by this mirror) or `source` (pulled)

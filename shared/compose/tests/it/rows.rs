@@ -69,7 +69,7 @@ fn row_of(row: &str) -> (&str, &str, &str) {
     (parts.next().unwrap(), parts.next().unwrap(), expected)
 }
 
-/// What lies between, the entries, the rule, and the entries that are taken.
+/// Case, the entries, the rule, and the entries that are taken.
 const CONNECTED: &str = "\
 prerelease between / 1.0.0 1.1.0-rc.1<1.0.0 1.1.0<1.1.0-rc.1 / minVersion: 1.0.0 => 1.0.0 1.1.0 1.1.0-rc.1
 backport between / 1.0.0 0.9.9<1.0.0 1.1.0<0.9.9 / minVersion: 1.0.0 => 0.9.9 1.0.0 1.1.0
@@ -92,7 +92,7 @@ fn selection_of_versions_takes_what_connects_them() {
     }
 }
 
-/// What is broken, the entries, the rule, and the error after the package and the channel.
+/// Fault, the entries, the rule, and the error after the package and the channel.
 const BROKEN: &str = "\
 max leaves two heads / 1.0.0 1.1.0<1.0.0 1.1.1<1.0.0 1.2.0<1.1.0,-1.1.1 / maxVersion: 1.1.9 => with versions <=1.1.9 the channel \
     has several heads: p.v1.1.0, p.v1.1.1; select also what connects them: p.v1.2.0

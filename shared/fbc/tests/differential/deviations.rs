@@ -78,12 +78,8 @@ fn ended(document: &str) -> &str {
 
 /// Returns true if a tag holds one of these characters, as in `[!a,b]`.
 fn tag_has(text: &str, characters: &[char]) -> bool {
-    let mut tags = text.split('!').skip(1);
-    tags.any(|tag| {
-        tag.split_whitespace()
-            .next()
-            .is_some_and(|tag| tag.contains(characters))
-    })
+    let mut tags = text.split('!').skip(1).filter_map(|tag| tag.split_whitespace().next());
+    tags.any(|tag| tag.contains(characters))
 }
 
 /// Explains a file that only this parser reads.
@@ -92,14 +88,10 @@ fn accepted(text: &str) -> Option<&'static str> {
         return Some("JSON escape");
     }
     // An end without a start is an error to go-yaml.
-    let mut documents = text.trim_start_matches('\u{feff}').split("\n---");
+    let documents = text.trim_start_matches('\u{feff}').split("\n---");
     let is_content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    if documents.any(|document| {
-        document
-            .lines()
-            .find(is_content)
-            .is_some_and(|line| line.starts_with("..."))
-    }) {
+    let mut starts = documents.filter_map(|document| document.lines().find(is_content));
+    if starts.any(|line| line.starts_with("...")) {
         return Some("after the end");
     }
     if text.contains("!!timestamp") {
@@ -113,21 +105,16 @@ fn accepted(text: &str) -> Option<&'static str> {
 
 /// Returns true if `{}` spans lines, so that one of its keys may.
 fn has_long_key(text: &str) -> bool {
-    let inside = text
-        .find('{')
-        .zip(text.rfind('}'))
-        .and_then(|(start, end)| text.get(start..end));
+    let braces = text.find('{').zip(text.rfind('}'));
+    let inside = braces.and_then(|(start, end)| text.get(start..end));
     inside.is_some_and(|inside| inside.contains(['\n', '\r']))
 }
 
 /// Returns true if a list or a mapping follows an anchor without white space, as in `&a[]`.
 fn has_tight_anchor(text: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || "-_".contains(c);
     let mut anchors = text.split('&').skip(1);
-    anchors.any(|anchor| {
-        anchor
-            .trim_start_matches(|c: char| c.is_alphanumeric() || "-_".contains(c))
-            .starts_with(['[', '{'])
-    })
+    anchors.any(|anchor| anchor.trim_start_matches(is_name).starts_with(['[', '{']))
 }
 
 /// Explains a file that only Go reads.
@@ -180,8 +167,8 @@ const NOT_YAML_1_2: &[&str] = &[
 fn same_but_digits(ours: &str, go: &str) -> bool {
     let values = |text: &str| {
         Deserializer::from_str(text)
-            .into_iter::<Value>()
-            .collect::<Result<Vec<_>, _>>()
+            .into_iter()
+            .collect::<Result<Vec<Value>, _>>()
     };
     match (values(ours), values(go)) {
         (Ok(ours), Ok(go)) => ours.len() == go.len() && ours.iter().zip(&go).all(|(ours, go)| same(ours, go)),

@@ -46,10 +46,10 @@ impl Generator {
         word(&mut self.random, list)
     }
 
-    /// Adds one of these texts.
-    fn add(&mut self, texts: &[&str]) {
-        let text = self.random.pick(texts);
-        self.out.push_str(text);
+    /// Adds one part of a list.
+    fn add(&mut self, list: &'static str) {
+        let part = self.word(list);
+        self.out.push_str(part);
     }
 
     /// Adds this text once in `count` times.
@@ -67,31 +67,17 @@ impl Generator {
         self.sometimes(40, "\u{feff}");
         self.sometimes(12, "# comment\n");
         if self.random.one_in(25) {
-            self.add(&[
-                "%YAML 1.1\n---\n",
-                "%YAML 1.2\n---\n",
-                "%TAG !e! tag:yaml.org,2002:\n---\n",
-                "%TAG ! tag:x,2000:\n---\n",
-                "%FOO bar\n---\n",
-                "%YAML 1.1\n",
-            ]);
+            self.add(
+                "%YAML 1.1\n---\n¦%YAML 1.2\n---\n¦%TAG !e! tag:yaml.org,2002:\n---\n¦%TAG ! tag:x,2000:\n---\n¦\
+                 %FOO bar\n---\n¦%YAML 1.1\n",
+            );
         }
         self.document();
         for _ in 0..3 {
             if !self.random.one_in(6) {
                 break;
             }
-            self.add(&[
-                "---\n",
-                "---\n",
-                "---\n",
-                "--- # c\n",
-                "---\t\n",
-                "...\n---\n",
-                "...\n",
-                "--- a\n",
-                "---a\n",
-            ]);
+            self.add("---\n¦---\n¦---\n¦--- # c\n¦---\t\n¦...\n---\n¦...\n¦--- a\n¦---a\n");
             self.anchors.clear();
             self.document();
         }
@@ -109,11 +95,11 @@ impl Generator {
                 self.out.push('\n');
             }
             3 => self.sequence(0, 0),
-            4 => self.add(&["", "\n", "# c\n", "null\n", "~\n"]),
+            4 => self.add("¦\n¦# c\n¦null\n¦~\n"),
             _ => self.mapping(0, 0),
         }
         if self.random.one_in(30) {
-            self.add(&["...\n", "... # c\n", "]\n", "}\n", "a\n", "--- \n", " \n", "\t\n"]);
+            self.add("...\n¦... # c\n¦]\n¦}\n¦a\n¦--- \n¦ \n¦\t\n");
         }
     }
 
@@ -190,8 +176,7 @@ impl Generator {
             self.out.push(' ');
         }
         if self.random.one_in(40) {
-            let tag = self.word(TAGS);
-            self.out.push_str(tag);
+            self.add(TAGS);
             self.out.push(' ');
         }
     }
@@ -199,9 +184,9 @@ impl Generator {
     /// Adds the value of a key or an item, after its indicator, and a line feed.
     fn value(&mut self, indent: usize, depth: usize) {
         if self.random.one_in(80) {
-            self.add(&["", "\t", " \t"]);
+            self.add("¦\t¦ \t");
         } else {
-            self.add(&[" ", " ", " ", " ", " ", " ", "  "]);
+            self.add(" ¦ ¦ ¦ ¦ ¦ ¦  ");
         }
         self.properties();
         let deeper = indent + self.random.pick(&[1, 2, 2, 2, 4]);
@@ -209,11 +194,9 @@ impl Generator {
             0 if !self.anchors.is_empty() => self.alias(),
             1 | 2 => return self.block_scalar(indent),
             3 if self.random.one_in(2) => {
-                let tag = self.word(TAGS);
-                let value = self.word(TAGGED);
-                self.out.push_str(tag);
+                self.add(TAGS);
                 self.out.push(' ');
-                self.out.push_str(value);
+                self.add(TAGGED);
             }
             0 | 3..17 => self.scalar(indent, false),
             17 => self.flow_mapping(depth + 1),
@@ -232,7 +215,7 @@ impl Generator {
             }
         }
         if self.random.one_in(12) {
-            self.add(&[" # c", " ", "#c", "\t", "\t# c", " #"]);
+            self.add(" # c¦ ¦#c¦\t¦\t# c¦ #");
         }
         self.out.push('\n');
         self.sometimes(40, "\n");
@@ -242,32 +225,21 @@ impl Generator {
         match self.random.below(16) {
             0 | 1 => self.double_quoted(indent),
             2 | 3 => self.single_quoted(indent),
-            4 if self.random.one_in(8) => {
-                let word = self.word(BROKEN);
-                self.out.push_str(word);
-            }
+            4 if self.random.one_in(8) => self.add(BROKEN),
             5 if !in_flow => self.lines(indent),
-            6..11 => {
-                let word = self.word(STRINGS);
-                self.out.push_str(word);
-            }
-            _ => {
-                let word = self.word(PLAIN);
-                self.out.push_str(word);
-            }
+            6..11 => self.add(STRINGS),
+            _ => self.add(PLAIN),
         }
     }
 
     /// Adds a plain scalar of several lines.
     fn lines(&mut self, indent: usize) {
-        let first = self.word(STRINGS);
-        self.out.push_str(first);
+        self.add(STRINGS);
         for _ in 0..=self.random.below(2) {
-            self.add(&["\n", "\n", "\n\n", " \n", "\n \n"]);
+            self.add("\n¦\n¦\n\n¦ \n¦\n \n");
             let more = self.random.pick(&[0, 1, 2, 2, 3]);
             self.spaces(indent + more);
-            let word = self.word(STRINGS);
-            self.out.push_str(word);
+            self.add(STRINGS);
         }
     }
 
@@ -297,15 +269,14 @@ impl Generator {
             if self.random.one_in(10) {
                 self.fold(indent);
             }
-            let part = self.word(QUOTED);
-            self.out.push_str(part);
+            self.add(QUOTED);
         }
         self.out.push('\'');
     }
 
     /// Adds a line break inside a quoted string.
     fn fold(&mut self, indent: usize) {
-        self.add(&["\n", " \n", "\n\n", "\t\n", "\n \n\n"]);
+        self.add("\n¦ \n¦\n\n¦\t\n¦\n \n\n");
         let indent = indent + self.random.pick(&[1, 1, 2, 2, 4]);
         self.spaces(indent);
         self.sometimes(10, "\t");

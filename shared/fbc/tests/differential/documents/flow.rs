@@ -58,7 +58,7 @@ impl Generator {
                     self.out.push_str("<<:");
                     self.merged(depth);
                 }
-                1 => self.add(&["k", "? k", "? k :", "k :", "\"k\":", "'k':v", "k:v", ":", ": v"]),
+                1 => self.add("k¦? k¦? k :¦k :¦\"k\":¦'k':v¦k:v¦:¦: v"),
                 _ => {
                     self.key();
                     self.out.push(' ');
@@ -86,9 +86,9 @@ impl Generator {
 
     /// Adds white space between parts of a flow collection.
     fn space(&mut self) {
-        self.add(&["", "", " ", " ", " ", "  "]);
+        self.add("¦¦ ¦ ¦ ¦  ");
         if self.random.one_in(40) {
-            self.add(&["\n", "\n  ", "\t", " # c\n", "\n\t"]);
+            self.add("\n¦\n  ¦\t¦ # c\n¦\n\t");
         }
     }
 }
