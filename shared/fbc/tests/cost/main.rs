@@ -9,7 +9,7 @@ use std::io::Read;
 
 use allocation_counter::AllocationInfo;
 use catalog_mirror_fbc::{Chunks, FbcErrorKind, FbcLimits};
-use documents::FAMILIES;
+use documents::families;
 use testkit::grew_more_than_fourfold;
 
 /// Costs below this many bytes are not compared: constant costs are a large part of them.
@@ -53,10 +53,10 @@ fn parse(document: &[u8]) -> Option<&'static str> {
 /// Parses documents of each family and of several sizes, each four times the one before.
 fn measure(sizes: &[usize]) {
     let mut wrong = Vec::new();
-    for family in FAMILIES {
+    for family in families() {
         let mut before: Option<AllocationInfo> = None;
         for &size in sizes {
-            let document = family.document(size);
+            let document = (family.document)(size);
             let mut exceeded = None;
             let cost = allocation_counter::measure(|| exceeded = parse(&document));
             let size = document.len();
