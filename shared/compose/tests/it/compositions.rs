@@ -6,7 +6,9 @@ use catalog_mirror_compose::Composition;
 use olm::PackageParser;
 use rstest::rstest;
 
-use crate::support::{ComposedCatalog, MemoryCatalog, bundle, compose, package, summary};
+use crate::support::{
+    ComposedCatalog, MemoryCatalog, api, bundle, compose, package, requirement, summary, with_property,
+};
 
 fn db() -> String {
     package("db", "stable: 1.0.0 1.1.0<1.0.0; beta: 1.1.0")
@@ -74,57 +76,42 @@ fn yaml_and_expected(row: &str) -> (String, &str) {
     (yaml.replace(" // ", "\n"), expected)
 }
 
-#[rstest]
-#[case::api("olm.gvk.required", r#"{"group":"g.io","kind":"K","version":"v1"}"#, None)]
-#[case::api_of_other_version(
-    "olm.gvk.required",
-    r#"{"group":"g.io","kind":"K","version":"v2"}"#,
-    Some("API g.io/v2 K")
-)]
-#[case::package("olm.package.required", r#"{"packageName":"need","versionRange":">=1.0.0"}"#, None)]
-#[case::package_version(
-    "olm.package.required",
-    r#"{"packageName":"need","versionRange":">=2.0.0"}"#,
-    Some("package need >=2.0.0; the result has other versions of need: select one that fits")
-)]
-#[case::package_absent(
-    "olm.package.required",
-    r#"{"packageName":"nope","versionRange":"1.x"}"#,
-    Some("package nope 1.x")
-)]
-#[case::any(
-    "olm.constraint",
-    r#"{"any":{"constraints":[{"package":{"packageName":"nope","versionRange":"1.x"}},{"package":{"packageName":"need","versionRange":"1.x"}}]}}"#,
-    None
-)]
-#[case::all_and_none(
-    "olm.constraint",
-    r#"{"all":{"constraints":[{"gvk":{"group":"g.io","kind":"K","version":"v1"}},{"not":{"constraints":[{"package":{"packageName":"need","versionRange":"1.x"}}]}}]}}"#,
-    Some("all of (API g.io/v1 K, none of (package need 1.x))")
-)]
-#[case::expression("olm.constraint", r#"{"cel":{"rule":"false"},"failureMessage":"m"}"#, None)]
-#[case::malformed("olm.constraint", "7", None)]
-fn compose_missing_requirement_is_a_notice(#[case] kind: &str, #[case] value: &str, #[case] missing: Option<&str>) {
-    let property = |package: String, kind: &str, value: &str| {
-        let property = format!(r#""properties":[{{"type":"{kind}","value":{value}}},"#);
-        package.replace(r#""properties":["#, &property)
-    };
-    let user = property(package("user", "c: 1.0.0"), kind, value);
-    let need = package("need", "c: 1.0.0");
-    let need = property(need, "olm.gvk", r#"{"group":"g.io","kind":"K","version":"v1"}"#);
-    let notices = |rule: &str| {
-        let mut catalogs = [MemoryCatalog::new(&[("need", &need), ("user", &user)])];
-        let composition = composition(&format!("{ONE}dependencies: {rule}"));
-        let composed = compose(&composition, &mut catalogs).unwrap();
-        assert_eq!(catalogs[0].reads.len(), if rule == "warn" { 2 } else { 0 });
-        composed.explanation.notices
-    };
-    let expected = missing.map(|missing| match missing.contains(';') {
-        true => format!("package user: user.v1.0.0 requires {missing}"),
-        false => format!("package user: user.v1.0.0 requires {missing}, which no package of the result provides"),
-    });
-    assert_eq!(notices("warn"), Vec::from_iter(expected));
-    assert!(notices("ignore").is_empty());
+/// Requirements of a bundle, and the one that a notice says is missing.
+const REQUIREMENTS: &str = r#"
+API v1 =>
+API v2 => API g.io/v2 K
+need >=1.0.0 =>
+need >=2.0.0 => package need >=2.0.0; the result has other versions of need: select one that fits
+nope 1.x => package nope 1.x
+any nope 1.x | need 1.x =>
+all API v1 | not need 1.x => all of (API g.io/v1 K, none of (package need 1.x))
+{"cel":{"rule":"false"},"failureMessage":"m"} =>
+7 =>
+"#;
+
+#[test]
+fn compose_missing_requirement_is_a_notice() {
+    let need = with_property(&package("need", "c: 1.0.0"), "1.0.0", "olm.gvk", &api("v1"));
+    for row in REQUIREMENTS.trim().lines() {
+        let (required, missing) = row.split_once(" =>").unwrap();
+        let ((kind, value), missing) = (requirement(required), missing.trim());
+        let user = with_property(&package("user", "c: 1.0.0"), "1.0.0", kind, &value);
+        let notices = |rule: &str| {
+            let mut catalogs = [MemoryCatalog::new(&[("need", &need), ("user", &user)])];
+            let composition = composition(&format!("{ONE}dependencies: {rule}"));
+            let composed = compose(&composition, &mut catalogs).unwrap();
+            assert_eq!(catalogs[0].reads.len(), if rule == "warn" { 2 } else { 0 });
+            composed.explanation.notices
+        };
+        let end = if missing.contains(';') {
+            ""
+        } else {
+            ", which no package of the result provides"
+        };
+        let expected = (!missing.is_empty()).then(|| format!("package user: user.v1.0.0 requires {missing}{end}"));
+        assert_eq!(notices("warn"), Vec::from_iter(expected), "{row}");
+        assert!(notices("ignore").is_empty());
+    }
 }
 
 #[test]

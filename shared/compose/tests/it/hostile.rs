@@ -9,7 +9,7 @@ use catalog_mirror_compose::Composition;
 use rstest::rstest;
 use work::{Budget, MemoryPool};
 
-use crate::support::{MemoryCatalog, bundle, compose_within, package, with_property};
+use crate::support::{MemoryCatalog, bundle, compose_within, package, required, with_property};
 
 const REQUIRED: &str = "olm.package.required";
 
@@ -49,10 +49,6 @@ fn requiring(values: impl Iterator<Item = String>) -> String {
     let separator = format!(r#"}},{{"type":"{REQUIRED}","value":"#);
     let values = values.collect::<Vec<_>>().join(&separator);
     with_property(&package("a", "c: 1.0.0"), "1.0.0", REQUIRED, &values)
-}
-
-fn required(package: &str, range: &str) -> String {
-    format!(r#"{{"packageName":"{package}","versionRange":"{range}"}}"#)
 }
 
 /// A range of many alternatives, which no version of a large package meets.

@@ -7,23 +7,19 @@ use olm::{Severity, ShardValidator};
 use proptest::{collection::vec, prelude::*};
 use rstest::rstest;
 
-use crate::support::{ComposedCatalog, MemoryCatalog, compose, package, summary, with_property};
-
-const PACKAGE: &str = "olm.package.required";
-const API: &str = r#"{"group":"g.io","kind":"K","version":"v1"}"#;
-
-fn required(package: &str, range: &str) -> String {
-    format!(r#"{{"packageName":"{package}","versionRange":"{range}"}}"#)
-}
+use crate::support::{
+    ComposedCatalog, MemoryCatalog, api, compose, package, required, requirement, summary, with_property,
+};
 
 /// A package with one bundle that has a requirement.
-fn user(name: &str, kind: &str, value: &str) -> String {
-    with_property(&package(name, "c: 1.0.0"), "1.0.0", kind, value)
+fn user(name: &str, required: &str) -> String {
+    let (kind, value) = requirement(required);
+    with_property(&package(name, "c: 1.0.0"), "1.0.0", kind, &value)
 }
 
 fn need() -> String {
     let channels = "stable: 1.0.0 1.1.0<1.0.0 2.0.0<1.1.0; old: 0.9.0 1.0.0<0.9.0";
-    with_property(&package("need", channels), "1.0.0", "olm.gvk", API)
+    with_property(&package("need", channels), "1.0.0", "olm.gvk", &api("v1"))
 }
 
 /// Composes with `dependencies: include`.
@@ -71,31 +67,15 @@ fn errors(name: &str, lines: &str) -> Vec<String> {
 const USER: &str = "inputs: [{catalog: a, select: {packages: [{name: user}]}}]";
 
 #[rstest]
-#[case::highest_version_in_range(PACKAGE, required("need", ">=1.0.0 <2.0.0"), "need *stable: 1.1.0")]
-#[case::head(PACKAGE, required("need", ">=1.0.0"), "need *stable: 2.0.0")]
-#[case::only_outside_of_the_default_channel(PACKAGE, required("need", "<1.0.0"), "need *old: 0.9.0")]
-#[case::api("olm.gvk.required", API.to_owned(), "need old: 1.0.0; *stable: 1.0.0")]
-#[case::first_alternative_that_an_input_has(
-    "olm.constraint",
-    format!(
-        r#"{{"any":{{"constraints":[{{"package":{}}},{{"gvk":{API}}},{{"package":{}}}]}}}}"#,
-        required("nope", "1.x"),
-        required("need", "2.x")
-    ),
-    "need old: 1.0.0; *stable: 1.0.0"
-)]
-#[case::all(
-    "olm.constraint",
-    format!(
-        r#"{{"all":{{"constraints":[{{"package":{}}},{{"package":{}}}]}}}}"#,
-        required("need", "1.x"),
-        required("more", "1.x")
-    ),
-    "more *c: 1.0.0 | need *stable: 1.1.0"
-)]
-fn include_takes_the_highest_bundle_that_fits(#[case] kind: &str, #[case] value: String, #[case] expected: &str) {
+#[case::highest_version_in_range("need >=1.0.0 <2.0.0", "need *stable: 1.1.0")]
+#[case::head("need >=1.0.0", "need *stable: 2.0.0")]
+#[case::only_outside_of_the_default_channel("need <1.0.0", "need *old: 0.9.0")]
+#[case::api("API v1", "need old: 1.0.0; *stable: 1.0.0")]
+#[case::first_that_an_input_has("any nope 1.x | API v1 | need 2.x", "need old: 1.0.0; *stable: 1.0.0")]
+#[case::all("all need 1.x | more 1.x", "more *c: 1.0.0 | need *stable: 1.1.0")]
+fn include_takes_the_highest_bundle_that_fits(#[case] required: &str, #[case] expected: &str) {
     let more = package("more", "c: 1.0.0");
-    let user = user("user", kind, &value);
+    let user = user("user", required);
     let mut catalogs = [MemoryCatalog::new(&[
         ("more", &more),
         ("need", &need()),
@@ -106,36 +86,22 @@ fn include_takes_the_highest_bundle_that_fits(#[case] kind: &str, #[case] value:
 }
 
 #[rstest]
-#[case::no_input_has_it(
-    PACKAGE,
-    required("nope", "1.x"),
-    "package nope 1.x, which no package of the result provides"
-)]
-#[case::no_version_fits(
-    PACKAGE,
-    required("need", ">=7.0.0"),
-    "package need >=7.0.0, which no package of the result provides"
-)]
-#[case::part_of_all_is_missing(
-    "olm.constraint",
-    format!(
-        r#"{{"all":{{"constraints":[{{"gvk":{API}}},{{"package":{}}}]}}}}"#,
-        required("nope", "1.x")
-    ),
-    "all of (API g.io/v1 K, package nope 1.x), which no package of the result provides"
-)]
-fn include_of_what_no_input_has_is_a_notice(#[case] kind: &str, #[case] value: String, #[case] missing: &str) {
-    let user = user("user", kind, &value);
+#[case::no_input_has_it("nope 1.x", "package nope 1.x")]
+#[case::no_version_fits("need >=7.0.0", "package need >=7.0.0")]
+#[case::part_of_all_is_missing("all API v1 | nope 1.x", "all of (API g.io/v1 K, package nope 1.x)")]
+fn include_of_what_no_input_has_is_a_notice(#[case] required: &str, #[case] missing: &str) {
+    let user = user("user", required);
     let mut catalogs = [MemoryCatalog::new(&[("need", &need()), ("user", &user)])];
     let composed = include(USER, &mut catalogs);
-    let expected = format!("user *c: 1.0.0 | package user: user.v1.0.0 requires {missing}");
+    let missing = format!("package user: user.v1.0.0 requires {missing}, which no package of the result provides");
+    let expected = format!("user *c: 1.0.0 | {missing}");
     assert_eq!(described(&composed, &catalogs), expected);
 }
 
 #[test]
 fn include_follows_requirements_around_a_cycle_and_explains_them() {
     let packages = [("user", "need-b"), ("need-b", "need-c"), ("need-c", "user")];
-    let packages = packages.map(|(name, of)| (name, user(name, PACKAGE, &required(of, "1.x"))));
+    let packages = packages.map(|(name, of)| (name, user(name, &format!("{of} 1.x"))));
     let packages: Vec<(&str, &str)> = packages.iter().map(|(name, lines)| (*name, lines.as_str())).collect();
     let mut catalogs = [MemoryCatalog::new(&packages)];
     let composed = include(USER, &mut catalogs);
@@ -162,7 +128,7 @@ fn include_follows_requirements_around_a_cycle_and_explains_them() {
 #[case::second_has_the_version(">=2.0.0", "need *c: 3.0.0")]
 fn include_takes_the_first_input_that_has_it(#[case] range: &str, #[case] expected: &str) {
     let (first, second) = (package("need", "c: 1.5.0"), package("need", "c: 3.0.0"));
-    let user = user("user", PACKAGE, &required("need", range));
+    let user = user("user", &format!("need {range}"));
     let mut catalogs = [
         MemoryCatalog::new(&[("need", &first), ("user", &user)]),
         MemoryCatalog::new(&[("need", &second), ("other", &package("other", "c: 1.0.0"))]),
@@ -176,7 +142,7 @@ fn include_takes_the_first_input_that_has_it(#[case] range: &str, #[case] expect
 
 #[test]
 fn include_does_not_widen_a_selected_package() {
-    let user = user("user", PACKAGE, &required("need", "<2.0.0"));
+    let user = user("user", "need <2.0.0");
     let mut catalogs = [MemoryCatalog::new(&[("need", &need()), ("user", &user)])];
     let select = "inputs: [{catalog: a, select: {packages: [{name: user}, {name: need, channels: [{name: stable}]}]}}]";
     let composed = include(select, &mut catalogs);
@@ -189,7 +155,7 @@ fn include_does_not_widen_a_selected_package() {
 
 #[test]
 fn include_does_not_bring_a_removed_package_back() {
-    let user = user("user", PACKAGE, &required("need", "1.x"));
+    let user = user("user", "need 1.x");
     let mut catalogs = [MemoryCatalog::new(&[("need", &need()), ("user", &user)])];
     let composed = include("inputs: [{catalog: a}]\nremove: [{package: need}]", &mut catalogs);
     assert_eq!(
@@ -200,10 +166,10 @@ fn include_does_not_bring_a_removed_package_back() {
 
 #[test]
 fn include_of_bundles_that_nothing_connects_takes_the_whole_package() {
-    let one = user("user", PACKAGE, &required("need", "1.0.0"));
-    let two = user("two", PACKAGE, &required("need", "2.0.0"));
+    let one = user("user", "need 1.0.0");
+    let two = user("two", "need 2.0.0");
     // The whole package has a bundle with a requirement of its own.
-    let need = with_property(&need(), "1.1.0", PACKAGE, &required("more", "1.x"));
+    let need = with_property(&need(), "1.1.0", "olm.package.required", &required("more", "1.x"));
     let more = package("more", "c: 1.0.0");
     let packages: [(&str, &str); 4] = [("more", &more), ("need", &need), ("two", &two), ("user", &one)];
     let mut catalogs = [MemoryCatalog::new(&packages)];
@@ -225,8 +191,7 @@ fn include_of_bundles_that_nothing_connects_takes_the_whole_package() {
 
 #[test]
 fn include_reads_other_packages_only_for_what_is_missing() {
-    let reads = |kind: &str, value: &str| {
-        let user = user("user", kind, value);
+    let reads = |user: String| {
         let more = package("more", "c: 1.0.0");
         let mut catalogs = [MemoryCatalog::new(&[
             ("more", &more),
@@ -236,9 +201,10 @@ fn include_reads_other_packages_only_for_what_is_missing() {
         include(USER, &mut catalogs);
         catalogs[0].reads.join(" ")
     };
-    assert_eq!(reads("other", "{}"), "user");
-    assert_eq!(reads(PACKAGE, &required("need", "1.x")), "user need need");
-    assert_eq!(reads("olm.gvk.required", API), "user more need need");
+    let other = with_property(&package("user", "c: 1.0.0"), "1.0.0", "other", "{}");
+    assert_eq!(reads(other), "user");
+    assert_eq!(reads(user("user", "need 1.x")), "user need need");
+    assert_eq!(reads(user("user", "API v1")), "user more need need");
 }
 
 /// Versions of each package, how many of them are also in a second channel, and for some bundles a requirement.
@@ -272,7 +238,10 @@ fn random_lines(at: usize, (versions, fast, requirements): &RandomPackage) -> St
                 "olm.gvk.required",
                 format!(r#"{{"group":"g","kind":"P{of}","version":"v{}"}}"#, version % 2),
             ),
-            false => (PACKAGE, required(&format!("p{of}"), &format!("1.{version}.0"))),
+            false => (
+                "olm.package.required",
+                required(&format!("p{of}"), &format!("1.{version}.0")),
+            ),
         };
         lines = with_property(&lines, &format!("1.{bundle}.0"), kind, &value);
     }

@@ -126,6 +126,39 @@ pub(crate) fn with_property(lines: &str, version: &str, kind: &str, value: &str)
     lines.collect()
 }
 
+/// Returns the type and the value of a property that requires an API, a package, or some of them: `API v1`, `need 1.x`,
+/// `any need 1.x | API v1`, `all API v1 | not need 1.x`. Another text is the value of a constraint.
+pub(crate) fn requirement(text: &str) -> (&'static str, String) {
+    match text.split_once(' ') {
+        Some(("API", version)) => ("olm.gvk.required", api(version)),
+        Some((rule @ ("any" | "all"), parts)) => {
+            let parts: Vec<String> = parts.split(" | ").map(part).collect();
+            let list = format!(r#"{{"{rule}":{{"constraints":[{}]}}}}"#, parts.join(","));
+            ("olm.constraint", list)
+        }
+        Some((package, range)) => ("olm.package.required", required(package, range)),
+        None => ("olm.constraint", text.to_owned()),
+    }
+}
+
+fn part(text: &str) -> String {
+    match text.split_once(' ').unwrap() {
+        ("API", version) => format!(r#"{{"gvk":{}}}"#, api(version)),
+        ("not", other) => format!(r#"{{"not":{{"constraints":[{}]}}}}"#, part(other)),
+        (package, range) => format!(r#"{{"package":{}}}"#, required(package, range)),
+    }
+}
+
+/// Returns the value of a property that names an API.
+pub(crate) fn api(version: &str) -> String {
+    format!(r#"{{"group":"g.io","kind":"K","version":"{version}"}}"#)
+}
+
+/// Returns the value of a property that requires a package.
+pub(crate) fn required(package: &str, range: &str) -> String {
+    format!(r#"{{"packageName":"{package}","versionRange":"{range}"}}"#)
+}
+
 /// A catalog in memory. Each package can be read once, or twice if it is taken along.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryCatalog {
