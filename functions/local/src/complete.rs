@@ -44,15 +44,11 @@ fn command() -> clap::Command {
 
 /// Returns the names in the store. A shell shows no errors, so a store that cannot be read has none.
 fn candidates(are_packages: bool) -> Vec<CompletionCandidate> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let names = runtime
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(names(are_packages)));
-    names
-        .unwrap_or_default()
-        .into_iter()
-        .map(CompletionCandidate::new)
-        .collect()
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return Vec::new();
+    };
+    let names = runtime.block_on(names(are_packages)).unwrap_or_default();
+    names.into_iter().map(CompletionCandidate::new).collect()
 }
 
 async fn names(are_packages: bool) -> anyhow::Result<BTreeSet<String>> {

@@ -2,7 +2,6 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use anyhow::Context;
 use config::Config;
 use futures_util::{
     FutureExt,
@@ -12,7 +11,7 @@ use grpc::{GrpcMetrics, RegistryApi, RegistryCatalogs};
 use prometheus_client::registry::Registry;
 use reader::PublishedCatalogs;
 use server::{Server, ServerLimits, ServerMetrics};
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{commands::serve::ServeArgs, wiring};
@@ -52,9 +51,7 @@ pub(crate) async fn start(
     if settings.tls {
         server = wiring::with_tls(server, http)?;
     }
-    let listener = TcpListener::bind(address).await;
-    let listener =
-        listener.with_context(|| format!("cannot listen on {address} (choose another address with --grpc)"))?;
+    let listener = wiring::bind(address, "--grpc").await?;
     let address = listener.local_addr()?;
     let anonymous = settings.anonymous.as_ref();
     let anonymous = anonymous.map(|names| names.iter().map(ToString::to_string).collect());

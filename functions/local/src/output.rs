@@ -7,6 +7,7 @@ use std::{
 };
 
 use comfy_table::presets;
+use model::CatalogName;
 use serde::Serialize;
 
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any length.
@@ -62,19 +63,13 @@ fn print_marked(heads: &[&str], rows: &[Vec<String>], failed: impl Iterator<Item
     }
     let text = table.to_string();
     let width = terminal_width();
-    let lines = text
-        .lines()
-        .zip(iter::once(false).chain(failed))
-        .map(|(line, is_failed)| {
-            // The table pads its last column with spaces.
-            let line = cut(line.trim_end(), width);
-            if is_failed {
-                format!("{RED}{line}{RESET}\n")
-            } else {
-                format!("{line}\n")
-            }
-        });
-    print_text(&lines.collect::<String>())
+    let mut lines = String::new();
+    for (line, is_failed) in text.lines().zip(iter::once(false).chain(failed)) {
+        let (begin, end) = if is_failed { (RED, RESET) } else { ("", "") };
+        // The table pads its last column with spaces.
+        lines += &format!("{begin}{}{end}\n", cut(line.trim_end(), width));
+    }
+    print_text(&lines)
 }
 
 const RED: &str = "\u{1b}[31m";
@@ -126,9 +121,7 @@ pub(crate) fn print_report<T: Serialize>(
 }
 
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut text = serde_json::to_string_pretty(value)?;
-    text.push('\n');
-    print_text(&text)
+    print_text(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
 pub(crate) fn print_text(text: &str) -> anyhow::Result<()> {
@@ -161,12 +154,17 @@ pub(crate) fn short(hash: &model::Sha256) -> String {
 }
 
 /// Prints the error of a catalog to standard error, unless the log has it already.
-pub(crate) fn print_error(catalog: &model::CatalogName, error: Option<String>) {
+pub(crate) fn print_error(catalog: &CatalogName, error: Option<String>) {
     if let Some(error) = error
         && !tracing::enabled!(target: "report", tracing::Level::ERROR)
     {
         print_failure(catalog.as_str(), &error);
     }
+}
+
+/// Returns the names with commas between them.
+pub(crate) fn join(names: &[CatalogName]) -> String {
+    names.iter().map(CatalogName::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Prints a line to standard error.

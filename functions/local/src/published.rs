@@ -43,12 +43,9 @@ pub(crate) async fn content_hash(store: &dyn Store, names: &[CatalogName], digit
     let mut found = BTreeSet::new();
     for name in names {
         let states = pointer(store, name).await?.publications().into_iter();
-        found.extend(
-            states
-                .map(|state| state.content_hash)
-                .filter(|hash| hash.to_string().starts_with(digits)),
-        );
+        found.extend(states.map(|state| state.content_hash));
     }
+    found.retain(|hash| hash.to_string().starts_with(digits));
     match found.len() {
         1 => found.pop_first().context("there is one"),
         0 => {
@@ -61,9 +58,8 @@ pub(crate) async fn content_hash(store: &dyn Store, names: &[CatalogName], digit
 /// Returns the pointer and the snapshot of a catalog. Either missing is an error.
 pub(crate) async fn state(store: &dyn Store, name: &CatalogName) -> anyhow::Result<(Current, Snapshot)> {
     let current = pointer(store, name).await?;
-    let snapshot = find_stored(store, &current.snapshot.digest).await?;
-    let snapshot =
-        snapshot.with_context(|| format!("the snapshot of {name} is missing; see `catalog-mirror verify`"))?;
+    let found = find_stored(store, &current.snapshot.digest).await?;
+    let snapshot = found.with_context(|| format!("the snapshot of {name} is missing; see `catalog-mirror verify`"))?;
     Ok((current, snapshot))
 }
 

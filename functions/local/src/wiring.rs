@@ -143,7 +143,7 @@ pub(crate) fn mirror(
 }
 
 /// Binds a TCP port. An error names the option that chooses another one.
-pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+pub(crate) async fn bind(address: SocketAddr, option: &str) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
-    listener.with_context(|| format!("cannot listen on {address} (choose another address with --listen)"))
+    listener.with_context(|| format!("cannot listen on {address} (choose another address with {option})"))
 }

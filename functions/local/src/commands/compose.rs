@@ -188,14 +188,10 @@ pub(crate) async fn catalogs(file: &Path, access: &CatalogAccess) -> anyhow::Res
 
 /// Returns the one composition that the file and the arguments name.
 fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> {
-    anyhow::ensure!(
-        args.entry.is_none() || matches!(file, ComposeFile::ImageSet(_)),
-        "--entry is for ImageSetConfigurations"
-    );
-    anyhow::ensure!(
-        args.catalog.is_none() || matches!(file, ComposeFile::Filter(_)),
-        "--catalog is for FilterConfigurations"
-    );
+    let may_have_entry = matches!(file, ComposeFile::ImageSet(_)) || args.entry.is_none();
+    anyhow::ensure!(may_have_entry, "--entry is for ImageSetConfigurations");
+    let may_have_catalog = matches!(file, ComposeFile::Filter(_)) || args.catalog.is_none();
+    anyhow::ensure!(may_have_catalog, "--catalog is for FilterConfigurations");
     match file {
         ComposeFile::Composition(composition) => Ok(composition),
         ComposeFile::ImageSet(image_set) => {
@@ -230,10 +226,9 @@ async fn open_store(store: &StoreArgs, composition: &Composition, none: &TempDir
     let mut catalogs = composition.inputs.iter().filter_map(|input| input.catalog.as_deref());
     let is_needed = store.store.is_some() || catalogs.clone().any(|catalog| !catalog.contains('/'));
     if catalogs.next().is_some() {
-        match store.open_alone(Access::Read).await {
-            Err(error) if is_needed => return Err(error),
-            Err(_) => {}
-            opened => return opened,
+        let opened = store.open_alone(Access::Read).await;
+        if opened.is_ok() || is_needed {
+            return opened;
         }
     }
     Ok(Arc::new(FolderStore::open(none.path().join("store"))?))

@@ -37,7 +37,7 @@ pub(crate) struct DemoArgs {
 
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
-    let listener = wiring::bind(args.listen).await?;
+    let listener = wiring::bind(args.listen, "--listen").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let layout = folder.path().join("image");
     unpack(&layout)?;
@@ -71,10 +71,8 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     };
     if let Some(updated) = stop.run_until_cancelled(update).await {
         updated?;
-        println!(
-            "Ask again: the content hash and the ETags have changed.{}",
-            if args.once { "" } else { " Stop with Ctrl-C." }
-        );
+        let hint = if args.once { "" } else { " Stop with Ctrl-C." };
+        println!("Ask again: the content hash and the ETags have changed.{hint}");
     }
     if args.once {
         // Otherwise the server would run until a signal.

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Args;
 use model::{CatalogName, Current, Previous, ShardRef, Snapshot};
 use olm::{Changes, changed_shards};
-use publish::{Catalog, Mirror};
+use publish::{Catalog, Mirror, MirrorSettings, PollMetrics};
 use source::Source;
 use store::{FolderStore, Store, find_stored};
 
@@ -55,11 +55,8 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     };
     output::print_report(&changes, args.json, print_changes)?;
     // The exit code is the answer, as for diff(1), so it needs no --detailed-exitcode.
-    Ok(if changes.is_empty() {
-        Exit::Success
-    } else {
-        Exit::Changed
-    })
+    let differs = !changes.is_empty();
+    Ok(if differs { Exit::Changed } else { Exit::Success })
 }
 
 async fn between_states(
@@ -106,19 +103,14 @@ async fn between_sources(sources: [&str; 2], registries: &RegistryArgs) -> anyho
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
     let (images, limits) = wiring::sources(&[], registries)?;
-    let mirror = Mirror::new(
-        images,
-        Arc::clone(&store),
-        publish::MirrorSettings::with_limits(&limits),
-        publish::PollMetrics::default(),
-    );
+    let settings = MirrorSettings::with_limits(&limits);
+    let mirror = Mirror::new(images, store.clone(), settings, PollMetrics::default());
     let [old, new] = sources.map(Source::of_argument);
     let catalogs = [Catalog::new("old".parse()?, old?), Catalog::new("new".parse()?, new?)];
     // Forced: a source without packages can be compared too.
-    for report in mirror.poll_all(&catalogs, true).await {
-        if let Some(error) = report.error_text() {
-            anyhow::bail!("{error}");
-        }
+    let mut reports = mirror.poll_all(&catalogs, true).await.into_iter();
+    if let Some(error) = reports.find_map(|report| report.error_text()) {
+        anyhow::bail!("{error}");
     }
     let (_, old) = published::state(&*store, &catalogs[0].name).await?;
     let (_, new) = published::state(&*store, &catalogs[1].name).await?;

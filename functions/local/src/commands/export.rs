@@ -92,17 +92,10 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
         }))?;
     } else if is_file {
         print(&volumes, false)?;
-        let hashes: BTreeSet<_> = pack
-            .manifest()
-            .catalogs
-            .iter()
-            .map(|packed| packed.content_hash)
-            .collect();
-        let options = hashes.iter().map(|hash| format!(" --since {hash}"));
-        println!(
-            "what changes after this: catalog-mirror export{}",
-            options.collect::<String>()
-        );
+        let packed = pack.manifest().catalogs.iter();
+        let hashes: BTreeSet<_> = packed.map(|packed| packed.content_hash).collect();
+        let options: String = hashes.iter().map(|hash| format!(" --since {hash}")).collect();
+        println!("what changes after this: catalog-mirror export{options}");
     }
     Ok(Exit::Success)
 }

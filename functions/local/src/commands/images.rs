@@ -67,11 +67,10 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     let names = published::some_names(&*store, &args.names).await?;
     let found = find(&*store, &names, &choice).await?;
     found.check_choice(&choice)?;
-    let checks = if args.check {
-        Some(check_images(&wiring::sources(&[], &args.registries)?.0, &found.needs).await)
-    } else {
-        None
-    };
+    let mut checks = None;
+    if args.check {
+        checks = Some(check_images(&wiring::sources(&[], &args.registries)?.0, &found.needs).await);
+    }
     print_images(args.format, &found, checks.as_ref())?;
     let is_missing = checks.is_some_and(|checks| print_missing(&found.needs, &checks));
     Ok(Exit::of_check(!is_missing))
@@ -128,12 +127,8 @@ fn print_missing(needs: &RequiredImages, checks: &ImageChecks) -> bool {
         };
         missing = true;
         let bundles: BTreeSet<&str> = needed_by.iter().map(|need| need.bundle.as_str()).collect();
-        let bundles: Vec<&str> = bundles.into_iter().collect();
-        eprintln!(
-            "{what}: {}, needed by {}",
-            printable(image),
-            printable(&bundles.join(", "))
-        );
+        let bundles = bundles.into_iter().collect::<Vec<_>>().join(", ");
+        eprintln!("{what}: {}, needed by {}", printable(image), printable(&bundles));
     }
     missing
 }

@@ -73,12 +73,8 @@ fn described(files: &[PathBuf], manifest: &Manifest) -> String {
         format!("{} {content} at serial {}", packed.name, packed.serial)
     };
     let mut facts: Vec<String> = manifest.catalogs.iter().map(state).collect();
-    facts.extend(
-        manifest
-            .exported_at
-            .iter()
-            .map(|time| format!("exported at {}", printable(time))),
-    );
+    let time = manifest.exported_at.iter();
+    facts.extend(time.map(|time| format!("exported at {}", printable(time))));
     format!("the archive {} ({})", files[0].display(), facts.join(", "))
 }
 

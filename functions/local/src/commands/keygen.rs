@@ -1,5 +1,4 @@
 use std::{
-    ffi::OsString,
     fs::{self, OpenOptions},
     io::Write,
     os::unix::fs::OpenOptionsExt,
@@ -22,7 +21,7 @@ pub(crate) struct KeygenArgs {
 pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<Exit> {
     let private = SigningKey::generate_pem()?;
     let public = SigningKey::from_pem(private.as_bytes())?.public();
-    let public_path = public_path(&args.file);
+    let public_path = args.file.with_added_extension("pub");
     anyhow::ensure!(!public_path.exists(), "{} exists already", public_path.display());
     // Only the owner may read the private key, from the first byte on.
     write_new(&args.file, &private, 0o600)?;
@@ -35,19 +34,10 @@ pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn public_path(file: &Path) -> PathBuf {
-    let mut name = OsString::from(file);
-    name.push(".pub");
-    name.into()
-}
-
 /// Writes a new file. An existing one is never replaced: the key in it may be in use.
 fn write_new(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
-    let context = || format!("cannot write {}", path.display());
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(mode).open(path);
-    let mut file = file.with_context(context)?;
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .with_context(context)
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

@@ -41,30 +41,22 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
             None => None,
         };
         // The status is only information: an unreadable one must not hide the catalog.
-        let status = store
-            .read_document::<Status>(&Key::Status(name.clone()))
-            .await
-            .ok()
-            .flatten();
+        let status = store.read_document(&Key::Status(name.clone())).await.ok().flatten();
         let snapshot = snapshot.as_ref();
-        let image = snapshot.and_then(|snapshot| snapshot.image.as_ref());
         rows.push(ListedCatalog {
             name,
             current,
             packages: snapshot.map(|snapshot| snapshot.packages.len()),
             metas: snapshot.map(|snapshot| snapshot.metas),
             size: snapshot.map(|snapshot| snapshot.size),
-            image: image.map(|image| format!("sha256:{}", image.index.sha256)),
+            image: snapshot.and_then(|snapshot| Some(format!("sha256:{}", snapshot.image.as_ref()?.index.sha256))),
             status: status.map(|(status, _)| status),
         });
     }
     print(&rows, json)?;
     for row in rows.iter().filter(|_| !json) {
-        if row
-            .current
-            .as_ref()
-            .is_some_and(|current| current.rolled_back.is_some())
-        {
+        let current = row.current.as_ref();
+        if current.is_some_and(|current| current.rolled_back.is_some()) {
             println!("{}: {HELD_BACK}", row.name);
         }
         if let Some(error) = row.status.as_ref().and_then(|status| status.error.as_ref()) {
@@ -110,9 +102,7 @@ impl Table for ListedCatalog {
         ("LAST POLL", |row| {
             row.of_status(|status| format!("{} {}", status.outcome.as_str(), age(status.last_poll)))
         }),
-        ("SOURCE", |row| {
-            row.of_current(|current| current.source.reference.clone())
-        }),
+        ("SOURCE", |row| row.of_current(|state| state.source.reference.clone())),
         ("SIGNED BY", |row| {
             cell(row.current.as_ref().and_then(Current::verified).map(signers))
         }),

@@ -96,10 +96,8 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
         documents = of_catalogs(&*store, &names, url, &args).await?;
     }
     let Some(target) = &args.images_at else {
-        anyhow::ensure!(
-            !args.kind.is_of_images(),
-            "name the registry of the images with --images-at"
-        );
+        let is_served = !args.kind.is_of_images();
+        anyhow::ensure!(is_served, "name the registry of the images with --images-at");
         output::print_yaml(&documents)?;
         return Ok(Exit::Success);
     };
@@ -139,11 +137,7 @@ async fn of_catalogs(
     let mut targets = Vec::new();
     for name in names {
         let (current, snapshot) = published::state(store, name).await?;
-        let pinned = if args.pin {
-            Some(image_digest(name, &snapshot)?)
-        } else {
-            None
-        };
+        let pinned = args.pin.then(|| image_digest(name, &snapshot)).transpose()?;
         let image = CatalogRepository::new(name, &current.source.reference);
         targets.push(ManifestTarget::new(host, name, &image, pinned, args.interval)?);
     }
@@ -171,10 +165,9 @@ fn host(url: &str) -> anyhow::Result<&str> {
     let host = host.with_context(|| format!("{url:?} is not a URL: write https://HOST[:PORT]"))?;
     let host = host.trim_end_matches('/');
     // The API of a registry is at the root of its host (OCI distribution specification, "Endpoints").
-    anyhow::ensure!(
-        !host.contains('/'),
-        "{url:?} has a path: clusters look for a registry at the root of its host"
-    );
+    if host.contains('/') {
+        anyhow::bail!("{url:?} has a path: clusters look for a registry at the root of its host");
+    }
     // The references of the manifests look like this one, so a mistake shows here and not in a cluster.
     let example: Result<Source, _> = format!("{host}/catalog:latest").parse();
     example.with_context(|| format!("{url:?} names no registry"))?;
@@ -272,7 +265,7 @@ mod tests {
 
     #[test]
     fn addressed_catalog_source_names_the_catalog_in_its_host() {
-        let manifests = |host: &str| {
+        let manifests = |host| {
             yaml(&addressed_catalog_source(
                 &target(None),
                 &GrpcHost::of(host),
@@ -305,11 +298,8 @@ mod tests {
             app.kubernetes.io/name: mirror
         ");
         let outside = manifests("mirror.example:8443");
-        assert!(
-            outside.contains("address: community-v4-20.mirror.example:50051"),
-            "{outside}"
-        );
-        assert!(!outside.contains("Service"), "{outside}");
+        let address = "address: community-v4-20.mirror.example:50051";
+        assert!(outside.contains(address) && !outside.contains("Service"), "{outside}");
     }
 
     /// The configuration checks ClusterCatalogs with the rules of the CRD.
@@ -330,30 +320,20 @@ mod tests {
     /// Facts of oc-mirror v2 (`generateCatalogSource`): `cs-`, the last part of the repository, at most 12 characters of the tag.
     #[test]
     fn manifest_names_are_those_of_oc_mirror() {
-        for (name, source, expected) in [
-            (
-                "community-operator-index-v4-20",
-                "compose:quay.io/redhat/community-operator-index:v4.20#0123456789ab",
-                "community-operator-index-v4-20",
-            ),
-            (
-                "index-v4-20-2026-11-24",
-                "compose:registry.example:5000/index:v4.20-2026-11-24#0",
-                "index-v4-20-2026-1",
-            ),
-            (
-                "operatorhubio",
-                "quay.io/operatorhubio/catalog:latest",
-                "operatorhubio-latest",
-            ),
-            // The repository is targetCatalog, whose name in the mirror has no tag.
-            ("mine", "compose:quay.io/redhat/index:v4.20#0", "mine-latest"),
-            ("team-v1", "compose:quay.io/a/b:v1,quay.io/a/c:v1#0", "team-v1-latest"),
-        ] {
-            assert_eq!(
-                CatalogRepository::new(&name.parse().unwrap(), source).suffix(),
-                expected
-            );
+        // In `mine` the repository is targetCatalog, whose name in the mirror has no tag.
+        for row in "\
+index-v4-20 compose:quay.io/redhat/index:v4.20#0123456789ab index-v4-20
+index-v4-20-2026-11-24 compose:registry.example:5000/index:v4.20-2026-11-24#0 index-v4-20-2026-1
+operatorhubio quay.io/operatorhubio/catalog:latest operatorhubio-latest
+mine compose:quay.io/redhat/index:v4.20#0 mine-latest
+team-v1 compose:quay.io/a/b:v1,quay.io/a/c:v1#0 team-v1-latest"
+            .lines()
+        {
+            let [name, source, expected] = row.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{row}")
+            };
+            let suffix = CatalogRepository::new(&name.parse().unwrap(), source).suffix();
+            assert_eq!(suffix, expected);
         }
     }
 

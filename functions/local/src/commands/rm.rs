@@ -5,7 +5,8 @@ use model::CatalogName;
 use crate::{
     args::{Access, StoreArgs},
     exit::Exit,
-    output, published,
+    output::{self, join},
+    published,
 };
 
 #[derive(Debug, Args)]
@@ -24,22 +25,16 @@ pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Write).await?;
     let mut exit = Exit::Success;
     for name in &args.names {
-        let followers = publish::followers(&*store, name).await?;
-        let mut followers = followers
-            .iter()
-            .filter(|follower| !args.names.contains(follower))
-            .peekable();
-        if !args.force && followers.peek().is_some() {
-            let followers: Vec<&str> = followers.map(CatalogName::as_str).collect();
-            let followers = followers.join(", ");
+        let mut followers = publish::followers(&*store, name).await?;
+        followers.retain(|follower| !args.names.contains(follower));
+        if !args.force && !followers.is_empty() {
+            let followers = join(&followers);
             eprintln!("{name}: compositions are made of it: {followers}. Remove them too, or add --force.");
             exit = Exit::Failed;
             continue;
         }
-        let removed = publish::remove(&*store, name)
-            .await
-            .with_context(|| format!("cannot remove {name}"))?;
-        match removed {
+        let removed = publish::remove(&*store, name).await;
+        match removed.with_context(|| format!("cannot remove {name}"))? {
             Some(removed) => println!(
                 "{name}: removed {removed} documents. Its objects stay until `catalog-mirror gc` has collected them."
             ),

@@ -114,7 +114,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         Some(poll(mirror, notifier, config.catalogs.clone(), end_first, stop.clone()))
     };
 
-    let listener = wiring::bind(args.server.listen).await?;
+    let listener = wiring::bind(args.server.listen, "--listen").await?;
     let reading = ReaderSettings {
         cache_bytes: args.server.cache_size << 20,
         freshness: place.freshness(),

@@ -54,9 +54,8 @@ impl Table for ChannelWay {
     const COLUMNS: &'static [Column<Self>] = &[
         ("CHANNEL", |way| way.channel.clone()),
         ("STEPS", |way| {
-            way.steps
-                .as_ref()
-                .map_or("-".to_owned(), |steps| steps.len().to_string())
+            let steps = way.steps.as_ref();
+            steps.map_or("-".to_owned(), |steps| steps.len().to_string())
         }),
         ("WAY", |way| match (&way.steps, &way.reason) {
             (Some(steps), _) if steps.is_empty() => "is installed".to_owned(),

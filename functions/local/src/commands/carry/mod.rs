@@ -27,6 +27,7 @@ use super::{
 use crate::{
     args::{Access, RegistryArgs, ReportArgs, StoreArgs},
     exit::Exit,
+    output::join,
 };
 
 #[derive(Debug, Args)]
@@ -154,9 +155,8 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
         remove_partial(&images_folder);
     }
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(work.join("store")).context("cannot open the store")?);
-    let Collected { names, images, failed } = tools
-        .collect(&store, &catalogs, ImagePlace::Folder(&images_folder))
-        .await?;
+    let to = ImagePlace::Folder(&images_folder);
+    let Collected { names, images, failed } = tools.collect(&store, &catalogs, to).await?;
     if !args.copy.dry_run {
         remove_partial(&images_folder);
         let before = CarriedFolder::read(folder).ok();
@@ -167,10 +167,8 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
             // An archive that is not removed is of no harm: carry.json names the one that is read.
             fs::remove_file(folder.join(&before.archive)).ok();
         }
-        println!(
-            "carry {} to the other side: catalog-mirror carry in DIR REGISTRY",
-            folder.display()
-        );
+        let folder = folder.display();
+        println!("carry {folder} to the other side: catalog-mirror carry in DIR REGISTRY");
     }
     Ok(Exit::of_check(failed == 0))
 }
@@ -182,12 +180,8 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let path = folder.join(&carried.archive);
     let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
     let archive = Archive::open(vec![(path.display().to_string(), file)]).await?;
-    let names: Vec<CatalogName> = archive
-        .manifest()
-        .catalogs
-        .iter()
-        .map(|packed| packed.name.clone())
-        .collect();
+    let packed = archive.manifest().catalogs.iter();
+    let names: Vec<CatalogName> = packed.map(|packed| packed.name.clone()).collect();
     let images_folder = folder.join(IMAGES);
     let (from, to) = (ImagePlace::Folder(&images_folder), ImagePlace::Target(target));
     if args.copy.dry_run {
@@ -202,10 +196,9 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
         detailed_exitcode: false,
     };
     let imported = print(&Importer::new(archive, store.clone(), options).run().await?, report)?;
-    let mut failed = tools.copy(&carried.images, from, to).await;
-    failed += tools
-        .finish(&store, &names, &carried.images, target, &args.cluster)
-        .await?;
+    let images = &carried.images;
+    let mut failed = tools.copy(images, from, to).await;
+    failed += tools.finish(&store, &names, images, target, &args.cluster).await?;
     Ok(Exit::of_check(imported == Exit::Success && failed == 0))
 }
 
@@ -219,22 +212,14 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
     } else {
         args.store.open_alone(Access::Create).await?
     };
-    let collected = tools.collect(&store, &catalogs, ImagePlace::Target(target)).await?;
-    let Collected {
-        names,
-        images,
-        mut failed,
-    } = collected;
+    let mut found = tools.collect(&store, &catalogs, ImagePlace::Target(target)).await?;
     if args.copy.dry_run {
-        println!("would push {}", join(&names));
+        println!("would push {}", join(&found.names));
     } else {
-        failed += tools.finish(&store, &names, &images, target, &args.cluster).await?;
+        let finished = tools.finish(&store, &found.names, &found.images, target, &args.cluster);
+        found.failed += finished.await?;
     }
-    Ok(Exit::of_check(failed == 0))
-}
-
-fn join(names: &[CatalogName]) -> String {
-    names.iter().map(CatalogName::as_str).collect::<Vec<_>>().join(", ")
+    Ok(Exit::of_check(found.failed == 0))
 }
 
 /// Returns the compositions of an ImageSetConfiguration.
@@ -246,11 +231,8 @@ fn image_set(path: &Path) -> anyhow::Result<Vec<Catalog>> {
     if !image_set.ignored.is_empty() {
         eprintln!("notice: not carried: {}", image_set.ignored.join(", "));
     }
-    anyhow::ensure!(
-        !image_set.entries.is_empty(),
-        "{}: mirror.operators has no entry",
-        place()
-    );
+    let has_entries = !image_set.entries.is_empty();
+    anyhow::ensure!(has_entries, "{}: mirror.operators has no entry", place());
     let folder = path.parent().unwrap_or(Path::new(""));
     let catalogs = image_set.entries.into_iter().map(|(name, composition)| {
         let composed = ComposedSource::new(&name, composition, folder).with_context(place)?;
