@@ -26,11 +26,9 @@ pub struct Aws {
 impl Aws {
     /// Returns the services behind `sdk`. `path_style` has the meaning of [`store::s3::S3Settings::path_style`].
     pub fn new(sdk: SdkConfig, environment: Arc<Environment>, path_style: bool) -> Self {
-        let s3 = aws_sdk_s3::config::Builder::from(&sdk)
-            .force_path_style(path_style)
-            .build();
+        let s3 = aws_sdk_s3::config::Builder::from(&sdk).force_path_style(path_style);
         Self {
-            s3: aws_sdk_s3::Client::from_conf(s3),
+            s3: aws_sdk_s3::Client::from_conf(s3.build()),
             environment,
             sdk,
         }
@@ -76,13 +74,11 @@ impl Services for Aws {
             .iter()
             .enumerate()
             .map(|(at, message)| entry(at, message, is_fifo));
+        let entries: anyhow::Result<_> = entries.collect();
         let request = aws_sdk_sqs::Client::new(&self.sdk)
             .send_message_batch()
             .queue_url(queue);
-        let sent = request
-            .set_entries(Some(entries.collect::<Result<_, _>>()?))
-            .send()
-            .await;
+        let sent = request.set_entries(Some(entries?)).send().await;
         let sent = sent.with_context(|| format!("cannot send to {queue}"))?;
         let refused = sent.failed().iter().filter_map(|failed| {
             let at: usize = failed.id().parse().ok()?;
@@ -103,21 +99,19 @@ impl Services for Aws {
 
 /// Returns the entry of a batch. Its id is the index of the message.
 fn entry(at: usize, message: &CatalogMessage, is_fifo: bool) -> anyhow::Result<SendMessageBatchRequestEntry> {
-    let entry = SendMessageBatchRequestEntry::builder()
+    let body = json!(message).to_string();
+    let mut entry = SendMessageBatchRequestEntry::builder()
         .id(at.to_string())
-        .message_body(json!(message).to_string());
+        .message_body(body);
     // A standard queue refuses a deduplication id.
-    let entry = if is_fifo {
+    if is_fifo {
         let group = entry.message_group_id(message.group());
-        group.message_deduplication_id(message.deduplication())
-    } else {
-        entry
-    };
+        entry = group.message_deduplication_id(message.deduplication());
+    }
     Ok(entry.build()?)
 }
 
 fn is_not_modified<E>(error: &SdkError<E>) -> bool {
-    error
-        .raw_response()
-        .is_some_and(|response| response.status().as_u16() == 304)
+    let response = error.raw_response();
+    response.is_some_and(|response| response.status().as_u16() == 304)
 }

@@ -158,9 +158,8 @@ fn list(text: &str) -> Vec<String> {
 
 fn url(text: &str) -> Result<String, String> {
     let is_url = text.starts_with("https://") || text.starts_with("http://");
-    is_url
-        .then(|| text.to_owned())
-        .ok_or_else(|| format!("{text:?} is not the URL of a queue"))
+    let problem = || format!("{text:?} is not the URL of a queue");
+    is_url.then(|| text.to_owned()).ok_or_else(problem)
 }
 
 fn level(text: &str) -> Result<MetricsLevel, String> {
@@ -210,7 +209,7 @@ mod tests {
         let ConfigLocation::Object { bucket, key } = environment.catalogs else {
             panic!("{environment:?}");
         };
-        assert_eq!((bucket.as_str(), key.as_str()), ("conf", "a b//c.yaml"));
+        assert_eq!([bucket, key], ["conf", "a b//c.yaml"]);
     }
 
     #[test]
@@ -227,21 +226,12 @@ mod tests {
             ("METRICS", "all"),
         ])
         .unwrap_err();
-        let parts = [
-            "STORE: ",
-            "catalog A, name: ",
-            "catalog b: the source dir:/x",
-            "QUEUE_URL",
-            "IDENTITY",
-            "PUBLISH_PRIVATE",
-        ];
-        for part in parts.into_iter().chain(["SIDE_BY_SIDE", "RESOLVES", "METRICS"]) {
+        let variables = "QUEUE_URL IDENTITY PUBLISH_PRIVATE SIDE_BY_SIDE RESOLVES METRICS".split(' ');
+        for part in variables.chain(["STORE: ", "catalog A, name: ", "catalog b: the source dir:/x"]) {
             assert!(problems.contains(part), "{part} is not in {problems}");
         }
         let problems = read(&[("STORE", " ")]).unwrap_err();
-        assert!(
-            problems.contains("STORE: is not set") && problems.contains("CATALOGS: is not set"),
-            "{problems}"
-        );
+        let is_told = |name: &str| problems.contains(&format!("{name}: is not set"));
+        assert!(is_told("STORE") && is_told("CATALOGS"), "{problems}");
     }
 }

@@ -148,11 +148,10 @@ fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
     if !event.records.iter().all(is_sqs) {
         return Err(unknown("its records are not those of an SQS queue"));
     }
-    let records = event.records.into_iter().map(QueueRecord::from_message);
-    records
-        .collect::<Option<_>>()
-        .map(PollerEvent::Queue)
-        .ok_or_else(|| unknown("a record has no messageId"))
+    let records: Option<_> = event.records.into_iter().map(QueueRecord::from_message).collect();
+    Ok(PollerEvent::Queue(
+        records.ok_or_else(|| unknown("a record has no messageId"))?,
+    ))
 }
 
 impl QueueRecord {

@@ -57,10 +57,8 @@ impl Function {
     }
 
     async fn handle(&self, event: Value, deadline: Deadline) -> anyhow::Result<Value> {
-        let environment = self
-            .environment
-            .as_ref()
-            .map_err(|problems| anyhow::anyhow!("{problems}"))?;
+        let environment = self.environment.as_ref();
+        let environment = environment.map_err(|problems| anyhow::anyhow!("{problems}"))?;
         // A connection that fails is tried again by the next event, since the cell stays empty.
         let poller = self.poller.get_or_try_init(|| connect(environment.clone()));
         poller.await?.handle(event, deadline).await
@@ -73,16 +71,13 @@ async fn connect(environment: Arc<Environment>) -> anyhow::Result<Poller> {
         proxy_of: Some(source::proxy_of_environment),
         ..S3Settings::of_environment()
     };
-    let sdk = store::s3::sdk_config(&settings)
-        .await
-        .context("cannot set up the AWS clients")?;
+    let sdk = store::s3::sdk_config(&settings).await;
+    let sdk = sdk.context("cannot set up the AWS clients")?;
     let store = S3Store::new(&sdk, environment.store.clone(), &settings);
     if settings.path_style {
         // AWS is known to support conditional writes; other servers may ignore the condition.
-        store
-            .check_writes()
-            .await
-            .context("the store does not support several writers")?;
+        let checked = store.check_writes().await;
+        checked.context("the store does not support several writers")?;
     }
     let services = Aws::new(sdk, environment.clone(), settings.path_style);
     Ok(Poller::new(environment, Arc::new(store), Arc::new(services)))

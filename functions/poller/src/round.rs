@@ -49,10 +49,8 @@ impl<'a> Invocation<'a> {
         let Some(time) = self.deadline.time_for(CHECK_MIN) else {
             return (candidate, None);
         };
-        let check = self
-            .site
-            .mirror
-            .check_for_update(&candidate.catalog, candidate.status.as_ref());
+        let (mirror, status) = (&self.site.mirror, candidate.status.as_ref());
+        let check = mirror.check_for_update(&candidate.catalog, status);
         // A check that is cut off writes no status, so the catalog counts as not tried and goes first the next time.
         (candidate, timeout(time, check).await.ok())
     }
@@ -227,8 +225,9 @@ mod tests {
         let hourly = candidate(Some(MINUTE * 60), 0);
         assert!(!is_due(&hourly, 53) && is_due(&hourly, 54));
         assert!(is_due(&candidate(Some(Duration::ZERO), 0), 0));
+        let once = candidate(None, 0);
         assert!(
-            !is_due(&candidate(None, 0), 100_000),
+            !is_due(&once, 100_000),
             "without an interval a success is the last poll"
         );
     }

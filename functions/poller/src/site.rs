@@ -90,7 +90,7 @@ impl SiteCache {
                     (Some(document), _) => (format!("s3://{bucket}/{key}"), document),
                     (None, Some(site)) => return Ok(site.clone()),
                     (None, None) => {
-                        anyhow::bail!("the store answered that the configuration is unchanged before it was read")
+                        anyhow::bail!("the store says that the configuration is unchanged before it was read")
                     }
                 }
             }
@@ -99,9 +99,8 @@ impl SiteCache {
         // until the next cold start.
         let config = poller.environment.config(&place, &document.text)?;
         let signer = signer(&poller.environment, &*poller.services, &config).await?;
-        Ok(last
-            .insert(Arc::new(Site::new(poller, config, signer, document.tag)?))
-            .clone())
+        let site = Arc::new(Site::new(poller, config, signer, document.tag)?);
+        Ok(last.insert(site).clone())
     }
 }
 

@@ -8,22 +8,17 @@ use crate::world::recorded;
 
 #[test]
 fn recorded_events_parse_as_their_kind() {
-    for name in ["schedule", "scheduler"] {
-        assert_eq!(
-            PollerEvent::from_value(recorded(name)).unwrap(),
-            PollerEvent::Schedule,
-            "{name}"
-        );
+    for event in [recorded("schedule"), recorded("scheduler"), json!({})] {
+        let parsed = PollerEvent::from_value(event.clone()).unwrap();
+        assert_eq!(parsed, PollerEvent::Schedule, "{event}");
     }
-    assert_eq!(PollerEvent::from_value(json!({})).unwrap(), PollerEvent::Schedule);
     let PollerEvent::Queue(records) = PollerEvent::from_value(recorded("queue")).unwrap() else {
         panic!("not read as a queue event");
     };
-    let named: Vec<_> = records
+    let named = records
         .iter()
-        .map(|record| record.catalog.as_ref().ok().map(CatalogName::as_str))
-        .collect();
-    assert_eq!(named, [Some("good"), Some("bad"), Some("no-longer-configured"), None]);
+        .map(|record| record.catalog.as_ref().map_or("", CatalogName::as_str));
+    assert!(named.eq(["good", "bad", "no-longer-configured", ""]), "{records:?}");
     for (name, action) in [
         ("force", ManualAction::Poll),
         ("check", ManualAction::Check),

@@ -7,7 +7,7 @@ use serde_json::json;
 use store::{Condition, StoreExt};
 use testkit::Kind;
 
-use crate::world::{World, outcomes};
+use crate::world::{World, first_error, outcomes};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_revision_costs_one_head_and_no_message_until_its_status_is_lost() {
@@ -20,28 +20,16 @@ async fn invalid_revision_costs_one_head_and_no_message_until_its_status_is_lost
     world.registry.reset();
     let second = world.handle(event.clone()).await.unwrap();
     assert_eq!(outcomes(&second), [("bad", "failed"), ("good", "unchanged")]);
-    assert!(
-        second["reports"][0]["error"]
-            .as_str()
-            .unwrap()
-            .contains("is not pulled again"),
-        "{second}"
-    );
+    assert!(first_error(&second).contains("is not pulled again"), "{second}");
     assert_eq!(world.registry.count(Kind::Head), 2);
     assert_eq!(world.registry.requests().len(), 2);
 
     // When it is due again, it is not sent to the queue.
     let key = Key::Status("bad".parse().unwrap());
-    let (status, _) = world.store.read_document::<Status>(&key).await.unwrap().unwrap();
-    let long_ago = Status {
-        last_poll: UNIX_EPOCH,
-        ..status
-    };
-    world
-        .store
-        .write_document(&key, &long_ago, Condition::Always)
-        .await
-        .unwrap();
+    let (mut status, _) = world.store.read_document::<Status>(&key).await.unwrap().unwrap();
+    status.last_poll = UNIX_EPOCH;
+    let written = world.store.write_document(&key, &status, Condition::Always).await;
+    written.unwrap();
     world.configure(&["bad"], "");
     world.restart();
     world.handle(json!({})).await.unwrap_err();

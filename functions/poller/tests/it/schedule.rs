@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::{Kind, Registry};
 
-use crate::world::{MINUTE, World, outcomes, recorded};
+use crate::world::{MINUTE, World, first_error, outcomes, recorded};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn schedule_publishes_changed_catalogs_and_checks_unchanged_ones() {
@@ -22,10 +22,8 @@ async fn schedule_publishes_changed_catalogs_and_checks_unchanged_ones() {
     assert_eq!(outcomes(&second), [("a", "unchanged"), ("b", "published")]);
     // One HEAD for each check, and one more by the pull, which resolves the tag again.
     assert_eq!(world.registry.count(Kind::Head), 3);
-    assert!(
-        world.status("a").await.pull_ms.is_some(),
-        "an unchanged poll keeps the duration of the last pull"
-    );
+    let kept = world.status("a").await.pull_ms;
+    assert!(kept.is_some(), "an unchanged poll keeps the duration of the last pull");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,9 +48,8 @@ async fn changed_configuration_applies_at_once_and_broken_one_fails_with_all_pro
     world.handle(json!({})).await.unwrap();
     world.configure(&["a", "b"], "");
     assert_eq!(outcomes(&world.handle(json!({})).await.unwrap()).len(), 2);
-    world
-        .outside
-        .set_catalogs("catalogs: [{name: A, source: quay.io/a/a}, {name: b, source: 'oci:/x'}]");
+    let broken = "catalogs: [{name: A, source: quay.io/a/a}, {name: b, source: 'oci:/x'}]";
+    world.reconfigure(|_| broken.to_owned());
     for _ in 0..2 {
         let error = world.handle(json!({})).await.unwrap_err().to_string();
         assert!(error.contains("catalog A") && error.contains("catalog b"), "{error}");
@@ -84,10 +81,9 @@ async fn schedule_with_a_queue_pulls_nothing_and_sends_refused_messages_again() 
     *world.outside.refuse.lock().unwrap() = vec![None, None, Some(3)];
     let answer = world.handle(json!({})).await.unwrap();
     assert_eq!(answer["queued"].as_array().unwrap().len(), 12);
-    assert_eq!(
-        world.registry.count(Kind::Manifest) + world.registry.count(Kind::Blob),
-        0
-    );
+    for kind in [Kind::Manifest, Kind::Blob] {
+        assert_eq!(world.registry.count(kind), 0);
+    }
     let sent = world.outside.sent.lock().unwrap().clone();
     let sizes: Vec<usize> = sent.iter().map(Vec::len).collect();
     assert_eq!(sizes, [10, 1, 2], "{sent:?}");
@@ -106,10 +102,8 @@ async fn catalogs_without_time_are_left_and_go_first_the_next_time() {
     assert_eq!(first["left"].as_array().unwrap().len(), 2);
     assert_eq!(world.registry.requests().len(), 0);
     world.handle(json!({})).await.unwrap();
-    assert!(
-        world.registry.requests()[0].path.starts_with("/v2/b/"),
-        "b was never tried"
-    );
+    let path = &world.registry.requests()[0].path;
+    assert!(path.starts_with("/v2/b/"), "b was never tried");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,12 +111,9 @@ async fn poll_that_runs_out_of_time_is_a_failure_with_its_reason() {
     let world = World::start(&["slow"], &[]).await;
     world.push("slow", 1);
     world.registry.delay(Kind::Blob, MINUTE);
-    let begin = std::time::Instant::now();
-    let answer = world
-        .handle_within(json!({"catalogs": ["slow"]}), Duration::from_secs(5))
-        .await
-        .unwrap();
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    let (begin, time) = (std::time::Instant::now(), Duration::from_secs(5));
+    let answer = world.handle_within(json!({"catalogs": ["slow"]}), time).await.unwrap();
+    assert!(begin.elapsed() < time, "{:?}", begin.elapsed());
     assert_eq!(outcomes(&answer), [("slow", "failed")]);
     let status = world.status("slow").await;
     assert!(status.error.unwrap().contains("all the time there was"));
@@ -137,21 +128,10 @@ async fn rotated_secrets_are_read_after_a_registry_refuses_the_old_ones() {
     world.push("a", 1);
     let missing = world.handle(json!({})).await.unwrap_err().to_string();
     assert!(missing.contains("there is no secret pull"), "{missing}");
-    let set = |password: &str| {
-        let host = world.registry.host();
-        let text = json!({"auths": {(host): {"username": "user", "password": password}}}).to_string();
-        *world.outside.secret.lock().unwrap() = Some(text);
-    };
-    set("old");
+    world.set_password("old");
     let refused = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
-    assert!(
-        refused["reports"][0]["error"]
-            .as_str()
-            .unwrap()
-            .contains("from pull were refused"),
-        "{refused}"
-    );
-    set("new");
+    assert!(first_error(&refused).contains("from pull were refused"), "{refused}");
+    world.set_password("new");
     let answer = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
     assert_eq!(outcomes(&answer), [("a", "published")]);
 }
@@ -163,12 +143,10 @@ async fn public_mirror_refuses_catalogs_that_are_pulled_with_credentials() {
         let variables = [("PULL_SECRETS", "pull"), ("PUBLISH_PRIVATE", publish)];
         let world = World::start_with(builder, &["a"], &variables).await;
         world.push("a", 1);
-        let login = json!({"auths": {(world.registry.host()): {"username": "user", "password": "word"}}});
-        *world.outside.secret.lock().unwrap() = Some(login.to_string());
+        world.set_password("word");
         let answer = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
         assert_eq!(outcomes(&answer), [("a", outcome)], "{answer}");
-        let error = answer["reports"][0]["error"].as_str().unwrap_or_default();
-        let is_explained = error.contains("with the credentials of pull, and anyone can read this mirror");
-        assert_eq!(is_explained, publish == "false", "{error}");
+        let reason = "with the credentials of pull, and anyone can read this mirror";
+        assert_eq!(first_error(&answer).contains(reason), publish == "false", "{answer}");
     }
 }

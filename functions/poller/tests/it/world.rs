@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use model::{CatalogName, Current, Key, Status};
 use notify::Receiver;
 use poller::{CatalogMessage, ConfigDocument, Deadline, Environment, Poller, Services};
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::StoreExt;
 use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry, RegistryBuilder};
@@ -42,13 +42,6 @@ pub(crate) struct FakeServices {
     pub(crate) sent: Mutex<Vec<Vec<CatalogMessage>>>,
     /// For each of the next batches, the last entry first: index of the message to refuse.
     pub(crate) refuse: Mutex<Vec<Option<usize>>>,
-}
-
-impl FakeServices {
-    pub(crate) fn set_catalogs(&self, text: &str) {
-        let mut catalogs = self.catalogs.lock().unwrap();
-        *catalogs = (text.to_owned(), catalogs.1 + 1);
-    }
 }
 
 #[async_trait]
@@ -88,14 +81,14 @@ impl World {
         let ago = move || Duration::from_secs(clock.load(Ordering::Relaxed));
         let store = MemoryStore::with_clock(move || SystemTime::now() - ago());
         let outside = Arc::new(FakeServices::default());
-        let fixed = [
-            ("STORE", "s3://bucket"),
-            ("CATALOGS", "s3://bucket/catalogs.yaml"),
-            ("METRICS", "off"),
-        ];
-        let get = |name: &str| {
-            let found = variables.iter().chain(&fixed).find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
+        let get = |name: &str| match name {
+            "STORE" => Some("s3://bucket".to_owned()),
+            "CATALOGS" => Some("s3://bucket/catalogs.yaml".to_owned()),
+            "METRICS" => Some("off".to_owned()),
+            _ => {
+                let mut found = variables.iter().filter(|(known, _)| *known == name);
+                found.next().map(|(_, value)| (*value).to_owned())
+            }
         };
         let environment = Arc::new(Environment::read(get).unwrap());
         let poller = Poller::new(environment.clone(), Arc::new(store.clone()), outside.clone());
@@ -113,37 +106,40 @@ impl World {
 
     /// Replaces the function by a new instance, as after a crash.
     pub(crate) fn restart(&mut self) {
-        self.poller = Poller::new(
-            self.environment.clone(),
-            Arc::new(self.store.clone()),
-            self.outside.clone(),
-        );
+        let store = Arc::new(self.store.clone());
+        self.poller = Poller::new(self.environment.clone(), store, self.outside.clone());
     }
 
     /// Replaces the configuration by these catalogs. `more` is added to the entry of each.
     pub(crate) fn configure(&self, names: &[&str], more: &str) {
         let host = self.registry.host();
-        let entries = names
-            .iter()
-            .map(|name| format!("- {{name: {name}, source: '{host}/{name}:latest'{more}}}\n"));
-        let entries: String = entries.collect();
-        self.outside
-            .set_catalogs(&format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n{entries}"));
+        let entry = |name: &&str| format!("- {{name: {name}, source: '{host}/{name}:latest'{more}}}\n");
+        let entries: String = names.iter().map(entry).collect();
+        self.reconfigure(|_| format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n{entries}"));
+    }
+
+    /// Replaces the configuration by one that is made of it.
+    pub(crate) fn reconfigure(&self, change: impl FnOnce(&str) -> String) {
+        let mut catalogs = self.outside.catalogs.lock().unwrap();
+        *catalogs = (change(&catalogs.0), catalogs.1 + 1);
+    }
+
+    /// Sets the secret to a login at the registry.
+    pub(crate) fn set_password(&self, password: &str) {
+        let login = json!({"auths": {(self.registry.host()): {"username": "user", "password": password}}});
+        *self.outside.secret.lock().unwrap() = Some(login.to_string());
     }
 
     /// Adds a top-level line to the configuration.
     pub(crate) fn configure_also(&self, line: &str) {
-        let text = self.outside.catalogs.lock().unwrap().0.clone();
-        self.outside.set_catalogs(&format!("{line}\n{text}"));
+        self.reconfigure(|text| format!("{line}\n{text}"));
     }
 
     /// Pushes a catalog of one package with this number of bundles.
     pub(crate) fn push(&self, name: &str, bundles: usize) {
-        let mut text = "schema: olm.package\nname: p\n".to_owned();
-        for bundle in 0..bundles {
-            text.push_str(&format!("---\nschema: olm.bundle\nname: p.v{bundle}\npackage: p\n"));
-        }
-        self.push_text(name, &text);
+        let bundle = |bundle| format!("---\nschema: olm.bundle\nname: p.v{bundle}\npackage: p\n");
+        let bundles: String = (0..bundles).map(bundle).collect();
+        self.push_text(name, &format!("schema: olm.package\nname: p\n{bundles}"));
     }
 
     pub(crate) fn push_text(&self, name: &str, text: &str) {
@@ -177,6 +173,11 @@ impl World {
 pub(crate) fn recorded(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/events/{name}.json"));
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Returns the error of the first report.
+pub(crate) fn first_error(answer: &Value) -> &str {
+    answer["reports"][0]["error"].as_str().unwrap_or_default()
 }
 
 /// Returns catalog and outcome of each report.
