@@ -37,10 +37,8 @@ impl FunctionAnswer {
         match Limited::new(body, limit).collect().await {
             Ok(body) => Self(Response::from_parts(head, body.to_bytes().into())),
             Err(error) => {
-                tracing::debug!(
-                    error = error.as_ref(),
-                    "answered 503 for a body that was cut off or too large"
-                );
+                let error = error.as_ref();
+                tracing::debug!(error, "answered 503 for a body that was cut off or too large");
                 Self(unavailable())
             }
         }

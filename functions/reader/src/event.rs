@@ -36,10 +36,8 @@ pub(crate) fn uri(request: &Request) -> Uri {
 
 fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
     let stage = stage.filter(|stage| *stage != "$default");
-    stage
-        .and_then(|stage| path.strip_prefix('/')?.strip_prefix(stage))
-        .filter(|rest| rest.starts_with('/'))
-        .unwrap_or(path)
+    let rest = stage.and_then(|stage| path.strip_prefix('/')?.strip_prefix(stage));
+    rest.filter(|rest| rest.starts_with('/')).unwrap_or(path)
 }
 
 /// Percent-encodes all characters that a path may not contain (RFC 3986, section 3.3), except those in `also`. A percent sign stays:

@@ -49,15 +49,13 @@ async fn body_above_the_limit_is_redirected() {
     let answer = through(store.clone(), settings(), &event(&Method::GET, ALL, &[])).await;
     assert_eq!((answer.status, answer.body.len()), (307, 0));
     let location = &answer.headers["location"];
-    assert!(
-        location.starts_with("https://cdn.example/all/sha256/") && location.ends_with(".json"),
-        "{location}"
-    );
+    let is_object = location.starts_with("https://cdn.example/all/sha256/") && location.ends_with(".json");
+    assert!(is_object, "{location}");
     let gzip = event(&Method::GET, ALL, &[("accept-encoding", "gzip")]);
     let answer = through(store, settings(), &gzip).await;
-    assert_eq!(
-        (answer.status, answer.headers["content-encoding"].as_str()),
-        (200, "gzip")
+    assert!(
+        answer.status == 200 && answer.headers["content-encoding"] == "gzip",
+        "{answer:?}"
     );
 }
 
