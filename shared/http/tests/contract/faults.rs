@@ -24,10 +24,8 @@ async fn failing_store_is_answered_with_503() {
     let world = World::new().await;
     fail(&world, Action::Get);
     let detail = "the catalog cannot be read at the moment; try again later";
-    assert_eq!(
-        world.show("/catalogs/demo/api/v1/all", &[]).await,
-        problem(503, "store-unavailable", detail, "retry-after: 5")
-    );
+    let unavailable = problem(503, "store-unavailable", detail, "retry-after: 5");
+    assert_eq!(world.show("/catalogs/demo/api/v1/all", &[]).await, unavailable);
     fail(&world, Action::Head);
     assert_eq!(world.status("/readyz").await, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(world.status("/healthz").await, StatusCode::OK);
@@ -42,10 +40,8 @@ async fn server_before_its_first_polls_is_not_ready() {
     ready.store(false, Ordering::Relaxed);
     let world = World::with(settings, Publication::default(), LINES).await;
     let detail = "the first polls of the catalogs have not ended yet; try again later";
-    assert_eq!(
-        world.show("/readyz", &[]).await,
-        problem(503, "not-ready", detail, "retry-after: 5")
-    );
+    let not_ready = problem(503, "not-ready", detail, "retry-after: 5");
+    assert_eq!(world.show("/readyz", &[]).await, not_ready);
     assert_eq!(world.status("/healthz").await, StatusCode::OK);
     assert_eq!(world.status("/catalogs/demo/content-hash").await, StatusCode::OK);
     ready.store(true, Ordering::Relaxed);
@@ -92,10 +88,8 @@ async fn broken_catalog_does_not_hide_the_others() {
     let names = ["demo", "other"].map(|name| name.parse().unwrap());
     put(&world.store, &Key::Catalogs, Catalogs::from_iter(names).to_bytes()).await;
     world.store.corrupt(&Key::Current("demo".parse().unwrap()), "{}");
-    assert_eq!(
-        world.status("/catalogs/demo/all.json").await,
-        StatusCode::SERVICE_UNAVAILABLE
-    );
+    let broken = world.status("/catalogs/demo/all.json").await;
+    assert_eq!(broken, StatusCode::SERVICE_UNAVAILABLE);
     let list = world.get("/catalogs", &[]).await.text();
     assert!(list.contains("\"other\"") && !list.contains("\"demo\""), "{list}");
 }

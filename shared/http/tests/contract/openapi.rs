@@ -24,12 +24,9 @@ pub(crate) fn check(method: &Method, uri: &str, answer: &Answer) {
         // OPTIONS is alike on all routes, and not described.
         _ => return assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{method} {uri}"),
     };
-    let response = resolved(&operation["responses"][answer.status.as_str()]);
-    assert!(
-        response.is_object(),
-        "{method} {uri}: {} is not described",
-        answer.status
-    );
+    let status = answer.status;
+    let response = resolved(&operation["responses"][status.as_str()]);
+    assert!(response.is_object(), "{method} {uri}: {status} is not described");
     let is_whole = answer.body.is_some() && *method != Method::HEAD && answer.status != StatusCode::PARTIAL_CONTENT;
     let Some(content) = response["content"].as_object().filter(|_| is_whole) else {
         return;
@@ -49,14 +46,9 @@ fn item(path: &str) -> Option<&'static Value> {
     let shared = |described: &str| {
         let described: Vec<&str> = described.split('/').collect();
         let fits = |(own, other): (&&str, &&str)| own == other || (other.starts_with('{') && !own.is_empty());
-        let all_fit = segments.len() == described.len() && segments.iter().zip(&described).all(fits);
-        all_fit.then(|| {
-            segments
-                .iter()
-                .zip(&described)
-                .filter(|(own, other)| own == other)
-                .count()
-        })
+        let mut pairs = segments.iter().zip(&described);
+        let all_fit = segments.len() == described.len() && pairs.clone().all(fits);
+        all_fit.then(|| pairs.by_ref().filter(|(own, other)| own == other).count())
     };
     let paths = CONTRACT["paths"].as_object().unwrap().iter();
     let (found, item) = paths.max_by_key(|(described, _)| shared(described))?;
@@ -130,11 +122,8 @@ async fn description_is_served_and_has_no_dangling_references() {
     assert_eq!(world.get("/openapi.json", &[]).await.text(), TEXT);
     assert_eq!(CONTRACT["openapi"], "3.1.0");
     assert_eq!(CONTRACT["info"]["version"], env!("CARGO_PKG_VERSION"));
-    for reference in TEXT
-        .split("\"$ref\": \"#")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next())
-    {
+    let references = TEXT.split("\"$ref\": \"#").skip(1);
+    for reference in references.filter_map(|rest| rest.split('"').next()) {
         assert!(CONTRACT.pointer(reference).is_some(), "{reference}");
     }
 }
@@ -199,15 +188,10 @@ fn is_as_described(described: &Value, method: &str, path: &str, status: StatusCo
 #[test]
 fn challenges_offer_the_described_schemes() {
     let schemes = CONTRACT["components"]["securitySchemes"].as_object().unwrap();
-    let described: BTreeSet<&str> = schemes
-        .values()
-        .filter_map(|scheme| scheme["scheme"].as_str())
-        .collect();
+    let described = schemes.values().filter_map(|scheme| scheme["scheme"].as_str());
+    let described: BTreeSet<String> = described.map(str::to_owned).collect();
     let answer = refuse(&Method::GET, "/catalogs", StatusCode::UNAUTHORIZED);
     let challenges = answer.headers().get_all("www-authenticate").into_iter();
-    let offered: BTreeSet<String> = challenges
-        .filter_map(|challenge| challenge.to_str().unwrap().split(' ').next())
-        .map(str::to_lowercase)
-        .collect();
-    assert_eq!(offered, described.into_iter().map(str::to_owned).collect());
+    let offered = challenges.filter_map(|challenge| challenge.to_str().unwrap().split(' ').next());
+    assert_eq!(offered.map(str::to_lowercase).collect::<BTreeSet<_>>(), described);
 }

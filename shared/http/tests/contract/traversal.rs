@@ -32,11 +32,8 @@ const OTHER_PATHS: &str = "/* /*/secret.txt /*/*/secret.txt /catalogs/* /catalog
 fn paths() -> Vec<String> {
     let mut paths: Vec<String> = OTHER_PATHS.split(' ').map(ToOwned::to_owned).collect();
     for route in route_paths() {
-        let names: Vec<&str> = route
-            .split('{')
-            .skip(1)
-            .filter_map(|rest| rest.split('}').next())
-            .collect();
+        let names = route.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+        let names: Vec<&str> = names.collect();
         for stepped in &names {
             let fill = |path: String, name: &&str| {
                 let value = match *name {
@@ -82,16 +79,13 @@ async fn steps_in_any_parameter_serve_nothing_outside() {
             let Ok(uri) = path.parse::<Uri>() else { continue };
             let (status, body) = ask(&router, uri).await;
             assert!(!body.contains(SECRET), "{path}");
-            let harmless = ["/", "/v2/", "/catalogs/demo/packages/"];
-            let expected = [StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST];
-            assert!(
-                expected.contains(&status)
-                    // An empty parameter at the end of a path of another route.
-                    || status == StatusCode::PERMANENT_REDIRECT
-                    || (status == StatusCode::OK && harmless.contains(&path.as_str())),
-                "{path}: {status}"
-            );
-            refused += usize::from(expected.contains(&status));
+            match status.as_u16() {
+                400 | 404 => refused += 1,
+                // An empty parameter at the end of a path of another route.
+                308 => {}
+                200 => assert!(["/", "/v2/", "/catalogs/demo/packages/"].contains(&&*path), "{path}"),
+                _ => panic!("{path}: {status}"),
+            }
         }
     }
     assert!(refused > 1000, "{refused} paths were refused");
@@ -104,13 +98,8 @@ async fn names_of_any_length_are_refused() {
     for length in [253, 254, 255, 256, 4096, 60_000] {
         for letter in ["a", ".", "%2e", "../", "%00"] {
             let name = letter.repeat(length / letter.len());
-            for route in [
-                "/catalogs/*/all.json",
-                "/catalogs/demo/packages/*",
-                "/v2/*/tags/list",
-                "/v2/demo/manifests/*",
-                "/*",
-            ] {
+            let routes = "/catalogs/*/all.json /catalogs/demo/packages/* /v2/*/tags/list /v2/demo/manifests/* /*";
+            for route in routes.split(' ') {
                 let Ok(uri) = route.replace('*', &name).parse::<Uri>() else {
                     continue;
                 };
