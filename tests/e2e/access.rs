@@ -77,14 +77,8 @@ async fn server_certificate_changed_is_used_without_restart() {
     assert!(answers(&first).await && !answers(&second).await);
     work.write("tls.crt", "nonsense");
     broken();
-    let metrics = first
-        .get(url.replace("/catalogs", "/metrics"))
-        .send()
-        .await
-        .unwrap()
-        .text()
-        .await
-        .unwrap();
+    let metrics = first.get(url.replace("/catalogs", "/metrics")).send().await.unwrap();
+    let metrics = metrics.text().await.unwrap();
     assert!(metrics.contains("file_broken{file=\"certificate\"} 1"), "{metrics}");
 
     let third = work.certify();
@@ -138,11 +132,11 @@ async fn server_with_readers_refuses_requests_without_credentials() {
         for login in ["Bearer token", &basic("robot:token")] {
             let answer = ask(path, login).await;
             assert_eq!(answer.status(), 200, "{path} {login}");
-            let policy = answer
-                .headers()
-                .get("cache-control")
-                .map(|value| value.to_str().unwrap().to_owned());
-            assert!(!policy.unwrap_or_default().contains("public"), "{path}");
+            let policy = answer.headers().get("cache-control");
+            assert!(
+                policy.is_none_or(|policy| !policy.to_str().unwrap().contains("public")),
+                "{path}"
+            );
         }
     }
     // A browser asks before a script's GET with a login.

@@ -101,39 +101,20 @@ packages: [{name: demo-cache, channels: [{name: stable, versionRange: '>=1.0.1'}
 #[test]
 fn compose_wrong_exits_with_1_or_2() {
     let work = Work::published();
-    for (text, more, expected) in [
-        (
-            "inputs: [{catalog: nope}]",
-            "",
-            "input nope: the store has no such catalog",
-        ),
-        (
-            "inputs: [{catalog: demo}]",
-            "--entry x",
-            "--entry is for ImageSetConfigurations",
-        ),
-        (
-            "inputs: [{catalog: demo}]\nadd: [{source: 'dir:nope'}]",
-            "",
-            "add dir:nope: cannot pull the catalog: ",
-        ),
-        (
-            "inputs: [{source: 'dir:nope'}]",
-            "",
-            "input dir:nope: cannot pull the catalog: ",
-        ),
-        ("input: []", "", "line 1: "),
-        (
-            "inputs: [{catalog: demo, select: {packages: [{name: demo-cache, minVersion: 7.0.0}]}}]",
-            "",
-            "input demo: package demo-cache: versions >=7.0.0 takes no bundle",
-        ),
-    ] {
-        let failed = compose(&work, text, more).exits(1);
+    let rows = "
+        inputs: [{catalog: nope}] # input nope: the store has no such catalog
+        inputs: [{source: 'dir:nope'}] # input dir:nope: cannot pull the catalog:
+        {inputs: [{catalog: demo}], add: [{source: 'dir:nope'}]} # add dir:nope: cannot pull the catalog:
+        input: [] # line 1:
+        inputs: [{catalog: demo, select: {packages: [{name: demo-cache, minVersion: 7.0.0}]}}] # versions >=7.0.0 takes no bundle";
+    for (text, expected) in rows.lines().filter_map(|row| row.trim().split_once(" # ")) {
+        let failed = compose(&work, text, "").exits(1);
         failed.complains(expected);
         let lines = failed.stderr.lines().count();
         assert_eq!((lines, &*failed.stdout), (1, ""), "{failed:#?}");
     }
+    let entry = compose(&work, "inputs: [{catalog: demo}]", "--entry x").exits(1);
+    entry.complains("--entry is for ImageSetConfigurations");
     compose(&work, "inputs: []", "--json").exits(2);
     work.run("compose").exits(2);
 }

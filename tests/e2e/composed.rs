@@ -9,9 +9,9 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use model::{Availability, CatalogName, Current, Key, Outcome, Snapshot};
-use publish::{Catalog, CatalogSource, ComposedSource, PollOptions, Report, Schedule};
-use store::{Store, StoreExt, read_stored};
+use model::{Availability, CatalogName, Key, Outcome, Snapshot, Status};
+use publish::{Catalog, CatalogSource, ComposedSource, MirrorSettings, PollOptions, Report, Schedule};
+use store::{StoreExt, read_stored};
 use storekit::{Action, MemoryStore};
 use tokio_util::sync::CancellationToken;
 use upkeep::{GcOptions, Retention, RollbackOptions};
@@ -44,13 +44,8 @@ async fn poll(site: &Site, catalog: &Catalog) -> Report {
     site.mirror.poll(catalog, PollOptions::default()).await
 }
 
-async fn current(site: &Site, name: &str) -> Current {
-    let key = Key::Current(name.parse().unwrap());
-    site.store.read_document(&key).await.unwrap().unwrap().0
-}
-
 async fn snapshot(site: &Site, name: &str) -> Snapshot {
-    let object = current(site, name).await.snapshot;
+    let object = site.current_of(name).await.snapshot;
     read_stored(&site.store, &object.digest).await.unwrap()
 }
 
@@ -67,18 +62,13 @@ async fn published() -> Site {
 /// Checks that nothing was published, and that the status says so.
 async fn waits(site: &Site, catalog: &Catalog, reason: &str) {
     let name = catalog.name.as_str();
-    let before = current(site, name).await;
+    let before = site.current_of(name).await;
     let report = poll(site, catalog).await;
     let error = report.error_text().unwrap_or_default();
     assert!(error.contains(reason), "{error}");
-    assert_eq!(current(site, name).await, before);
-    let status: model::Status = site
-        .store
-        .read_document(&Key::Status(catalog.name.clone()))
-        .await
-        .unwrap()
-        .unwrap()
-        .0;
+    assert_eq!(site.current_of(name).await, before);
+    let key = Key::Status(catalog.name.clone());
+    let (status, _) = site.store.read_document::<Status>(&key).await.unwrap().unwrap();
     assert_eq!(status.error, Some(error));
 }
 
@@ -86,13 +76,8 @@ async fn waits(site: &Site, catalog: &Catalog, reason: &str) {
 async fn composition_follows_its_input_and_moves_only_what_it_selects() {
     let site = published().await;
     let (whole, team) = (snapshot(&site, "site").await, snapshot(&site, "team").await);
-    assert_eq!(
-        team.packages
-            .iter()
-            .map(|shard| shard.name.as_str())
-            .collect::<Vec<_>>(),
-        ["p4", "p5"]
-    );
+    let names: Vec<&str> = team.packages.iter().map(|shard| shard.name.as_str()).collect();
+    assert_eq!(names, ["p4", "p5"]);
     assert_eq!(team.package("p5"), whole.package("p5"));
     assert!(team.package("p4").unwrap().metas < whole.package("p4").unwrap().metas);
 
@@ -108,31 +93,21 @@ async fn composition_follows_its_input_and_moves_only_what_it_selects() {
     site.poll().await;
     site.store.take_log();
     let report = poll(&site, &selection()).await;
-    assert_eq!(
-        (report.outcome, report.objects_published),
-        (Outcome::SourceDigestUpdated, 0)
-    );
+    assert_eq!(report.outcome, Outcome::SourceDigestUpdated);
+    assert_eq!(report.objects_published, 0);
     assert_eq!(snapshot(&site, "team").await, team);
 
     files[5] = connected_package("p5", 4);
     site.push(&files);
     assert_eq!(site.poll().await.packages_validated, 1);
     let report = poll(&site, &selection()).await;
-    assert_eq!(
-        report.packages_validated, 0,
-        "the findings of p5 are the input's, those of p4 its own"
-    );
-    assert_eq!(
-        (report.outcome, &report.changes.changed[..]),
-        (Outcome::Published, &["p5".to_owned()][..])
-    );
-    let shards = site
-        .store
-        .written()
-        .into_iter()
-        .filter(|key| key.to_string().starts_with("packages/"));
+    // The findings of p5 are the input's, those of p4 its own.
+    assert_eq!(report.packages_validated, 0);
+    assert_eq!(report.outcome, Outcome::Published);
+    assert_eq!(report.changes.changed, ["p5"]);
+    let is_shard = |key: &&Key| key.to_string().starts_with("packages/");
     // By the poll of the input. The composition takes the same object.
-    assert_eq!(shards.count(), 1);
+    assert_eq!(site.store.written().iter().filter(is_shard).count(), 1);
     let found = upkeep::verify(&site.store, &"team".parse().unwrap()).await.unwrap();
     assert_eq!(found.findings, []);
 }
@@ -143,20 +118,12 @@ async fn invalid_composition_is_refused_and_its_input_is_not() {
     let mut files = ten();
     // A channel without entries, which no selection of the whole package leaves out.
     let text = String::from_utf8(files[5].1.clone()).unwrap();
-    files[5].1 = text
-        .replace(
-            "}\n",
-            "}\n{\"schema\":\"olm.channel\",\"package\":\"p5\",\"name\":\"empty\",\"entries\":[]}\n",
-        )
-        .into_bytes();
+    let channel = r#"{"schema":"olm.channel","package":"p5","name":"empty","entries":[]}"#;
+    files[5].1 = format!("{text}{channel}\n").into_bytes();
     site.push(&files);
     assert_eq!(site.poll().await.outcome, Outcome::Published);
-    waits(
-        &site,
-        &composed("team", "inputs: [{catalog: site}]"),
-        "package p5, channel empty",
-    )
-    .await;
+    let team = composed("team", "inputs: [{catalog: site}]");
+    waits(&site, &team, "package p5, channel empty").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,11 +133,9 @@ async fn edited_composition_is_published_although_packages_are_gone() {
     assert_eq!(poll(&site, &less).await.changes.removed, ["p5"]);
     let whole = composed("whole", "inputs: [{catalog: site}]");
     assert_eq!(poll(&site, &whole).await.outcome, Outcome::Published);
-    let (input, copy) = (current(&site, "site").await, current(&site, "whole").await);
-    assert_eq!(
-        (copy.content_hash, copy.all, copy.image),
-        (input.content_hash, input.all, input.image)
-    );
+    let (input, copy) = (site.current().await, site.current_of("whole").await);
+    assert_eq!((copy.content_hash, copy.all), (input.content_hash, input.all));
+    assert_eq!(copy.image, input.image);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,22 +146,18 @@ async fn composition_waits_for_an_input_that_is_not_there() {
         ..site.catalog.clone()
     };
     poll(&site, &unavailable).await;
-    waits(&site, &selection(), "waiting for site: it is Unavailable").await;
+    let team = selection();
+    waits(&site, &team, "waiting for site: it is Unavailable").await;
     site.poll().await;
     assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Unchanged);
 
     // Its own image has no packages any more, so the old ones stay served.
     site.push(&vec![("README.md".to_owned(), Vec::new())]);
     site.poll().await;
-    waits(
-        &site,
-        &selection(),
-        "waiting for site: the new content was not published",
-    )
-    .await;
+    waits(&site, &team, "waiting for site: the new content was not published").await;
 
     publish::remove(&site.store, &site.catalog.name).await.unwrap();
-    waits(&site, &selection(), "waiting for site: the store has no such catalog").await;
+    waits(&site, &team, "waiting for site: the store has no such catalog").await;
     let chain = composed("chain", "inputs: [{catalog: other}]");
     let other = composed("other", "inputs: [{catalog: nowhere}]");
     poll(&site, &other).await;
@@ -205,10 +166,8 @@ async fn composition_waits_for_an_input_that_is_not_there() {
     assert!(error.starts_with(expected), "{error}");
     let lacking = composed("lacking", "add: [{source: 'dir:/nowhere'}]");
     let error = poll(&site, &lacking).await.error_text().unwrap();
-    assert!(
-        error.starts_with("add dir:/nowhere: cannot pull the catalog: "),
-        "{error}"
-    );
+    let expected = "add dir:/nowhere: cannot pull the catalog: ";
+    assert!(error.starts_with(expected), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,22 +175,18 @@ async fn composition_waits_for_an_input_that_another_key_signed() {
     let mut site = published().await;
     let pem = trust::SigningKey::generate_pem().unwrap();
     let key = trust::SigningKey::from_pem(pem.as_bytes()).unwrap();
-    site.restart_with(publish::MirrorSettings {
+    site.restart_with(MirrorSettings {
         signer: Some(trust::Signer::new(vec![key], Vec::new())),
-        ..publish::MirrorSettings::default()
+        ..MirrorSettings::default()
     });
-    waits(
-        &site,
-        &selection(),
-        "waiting for site: its current.json is not signed by a trusted key",
-    )
-    .await;
+    let reason = "waiting for site: its current.json is not signed by a trusted key";
+    waits(&site, &selection(), reason).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rollback_of_the_input_moves_the_composition_and_its_own_stays() {
     let site = published().await;
-    let first = current(&site, "team").await.content_hash;
+    let first = site.current_of("team").await.content_hash;
     let mut files = ten();
     files[4] = connected_package("p4", 5);
     site.push(&files);
@@ -239,11 +194,7 @@ async fn rollback_of_the_input_moves_the_composition_and_its_own_stays() {
     let second = poll(&site, &selection()).await.content_hash.unwrap();
     assert_ne!(second, first);
 
-    let rollback = async |name: &str| {
-        let store: Arc<dyn Store> = Arc::new(site.store.clone());
-        let options = RollbackOptions::default();
-        upkeep::rollback(&store, &name.parse().unwrap(), &options).await
-    };
+    let rollback = async |name: &str| site.rollback_of(name, RollbackOptions::default()).await;
     assert_eq!(rollback("team").await.content_hash, Some(first));
     assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Unchanged);
     rollback("site").await;
@@ -262,10 +213,10 @@ async fn pinned_input_outlives_forty_updates_and_collection() {
     let store = MemoryStore::with_clock(move || {
         UNIX_EPOCH + Duration::from_secs(1_767_225_600 + clock.load(Ordering::Relaxed))
     });
-    let site = Site::start_on(store).await;
+    let site = Site::start_on(store, MirrorSettings::default()).await;
     site.push(&ten());
     site.poll().await;
-    let first = current(&site, "site").await.content_hash;
+    let first = site.current().await.content_hash;
     let pinned = |packages: &str| {
         let text = format!("inputs: [{{catalog: 'site@{first}', select: {{packages: [{packages}]}}}}]");
         composed("team", &text)
@@ -307,10 +258,8 @@ async fn pinned_input_outlives_forty_updates_and_collection() {
 #[tokio::test(flavor = "multi_thread")]
 async fn composition_that_does_not_fit_is_tried_once() {
     let site = published().await;
-    let broken = composed(
-        "team",
-        "inputs: [{catalog: site, select: {packages: [{name: absent}]}}]",
-    );
+    let text = "inputs: [{catalog: site, select: {packages: [{name: absent}]}}]";
+    let broken = composed("team", text);
     waits(&site, &broken, "input site has no package absent").await;
     let report = poll(&site, &broken).await;
     assert!(report.failed_for_good(), "{report:?}");

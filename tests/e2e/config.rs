@@ -1,52 +1,6 @@
 //! Configuration files, read by the binary.
 
-use crate::support::{catalogs, work::Work};
-
-const BAD: &str = "
-interval: soon
-registries: {platform: linux}
-limits: {entrys: 10}
-catalogs:
-- {name: Good_Name, source: 'quay.io/ns/cat:v1'}
-- {name: untagged, source: quay.io/ns/cat}
-- {name: twice, source: 'quay.io/ns/cat:v1'}
-- {name: twice, source: 'quay.io/ns/cat:v2'}
-- {name: typo, sorce: 'quay.io/ns/cat:v2'}
----
-apiVersion: olm.operatorframework.io/v1
-kind: ClusterCatalog
-metadata: {name: pinned}
-spec:
-  source:
-    type: Image
-    image:
-      ref: quay.io/ns/cat@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
-      pollIntervalMinutes: 5
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: other}
-";
-
-#[test]
-fn config_problems_are_reported_together() {
-    let work = Work::new();
-    work.write("catalogs.yaml", BAD);
-    let failed = work.run("poll --config catalogs.yaml").exits(1);
-    for part in [
-        "soon",
-        "linux/amd64",
-        "entrys",
-        "Good_Name",
-        "untagged",
-        "twice",
-        "sorce",
-        "pollIntervalMinutes",
-        "ConfigMap",
-    ] {
-        failed.complains(part);
-    }
-}
+use crate::support::{binary::Ran, catalogs, work::Work};
 
 /// Returns manifests in the form that `kubectl get clustercatalogs -o yaml` prints.
 fn manifests(visible: &str, hidden: &str) -> String {
@@ -99,13 +53,10 @@ async fn config_accepts_cluster_catalogs_and_hides_unavailable_ones() {
 #[test]
 fn catalog_removed_from_config_is_served_until_rm() {
     let work = Work::new();
-    work.run("poll --store store --catalog a=oci:example:v1 --catalog b=oci:example:v1")
-        .exits(0);
-    work.run("poll --store store --catalog b=oci:example:v1").exits(0);
-    let listed = work.run("ls --store store").exits(0).stdout;
-    assert!(
-        listed.lines().any(|line| line.trim_start().starts_with("a ")),
-        "{listed}"
+    work.plays(
+        "0 poll --store store --catalog a=oci:example:v1 --catalog b=oci:example:v1
+         0 poll --store store --catalog b=oci:example:v1
+         0 ls --store store a",
     );
 }
 
@@ -127,34 +78,28 @@ fn limits_in_config_bound_image_and_catalog() {
     }
 }
 
-#[test]
-fn poll_without_catalog_names_what_is_missing() {
-    Work::new().run("poll").exits(1).complains("--catalog");
-}
-
 /// Flags and the file share their parsers: a value is valid in both or in neither.
 #[test]
 fn flag_values_are_those_of_the_file() {
     let work = Work::new();
-    let poll = "poll --store store --catalog a=oci:example:v1 --interval";
     for interval in ["0s", "999ms", "400d", "soon"] {
-        work.run(&format!("{poll} {interval}")).exits(2);
-        work.run(&format!("sync store store --watch={interval}")).exits(2);
         work.write("catalogs.yaml", format!("interval: {interval}\n"));
-        let failed = work.run("poll --store store --config catalogs.yaml").exits(1);
-        failed.complains("catalogs.yaml, interval: ");
+        work.plays(&format!(
+            "2 poll --store store --catalog a=oci:example:v1 --interval {interval}
+             2 sync store store --watch={interval}
+             1 poll --store store --config catalogs.yaml
+             ! catalogs.yaml, interval: "
+        ));
     }
-    work.run(&format!("{poll} 1s")).exits(0);
     work.write("catalogs.yaml", "limits: {compressedBytes: 700MB}\n");
-    for (line, code) in [
-        ("export --store store --to a.tar --volume-size 700MB", 0),
-        ("export --store store --to a.tar --volume-size 99999999999GiB", 2),
-        ("gc --store store --config catalogs.yaml --dry-run", 0),
-        ("gc --store store --keep-generations 17", 2),
-        ("serve --no-poll --store store --cache-size 99999999999999999", 2),
-    ] {
-        work.run(line).exits(code);
-    }
+    work.plays(
+        "0 poll --store store --catalog a=oci:example:v1 --interval 1s
+         0 export --store store --to a.tar --volume-size 700MB
+         2 export --store store --to a.tar --volume-size 99999999999GiB
+         0 gc --store store --config catalogs.yaml --dry-run
+         2 gc --store store --keep-generations 17
+         2 serve --no-poll --store store --cache-size 99999999999999999",
+    );
 }
 
 #[test]
@@ -164,15 +109,22 @@ fn store_of_the_configuration_is_used_by_every_command() {
         "catalogs.yaml",
         "store: store\ncatalogs: [{name: a, source: 'oci:example:v1'}]\n",
     );
-    work.run("poll --config catalogs.yaml").exits(0);
-    work.run("ls --config catalogs.yaml").exits(0).prints("example:v1");
-    for line in ["verify", "images", "rm a"] {
-        work.run(&format!("{line} --config catalogs.yaml")).exits(0);
+    work.plays(
+        "0 poll --config catalogs.yaml
+         0 ls --config catalogs.yaml
+         > example:v1",
+    );
+    // A variable may name the file too.
+    for line in ["verify", "images", "validate a", "rm a"] {
+        Ran::of(work.command(line).env("CATALOG_MIRROR_CONFIG", "catalogs.yaml")).exits(0);
     }
     // A mistake in a file does not matter where the command line names the store.
     work.write("catalogs.yaml", "interval: soon\n");
-    work.run("ls --config catalogs.yaml --store store").exits(0);
-    work.run("ls --config catalogs.yaml").exits(1).complains("interval");
+    work.plays(
+        "0 ls --config catalogs.yaml --store store
+         1 ls --config catalogs.yaml
+         ! interval",
+    );
 }
 
 /// Nothing listens before everything is checked, and each message names its field and no secret.
@@ -237,14 +189,17 @@ mirror:
 - {compose: {imageSet: 'isc.yaml'}}
 ",
     );
-    work.run("poll --store store --config catalogs.yaml").exits(0);
-    let list = work.run("ls --store store team").exits(0).stdout;
-    assert!(list.contains("demo-queue") && list.contains("mine"), "{list}");
-    let list = work.run("ls --store store").exits(0).stdout;
-    assert!(list.contains("caches") && list.contains("compose:demo"), "{list}");
-
-    let refused = work.run("rm --store store demo").exits(1);
-    refused.complains("compositions are made of it: caches, team");
-    work.run("rm --store store --force demo").exits(0);
-    work.run("rm --store store caches").exits(0);
+    work.plays(
+        "0 poll --store store --config catalogs.yaml
+         0 ls --store store team
+         > demo-queue
+         > mine
+         0 ls --store store
+         > caches
+         > compose:demo
+         1 rm --store store demo
+         ! compositions are made of it: caches, team
+         0 rm --store store --force demo
+         0 rm --store store caches",
+    );
 }

@@ -29,17 +29,15 @@ fn diff_prints_table_and_exits_with_10() {
         assert!(found, "{line:?}: {table}");
     }
     assert!(table.contains("1 packages added, 1 removed, 1 changed"), "{table}");
-    for (names, code) in [
-        ("demo current", 0),
-        ("demo 2 1", 10),
-        ("other", 1),
-        ("demo 9", 1),
-        ("demo abcdef0123", 1),
-        ("dir:a", 1),
-        ("dir:/none dir:/nothing", 1),
-    ] {
-        work.run(&format!("diff --store store {names}")).exits(code);
-    }
+    work.plays(
+        "0 diff --store store demo current
+         10 diff --store store demo 2 1
+         1 diff --store store other
+         1 diff --store store demo 9
+         1 diff --store store demo abcdef0123
+         1 diff --store store dir:a
+         1 diff --store store dir:/none dir:/nothing",
+    );
 }
 
 #[test]
@@ -48,12 +46,8 @@ fn diff_accepts_all_names_of_states_and_sources() {
     let diff = |names: &str| work.run(&format!("diff --json --store store {names}")).exits(10).json();
     let by_default = diff("demo");
     let (from, to) = (by_default["from"].as_str().unwrap(), by_default["to"].as_str().unwrap());
-    for names in [["1", "2"], ["previous", "current"], [from, to], [&from[..8], &to[..8]]] {
-        assert_eq!(
-            diff(&format!("demo {} {}", names[0], names[1])),
-            by_default,
-            "{names:?}"
-        );
+    for [old, new] in [["1", "2"], ["previous", "current"], [from, to], [&from[..8], &to[..8]]] {
+        assert_eq!(diff(&format!("demo {old} {new}")), by_default, "{old} {new}");
     }
     let [old, new] = ["v1", "v2"].map(|version| catalogs::folder(version).display().to_string());
     let sources = work.run(&format!("diff --json dir:{old} dir:{new}")).exits(10);
@@ -67,28 +61,24 @@ fn history_lists_states_with_changes_and_says_when_it_is_held_back() {
     let newest = states()[0].clone();
     assert_eq!(newest["serial"], 2);
     assert_eq!(newest["changes"]["added"][0], "demo-vault");
-    assert_eq!(
-        states()[1]["changes"]["added"].as_array().map(Vec::len),
-        Some(4),
-        "the first state adds all"
-    );
+    // The first state adds all.
+    assert_eq!(states()[1]["changes"]["added"].as_array().map(Vec::len), Some(4));
     let first = states()[1]["contentHash"].as_str().unwrap().to_owned();
     let table = work.run("history --store store demo").exits(0).stdout;
     assert!(table.contains("+1 -1 ~1") && !table.contains("rolled back"), "{table}");
-    work.run(&format!("rollback --store store demo {}", &first[..7]))
-        .exits(0);
-    work.run("history --store store demo")
-        .exits(0)
-        .prints("published, rolled back");
-    work.run("ls --store store")
-        .exits(0)
-        .prints("demo: rolled back: it stays at this state");
+    work.plays(&format!(
+        "0 rollback --store store demo {}
+         0 history --store store demo
+         > published, rolled back
+         0 ls --store store
+         > demo: rolled back: it stays at this state
+         1 history --store store other
+         ! no catalog other",
+        &first[..7]
+    ));
     assert_eq!(states()[0]["isHeldBack"], true);
     assert_eq!(states()[0]["changes"]["removed"][0], "demo-vault");
     assert_eq!(states().as_array().map(Vec::len), Some(3));
-    work.run("history --store store other")
-        .exits(1)
-        .complains("no catalog other");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,42 +101,33 @@ async fn upgrade_and_graph_read_stores_mirrors_and_sources() {
     let [url, missing] = ["demo", "demos"].map(|name| server.url(&format!("/catalogs/{name}")));
     let mut answers = Vec::new();
     for catalog in ["--store store demo", &url, &source] {
-        let ways = work
-            .run(&format!("upgrade --json {catalog} demo-cache 1.0.0"))
-            .exits(0)
-            .json();
-        let steps = ways["channels"][0]["steps"].as_array().unwrap();
-        let steps: Vec<&str> = steps.iter().map(|step| step["version"].as_str().unwrap()).collect();
-        assert_eq!(steps, ["1.0.1", "1.1.0"], "{catalog}");
-        work.run(&format!("upgrade {catalog} demo-cache 1.0.0 1.1.0"))
-            .exits(0)
-            .prints("1.0.1 -> 1.1.0");
-        work.run(&format!("upgrade {catalog} demo-cache 1.1.0 1.0.0"))
-            .exits(1)
-            .prints("no entry updates this version");
-        work.run(&format!("upgrade {catalog} demo-cach 1.0.0"))
-            .exits(1)
-            .complains("did you mean demo-cache?");
-        work.run(&format!("graph {catalog} demo-cache --channel no"))
-            .exits(1)
-            .complains("has no channel \"no\"");
-        work.run(&format!("graph {catalog} demo-cache --format mermaid"))
-            .exits(0)
-            .prints("-- replace -->");
-        answers.push(work.run(&format!("graph {catalog} demo-cache")).exits(0).stdout);
+        let ways = work.run(&format!("upgrade --json {catalog} demo-cache 1.0.0")).exits(0);
+        let steps = ways.json()["channels"][0]["steps"].clone();
+        let steps = steps.as_array().unwrap().iter().map(|step| step["version"].clone());
+        assert_eq!(steps.collect::<Vec<_>>(), ["1.0.1", "1.1.0"], "{catalog}");
+        work.plays(&format!(
+            "0 upgrade {catalog} demo-cache 1.0.0 1.1.0
+             > 1.0.1 -> 1.1.0
+             1 upgrade {catalog} demo-cache 1.1.0 1.0.0
+             > no entry updates this version
+             1 upgrade {catalog} demo-cach 1.0.0
+             ! did you mean demo-cache?
+             1 graph {catalog} demo-cache --channel no
+             ! has no channel \"no\"
+             0 graph {catalog} demo-cache --format mermaid
+             > -- replace -->
+             0 graph {catalog} demo-cache
+             > * 1.1.0  demo-cache.v1.1.0  (head)"
+        ));
+        answers.push(work.run(&format!("graph {catalog} demo-cache")).stdout);
     }
-    assert!(
-        answers[0].contains("* 1.1.0  demo-cache.v1.1.0  (head)"),
-        "{}",
-        answers[0]
-    );
     assert!(answers.iter().all(|answer| *answer == answers[0]));
-    work.run(&format!("upgrade {missing} demo-cache 1.0.0"))
-        .exits(1)
-        .complains("the origin has no catalog demos");
-    work.run("upgrade --store store demos demo-cache 1.0.0")
-        .exits(1)
-        .complains("did you mean demo?");
+    work.plays(&format!(
+        "1 upgrade {missing} demo-cache 1.0.0
+         ! the origin has no catalog demos
+         1 upgrade --store store demos demo-cache 1.0.0
+         ! did you mean demo?"
+    ));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,32 +186,29 @@ async fn bundle_is_read_from_catalogs_images_and_folders() {
     }
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
     registry.push("catalog", "1", &catalogs::image(&catalogs::example("v1")));
-    for (bundle, says) in [
-        ("etcd".to_owned(), "write CATALOG/BUNDLE, an image reference"),
-        ("c/no.v1".to_owned(), "the catalog has no bundle no.v1"),
-        ("d/etcd.v1".to_owned(), "the store has no catalog d"),
-        ("dir:none".to_owned(), "cannot read none"),
-        (format!("{host}/catalog:1"), "it is a catalog and no bundle"),
-        (format!("{host}/etcd:3"), "/etcd:3"),
-    ] {
-        let shown = work.run(&format!("bundle show --store store --plain-http {host} {bundle}"));
-        let shown = shown.exits(1);
-        shown.complains(&format!("cannot read the bundle {bundle}"));
-        shown.complains(says);
-    }
-    work.run("bundle show --store store c/etcd.v1")
-        .exits(0)
-        .prints("etcd.v1 (version 1.0.0)");
     work.write("installed.txt", "etcd 1.0.0\n");
-    let plan = |options: &str| {
-        work.run(&format!(
-            "plan installed.txt --store store --from c --to c --bundles {options}"
-        ))
-        .exits(0)
-    };
-    plan("").prints("etcd: 1.0.0 -> 2.0.0: unsafe changes: 1, gained permissions: 1\n");
+    work.plays(&format!(
+        "1 bundle show --store store etcd
+         ! cannot read the bundle etcd: write CATALOG/BUNDLE, an image reference
+         1 bundle show --store store c/no.v1
+         ! cannot read the bundle c/no.v1: the catalog has no bundle no.v1
+         1 bundle show --store store d/etcd.v1
+         ! cannot read the bundle d/etcd.v1: the store has no catalog d
+         1 bundle show dir:none
+         ! cannot read the bundle dir:none: cannot read none
+         1 bundle show --plain-http {host} {host}/catalog:1
+         ! cannot read the bundle {host}/catalog:1
+         ! it is a catalog and no bundle
+         1 bundle show --plain-http {host} {host}/etcd:3
+         ! cannot read the bundle {host}/etcd:3
+         0 bundle show --store store c/etcd.v1
+         > etcd.v1 (version 1.0.0)
+         0 plan installed.txt --store store --from c --to c --bundles
+         > etcd: 1.0.0 -> 2.0.0: unsafe changes: 1, gained permissions: 1"
+    ));
+    let plan = work.run("plan installed.txt --store store --from c --to c --bundles --json");
     let compared = json!([{"from": "1.0.0", "to": "2.0.0", "unsafeChanges": 1, "gainedPermissions": 1}]);
-    assert_eq!(plan("--json").json()["operators"][0]["bundles"], compared);
+    assert_eq!(plan.exits(0).json()["operators"][0]["bundles"], compared);
 }
 
 #[test]
@@ -260,26 +238,17 @@ fn plan_reads_lists_and_prints_table_json_and_image_set() {
         "{image_set}"
     );
     work.write("cache.txt", "demo-cache 1.0.0");
-    work.run("plan cache.txt --store store --from demo --to demo")
-        .exits(0)
-        .prints("either");
-    for (line, complaint) in [
-        ("plan none.txt --store store --from demo --to demo", "none.txt"),
-        (
-            "plan cache.txt --store store --from demo --to demos",
-            "did you mean demo?",
-        ),
-    ] {
-        work.run(line).exits(1).complains(complaint);
-    }
-    for line in [
-        "--from demo",
-        "--from demo --to demo --cluster 4",
-        "--from demo --to demo --on 2026-02-30",
-    ] {
-        work.run(&format!("plan cache.txt --store store {line}"))
-            .exits(if line.ends_with('4') { 0 } else { 2 });
-    }
+    work.plays(
+        "0 plan cache.txt --store store --from demo --to demo
+         > either
+         1 plan none.txt --store store --from demo --to demo
+         ! none.txt
+         1 plan cache.txt --store store --from demo --to demos
+         ! did you mean demo?
+         2 plan cache.txt --store store --from demo
+         0 plan cache.txt --store store --from demo --to demo --cluster 4
+         2 plan cache.txt --store store --from demo --to demo --on 2026-02-30",
+    );
 }
 
 #[test]
@@ -292,17 +261,10 @@ fn images_lists_each_image_once_with_its_bundles() {
     let document = work.run("images --store store --format json").exits(0).json();
     let images = document["images"].as_array().unwrap();
     assert!(images.iter().map(|image| image["image"].as_str().unwrap()).eq(lines));
-    assert!(
-        images
-            .iter()
-            .all(|image| !image["neededBy"].as_array().unwrap().is_empty())
-    );
+    let mut needs = images.iter().map(|image| image["neededBy"].as_array().unwrap());
+    assert!(needs.all(|needs| !needs.is_empty()));
     let heads = work.run("images --store store --package demo-database --heads-only");
     assert_eq!(heads.exits(0).stdout.lines().count(), 2);
-    for (option, name) in [("--package", "nobody"), ("--channel", "nowhere")] {
-        let refused = work.run(&format!("images --store store {option} {name}"));
-        refused.exits(1).complains(name);
-    }
 }
 
 #[test]
@@ -352,14 +314,8 @@ async fn images_check_names_image_missing_in_registry() {
         registry.host()
     );
     let checked = work.run(&check).exits(1);
-    let images = checked.json()["images"].clone();
-    let exists: Vec<Value> = images
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|image| image["exists"].clone())
-        .collect();
-    assert_eq!(exists, [Value::Bool(true), Value::Bool(false)]);
+    let images = &checked.json()["images"];
+    assert_eq!([&images[0]["exists"], &images[1]["exists"]], [true, false]);
     checked.complains(&format!("missing: {gone}, needed by small.v1"));
 }
 
@@ -389,48 +345,40 @@ async fn images_imageset_pins_digest_of_polled_catalog() {
 #[test]
 fn manifests_point_clusters_at_mirror() {
     let work = both();
-    let manifests = |options: &str| work.run(&format!("manifests --store store --url {options}"));
-    let both = manifests("https://mirror.example:8443/").exits(0).stdout;
-    for part in [
-        "kind: ClusterCatalog\n",
-        "kind: CatalogSource\n",
-        "name: cc-demo-latest\n",
-        "name: cs-demo-latest\n",
-    ] {
-        assert!(both.contains(part), "{part}: {both}");
-    }
+    let manifests = |options: &str| work.run(&format!("manifests --store store --url {options}")).exits(0);
+    let both = manifests("https://mirror.example:8443/").stdout;
     assert_eq!(both.matches("mirror.example:8443/demo:latest").count(), 2, "{both}");
-    let pinned = manifests("https://mirror.example --pin --kind clustercatalog")
-        .exits(0)
-        .stdout;
+    let pinned = manifests("https://mirror.example --pin --kind clustercatalog").stdout;
     let listed = work.run("ls --store store --json").exits(0).json();
-    let digest = listed[0]["image"].as_str().unwrap();
-    assert!(
-        pinned.contains(&format!("ref: mirror.example/demo@{digest}\n")),
-        "{pinned}"
+    let reference = format!("ref: mirror.example/demo@{}\n", listed[0]["image"].as_str().unwrap());
+    assert!(pinned.contains(&reference), "{pinned}");
+    let is_alone = !pinned.contains("pollInterval") && !pinned.contains("CatalogSource");
+    assert!(is_alone, "{pinned}");
+    work.plays(
+        "0 manifests --store store --url https://mirror.example:8443/
+         > kind: ClusterCatalog
+         > kind: CatalogSource
+         > name: cc-demo-latest
+         > name: cs-demo-latest
+         1 manifests --store store --url https://mirror.example/path
+         1 manifests --store store --url https://
+         1 manifests --store store --url https://-
+         0 manifests --store store --url http://mirror.example
+         ! mirror.example speaks plain HTTP
+         0 manifests --store store --images-at http://registry.example:5000 --kind registries-conf
+         ! speaks plain HTTP
+         0 manifests --store store --images-at registry.example --kind hosts-toml
+         > # /etc/containerd/certs.d/registry.example.com/hosts.toml
+         2 manifests --store store --images-at nowhere
+         ! names no registry
+         2 manifests --store store
+         1 manifests --store store --url https://mirror.example --kind mirror-sets
+         ! --images-at",
     );
-    assert!(
-        !pinned.contains("pollInterval") && !pinned.contains("CatalogSource"),
-        "{pinned}"
-    );
-    for wrong in ["mirror.example", "https://mirror.example/path", "https://", "https://-"] {
-        manifests(wrong).exits(1);
-    }
-    let plain = manifests("http://mirror.example").exits(0);
-    plain.complains("mirror.example speaks plain HTTP");
     let images = |options: &str| work.run(&format!("manifests --store store --images-at {options}"));
-    images("registry.example/olm").exits(0).prints(
+    images("registry.example/olm").prints(
         "imageDigestMirrors:\n  - mirrors:\n    - registry.example/olm/registry.example.com/demo\n    source: registry.example.com/demo\n",
     );
-    let insecure = images("http://registry.example:5000 --kind registries-conf").exits(0);
-    insecure.prints("location = \"registry.example:5000/registry.example.com/demo\"\ninsecure = true\n");
-    insecure.complains("speaks plain HTTP");
-    images("registry.example --kind hosts-toml")
-        .exits(0)
-        .prints("# /etc/containerd/certs.d/registry.example.com/hosts.toml\n");
-    images("nowhere").exits(2).complains("names no registry");
-    work.run("manifests --store store").exits(2);
-    manifests("https://mirror.example --kind mirror-sets")
-        .exits(1)
-        .complains("--images-at");
+    images("http://registry.example:5000 --kind registries-conf")
+        .prints("location = \"registry.example:5000/registry.example.com/demo\"\ninsecure = true\n");
 }

@@ -9,9 +9,8 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use model::{Key, OpenPulls, Outcome, Status};
+use model::{Key, OpenPulls, Outcome};
 use publish::{Env, MirrorSettings, PollError, PollOptions};
-use render::{RenderLimits, RenderSettings};
 use store::{Condition, StoreExt};
 use storekit::{Action, Call, MemoryStore};
 use testkit::{Kind, Registry};
@@ -27,17 +26,8 @@ use crate::support::{
 const MINUTE: Duration = Duration::from_secs(60);
 
 impl Site {
-    async fn read_status(&self) -> Option<Status> {
-        let key = Key::Status(self.catalog.name.clone());
-        self.store.read_document(&key).await.unwrap().map(|(status, _)| status)
-    }
-
-    async fn status(&self) -> Status {
-        self.read_status().await.expect("it was polled")
-    }
-
     async fn open_pulls(&self) -> usize {
-        let open: Option<OpenPulls> = self.read_status().await.and_then(|status| status.open_pulls);
+        let open: Option<OpenPulls> = self.status().await.and_then(|status| status.open_pulls);
         open.map_or(0, |open| open.processes.len())
     }
 
@@ -84,19 +74,12 @@ fn catalog_that_kills_the_process_twice_does_not_stop_the_others() {
     }
     let reports = poll("", "killer").exits(1).json();
     let error = reports[0]["error"].as_str().unwrap();
-    assert_eq!(
-        (&reports[0]["catalog"], &reports[0]["outcome"]),
-        (&"bad".into(), &"failed".into())
-    );
-    assert!(
-        error.contains("failed for good") && error.contains("--force"),
-        "{error}"
-    );
+    assert_eq!([&reports[0]["catalog"], &reports[0]["outcome"]], ["bad", "failed"]);
+    assert!(error.contains("failed for good"), "{error}");
+    assert!(error.contains("--force"), "{error}");
     // The second start may have come to the good catalog first.
-    assert!(
-        ["published", "unchanged"].contains(&reports[1]["outcome"].as_str().unwrap()),
-        "{reports:?}"
-    );
+    let good = reports[1]["outcome"].as_str().unwrap();
+    assert!(["published", "unchanged"].contains(&good), "{reports:?}");
     assert!(work.exists("store/catalogs/good/current.json"));
     let status = work.read("store/catalogs/bad/status.json");
     assert!(status.contains("failed for good"), "{status}");
@@ -164,17 +147,15 @@ async fn two_deaths_in_a_row_fail_a_revision_and_ordinary_errors_do_not() {
     let (outcome, requests) = site.poll_counted().await;
     assert_eq!((outcome, requests), (Outcome::Failed, 1));
     let report = site.poll().await;
-    assert!(
-        matches!(report.error, Some(PollError::Killer { deaths: 2, .. })),
-        "{report:?}"
-    );
+    let Some(PollError::Killer { deaths: 2, .. }) = report.error else {
+        panic!("{report:?}");
+    };
     assert!(report.failed_for_good());
     assert_eq!(site.current().await.serial, 1);
     // Nothing depends on the status: without it the revision is tried again. Another revision always is.
-    let status = site.status().await;
-    site.store.lose(&Key::Status(site.catalog.name.clone()));
+    let (status, key) = (site.status().await.unwrap(), Key::Status(site.catalog.name.clone()));
+    site.store.lose(&key);
     assert_eq!(site.poll().await.outcome, Outcome::Published);
-    let key = Key::Status(site.catalog.name.clone());
     let written = site.store.write_document(&key, &status, Condition::Always);
     written.await.unwrap();
     site.push(&ten()[..8].to_vec());
@@ -188,10 +169,9 @@ async fn two_mirrors_of_one_catalog_do_not_count_as_deaths_for_long() {
     site.registry.delay(Kind::Blob, Duration::from_secs(3));
     let other = site.second_mirror();
     let (first, second) = tokio::join!(site.poll(), other.poll(&site.catalog, PollOptions::default()));
-    assert!(
-        first.outcome.is_success() && second.outcome.is_success(),
-        "{first:?} {second:?}"
-    );
+    for report in [first, second] {
+        assert!(report.outcome.is_success(), "{report:?}");
+    }
     assert_eq!(site.open_pulls().await, 0);
     site.restart_with(MirrorSettings::default());
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
@@ -212,21 +192,14 @@ async fn rejected_revision_costs_one_request_until_something_else_changes() {
         for _ in 0..2 {
             assert_eq!(site.poll_counted().await, (outcome, 1));
         }
-        assert!(site.status().await.error.unwrap().contains("is not pulled again"));
+        let error = site.status().await.unwrap().error.unwrap();
+        assert!(error.contains("is not pulled again"), "{error}");
         // Another process has the same program and settings.
         site.restart_with(MirrorSettings::default());
         assert_eq!(site.poll_counted().await, (outcome, 1));
-        let limits = RenderLimits {
-            packages: 19_999,
-            ..RenderLimits::default()
-        };
-        site.restart_with(MirrorSettings {
-            render: RenderSettings {
-                limits,
-                ..RenderSettings::default()
-            },
-            ..MirrorSettings::default()
-        });
+        let mut settings = MirrorSettings::default();
+        settings.render.limits.packages = 19_999;
+        site.restart_with(settings);
         let (again, requests) = site.poll_counted().await;
         assert!(again == outcome && requests > 1, "other limits: {requests}");
         assert_eq!(site.poll_counted().await, (outcome, 1));
@@ -235,11 +208,9 @@ async fn rejected_revision_costs_one_request_until_something_else_changes() {
         assert!(site.registry.requests().len() > 1, "a forced poll pulls");
         site.push(&ten()[1..].to_vec());
         assert_eq!(site.poll().await.outcome, Outcome::Published);
-        assert_eq!(
-            site.status().await.rejected.is_some(),
-            outcome == Outcome::Failed,
-            "of another revision"
-        );
+        // Of another revision.
+        let is_rejected = site.status().await.unwrap().rejected.is_some();
+        assert_eq!(is_rejected, outcome == Outcome::Failed);
     }
 }
 
@@ -263,11 +234,11 @@ async fn status_is_written_hourly_while_nothing_but_time_changes() {
         clock: Arc::new(move || start + Duration::from_secs(clock.load(Ordering::Relaxed))),
         ..Env::default()
     };
-    let site = Site::start_with(MirrorSettings {
+    let settings = MirrorSettings {
         env,
         ..MirrorSettings::default()
-    })
-    .await;
+    };
+    let site = Site::start_on(MemoryStore::new(), settings).await;
     let key = Key::Status(site.catalog.name.clone());
     let writes = |store: &MemoryStore| {
         let is_write = |call: &&Call| matches!(call.action, Action::Put(_)) && call.key.as_ref() == Some(&key);
@@ -284,11 +255,11 @@ async fn status_is_written_hourly_while_nothing_but_time_changes() {
         site.poll().await;
     }
     assert_eq!(writes(&site.store), 24);
-    let before = site.status().await.last_poll;
+    let before = site.status().await.unwrap().last_poll;
     passed.fetch_add(600, Ordering::Relaxed);
     site.registry.remove_tag("ns/catalog", "latest");
     assert_eq!(site.poll().await.outcome, Outcome::Failed);
     assert_eq!(writes(&site.store), 1);
-    let failed = site.status().await;
+    let failed = site.status().await.unwrap();
     assert!(failed.last_poll > before && failed.last_success.is_some());
 }

@@ -29,10 +29,7 @@ async fn server_shows_poll_of_other_process_and_keeps_old_state_readable() {
         let stored = server.body(&format!("/packages/sha256/{hash}.json.zst")).await;
         assert_eq!(Sha256::of(&stored).to_string(), hash);
         let lines = zstd::stream::decode_all(&stored[..]).unwrap();
-        assert_eq!(
-            Sha256::of(&lines).to_string(),
-            shard["lines"]["sha256"].as_str().unwrap()
-        );
+        assert_eq!(shard["lines"]["sha256"], Sha256::of(&lines).to_string());
     }
 }
 
@@ -53,16 +50,24 @@ async fn serve_polls_reports_metrics_and_stops_on_sigterm() {
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
+    let posted = http::request(reqwest::Method::POST, &server.url("/metrics"), &[]).await;
+    assert_eq!(posted.status(), 405);
+    assert!(http::field(&posted, "allow").contains("GET"), "{posted:?}");
     // The log tells a publication before its poll has ended.
+    is_ready(&server).await;
+    assert_eq!(server.terminate(), Some(0));
+}
+
+/// Waits until the server is ready.
+async fn is_ready(server: &Server) {
     let ready = async {
         while server.status("/readyz").await != 200 {
-            sleep(Duration::from_millis(10)).await;
+            sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(Duration::from_secs(10), ready)
+    timeout(Duration::from_secs(60), ready)
         .await
-        .expect("the first poll ends");
-    assert_eq!(server.terminate(), Some(0));
+        .expect("the first polls end");
 }
 
 /// A catalog that cannot be polled delays it no longer than its first poll.
@@ -80,13 +85,7 @@ async fn serve_is_ready_when_each_catalog_is_published_or_was_polled() {
     )));
     let first = (server.status("/readyz").await, server.status("/healthz").await);
     assert_eq!(first, (503, 200));
-    let first_polls = async {
-        while server.status("/readyz").await == 503 {
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(Duration::from_secs(60), first_polls).await.unwrap();
-    assert_eq!(server.status("/readyz").await, 200);
+    is_ready(&server).await;
     assert_eq!(server.status("/catalogs/demo/content-hash").await, 200);
     assert_eq!(server.status("/catalogs/absent/content-hash").await, 404);
     assert_eq!(server.terminate(), Some(0));

@@ -16,9 +16,7 @@ const ALLOWED: &str = "Apache-2.0 MIT BSD-2-Clause BSD-3-Clause ISC Unicode-3.0 
 fn dependency_licence_is_allowed() {
     for package in packages() {
         let name = package["name"].as_str().unwrap();
-        let licence = package["license"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{name} names no licence"));
+        let licence = package["license"].as_str().unwrap_or("no licence");
         assert!(is_allowed(licence), "{name} is under {licence}");
     }
 }
@@ -27,11 +25,8 @@ fn dependency_licence_is_allowed() {
 fn dependency_source_is_registry_or_workspace() {
     for package in packages() {
         let source = package["source"].as_str().unwrap_or("this tree");
-        assert!(
-            source == "this tree" || source.starts_with("registry+"),
-            "{} comes from {source}",
-            package["name"]
-        );
+        let is_known = source == "this tree" || source.starts_with("registry+");
+        assert!(is_known, "{} comes from {source}", package["name"]);
     }
 }
 

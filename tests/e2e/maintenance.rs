@@ -122,9 +122,10 @@ async fn verify_repairs_missing_and_damaged_objects_from_other_mirror() {
         .next()
         .unwrap();
     fs::write(index.unwrap().path(), "damaged").unwrap();
-    fs::remove_file(&work.shards("broken")[0]).unwrap();
-    fs::write(&work.shards("broken")[1], "damaged").unwrap();
-    work.run("verify --store broken").exits(1);
+    let shards = work.shards("broken");
+    fs::remove_file(&shards[0]).unwrap();
+    fs::write(&shards[1], "damaged").unwrap();
+    work.plays("1 verify --store broken\n> is missing\n> is damaged");
     let repair = |from: &str| work.run(&format!("verify --store broken --repair-from {from}"));
     fs::create_dir_all(work.path("nowhere/catalogs")).unwrap();
     repair("nowhere").exits(1).complains("cannot be repaired");

@@ -2,243 +2,149 @@
 
 use std::{collections::BTreeSet, fs};
 
-use crate::support::{binary::Ran, cargo, http, work::Work};
+use crate::support::{binary::Ran, cargo, work::Work};
 
-/// Command lines with a mistake, and the text that each gets.
-const MISTAKES: &[(&str, &str)] = &[
-    // Sources.
-    ("poll --store s --catalog demo", "write NAME=SOURCE"),
-    (
-        "poll --store s --catalog demo=",
-        "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, oci:DIR[:TAG] or dir:PATH",
-    ),
-    (
-        "poll --store s --catalog demo=./none",
-        "`./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout",
-    ),
-    (
-        "poll --store s --catalog demo=none",
-        "`none` names no registry: write it out, such as quay.io/none or docker.io/none, or dir:none for a folder",
-    ),
-    (
-        "poll --store s --catalog demo=quay.io/a/b",
-        "`quay.io/a/b` has neither tag nor digest: add one, such as quay.io/a/b:latest",
-    ),
-    (
-        "poll --store s --catalog demo=quay.io/a/b@sha256:1",
-        "has a malformed digest: write sha256:<64 hex digits in lower case>",
-    ),
-    (
-        "poll --store s --catalog demo=quay.io/A/b:v1",
-        "its repository may hold only lower case letters, digits and single separators",
-    ),
-    (
-        "poll --store s --catalog demo=ftp://a/b",
-        "has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all",
-    ),
-    (
-        "poll --store s --catalog demo=mirror:https://a/b",
-        "copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest",
-    ),
-    (
-        "poll --store s --catalog demo=dir:none",
-        "demo: cannot pull the catalog: cannot read none: No such file or directory",
-    ),
-    (
-        "poll --store s --catalog demo=oci:folder",
-        "cannot read folder/index.json: No such file or directory",
-    ),
-    (
-        "poll --store s --catalog demo=oci:example:v9",
-        "the image layout has no image tagged v9; it has v1, v2",
-    ),
-    (
-        "poll --store s --catalog demo=dir:empty",
-        "it holds no packages at all; check the source, or publish it as it is with `poll --force`",
-    ),
-    (
-        "poll --store s --catalog demo=127.0.0.1:1/a/b:v1",
-        "registry 127.0.0.1:1, repository a/b: cannot connect: Connection refused (5 attempts)",
-    ),
-    (
-        "poll --store s --catalog demo=http://127.0.0.1:1/a.tar",
-        "plain http is refused; use https, or list 127.0.0.1:1 under plainHttp (--plain-http)",
-    ),
-    (
-        "poll --store s --catalog Demo=dir:folder",
-        r#"lower-case letters, digits, '-' and '.', each part starting and ending with a letter or digit), not "Demo""#,
-    ),
-    (
-        "render ./none",
-        "`./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout",
-    ),
-    (
-        "validate folder",
-        "the store has no catalog folder; write ./folder for the folder",
-    ),
-    ("diff ./folder", "name two sources to compare"),
-    // Options.
-    (
-        "poll --store s",
-        "there is nothing to poll: name catalogs with --config or --catalog",
-    ),
-    (
-        "serve --store s",
-        "name catalogs with --config or --catalog, or serve with --no-poll",
-    ),
-    (
-        "serve --no-poll --listen 80800",
-        r#""80800" is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses"#,
-    ),
-    (
-        "serve --no-poll --listen 192.0.2.1:80",
-        "cannot listen on 192.0.2.1:80 (choose another address with --listen): Cannot assign requested address",
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --interval 0",
-        "0s is out of range: it must be from 1s to 365d",
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --interval ten",
-        r#""ten" is not a duration: write a number and a unit, such as 30s, 10m or 24h"#,
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --limit documents=x",
-        r#"--limit documents=x: "x" is not a whole number"#,
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --limit documents=0",
-        "0 is out of range: it must be at least 1",
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --limit document=1",
-        "there is no such limit (did you mean documents?); there are",
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --platform arm",
-        r#""arm" is not OS/ARCH, such as linux/amd64"#,
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --auth-file none",
-        "authFiles (--auth-file), none: cannot be read: No such file or directory",
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --ca-file none",
-        "caFiles (--ca-file), none: cannot be read: No such file or directory",
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --signing-key none",
-        "--signing-key: none cannot be read: No such file or directory",
-    ),
-    (
-        "poll --store s --catalog demo=dir:folder --s3-region x",
-        "the options for S3 need a store such as s3://BUCKET/PREFIX",
-    ),
-    (
-        "poll --store s3://B --catalog demo=dir:folder",
-        r#""B" is no bucket name: 3 to 63 of a-z, 0-9, dot and hyphen"#,
-    ),
-    (
-        "poll --store /proc/s --catalog demo=dir:folder",
-        "error: cannot open /proc/s: No such file or directory",
-    ),
-    // Files.
-    (
-        "poll --store s --config none.yaml",
-        "none.yaml: cannot be read: No such file or directory",
-    ),
-    (
-        "poll --store s --config folder",
-        "folder: cannot be read: Is a directory",
-    ),
-    (
-        "poll --store s --config map.yaml",
-        "map.yaml, catalogs: write a list, not a mapping",
-    ),
-    (
-        "poll --store s --config number.yaml",
-        "number.yaml, registries, authFiles, [0]: write a path, not 7",
-    ),
-    (
-        "poll --store s --config field.yaml",
-        "catalog a: unknown field sorce (did you mean source?); known are",
-    ),
-    (
-        "poll --store s --config syntax.yaml",
-        "syntax.yaml: is not valid YAML: unclosed bracket '[' at line 1, column 11",
-    ),
-    (
-        "poll --store s --config kind.yaml",
-        "write a ClusterCatalog of olm.operatorframework.io/v1, or a file with `catalogs` and without a kind",
-    ),
-    ("compose none.yaml", "cannot read none.yaml: No such file or directory"),
-    ("compose image-set.yaml", "image-set.yaml: line 6: write a list"),
-    (
-        "compose --store store package.yaml",
-        "input demo has no package demo-databas (did you mean demo-database?)",
-    ),
-    (
-        "import --store s none.tar",
-        "cannot open none.tar: No such file or directory",
-    ),
-    (
-        "import --store s map.yaml",
-        "map.yaml is not a volume of an archive: it is not a tar file of `catalog-mirror export`, or it was cut off",
-    ),
-    ("keygen /none/key", "cannot write /none/key: No such file or directory"),
-    // Stores and mirrors.
-    (
-        "ls --store store dem",
-        "the store has no catalog dem (did you mean demo?)",
-    ),
-    ("images --store store other", "the store has no catalog other"),
-    (
-        "images --store store --package demo-databas",
-        r#"none of the catalogs has a package "demo-databas" (did you mean demo-database?)"#,
-    ),
-    (
-        "images --store store --channel stabel",
-        r#"none of the packages has a channel "stabel""#,
-    ),
-    (
-        "search --store store --catalog dem etcd",
-        "error: the store has no catalog dem (did you mean demo?)",
-    ),
-    (
-        "rm --store store dem",
-        "the store has no catalog dem (did you mean demo?)",
-    ),
-    (
-        "verify --store store dem",
-        "the store has no catalog dem (did you mean demo?)",
-    ),
-    (
-        "export --store store --to a.tar dem",
-        "the store has no catalog dem (did you mean demo?)",
-    ),
-    (
-        "rollback --store store dem --previous",
-        "the store has no catalog dem (did you mean demo?)",
-    ),
-    (
-        "rollback --store store demo --previous",
-        "cannot roll back: there is no earlier publication",
-    ),
-    (
-        "manifests --store store --url mirror.example",
-        r#""mirror.example" is not a URL: write https://HOST[:PORT]"#,
-    ),
-    (
-        "sync mirror.example copy",
-        "there is no folder mirror.example; write http://mirror.example or https://mirror.example for a mirror on a server",
-    ),
-    (
-        "sync http://127.0.0.1:1 copy",
-        "cannot read the origin: cannot fetch catalogs.json (5 attempts): 127.0.0.1:1: cannot connect: Connection refused",
-    ),
-    ("sync none copy", "none is not a store: it has no catalogs.json"),
-    ("lss", "a similar subcommand exists: 'ls'"),
-];
+/// Command lines with a mistake, and below each the text that it gets.
+const MISTAKES: &str = r#"
+# Sources.
+poll --store s --catalog demo
+    write NAME=SOURCE
+poll --store s --catalog demo=
+    the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, oci:DIR[:TAG] or dir:PATH
+poll --store s --catalog demo=./none
+    `./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout
+poll --store s --catalog demo=none
+    `none` names no registry: write it out, such as quay.io/none or docker.io/none, or dir:none for a folder
+poll --store s --catalog demo=quay.io/a/b
+    `quay.io/a/b` has neither tag nor digest: add one, such as quay.io/a/b:latest
+poll --store s --catalog demo=quay.io/a/b@sha256:1
+    has a malformed digest: write sha256:<64 hex digits in lower case>
+poll --store s --catalog demo=quay.io/A/b:v1
+    its repository may hold only lower case letters, digits and single separators
+poll --store s --catalog demo=ftp://a/b
+    has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all
+poll --store s --catalog demo=mirror:https://a/b
+    copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest
+poll --store s --catalog demo=dir:none
+    demo: cannot pull the catalog: cannot read none: No such file or directory
+poll --store s --catalog demo=oci:folder
+    cannot read folder/index.json: No such file or directory
+poll --store s --catalog demo=oci:example:v9
+    the image layout has no image tagged v9; it has v1, v2
+poll --store s --catalog demo=dir:empty
+    it holds no packages at all; check the source, or publish it as it is with `poll --force`
+poll --store s --catalog demo=127.0.0.1:1/a/b:v1
+    registry 127.0.0.1:1, repository a/b: cannot connect: Connection refused (5 attempts)
+poll --store s --catalog demo=http://127.0.0.1:1/a.tar
+    plain http is refused; use https, or list 127.0.0.1:1 under plainHttp (--plain-http)
+poll --store s --catalog Demo=dir:folder
+    lower-case letters, digits, '-' and '.', each part starting and ending with a letter or digit), not "Demo"
+render ./none
+    `./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout
+validate folder
+    the store has no catalog folder; write ./folder for the folder
+diff ./folder
+    name two sources to compare
+# Options.
+poll --store s
+    there is nothing to poll: name catalogs with --config or --catalog
+serve --store s
+    name catalogs with --config or --catalog, or serve with --no-poll
+serve --no-poll --listen 80800
+    "80800" is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses
+serve --no-poll --listen 192.0.2.1:80
+    cannot listen on 192.0.2.1:80 (choose another address with --listen): Cannot assign requested address
+poll --store s --catalog demo=dir:folder --interval 0
+    0s is out of range: it must be from 1s to 365d
+poll --store s --catalog demo=dir:folder --interval ten
+    "ten" is not a duration: write a number and a unit, such as 30s, 10m or 24h
+poll --store s --catalog demo=dir:folder --limit documents=x
+    --limit documents=x: "x" is not a whole number
+poll --store s --catalog demo=dir:folder --limit documents=0
+    0 is out of range: it must be at least 1
+poll --store s --catalog demo=dir:folder --limit document=1
+    there is no such limit (did you mean documents?); there are
+poll --store s --catalog demo=dir:folder --platform arm
+    "arm" is not OS/ARCH, such as linux/amd64
+poll --store s --catalog demo=dir:folder --auth-file none
+    authFiles (--auth-file), none: cannot be read: No such file or directory
+poll --store s --catalog demo=dir:folder --ca-file none
+    caFiles (--ca-file), none: cannot be read: No such file or directory
+poll --store s --catalog demo=dir:folder --signing-key none
+    --signing-key: none cannot be read: No such file or directory
+poll --store s --catalog demo=dir:folder --s3-region x
+    the options for S3 need a store such as s3://BUCKET/PREFIX
+poll --store s3://B --catalog demo=dir:folder
+    "B" is no bucket name: 3 to 63 of a-z, 0-9, dot and hyphen
+poll --store /proc/s --catalog demo=dir:folder
+    error: cannot open /proc/s: No such file or directory
+# Files.
+poll --store s --config none.yaml
+    none.yaml: cannot be read: No such file or directory
+poll --store s --config folder
+    folder: cannot be read: Is a directory
+poll --store s --config map.yaml
+    map.yaml, catalogs: write a list, not a mapping
+poll --store s --config number.yaml
+    number.yaml, registries, authFiles, [0]: write a path, not 7
+poll --store s --config field.yaml
+    catalog a: unknown field sorce (did you mean source?); known are
+poll --store s --config syntax.yaml
+    syntax.yaml: is not valid YAML: unclosed bracket '[' at line 1, column 11
+poll --store s --config kind.yaml
+    write a ClusterCatalog of olm.operatorframework.io/v1, or a file with `catalogs` and without a kind
+compose none.yaml
+    cannot read none.yaml: No such file or directory
+compose image-set.yaml
+    image-set.yaml: line 6: write a list
+compose --store store package.yaml
+    input demo has no package demo-databas (did you mean demo-database?)
+import --store s none.tar
+    cannot open none.tar: No such file or directory
+import --store s map.yaml
+    map.yaml is not a volume of an archive: it is not a tar file of `catalog-mirror export`, or it was cut off
+keygen /none/key
+    cannot write /none/key: No such file or directory
+# Stores and mirrors.
+ls --store store dem
+    the store has no catalog dem (did you mean demo?)
+images --store store other
+    the store has no catalog other
+images --store store --package demo-databas
+    none of the catalogs has a package "demo-databas" (did you mean demo-database?)
+images --store store --channel stabel
+    none of the packages has a channel "stabel"
+search --store store --catalog dem etcd
+    error: the store has no catalog dem (did you mean demo?)
+rm --store store dem
+    the store has no catalog dem (did you mean demo?)
+verify --store store dem
+    the store has no catalog dem (did you mean demo?)
+export --store store --to a.tar dem
+    the store has no catalog dem (did you mean demo?)
+rollback --store store dem --previous
+    the store has no catalog dem (did you mean demo?)
+rollback --store store demo --previous
+    cannot roll back: there is no earlier publication
+manifests --store store --url mirror.example
+    "mirror.example" is not a URL: write https://HOST[:PORT]
+sync mirror.example copy
+    there is no folder mirror.example; write http://mirror.example or https://mirror.example for a mirror on a server
+sync http://127.0.0.1:1 copy
+    cannot read the origin: cannot fetch catalogs.json (5 attempts): 127.0.0.1:1: cannot connect: Connection refused
+sync none copy
+    none is not a store: it has no catalogs.json
+lss
+    a similar subcommand exists: 'ls'
+"#;
+
+fn mistakes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = MISTAKES
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let texts = lines.clone().skip(1).step_by(2);
+    lines.step_by(2).zip(texts.map(str::trim))
+}
 
 /// Words of libraries, which tell a user nothing.
 const FOREIGN_WORDS: &[&str] = &[
@@ -274,7 +180,7 @@ fn mistakes_get_one_cause_in_plain_words() {
         work.write(file, text);
     }
     let mut wrong = Vec::new();
-    for (line, text) in MISTAKES {
+    for (line, text) in mistakes() {
         let ran = work.run(line);
         let is_refused = matches!(ran.code, Some(1 | 2)) && ran.stderr.contains(text);
         let is_foreign = FOREIGN_WORDS.iter().any(|word| ran.stderr.contains(word));
@@ -294,7 +200,7 @@ fn troubleshooting_page_has_messages_that_mistakes_get() {
     let messages: Vec<&str> = messages.collect();
     assert!(messages.len() >= 20, "{messages:?}");
     for message in messages {
-        let is_made = MISTAKES.iter().any(|(_, text)| text.contains(message));
+        let is_made = mistakes().any(|(_, text)| text.contains(message));
         assert!(is_made, "no mistake gets {message:?}");
     }
 }
@@ -328,14 +234,12 @@ fn repeats_a_cause(line: &str) -> bool {
 fn file_in_place_of_a_folder_fails_every_command() {
     let work = Work::published();
     work.write("catalog.yaml", "schema: olm.package\nname: p\n");
-    for line in [
-        "render dir:catalog.yaml",
-        "diff dir:catalog.yaml dir:catalog.yaml",
-        "validate dir:catalog.yaml",
-        "poll --force --store store --catalog demo=dir:catalog.yaml",
-    ] {
-        work.run(line).exits(1);
-    }
+    work.plays(
+        "1 render dir:catalog.yaml
+         1 diff dir:catalog.yaml dir:catalog.yaml
+         1 validate dir:catalog.yaml
+         1 poll --force --store store --catalog demo=dir:catalog.yaml",
+    );
     assert_eq!(work.json("store/catalogs/demo/current.json")["serial"], 1);
 }
 
@@ -418,18 +322,6 @@ fn control_characters_of_a_catalog_reach_no_table_and_no_list() {
     }
 }
 
-#[test]
-fn variable_names_the_configuration_of_every_command() {
-    let work = Work::published();
-    work.write("catalogs.yaml", "store: store\n");
-    for line in ["ls", "verify", "images", "validate demo"] {
-        Ran::of(work.command(line).env("CATALOG_MIRROR_CONFIG", "catalogs.yaml")).exits(0);
-    }
-    // There is no earlier state to compare with, which the store says and not a missing store.
-    let diff = work.run("diff --config catalogs.yaml demo").exits(1);
-    assert!(!diff.stderr.contains("store is not"), "{diff:#?}");
-}
-
 /// The decision for glibc: with its defaults a server grows to three times its memory.
 #[cfg(target_os = "linux")]
 #[test]
@@ -443,13 +335,4 @@ fn serve_runs_with_two_arenas_and_gives_large_buffers_back() {
         .collect();
     settings.sort_unstable();
     assert_eq!(settings, ["MALLOC_ARENA_MAX=2", "MALLOC_MMAP_THRESHOLD_=262144"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn metrics_allow_only_reads() {
-    let work = Work::published();
-    let server = work.serve("");
-    let answer = http::request(reqwest::Method::POST, &server.url("/metrics"), &[]).await;
-    assert_eq!(answer.status(), 405);
-    assert!(http::field(&answer, "allow").contains("GET"), "{answer:?}");
 }

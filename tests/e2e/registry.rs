@@ -43,42 +43,27 @@ impl First {
     }
 }
 
-#[test]
-fn poll_of_mirror_gives_equal_content_and_image() {
-    let first = First::start();
-    first.is_polled("demo:latest").exits(0);
-    assert_eq!(first.copied_hash(), first.content_hash());
-    assert_eq!(first.image("second"), first.image("store"));
-    first.is_polled("demo:latest").exits(0);
-    first.work.poll("v2").exits(0);
-    first.is_polled("demo:latest").exits(0);
-    assert_eq!(first.copied_hash(), first.content_hash());
-    first.work.run("verify --store second").exits(0);
-}
-
-#[test]
-fn poll_of_mirror_by_digest_gives_earlier_content() {
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_of_mirror_gives_equal_content_and_image() {
     let first = First::start();
     let (content, digest) = (first.content_hash(), first.image("store"));
+    let index = first.server.body("/v2/demo/manifests/latest").await;
+    assert_eq!(digest, format!("sha256:{}", Sha256::of(&index)));
+    for _ in 0..2 {
+        first.is_polled("demo:latest").exits(0);
+        assert_eq!(
+            (first.copied_hash(), first.image("second")),
+            (content.clone(), digest.clone())
+        );
+    }
     first.work.poll("v2").exits(0);
+    first.is_polled("demo:latest").exits(0);
+    assert_eq!(first.copied_hash(), first.content_hash());
     first.is_polled(&format!("demo@{digest}")).exits(0);
     assert_eq!(first.copied_hash(), content);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn ls_prints_digest_of_served_image_index() {
-    let first = First::start();
-    let index = first.server.body("/v2/demo/manifests/latest").await;
-    assert_eq!(first.image("store"), format!("sha256:{}", Sha256::of(&index)));
-}
-
-#[test]
-fn poll_of_mirror_for_unknown_reference_fails() {
-    let first = First::start();
-    for reference in ["other:latest", "demo:v1"] {
-        let refused = first.is_polled(reference).exits(1);
-        let (repository, tag) = reference.split_once(':').unwrap();
-        refused.complains(&format!("repository {repository}"));
-        refused.complains(&format!("no tag {tag}"));
-    }
+    first.work.run("verify --store second").exits(0);
+    let refused = first.is_polled("other:latest").exits(1);
+    refused.complains("repository other");
+    refused.complains("no tag latest");
+    first.is_polled("demo:v1").exits(1).complains("no tag v1");
 }

@@ -1,12 +1,10 @@
 //! Rollbacks: an earlier state is published again and stays until the source changes.
 
-use std::sync::Arc;
-
-use model::{CatalogName, Key, Kind, Outcome};
-use publish::{PollError, Report, RollbackError, UpdateCheck};
+use model::{Key, Kind, Outcome};
+use publish::{PollError, RollbackError, UpdateCheck};
 use serde_json::Value;
 use store::Store;
-use storekit::{Action, Answer, MemoryStore, Moment};
+use storekit::{Action, Answer, Moment};
 use upkeep::RollbackOptions;
 
 use crate::support::{
@@ -14,13 +12,11 @@ use crate::support::{
     work::Work,
 };
 
-async fn rollback(store: &MemoryStore, name: &CatalogName, target: Option<&str>) -> Report {
-    let store: Arc<dyn Store> = Arc::new(store.clone());
-    let options = RollbackOptions {
-        target: target.map(ToOwned::to_owned),
+fn to(target: &str) -> RollbackOptions {
+    RollbackOptions {
+        target: Some(target.to_owned()),
         ..RollbackOptions::default()
-    };
-    upkeep::rollback(&store, name, &options).await
+    }
 }
 
 /// Publishes ten packages, and then one of them with more bundles.
@@ -35,7 +31,7 @@ async fn published_twice() -> Site {
 async fn rollback_is_kept_by_polls_until_source_changes() {
     let site = published_twice().await;
     let before = site.current().await;
-    let report = rollback(&site.store, &site.catalog.name, None).await;
+    let report = site.rollback(RollbackOptions::default()).await;
     assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
     assert_eq!(report.changes.changed, ["p4"]);
     let after = site.current().await;
@@ -55,7 +51,7 @@ async fn rollback_is_kept_by_polls_until_source_changes() {
 async fn poll_forced_after_rollback_publishes_source() {
     let site = published_twice().await;
     let newest = site.current().await.content_hash;
-    rollback(&site.store, &site.catalog.name, None).await;
+    site.rollback(RollbackOptions::default()).await;
     let forced = site.poll_forced().await;
     assert_eq!(
         (forced.outcome, forced.content_hash),
@@ -66,7 +62,6 @@ async fn poll_forced_after_rollback_publishes_source() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rollback_to_incomplete_state_is_refused() {
     let site = published_twice().await;
-    let name = &site.catalog.name;
     let before = site.current().await;
     let old = before.previous[0].content_hash;
     let snapshot: model::Snapshot = store::read_stored(&site.store, &before.previous[0].snapshot.digest)
@@ -74,46 +69,36 @@ async fn rollback_to_incomplete_state_is_refused() {
         .unwrap();
     let index = snapshot.index.with_kind(Kind::Index).key();
     site.store.delete(&index).await.unwrap();
-    let refused = rollback(&site.store, name, Some(&old.to_string())).await;
-    let Some(PollError::Rollback(RollbackError::Incomplete { count: 1, first, .. })) = &refused.error else {
-        panic!("{refused:?}");
+    let error = site.rollback(to(&old.to_string())).await.error;
+    let Some(PollError::Rollback(RollbackError::Incomplete { count: 1, first, .. })) = error else {
+        panic!("{error:?}");
     };
-    assert!(first == &format!("{index}, which is missing"), "{first}");
+    assert_eq!(first, format!("{index}, which is missing"));
 
     site.store.delete(&before.previous[0].snapshot.key()).await.unwrap();
-    let refused = rollback(&site.store, name, None).await;
-    assert!(
-        matches!(refused.error, Some(PollError::Rollback(RollbackError::Gone(hash))) if hash == old),
-        "{refused:?}"
-    );
+    let Some(PollError::Rollback(RollbackError::Gone(hash))) = site.rollback(RollbackOptions::default()).await.error
+    else {
+        panic!("the state is gone");
+    };
+    assert_eq!(hash, old);
     assert_eq!(site.current().await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rollback_to_unknown_or_ambiguous_target_names_the_problem() {
     let site = published_twice().await;
-    let name = &site.catalog.name;
     let current = site.current().await.content_hash.to_string();
-    let error = async |name, target: &str| {
-        let report = rollback(&site.store, name, Some(target)).await;
-        report.error_text()
-    };
-    assert_eq!(error(name, &current[..20]).await, None, "it is published already");
+    // It is published already.
+    assert_eq!(site.rollback(to(&current[..20])).await.error_text(), None);
     assert_eq!(site.current().await.serial, 2);
-    assert!(error(name, "").await.unwrap().contains("2 publications"));
-    assert!(
-        error(name, "nothing")
-            .await
-            .unwrap()
-            .contains("no remembered publication")
-    );
-    let nobody = "nobody".parse().unwrap();
-    assert!(
-        error(&nobody, &current)
-            .await
-            .unwrap()
-            .contains("has no catalog nobody")
-    );
+    for (name, target, said) in [
+        ("site", "", "2 publications"),
+        ("site", "nothing", "no remembered publication"),
+        ("nobody", &current, "has no catalog nobody"),
+    ] {
+        let error = site.rollback_of(name, to(target)).await.error_text().unwrap();
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,7 +113,7 @@ async fn rollback_after_lost_race_is_retried() {
         }
         Answer::GoOn
     });
-    let report = rollback(&site.store, &site.catalog.name, None).await;
+    let report = site.rollback(RollbackOptions::default()).await;
     assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
 }
 
@@ -165,8 +150,9 @@ fn rollback_command_goes_back_and_forth() {
     assert_eq!(back("--previous", 0)["contentHash"], second);
     assert_eq!(back(&second, 0)["outcome"], "unchanged");
     assert_eq!(back("0000", 1)["outcome"], "failed");
-    work.run("verify --store store").exits(0);
-    work.run("rollback --store store demo").exits(2);
-    work.run(&format!("rollback --store store demo {first} --previous"))
-        .exits(2);
+    work.plays(&format!(
+        "0 verify --store store
+         2 rollback --store store demo
+         2 rollback --store store demo {first} --previous"
+    ));
 }

@@ -16,11 +16,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use model::{Availability, Current, Document, Snapshot, StoredDocument};
 use serde_json::Value;
-use store::Store;
 use tempfile::TempPath;
 use tokio::{runtime::Handle, task::block_in_place};
 use tree::{FolderTree, TreeError, TreeForm, TreeReport, TreeTarget, export};
-use upkeep::{GcOptions, Retention, RollbackOptions, gc, rollback};
+use upkeep::{GcOptions, Retention, RollbackOptions, gc};
 
 use crate::{
     static_tree::files,
@@ -100,10 +99,20 @@ impl Default for Run {
 }
 
 impl Run {
-    fn killed(at: usize) -> Self {
-        let fault = move |number, _: &str| (number >= at).then_some(ErrorKind::Other);
+    fn with(fault: impl Fn(usize, &str) -> Option<ErrorKind> + Send + Sync + 'static) -> Self {
         Self {
             fault: Box::new(fault),
+            ..Self::default()
+        }
+    }
+
+    fn killed(at: usize) -> Self {
+        Self::with(move |number, _| (number >= at).then_some(ErrorKind::Other))
+    }
+
+    fn later(later: u64) -> Self {
+        Self {
+            later,
             ..Self::default()
         }
     }
@@ -200,13 +209,9 @@ async fn killed_run_leaves_a_whole_state_that_the_next_run_completes() {
         }
         let _ = Run::killed(at).of(&site, folder.path()).await;
         assert_eq!(missing(folder.path()), [""; 0], "changed, {at}");
-        let later = |later| Run {
-            later,
-            ..Run::default()
-        };
         if at % 2 == 0 {
             // The store went back to the state before.
-            later(1).of(&earlier, folder.path()).await.unwrap();
+            Run::later(1).of(&earlier, folder.path()).await.unwrap();
             let (found, wanted) = (files(folder.path()), files(tree_of(&earlier).await.path()));
             let named = |(path, _): &&(String, Vec<u8>)| path != "static.json" && !path.ends_with("status.json");
             for file in wanted.iter().filter(named) {
@@ -214,10 +219,10 @@ async fn killed_run_leaves_a_whole_state_that_the_next_run_completes() {
             }
             continue;
         }
-        later(1).of(&site, folder.path()).await.unwrap();
+        Run::later(1).of(&site, folder.path()).await.unwrap();
         assert_eq!(missing(folder.path()), [""; 0], "changed and completed, {at}");
         // Two hours later nothing of the old state is there but what is kept.
-        later(7_202).of(&site, folder.path()).await.unwrap();
+        Run::later(7_202).of(&site, folder.path()).await.unwrap();
         assert_eq!(paths(folder.path()), paths(changed.path()), "{at}");
     }
 }
@@ -226,41 +231,27 @@ async fn killed_run_leaves_a_whole_state_that_the_next_run_completes() {
 async fn run_on_a_bad_place_says_the_path_and_leaves_a_whole_state() {
     let site = updated().await;
     let whole = tree_of(&site).await;
-    let cases: [(&str, bool, Fault, &str); 4] = [
-        (
-            "full",
-            true,
-            Box::new(|number, _| (number > 20).then_some(ErrorKind::StorageFull)),
-            "cannot write ",
-        ),
-        (
-            "read-only",
-            true,
-            Box::new(|_, _| Some(ErrorKind::ReadOnlyFilesystem)),
-            "cannot write static.json",
-        ),
-        (
-            "no `:` in names",
-            true,
-            Box::new(|_, path| path.contains(':').then_some(ErrorKind::InvalidFilename)),
-            "sha256:",
-        ),
-        ("no links", false, Box::new(|_, _| None), ""),
-    ];
-    for (case, has_links, fault, said) in cases {
+    let full = Run::with(|number, _| (number > 20).then_some(ErrorKind::StorageFull));
+    let read_only = Run::with(|_, _| Some(ErrorKind::ReadOnlyFilesystem));
+    let no_colons = Run::with(|_, path| path.contains(':').then_some(ErrorKind::InvalidFilename));
+    let no_links = Run {
+        has_links: false,
+        ..Run::default()
+    };
+    for (run, said) in [
+        (full, "cannot write "),
+        (read_only, "cannot write static.json"),
+        (no_colons, "sha256:"),
+        (no_links, ""),
+    ] {
         let folder = tempfile::tempdir().unwrap();
-        let run = Run {
-            fault,
-            has_links,
-            later: 0,
-        };
         match run.of(&site, folder.path()).await {
-            Ok(report) => assert_eq!((said, report.linked), ("", 0), "{case}"),
-            Err(error) => assert!(!said.is_empty() && error.to_string().contains(said), "{case}: {error}"),
+            Ok(report) => assert_eq!((said, report.linked), ("", 0)),
+            Err(error) => assert!(!said.is_empty() && error.to_string().contains(said), "{said}: {error}"),
         }
-        assert_eq!(missing(folder.path()), [""; 0], "{case}");
+        assert_eq!(missing(folder.path()), [""; 0], "{said}");
         Run::default().of(&site, folder.path()).await.unwrap();
-        assert!(files(folder.path()) == files(whole.path()), "{case}");
+        assert!(files(folder.path()) == files(whole.path()), "{said}");
     }
 }
 
@@ -273,8 +264,7 @@ async fn store_that_changes_during_a_run_gives_one_of_its_states() {
             Handle::current().block_on(site.poll());
         }),
         ("rolled back", |site| {
-            let store: Arc<dyn Store> = Arc::new(site.store.clone());
-            Handle::current().block_on(rollback(&store, &site.catalog.name, &RollbackOptions::default()));
+            Handle::current().block_on(site.rollback(RollbackOptions::default()));
         }),
         ("collected", |site| {
             let options = GcOptions {
@@ -290,16 +280,12 @@ async fn store_that_changes_during_a_run_gives_one_of_its_states() {
             let (site, folder) = (Arc::new(updated().await), tempfile::tempdir().unwrap());
             let before = site.current().await.content_hash;
             let changing = site.clone();
-            let fault: Fault = Box::new(move |number, _| {
+            let run = Run::with(move |number, _| {
                 if number == at {
                     block_in_place(|| change(&changing));
                 }
                 None
             });
-            let run = Run {
-                fault,
-                ..Run::default()
-            };
             let pointer = folder.path().join("catalogs/site/current.json");
             match run.of(&site, folder.path()).await {
                 Ok(_) => {
@@ -307,19 +293,15 @@ async fn store_that_changes_during_a_run_gives_one_of_its_states() {
                     assert_eq!(published.content_hash, before, "{case}, {at}");
                 }
                 // The image of an earlier state went away under a tag that names it.
-                Err(error) => assert!(
-                    case == "collected" && error.to_string().contains("v2/site"),
-                    "{case}: {error}"
-                ),
+                Err(error) => {
+                    assert_eq!(case, "collected", "{error}");
+                    assert!(error.to_string().contains("v2/site"), "{error}");
+                }
             }
             assert_eq!(missing(folder.path()), [""; 0], "{case}, {at}");
             Run::default().of(&site, folder.path()).await.unwrap();
-            let published = fs::read(folder.path().join("catalogs/site/current.json")).unwrap();
-            assert_eq!(
-                Current::from_bytes(&published).unwrap(),
-                site.current().await,
-                "{case}, {at}"
-            );
+            let published = Current::from_bytes(&fs::read(&pointer).unwrap()).unwrap();
+            assert_eq!(published, site.current().await, "{case}, {at}");
         }
     }
 }
@@ -345,13 +327,7 @@ async fn names_of_a_catalog_go_at_once_and_objects_of_others_stay() {
     assert!(found.contains(&snapshot) && found.contains(&"v2/twin/manifests/latest.index".to_owned()));
     // A clock that jumps deletes nothing that is named, and brings nothing back.
     for later in [4_000_000_000, 0] {
-        Run {
-            later,
-            ..Run::default()
-        }
-        .of(&site, folder.path())
-        .await
-        .unwrap();
+        Run::later(later).of(&site, folder.path()).await.unwrap();
         assert!(paths(folder.path()).contains(&snapshot), "{later}");
     }
     site.catalog.availability = Availability::Available;

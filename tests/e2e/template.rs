@@ -68,8 +68,8 @@ fn cdn_serves_each_public_kind_of_object_from_bucket() {
         let first = behaviors.iter().find(|behavior| behavior.matches(&path));
         let first = first.unwrap_or_else(|| panic!("no behaviour for {path}"));
         assert_eq!(
-            (&*first.origin, &*first.cache_policy),
-            ("bucket", "ImmutableCache"),
+            [&*first.origin, &*first.cache_policy],
+            ["bucket", "ImmutableCache"],
             "{path}"
         );
     }
@@ -108,18 +108,16 @@ fn takes_query(item: &Value) -> bool {
 /// sam drops a parameter that the template does not have, and builds for minutes before it finds a wrong value.
 #[test]
 fn deploy_refuses_wrong_parameters_before_it_builds() {
-    for (parameter, said) in [
-        (
-            "AlarmMail=ops@example.com",
-            "there is no parameter AlarmMail; there are: PollInterval ",
-        ),
-        ("PollInterval=7", "PollInterval is one of 5, 10, 15, 30, 60, not '7'"),
-        ("CollectGarbage=yes", "CollectGarbage is one of true, false, not 'yes'"),
-        ("ReaderMemory=1GB", "ReaderMemory is a number, not '1GB'"),
-        ("ReaderMemory=127", "ReaderMemory is at least 128, not 127"),
-        ("ReaderMemory=10241", "ReaderMemory is at most 10240, not 10241"),
-        ("AlarmEmail=ops", "AlarmEmail does not take 'ops': Receives one message"),
+    for row in [
+        "AlarmMail=ops@example.com -> there is no parameter AlarmMail; there are: PollInterval ",
+        "PollInterval=7 -> PollInterval is one of 5, 10, 15, 30, 60, not '7'",
+        "CollectGarbage=yes -> CollectGarbage is one of true, false, not 'yes'",
+        "ReaderMemory=1GB -> ReaderMemory is a number, not '1GB'",
+        "ReaderMemory=127 -> ReaderMemory is at least 128, not 127",
+        "ReaderMemory=10241 -> ReaderMemory is at most 10240, not 10241",
+        "AlarmEmail=ops -> AlarmEmail does not take 'ops': Receives one message",
     ] {
+        let (parameter, said) = row.split_once(" -> ").unwrap();
         let script = cargo::root().join("scripts/deploy");
         let deployed = Ran::of(Command::new(script).args(["--built", "/nowhere", parameter]));
         assert!(deployed.stderr.starts_with(&format!("deploy: {said}")), "{deployed:?}");

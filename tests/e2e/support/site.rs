@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
-use model::{CatalogName, Current, Key, Outcome};
+use model::{CatalogName, Current, Key, Outcome, Status};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
 use source::{PlainHttp, Source, SourceSettings, Sources};
 use store::{Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::{Image, Registry};
+use upkeep::RollbackOptions;
 
 use super::catalogs::{self, Files};
 
@@ -19,18 +20,10 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) async fn start() -> Self {
-        Self::start_on(MemoryStore::new()).await
+        Self::start_on(MemoryStore::new(), MirrorSettings::default()).await
     }
 
-    pub(crate) async fn start_on(store: MemoryStore) -> Self {
-        Self::start_as(store, MirrorSettings::default()).await
-    }
-
-    pub(crate) async fn start_with(settings: MirrorSettings) -> Self {
-        Self::start_as(MemoryStore::new(), settings).await
-    }
-
-    async fn start_as(store: MemoryStore, settings: MirrorSettings) -> Self {
+    pub(crate) async fn start_on(store: MemoryStore, settings: MirrorSettings) -> Self {
         let registry = Registry::builder().start().await;
         let mirror = mirror(&registry, &store, settings);
         let source = registry.reference("ns/catalog", "latest").parse::<Source>().unwrap();
@@ -50,7 +43,7 @@ impl Site {
     }
 
     pub(crate) async fn published_with(settings: MirrorSettings) -> Self {
-        let site = Self::start_with(settings).await;
+        let site = Self::start_on(MemoryStore::new(), settings).await;
         site.push(&ten());
         assert_eq!(site.poll().await.outcome, Outcome::Published);
         site
@@ -87,19 +80,32 @@ impl Site {
     }
 
     pub(crate) async fn current(&self) -> Current {
-        let key = Key::Current(self.catalog.name.clone());
-        self.store
-            .read_document(&key)
-            .await
-            .unwrap()
-            .expect("the catalog is published")
-            .0
+        self.current_of(self.catalog.name.as_str()).await
+    }
+
+    pub(crate) async fn current_of(&self, name: &str) -> Current {
+        let key = Key::Current(name.parse().unwrap());
+        let found = self.store.read_document(&key).await.unwrap();
+        found.expect("the catalog is published").0
+    }
+
+    /// Returns the status of the catalog; `None` if it was never polled.
+    pub(crate) async fn status(&self) -> Option<Status> {
+        let key = Key::Status(self.catalog.name.clone());
+        self.store.read_document(&key).await.unwrap().map(|(status, _)| status)
+    }
+
+    pub(crate) async fn rollback(&self, options: RollbackOptions) -> Report {
+        self.rollback_of(self.catalog.name.as_str(), options).await
+    }
+
+    pub(crate) async fn rollback_of(&self, name: &str, options: RollbackOptions) -> Report {
+        let store: Arc<dyn Store> = Arc::new(self.store.clone());
+        upkeep::rollback(&store, &name.parse().unwrap(), &options).await
     }
 
     pub(crate) async fn is_sound(&self) {
-        let found = upkeep::verify(&self.store as &dyn Store, &self.catalog.name)
-            .await
-            .unwrap();
+        let found = upkeep::verify(&self.store, &self.catalog.name).await.unwrap();
         assert_eq!(found.findings, [], "{found:?}");
     }
 }

@@ -75,6 +75,21 @@ impl Work {
         Ran::of(&mut self.command(line))
     }
 
+    /// Runs the lines of a transcript. A line begins with the expected exit code. Below it stand texts of its output: after `>` of
+    /// standard output, after `!` of standard error.
+    #[track_caller]
+    pub(crate) fn plays(&self, transcript: &str) {
+        let mut ran: Option<Ran> = None;
+        for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let (mark, rest) = line.split_once(' ').expect("a line has a mark and a text");
+            match (mark, &ran) {
+                (">", Some(ran)) => ran.prints(rest),
+                ("!", Some(ran)) => ran.complains(rest),
+                _ => ran = Some(self.run(rest).exits(mark.parse().expect("an exit code is a number"))),
+            }
+        }
+    }
+
     /// Polls a version of the example as `demo`.
     pub(crate) fn poll(&self, version: &str) -> Ran {
         self.run(&format!("poll --store store --catalog demo=oci:example:{version}"))

@@ -187,6 +187,13 @@ mod tests {
                 manifest("{ref: 'quay.io/a/b:v1', pollIntervalMinutes: 9000000}"),
                 "out of range",
             ),
+            (
+                manifest(&format!(
+                    "{{ref: 'quay.io/a/b@sha256:{}', pollIntervalMinutes: 5}}",
+                    "0".repeat(64)
+                )),
+                "pollIntervalMinutes: must not be set together with a digest",
+            ),
             ("{apiVersion: v1, kind: List}".to_owned(), "the List has no items"),
             ("{apiVersion: v1, kind: ConfigMap}".to_owned(), "ConfigMap"),
         ] {

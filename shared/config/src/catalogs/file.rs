@@ -283,10 +283,13 @@ mod tests {
         let text = "
 interval: 30
 store: [a]
-registries: {plainHttp: ['http://registry.lab:5000'], authFiles: [a, 7]}
+registries: {plainHttp: ['http://registry.lab:5000'], authFiles: [a, 7], platform: linux}
 catalogs:
 - {name: a, source: 'quay.io/a/b:v1', interval: 0s, colour: red}
+- {name: a, source: quay.io/a/b}
 - {source: 'quay.io/a/b:v1'}
+- {name: b, source: 'quay.io/a/b:v1'}
+- {name: b, source: 'quay.io/a/b:v2'}
 ";
         let problems = problems(text);
         for part in [
@@ -294,9 +297,12 @@ catalogs:
             "catalogs.yaml, store: write a text, not a list",
             "registries, plainHttp: \"http://registry.lab:5000\" is not HOST",
             "registries, authFiles, [1]: ",
+            "registries, platform: \"linux\" is not OS/ARCH",
+            "catalog a, source: `quay.io/a/b` has neither tag nor digest",
+            "catalog b: the catalog b is configured in catalogs.yaml, catalog b already",
             "catalog a, interval: 0s is out of range",
             "catalog a: unknown field colour",
-            "catalog number 2: the field name is missing",
+            "catalog number 3: the field name is missing",
         ] {
             assert!(problems.contains(part), "{part} is not in {problems}");
         }
