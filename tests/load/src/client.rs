@@ -2,10 +2,11 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderName, StatusCode,
+    StatusCode,
     header::{ACCEPT_ENCODING, CONTENT_ENCODING},
 };
 use model::Sha256;
+use serde::de::DeserializeOwned;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::{
@@ -50,6 +51,11 @@ impl CheckedRequest {
             expectation,
             coding: None,
         }
+    }
+
+    /// Returns the request for a route of a catalog.
+    pub(crate) fn of(route: Route, catalog: &str, expectation: Expectation) -> Self {
+        Self::new(route, route.replace("{catalog}", catalog), expectation)
     }
 
     pub(crate) fn ask(&self) -> RequestSpec {
@@ -111,6 +117,11 @@ impl Client {
         found.ok_or_else(|| Violation::Missing(wanted.path.clone()))
     }
 
+    /// Works like [`Self::must_get`], and reads the JSON document.
+    pub(crate) async fn json<T: DeserializeOwned>(&mut self, wanted: &CheckedRequest) -> Result<T, Violation> {
+        Ok(serde_json::from_slice(&self.must_get(wanted).await?.plain)?)
+    }
+
     pub(crate) fn check(&self, wanted: &CheckedRequest, answer: Answer) -> Result<VerifiedAnswer, Violation> {
         answer.must_be(StatusCode::OK)?;
         is_acceptable(wanted.coding, answer.field(CONTENT_ENCODING), &wanted.expectation)?;
@@ -151,9 +162,8 @@ impl Client {
         body: Bytes,
     ) -> Result<VerifiedAnswer, Violation> {
         let answer = Answer::new(&wanted.ask(), head, body)?;
-        self.shared
-            .statistics
-            .with(wanted.route, |row| row.bytes += answer.body.len() as u64);
+        let bytes = answer.body.len() as u64;
+        self.shared.statistics.with(wanted.route, |row| row.bytes += bytes);
         self.check(wanted, answer)
     }
 }
@@ -169,9 +179,4 @@ fn is_acceptable(asked: Option<&str>, found: &str, expectation: &Expectation) ->
         found: found.to_owned(),
         expected: named.to_owned(),
     })
-}
-
-/// Returns the name of a header field that the `http` crate does not define.
-pub(crate) const fn field(name: &'static str) -> HeaderName {
-    HeaderName::from_static(name)
 }

@@ -46,16 +46,11 @@ impl History {
     /// Returns the number of publications of each catalog since it was first seen.
     pub(crate) fn publications(&self) -> BTreeMap<String, u64> {
         let catalogs = locked(&self.catalogs);
-        let count = |known: &CatalogHistory| {
-            known
-                .contents
-                .first_key_value()
-                .map_or(0, |(first, _)| known.serial - first)
-        };
-        catalogs
-            .iter()
-            .map(|(name, known)| (name.clone(), count(known)))
-            .collect()
+        let counts = catalogs.iter().map(|(name, known)| {
+            let first = known.contents.keys().next();
+            (name.clone(), first.map_or(0, |first| known.serial - first))
+        });
+        counts.collect()
     }
 
     /// Adds a pointer. `floor` is the latest serial that was known when it was requested.
@@ -92,16 +87,18 @@ impl History {
     }
 
     pub(crate) fn keep_state(&self, catalog: &str, content: Sha256, state: Arc<Snapshot>) {
+        let mut catalogs = locked(&self.catalogs);
         keep(
-            &mut locked(&self.catalogs).entry(catalog.to_owned()).or_default().states,
+            &mut catalogs.entry(catalog.to_owned()).or_default().states,
             content,
             state,
         );
     }
 
     pub(crate) fn keep_lines(&self, catalog: &str, content: Sha256, lines: Arc<CatalogLines>) {
+        let mut catalogs = locked(&self.catalogs);
         keep(
-            &mut locked(&self.catalogs).entry(catalog.to_owned()).or_default().lines,
+            &mut catalogs.entry(catalog.to_owned()).or_default().lines,
             content,
             lines,
         );

@@ -24,7 +24,7 @@ use crate::{
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Smallest receive buffer that the kernel grants, in bytes: the server has to wait for a slow client.
-const SMALL_BUFFER: u32 = 16 << 10;
+const SMALL_BUFFER: usize = 16 << 10;
 /// Number of clients of each slow behaviour.
 const SLOW_CLIENTS: u32 = 3;
 /// Time in which a server must notice that connections are closed.

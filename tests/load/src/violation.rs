@@ -2,12 +2,17 @@ use std::{io, time::Duration};
 
 use http::StatusCode;
 use model::{DocumentError, Sha256};
+use strum::IntoStaticStr;
 
 /// Violation of an expectation.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Violation {
     #[error("there is no connection")]
-    Connect(#[source] io::Error),
+    Connect(#[source] hyper_util::client::legacy::Error),
+    #[error("the connection broke")]
+    #[strum(serialize = "broken")]
+    Unsent(#[source] hyper_util::client::legacy::Error),
     #[error("the connection broke")]
     Broken(#[from] hyper::Error),
     #[error("no complete answer within {} s", .0.as_secs())]
@@ -39,28 +44,14 @@ pub(crate) enum Violation {
     #[error("a stored document cannot be read")]
     Document(#[from] DocumentError),
     #[error("a JSON document cannot be read")]
+    #[strum(serialize = "document")]
     Json(#[from] serde_json::Error),
 }
 
 impl Violation {
     /// Returns the label under which the violation is counted.
-    pub(crate) const fn label(&self) -> &'static str {
-        match self {
-            Self::Connect(_) => "connect",
-            Self::Broken(_) => "broken",
-            Self::Late(_) => "late",
-            Self::Status { .. } => "status",
-            Self::Length { .. } => "length",
-            Self::Tag(_) => "tag",
-            Self::Hash { .. } => "hash",
-            Self::Reused { .. } => "reused",
-            Self::Coding(_) => "coding",
-            Self::Differs { .. } => "differs",
-            Self::Back { .. } => "back",
-            Self::Mixed(_) => "mixed",
-            Self::Missing(_) => "missing",
-            Self::Document(_) | Self::Json(_) => "document",
-        }
+    pub(crate) fn label(&self) -> &'static str {
+        self.into()
     }
 
     /// Returns the violation with all its causes, on one line.

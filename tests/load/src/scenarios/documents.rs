@@ -54,7 +54,7 @@ impl Client {
     }
 
     async fn plain(&mut self, route: Route) -> Result<(), Violation> {
-        let wanted = CheckedRequest::new(route, route.to_owned(), Expectation::Body);
+        let wanted = CheckedRequest::of(route, "", Expectation::Body);
         self.must_get(&wanted).await.map(drop)
     }
 
@@ -64,8 +64,9 @@ impl Client {
             .into_iter()
             .map(|name| (name.clone(), self.shared.history.serial(&name)))
             .collect();
-        let wanted = CheckedRequest::new("/catalogs", "/catalogs".to_owned(), Expectation::Body);
-        let listing: Listing = serde_json::from_slice(&self.must_get(&wanted).await?.plain)?;
+        let listing: Listing = self
+            .json(&CheckedRequest::of("/catalogs", "", Expectation::Body))
+            .await?;
         for (name, floor) in floors {
             let entry = listing.catalogs.iter().find(|entry| entry.name == name);
             forward(entry.ok_or(Violation::Missing(name))?.serial, floor)?;
@@ -74,16 +75,14 @@ impl Client {
     }
 
     async fn status(&mut self, catalog: &str) -> Result<(), Violation> {
-        let path = format!("/catalogs/{catalog}/status.json");
-        let wanted = CheckedRequest::new("/catalogs/{catalog}/status.json", path, Expectation::Body);
-        let status: serde_json::Value = serde_json::from_slice(&self.must_get(&wanted).await?.plain)?;
+        let wanted = CheckedRequest::of("/catalogs/{catalog}/status.json", catalog, Expectation::Body);
+        let status: serde_json::Value = self.json(&wanted).await?;
         equal("that a status has an outcome", &status["outcome"].is_string(), &true)
     }
 
     async fn content_hash(&mut self, catalog: &str) -> Result<(), Violation> {
         let floor = self.shared.history.serial(catalog);
-        let path = format!("/catalogs/{catalog}/content-hash");
-        let wanted = CheckedRequest::new("/catalogs/{catalog}/content-hash", path, Expectation::Body);
+        let wanted = CheckedRequest::of("/catalogs/{catalog}/content-hash", catalog, Expectation::Body);
         let found = self.must_get(&wanted).await?;
         let text = String::from_utf8_lossy(&found.plain);
         let content: Result<Sha256, _> = text.trim_end_matches('\n').parse();
@@ -93,28 +92,23 @@ impl Client {
 
     async fn packages(&mut self, catalog: &str) -> Result<(), Violation> {
         let floor = self.shared.history.serial(catalog);
-        let path = format!("/catalogs/{catalog}/packages");
-        let wanted = CheckedRequest::new("/catalogs/{catalog}/packages", path, Expectation::Body);
-        let list: Packages = serde_json::from_slice(&self.must_get(&wanted).await?.plain)?;
+        let wanted = CheckedRequest::of("/catalogs/{catalog}/packages", catalog, Expectation::Body);
+        let list: Packages = self.json(&wanted).await?;
         self.was_published(catalog, floor, list.content_hash).await?;
         let Some(state) = self.state(catalog, list.content_hash).await? else {
             return Ok(());
         };
-        let found = list
-            .packages
-            .iter()
-            .map(|package| (package.name.as_str(), package.sha256));
-        let named = state
-            .packages
-            .iter()
-            .map(|shard| (shard.name.as_str(), shard.lines.sha256));
+        let found = list.packages.iter().map(|package| (&package.name, package.sha256));
+        let named = state.packages.iter().map(|shard| (&shard.name, shard.lines.sha256));
         equal("that a list has the packages of its snapshot", &found.eq(named), &true)
     }
 
     /// Requests the page and the files that it names.
     async fn page(&mut self) -> Result<(), Violation> {
-        let wanted = CheckedRequest::new("/", "/".to_owned(), Expectation::Content);
-        let html = self.must_get(&wanted).await?.plain;
+        let html = self
+            .must_get(&CheckedRequest::of("/", "", Expectation::Content))
+            .await?
+            .plain;
         let html = String::from_utf8_lossy(&html);
         for file in html.split('"').filter(|part| part.starts_with("page/")) {
             let wanted = CheckedRequest::new("/page/{file}", format!("/{file}"), Expectation::Content);
@@ -126,7 +120,7 @@ impl Client {
     }
 
     async fn metrics(&mut self) -> Result<(), Violation> {
-        let wanted = CheckedRequest::new("/metrics", "/metrics".to_owned(), Expectation::Untagged);
+        let wanted = CheckedRequest::of("/metrics", "", Expectation::Untagged);
         let page = self.must_get(&wanted).await?.plain;
         // OpenMetrics 1.0 ends a complete page with this line.
         equal("that a page of metrics is complete", &page.ends_with(b"# EOF\n"), &true)

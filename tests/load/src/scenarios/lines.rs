@@ -6,6 +6,7 @@ use crate::{
     client::{CheckedRequest, Client},
     expectation::Expectation,
     lines::MetaFields,
+    statistics::Route,
     violation::Violation,
 };
 
@@ -19,19 +20,15 @@ pub(super) const CODINGS: &[Option<&str>] = &[
     Some("gzip;q=0.5, zstd"),
 ];
 
-const ALL: &[(&str, &str)] = &[
-    ("/catalogs/{catalog}/api/v1/all", "api/v1/all"),
-    ("/catalogs/{catalog}/all.json", "all.json"),
-];
+const ALL: &[Route] = &["/catalogs/{catalog}/api/v1/all", "/catalogs/{catalog}/all.json"];
 
 impl Client {
     /// Requests the whole catalog. The hash of the body must be that of a state that was published meanwhile.
     pub(super) async fn whole(&mut self, catalog: &str) -> Result<(), Violation> {
         let floor = self.shared.history.serial(catalog);
-        let (route, rest) = any(ALL);
         let wanted = CheckedRequest {
             coding: *any(CODINGS),
-            ..CheckedRequest::new(route, format!("/catalogs/{catalog}/{rest}"), Expectation::Content)
+            ..CheckedRequest::of(any::<Route>(ALL), catalog, Expectation::Content)
         };
         let found = self.must_get(&wanted).await?;
         self.was_published(catalog, floor, found.hash).await
@@ -122,15 +119,14 @@ impl Client {
 fn question(meta: &MetaFields) -> MetaFields {
     let (schema, package, name) = (meta.schema.clone(), meta.package.clone(), meta.name.clone());
     let nothing = String::new;
-    let query = match rand::random_range(0..6) {
-        0 => (schema, nothing(), nothing()),
-        1 => (schema, package, nothing()),
-        2 => (nothing(), package, nothing()),
-        3 => (nothing(), nothing(), name),
-        4 => (schema, package, name),
-        _ => ("no.such.schema".to_owned(), package, nothing()),
+    let [schema, package, name] = match rand::random_range(0..6) {
+        0 => [schema, nothing(), nothing()],
+        1 => [schema, package, nothing()],
+        2 => [nothing(), package, nothing()],
+        3 => [nothing(), nothing(), name],
+        4 => [schema, package, name],
+        _ => ["no.such.schema".to_owned(), package, nothing()],
     };
-    let (schema, package, name) = query;
     let query = MetaFields { schema, package, name };
     // A query without fields asks for the whole catalog, which is another scenario.
     match query.query().is_empty() {

@@ -20,7 +20,6 @@ use crate::{
     violation::{Violation, equal},
 };
 
-const CURRENT: Route = "/catalogs/{catalog}/current.json";
 const OBJECT: Route = "/{kind}/sha256/{object}";
 
 impl Client {
@@ -48,10 +47,9 @@ impl Client {
     /// Returns the pointer and adds it to the history.
     pub(crate) async fn current(&mut self, catalog: &str) -> Result<Current, Violation> {
         let floor = self.shared.history.serial(catalog);
-        let path = format!("/catalogs/{catalog}/current.json");
         let wanted = CheckedRequest {
             coding: *any(lines::CODINGS),
-            ..CheckedRequest::new(CURRENT, path, Expectation::Content)
+            ..CheckedRequest::of("/catalogs/{catalog}/current.json", catalog, Expectation::Content)
         };
         let found = self.must_get(&wanted).await?;
         let current = Current::from_bytes(&found.plain)?;

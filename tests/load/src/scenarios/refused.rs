@@ -15,6 +15,8 @@ type Case = (Method, &'static str, Option<(HeaderName, &'static str)>, u16);
 
 const NOTHING: &str = "00000000000000000000000000000000000000000000000000000000000000ff";
 
+const ALL: &str = "/catalogs/{c}/api/v1/all";
+
 const CASES: &[Case] = &[
     (Method::GET, "/nothing", None, 404),
     (Method::GET, "/catalogs/unknown/current.json", None, 404),
@@ -33,20 +35,10 @@ const CASES: &[Case] = &[
     (Method::GET, "/catalogs/{c}/changes?since={h}", None, 410),
     (Method::GET, "/packages/sha256/{h}.json.zst", None, 404),
     (Method::GET, "/blobs/sha256/{h}", None, 404),
-    (Method::POST, "/catalogs/{c}/api/v1/all", None, 405),
+    (Method::POST, ALL, None, 405),
     (Method::DELETE, "/catalogs/{c}/current.json", None, 405),
-    (
-        Method::GET,
-        "/catalogs/{c}/api/v1/all",
-        Some((ACCEPT_ENCODING, "*;q=0")),
-        406,
-    ),
-    (
-        Method::GET,
-        "/catalogs/{c}/api/v1/all",
-        Some((IF_MATCH, "\"another\"")),
-        412,
-    ),
+    (Method::GET, ALL, Some((ACCEPT_ENCODING, "*;q=0")), 406),
+    (Method::GET, ALL, Some((IF_MATCH, "\"another\"")), 412),
     (Method::GET, "/v2/{c}/manifests/sha256:{h}", None, 404),
     (Method::GET, "/v2/{c}/manifests/no-such-tag", None, 404),
     (Method::GET, "/v2/{c}/blobs/sha256:{h}", None, 404),

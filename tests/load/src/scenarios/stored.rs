@@ -1,4 +1,4 @@
-use model::{Encoding, Index, Key, Kind, Sha256, ShardRef, Snapshot, StoredDocument};
+use model::{CatalogImage, Encoding, Index, Key, Kind, Sha256, ShardRef, Snapshot, StoredDocument};
 
 use super::{OBJECT, any, stored};
 use crate::{
@@ -93,12 +93,13 @@ fn facts_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
     Ok(stored(any(&facts).with_kind(Kind::Facts)))
 }
 
+pub(super) fn image_of(state: &Snapshot) -> Result<&CatalogImage, Violation> {
+    let missing = || Violation::Missing("the image of a snapshot".to_owned());
+    state.image.as_ref().ok_or_else(missing)
+}
+
 fn blob_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
-    let image = state
-        .image
-        .as_ref()
-        .ok_or_else(|| Violation::Missing("the image of a snapshot".to_owned()))?;
-    let blobs: Vec<_> = image.blobs().collect();
+    let blobs: Vec<_> = image_of(state)?.blobs().collect();
     Ok(stored(any(&blobs).with_kind(Kind::Blob)))
 }
 
@@ -113,11 +114,8 @@ fn fits(index: &Index, state: &Snapshot, shards: &[bytes::Bytes]) -> Result<(), 
             equal("where a line starts", &meta.offset, &next)?;
             next += meta.length;
             let at = usize::try_from(next).unwrap_or(usize::MAX);
-            equal(
-                "the last byte of a line",
-                &lines.get(at.wrapping_sub(1)).copied().unwrap_or_default(),
-                &b'\n',
-            )?;
+            let last = lines.get(at.wrapping_sub(1)).copied().unwrap_or_default();
+            equal("the last byte of a line", &last, &b'\n')?;
         }
         equal("where the last line ends", &next, &(lines.len() as u64))?;
     }
