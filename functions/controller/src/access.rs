@@ -9,8 +9,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use k8s_openapi::api::{
-    authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
-    authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+    authentication::v1::TokenReview,
+    authorization::v1::{NonResourceAttributes, SubjectAccessReview},
 };
 use kube::{Api, Client, api::PostParams};
 use tokio::{sync::Semaphore, time::timeout};
@@ -53,43 +53,29 @@ impl TokenAccess {
     }
 
     async fn review(&self, token: &str) -> Result<StatusCode, kube::Error> {
-        let review = TokenReview {
-            spec: TokenReviewSpec {
-                token: Some(token.to_owned()),
-                ..TokenReviewSpec::default()
-            },
-            ..TokenReview::default()
-        };
+        let mut review = TokenReview::default();
+        review.spec.token = Some(token.to_owned());
         let reviews: Api<TokenReview> = Api::all(self.client.clone());
         let reviewed = reviews.create(&PostParams::default(), &review).await?;
         let status = reviewed.status.unwrap_or_default();
         let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
             return Ok(StatusCode::UNAUTHORIZED);
         };
+        let mut review = SubjectAccessReview::default();
+        let spec = &mut review.spec;
+        (spec.user, spec.uid, spec.groups, spec.extra) = (user.username, user.uid, user.groups, user.extra);
+        spec.non_resource_attributes = Some(NonResourceAttributes {
+            path: Some("/metrics".to_owned()),
+            verb: Some("get".to_owned()),
+        });
         let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        let reviewed = reviews.create(&PostParams::default(), &access_of(user)).await?;
-        if reviewed.status.is_some_and(|status| status.allowed) {
-            Ok(StatusCode::OK)
+        let reviewed = reviews.create(&PostParams::default(), &review).await?;
+        let is_allowed = reviewed.status.is_some_and(|status| status.allowed);
+        Ok(if is_allowed {
+            StatusCode::OK
         } else {
-            Ok(StatusCode::FORBIDDEN)
-        }
-    }
-}
-
-fn access_of(user: UserInfo) -> SubjectAccessReview {
-    SubjectAccessReview {
-        spec: SubjectAccessReviewSpec {
-            user: user.username,
-            uid: user.uid,
-            groups: user.groups,
-            extra: user.extra,
-            non_resource_attributes: Some(NonResourceAttributes {
-                path: Some("/metrics".to_owned()),
-                verb: Some("get".to_owned()),
-            }),
-            ..SubjectAccessReviewSpec::default()
-        },
-        ..SubjectAccessReview::default()
+            StatusCode::FORBIDDEN
+        })
     }
 }
 

@@ -16,6 +16,8 @@ const BLOCKED: &str = "Blocked";
 /// Maximum number of bytes of a message. The CustomResourceDefinition allows 32,768 characters, and refuses the status otherwise.
 const MESSAGE_MAX: usize = 32_768;
 
+const UNPACKED: &str = "Successfully unpacked and stored content from resolved source";
+const SERVED: &str = "Serving desired content from resolved source";
 const UNAVAILABLE: &str = "Catalog availability mode is set to Unavailable";
 
 /// Result of the last work on a catalog.
@@ -65,18 +67,8 @@ pub(crate) fn next_status(
     };
     match fact {
         Fact::Stored { reference, unpacked } => {
-            set(
-                PROGRESSING,
-                true,
-                "Succeeded",
-                "Successfully unpacked and stored content from resolved source",
-            );
-            set(
-                SERVING,
-                true,
-                "Available",
-                "Serving desired content from resolved source",
-            );
+            set(PROGRESSING, true, "Succeeded", UNPACKED);
+            set(SERVING, true, "Available", SERVED);
             status.resolved_source = Some(json!({"type": "Image", "image": {"ref": reference}}));
             status.urls = Some(json!({"base": base}));
             status.last_unpacked = Some(unpacked.clone());
@@ -151,12 +143,8 @@ mod tests {
 
     /// Applies facts one after the other, each a second and a generation after the one before.
     fn status(facts: &[Fact]) -> CatalogStatus {
-        facts
-            .iter()
-            .zip(1..)
-            .fold(CatalogStatus::default(), |before, (fact, at)| {
-                next_status(&before, at, fact, BASE, &time(at))
-            })
+        let next = |before, (fact, at)| next_status(&before, at, fact, BASE, &time(at));
+        facts.iter().zip(1..).fold(CatalogStatus::default(), next)
     }
 
     /// Conditions as `type status reason observedGeneration transition`.
@@ -164,10 +152,8 @@ mod tests {
         let line = |condition: &Condition| {
             let transition = condition.last_transition_time.0.as_second();
             let generation = condition.observed_generation.unwrap_or_default();
-            format!(
-                "{} {} {} {generation} {transition}",
-                condition.type_, condition.status, condition.reason
-            )
+            let (kind, status, reason) = (&condition.type_, &condition.status, &condition.reason);
+            format!("{kind} {status} {reason} {generation} {transition}")
         };
         status.conditions.iter().map(line).collect()
     }
@@ -187,64 +173,42 @@ mod tests {
         });
         let written = serde_json::to_value(status(&[stored("1")])).unwrap();
         assert_eq!(written, expected);
-        assert_eq!(
-            serde_json::from_value::<CatalogStatus>(written).unwrap(),
-            status(&[stored("1")])
-        );
+        let read: CatalogStatus = serde_json::from_value(written).unwrap();
+        assert_eq!(read, status(&[stored("1")]));
     }
 
+    /// Facts are 1 and 2 for content, R for a retry, B for blocked, U for unavailable, D for deleted.
     #[test]
     fn conditions_follow_from_facts() {
-        let rows: [(&[Fact], &[&str], bool); 8] = [
-            (
-                &[stored("1"), stored("2")],
-                &["Progressing True Succeeded 2 1", "Serving True Available 2 1"],
-                true,
-            ),
-            (&[failed("a", false)], &["Progressing True Retrying 1 1"], false),
-            (&[failed("a", true)], &["Progressing False Blocked 1 1"], false),
-            (
-                &[stored("1"), failed("a", false)],
-                &["Progressing True Retrying 2 1", "Serving True Available 1 1"],
-                true,
-            ),
-            (
-                &[stored("1"), failed("a", true), stored("2")],
-                &["Progressing True Succeeded 3 3", "Serving True Available 3 1"],
-                true,
-            ),
-            (
-                &[Fact::Unavailable],
-                &[
-                    "Serving False UserSpecifiedUnavailable 1 1",
-                    "Progressing True Succeeded 1 1",
-                ],
-                false,
-            ),
-            (
-                &[stored("1"), Fact::Unavailable],
-                &[
-                    "Progressing True Succeeded 2 1",
-                    "Serving False UserSpecifiedUnavailable 2 2",
-                ],
-                false,
-            ),
-            (
-                &[stored("1"), Fact::Deleted],
-                &["Progressing True Succeeded 1 1", "Serving False Unavailable 2 2"],
-                false,
-            ),
-        ];
-        for (facts, expected, has_content) in rows {
-            let status = status(facts);
-            assert_eq!(conditions(&status), expected, "{facts:?}");
+        for row in "\
+12: Progressing True Succeeded 2 1, Serving True Available 2 1
+R: Progressing True Retrying 1 1
+B: Progressing False Blocked 1 1
+1R: Progressing True Retrying 2 1, Serving True Available 1 1
+1B2: Progressing True Succeeded 3 3, Serving True Available 3 1
+U: Serving False UserSpecifiedUnavailable 1 1, Progressing True Succeeded 1 1
+1U: Progressing True Succeeded 2 1, Serving False UserSpecifiedUnavailable 2 2
+1D: Progressing True Succeeded 1 1, Serving False Unavailable 2 2"
+            .lines()
+        {
+            let (letters, expected) = row.split_once(": ").unwrap();
+            let fact = |letter| match letter {
+                '1' | '2' => stored(&String::from(letter)),
+                'R' | 'B' => failed("a", letter == 'B'),
+                'U' => Fact::Unavailable,
+                _ => Fact::Deleted,
+            };
+            let status = status(&letters.chars().map(fact).collect::<Vec<_>>());
+            assert_eq!(conditions(&status).join(", "), expected, "{letters}");
+            let has_content = expected.contains("Serving True");
+            let (source, urls, unpacked) = (&status.resolved_source, &status.urls, &status.last_unpacked);
             let fields = [
-                status.resolved_source.is_some(),
-                status.urls.is_some(),
-                status.last_unpacked.is_some(),
+                source.is_some(),
+                urls.is_some(),
+                unpacked.is_some(),
+                status.is_serving(),
             ];
-            assert_eq!(fields, [has_content; 3], "{facts:?}");
-            assert_eq!(status.is_serving(), has_content, "{facts:?}");
+            assert_eq!(fields, [has_content; 4], "{letters}");
         }
     }
 

@@ -1,7 +1,6 @@
 //! `/healthz` and `/readyz`.
 
 use std::{
-    fmt::Write,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -35,13 +34,10 @@ impl Health {
             if !is_verbose && self.was_ready.load(Ordering::Relaxed) {
                 return (StatusCode::OK, "ok\n".to_owned());
             }
-            let (is_ready, text) = self.readiness().await;
-            if !is_ready {
-                (StatusCode::SERVICE_UNAVAILABLE, text)
-            } else if is_verbose {
-                (StatusCode::OK, text)
-            } else {
-                (StatusCode::OK, "ok\n".to_owned())
+            match self.readiness().await {
+                (false, text) => (StatusCode::SERVICE_UNAVAILABLE, text),
+                (true, text) if is_verbose => (StatusCode::OK, text),
+                (true, _) => (StatusCode::OK, "ok\n".to_owned()),
             }
         };
         Router::new()
@@ -56,25 +52,16 @@ impl Health {
             self.was_ready.store(true, Ordering::Relaxed);
         }
         let is_ready = self.was_ready.load(Ordering::Relaxed);
-        let mut text = String::new();
-        let mut line = |is_good: bool, what: &str| {
-            let _ = writeln!(text, "[{}] {what}", if is_good { '+' } else { '-' });
+        let listed = match is_listed {
+            true => "[+] the ClusterCatalogs are known",
+            false => "[-] the ClusterCatalogs are not known: the API server has not answered yet",
         };
-        let listed = if is_listed {
-            "the ClusterCatalogs are known"
-        } else {
-            "the ClusterCatalogs are not known: the API server has not answered yet"
-        };
-        line(is_listed, listed);
-        for name in &missing {
-            line(
-                false,
-                &format!("the catalog {name} should be served and is not in the store"),
-            );
-        }
-        line(true, &relation(&self.served.role.borrow()));
-        line(is_ready, if is_ready { "ready" } else { "not ready" });
-        (is_ready, text)
+        let missing = missing.iter();
+        let missing = missing.map(|name| format!("[-] the catalog {name} should be served and is not in the store\n"));
+        let missing: String = missing.collect();
+        let relation = relation(&self.served.role.borrow());
+        let verdict = if is_ready { "[+] ready" } else { "[-] not ready" };
+        (is_ready, format!("{listed}\n{missing}[+] {relation}\n{verdict}\n"))
     }
 }
 
@@ -103,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    fn health(names: &[(&str, &str)], age: u64, listed: watch::Receiver<bool>) -> (Health, MemoryStore) {
+    fn health(names: &[(&str, &str)], age: u64, is_listed: bool) -> (Health, MemoryStore) {
         let (objects, mut writer) = reflector::store();
         for (name, serving) in names {
             let condition = json!({"type": "Serving", "status": serving, "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
@@ -112,12 +99,8 @@ mod tests {
         }
         let store = MemoryStore::default();
         let served = Served {
-            objects,
-            listed,
-            store: Arc::new(store.clone()),
-            has_own_store: false,
-            role: watch::channel(Role::Leader).1,
-            polls: Arc::default(),
+            listed: watch::channel(is_listed).1,
+            ..Served::led(objects, Arc::new(store.clone()))
         };
         let health = Health {
             served: Arc::new(served),
@@ -134,11 +117,7 @@ mod tests {
 
     #[tokio::test]
     async fn ready_when_each_serving_catalog_is_in_the_store() {
-        let (health, store) = health(
-            &[("a", "True"), ("b", "True"), ("c", "False")],
-            0,
-            watch::channel(true).1,
-        );
+        let (health, store) = health(&[("a", "True"), ("b", "True"), ("c", "False")], 0, true);
         publish(&store, "a").await;
         let (is_ready, text) = health.readiness().await;
         assert!(!is_ready && text.contains("the catalog b should be served"), "{text}");
@@ -151,29 +130,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ready_only_after_the_objects_are_known() {
-        let (is_listed, listed) = watch::channel(false);
-        let (health, _) = health(&[], 0, listed);
-        assert!(!health.readiness().await.0);
-        is_listed.send_replace(true);
-        assert!(health.readiness().await.0);
-    }
-
-    #[tokio::test]
-    async fn missing_catalog_keeps_the_others_from_being_served_for_a_minute_only() {
-        assert!(
-            !health(&[("a", "True")], 59, watch::channel(true).1)
-                .0
-                .readiness()
-                .await
-                .0
-        );
-        assert!(
-            health(&[("a", "True")], 60, watch::channel(true).1)
-                .0
-                .readiness()
-                .await
-                .0
-        );
+    async fn ready_once_the_objects_are_known_or_a_minute_has_passed() {
+        let missing: &[(&str, &str)] = &[("a", "True")];
+        for (names, age, is_listed, is_ready) in [
+            (&[][..], 0, false, false),
+            (&[], 0, true, true),
+            (missing, 59, true, false),
+            (missing, 60, true, true),
+        ] {
+            let (health, _) = health(names, age, is_listed);
+            assert_eq!(health.readiness().await.0, is_ready, "{age} {is_listed}");
+        }
     }
 }

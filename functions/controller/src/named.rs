@@ -85,7 +85,10 @@ async fn pull(object: &ClusterCatalog, reference: &str, puller: &Puller) -> bool
     match puller.poll(&catalog).await {
         Ok(report) => report.error.is_none(),
         Err(error) => {
-            tracing::warn!(error = model::text::chain(&error), "cannot pull what a status names");
+            tracing::warn!(
+                error = model::text::chain(error.as_ref()),
+                "cannot pull what a status names"
+            );
             false
         }
     }

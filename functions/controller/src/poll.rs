@@ -5,18 +5,18 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use anyhow::Context;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::runtime::reflector::{self, ObjectRef};
 use model::RejectionKind;
 use publish::{Catalog, LastPoll, Mirror, PollError, PollOptions, Report, due};
 use source::RegistryRules;
-use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     catalog::{CatalogStatus, ClusterCatalog},
     conditions::Fact,
-    registries_conf::{self, ConfError},
+    registries_conf,
     schedule::LastWork,
     secrets::ClusterSecrets,
     spec,
@@ -33,20 +33,12 @@ pub(crate) struct Puller {
     pub(crate) rules: RegistryRules,
 }
 
-/// Failure before or beside a poll.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PullError {
-    #[error("source catalog content")]
-    Conf(#[from] ConfError),
-    #[error("the poll was broken off")]
-    BrokenOff(#[from] JoinError),
-}
-
 impl Puller {
     /// Polls a catalog, and publishes what is new.
-    pub(crate) async fn poll(&self, catalog: &Catalog) -> Result<Report, PullError> {
+    pub(crate) async fn poll(&self, catalog: &Catalog) -> anyhow::Result<Report> {
         self.secrets.refresh().await;
-        self.rules.set(registries_conf::read()?);
+        self.rules
+            .set(registries_conf::read().context("source catalog content")?);
         let options = PollOptions {
             // The owner of the ClusterCatalog decides what it holds, and a cluster has no way to force a poll.
             accept_gone: true,
@@ -55,7 +47,7 @@ impl Puller {
         let (mirror, catalog) = (Arc::clone(&self.mirror), catalog.clone());
         // A task of its own: a panic must not end the work on other catalogs.
         let polling = tokio::spawn(async move { mirror.poll(&catalog, options).await });
-        Ok(AbortOnDropHandle::new(polling).await?)
+        AbortOnDropHandle::new(polling).await.context("the poll was broken off")
     }
 }
 
@@ -68,7 +60,7 @@ pub(crate) async fn poll(object: &ClusterCatalog, puller: &Puller) -> (Fact, Opt
     match puller.poll(&catalog).await {
         Ok(report) => (fact(object, &catalog, &report), catalog.poll_interval()),
         Err(error) => {
-            let message = model::text::chain(&error);
+            let message = model::text::chain(error.as_ref());
             let is_terminal = false;
             (Fact::Failed { message, is_terminal }, None)
         }

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::{Context, anyhow};
 use serde::Deserialize;
 use source::{RegistryMirror, RegistryRule};
 
@@ -18,17 +19,6 @@ const FOLDER: &str = "/etc/containers/registries.conf.d";
 /// Variable that names another file.
 const FILE_VARIABLE: &str = "CONTAINERS_REGISTRIES_CONF";
 
-/// Failure to read the rules. Without them an image might be pulled from a registry that is blocked.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfError {
-    #[error("cannot read {0}")]
-    Read(PathBuf, #[source] io::Error),
-    #[error("cannot parse {0}")]
-    Parse(PathBuf, #[source] toml::de::Error),
-    #[error("{0}: registry {1:?} {2}")]
-    Rule(PathBuf, String, &'static str),
-}
-
 /// A file of version 2 or 1. Other keys are for the programs that pull images to run them.
 #[derive(Deserialize)]
 struct Document {
@@ -39,7 +29,7 @@ struct Document {
     registries: BTreeMap<String, RegistryNames>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct RegistryNames {
     #[serde(default)]
     registries: Vec<String>,
@@ -72,46 +62,39 @@ enum PullFromMirror {
     TagOnly,
 }
 
-/// Returns the rules of this machine. Files that do not exist have none.
-pub(crate) fn read() -> Result<Vec<RegistryRule>, ConfError> {
+/// Returns the rules of this machine. Files that do not exist have none. Without those of a file that cannot be read an image might
+/// be pulled from a registry that is blocked.
+pub(crate) fn read() -> anyhow::Result<Vec<RegistryRule>> {
     let file = env::var_os(FILE_VARIABLE).map_or_else(|| FILE.into(), PathBuf::from);
     read_from(&file, Path::new(FOLDER))
 }
 
 /// A later file replaces the rule of the same prefix.
-fn read_from(file: &Path, folder: &Path) -> Result<Vec<RegistryRule>, ConfError> {
+fn read_from(file: &Path, folder: &Path) -> anyhow::Result<Vec<RegistryRule>> {
     let mut all = vec![file.to_owned()];
-    match files(folder, "conf") {
-        Ok(added) => all.extend(added),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(ConfError::Read(folder.to_owned(), error)),
-    }
+    all.extend(if_there(files(folder, "conf"), folder)?.unwrap_or_default());
     let mut rules: Vec<RegistryRule> = Vec::new();
     for file in all {
-        let text = match fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(ConfError::Read(file, error)),
+        let Some(text) = if_there(fs::read_to_string(&file), &file)? else {
+            continue;
         };
+        let file = file.display();
         let document = toml::from_str::<Document>(&text);
-        let mut document = document.map_err(|error| ConfError::Parse(file.clone(), error))?;
-        let blocked = document.registries.remove("block").into_iter();
-        let blocked = blocked
-            .flat_map(|names| names.registries)
-            .map(|location| RegistryTable {
-                location,
-                blocked: true,
-                ..RegistryTable::default()
-            });
+        let mut document = document.with_context(|| format!("cannot parse {file}"))?;
+        let blocked = document.registries.remove("block").unwrap_or_default().registries;
+        let blocked = blocked.into_iter().map(|location| RegistryTable {
+            location,
+            blocked: true,
+            ..RegistryTable::default()
+        });
         let mut own: Vec<RegistryRule> = Vec::new();
         for table in document.registry.into_iter().chain(blocked) {
             let name = table.name().to_owned();
-            let wrong = |problem| ConfError::Rule(file.clone(), name, problem);
             let rule = match rule(table) {
-                Ok(rule) if contradicts(&own, &rule) => return Err(wrong("is both blocked and not")),
-                Ok(rule) => rule,
-                Err(problem) => return Err(wrong(problem)),
+                Ok(rule) if contradicts(&own, &rule) => Err("is both blocked and not"),
+                rule => rule,
             };
+            let rule = rule.map_err(|problem| anyhow!("{file}: registry {name:?} {problem}"))?;
             // Of one file the first table of a prefix counts.
             if own.iter().all(|known| known.prefix != rule.prefix) {
                 own.push(rule);
@@ -121,6 +104,16 @@ fn read_from(file: &Path, folder: &Path) -> Result<Vec<RegistryRule>, ConfError>
         rules.extend(own);
     }
     Ok(rules)
+}
+
+/// Returns what was read; `None` if there is no such file or folder.
+fn if_there<T>(read: io::Result<T>, path: &Path) -> anyhow::Result<Option<T>> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read
+            .map(Some)
+            .with_context(|| format!("cannot read {}", path.display())),
+    }
 }
 
 /// Returns true if another rule for the same place decides otherwise about its pulls.
@@ -187,7 +180,7 @@ mod tests {
         for (name, text) in added {
             fs::write(folder.join(name), text).unwrap();
         }
-        read_from(&path, &folder).map_err(|error| model::text::chain(&error))
+        read_from(&path, &folder).map_err(|error| model::text::chain(error.as_ref()))
     }
 
     fn mirror(location: &str, for_tags: bool, for_digests: bool) -> RegistryMirror {
@@ -244,22 +237,22 @@ location = "four.lab"
             mirror("two.lab:5000/x", false, true),
             mirror("three.lab", true, false),
         ];
-        assert_eq!(found[0], rule("quay.io/a", "internal.lab/a", false, &mirrors));
-        assert_eq!(found[1], rule("bad.io", "bad.io", true, &[]));
-        assert_eq!(
-            found[2],
-            rule("digests.io", "digests.io", false, &[mirror("four.lab", false, true)])
-        );
-        assert_eq!(found.len(), 3);
+        let fourth = [mirror("four.lab", false, true)];
+        let expected = [
+            rule("quay.io/a", "internal.lab/a", false, &mirrors),
+            rule("bad.io", "bad.io", true, &[]),
+            rule("digests.io", "digests.io", false, &fourth),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]
     fn registries_that_version_1_blocks_are_blocked() {
         let file = "[registries.search]\nregistries = ['docker.io']\n[registries.block]\nregistries = ['bad.io/']\n";
         let found = rules(file, &[]).unwrap();
-        assert_eq!(
-            (found.len(), found[0].prefix.as_str(), found[0].is_blocked),
-            (1, "bad.io", true)
+        assert!(
+            found.len() == 1 && found[0].prefix == "bad.io" && found[0].is_blocked,
+            "{found:?}"
         );
     }
 
@@ -274,40 +267,30 @@ location = "four.lab"
     #[test]
     fn files_of_the_folder_replace_rules_of_the_same_prefix() {
         let table = |blocked: bool| format!("[[registry]]\nlocation = 'bad.io'\nblocked = {blocked}\n");
-        let added = [
-            ("2.conf", table(false)),
-            ("1.conf", table(true)),
-            ("3.txt", "{".to_owned()),
-        ];
-        let added = added.each_ref().map(|(name, text)| (*name, text.as_str()));
+        let added = [("2.conf", &*table(false)), ("1.conf", &table(true)), ("3.txt", "{")];
         let found = rules(FILE, &added).unwrap();
         assert_eq!(found.len(), 3);
         assert!(!found.iter().find(|rule| rule.prefix == "bad.io").unwrap().is_blocked);
-        assert_eq!(
-            read_from(Path::new("/nonexistent/a"), Path::new("/nonexistent/b")).unwrap(),
-            []
-        );
+        let nowhere = Path::new("/nonexistent/a");
+        assert_eq!(read_from(nowhere, nowhere).unwrap(), []);
     }
 
     #[test]
     fn wrong_file_is_an_error_that_names_it() {
+        let registry = "[[registry]]\nlocation = 'a'\n";
+        let mirror = "[[registry.mirror]]\nlocation = ";
+        let (digests, tags) = ("mirror-by-digest-only = true\n", "pull-from-mirror = 'tag-only'");
         for (file, problem) in [
             ("[[registry]\n", "cannot parse"),
             ("registry = 'a'\n", "cannot parse"),
             ("[[registry]]\nblocked = 'yes'\n", "blocked"),
             ("[[registry]]\nblocked = true\n", "has neither prefix nor location"),
+            (&format!("{registry}{mirror}''"), "mirror without location"),
             (
-                "[[registry]]\nlocation = 'a'\n[[registry.mirror]]\nlocation = ''\n",
-                "mirror without location",
-            ),
-            (
-                "[[registry]]\nlocation = 'a'\n[[registry.mirror]]\nlocation = 'b'\npull-from-mirror = 'never'\n",
+                &format!("{registry}{mirror}'b'\npull-from-mirror = 'never'"),
                 "pull-from-mirror",
             ),
-            (
-                "[[registry]]\nlocation = 'a'\nmirror-by-digest-only = true\n[[registry.mirror]]\nlocation = 'b'\npull-from-mirror = 'tag-only'\n",
-                "tags only",
-            ),
+            (&format!("{registry}{digests}{mirror}'b'\n{tags}"), "tags only"),
             ("[[registry]]\nlocation = 'https://a'\nblocked = true\n", "has a scheme"),
             (
                 "[[registry]]\nlocation = 'a'\nblocked = true\n[[registry]]\nlocation = 'a'\n",

@@ -54,10 +54,8 @@ impl LastPolls {
 
     /// Returns true if the last poll of a catalog has published its content, or found it published.
     pub(crate) fn has_published(&self, name: &str) -> bool {
-        let polls = self.polls.lock();
-        polls
-            .get(name)
-            .is_some_and(|last| matches!(last.fact, Fact::Stored { .. }))
+        let last = self.get(name);
+        last.is_some_and(|last| matches!(last.fact, Fact::Stored { .. }))
     }
 }
 
@@ -111,45 +109,22 @@ mod tests {
             message: String::new(),
             is_terminal: true,
         };
-        let (known, annotated) = (version("u", 2, None), version("u", 2, Some("{documents: 7}")));
-        let (recreated, edited) = (version("v", 2, None), version("u", 3, None));
-        let seen = |version, has_content| (version, has_content);
-        let same = seen(&known, true);
-        for (last, (version, has_content), expected, why) in [
-            (None, same, true, "nothing is known after a start"),
-            (Some(last(stored(), None)), same, false, "without an interval"),
-            (
-                Some(last(stored(), None)),
-                seen(&recreated, true),
-                true,
-                "another object",
-            ),
-            (Some(last(stored(), None)), seen(&edited, true), true, "another spec"),
-            (Some(last(stored(), None)), seen(&annotated, true), true, "other limits"),
-            (Some(last(stored(), None)), seen(&known, false), true, "lost content"),
-            (
-                Some(last(stored(), Some(now + MINUTE))),
-                same,
-                false,
-                "before the interval",
-            ),
-            (Some(last(stored(), Some(now))), same, true, "after the interval"),
-            (Some(last(failed.clone(), None)), same, false, "blocked"),
-            (
-                Some(last(failed.clone(), None)),
-                seen(&known, false),
-                false,
-                "blocked without content",
-            ),
-            (
-                Some(last(failed.clone(), Some(now + MINUTE))),
-                same,
-                false,
-                "before the retry",
-            ),
-            (Some(last(failed, Some(now))), same, true, "at the retry"),
-        ] {
-            assert_eq!(is_due(last.as_ref(), version, has_content, now), expected, "{why}");
+        let (known, edited) = (version("u", 2, None), version("u", 3, None));
+        let (recreated, annotated) = (version("v", 2, None), version("u", 2, Some("{documents: 7}")));
+        let due = |fact: &Fact, next, version, has_content| {
+            is_due(Some(&last(fact.clone(), next)), version, has_content, now)
+        };
+        assert!(is_due(None, &known, true, now), "nothing is known after a start");
+        for changed in [&recreated, &edited, &annotated] {
+            assert!(due(&stored(), None, changed, true), "{changed:?}");
+        }
+        assert!(!due(&stored(), None, &known, true), "without an interval");
+        assert!(due(&stored(), None, &known, false), "lost content");
+        assert!(!due(&failed, None, &known, true), "blocked");
+        assert!(!due(&failed, None, &known, false), "blocked without content");
+        for fact in [stored(), failed] {
+            assert!(!due(&fact, Some(now + MINUTE), &known, true), "before the next poll");
+            assert!(due(&fact, Some(now), &known, true), "at the next poll");
         }
     }
 }

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::Context;
 use k8s_openapi::api::{
     authentication::v1::SelfSubjectReview,
     core::v1::{Secret, ServiceAccount},
@@ -55,15 +56,6 @@ struct SecretsState {
     problems: BTreeSet<String>,
 }
 
-/// Failure to read secrets.
-#[derive(Debug, thiserror::Error)]
-enum SecretsError {
-    #[error("cannot read {0}")]
-    Read(String, #[source] kube::Error),
-    #[error(transparent)]
-    Logins(#[from] source::CredentialsError),
-}
-
 impl ClusterSecrets {
     /// Sets `logins` from the secrets of the cluster.
     pub(crate) fn new(client: Client, global: Option<ObjectName>, logins: Logins) -> Self {
@@ -84,7 +76,7 @@ impl ClusterSecrets {
         let mut problems = BTreeSet::new();
         match timeout(READ_TIME, self.read(&mut state.account, &mut problems)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => drop(problems.insert(model::text::chain(&error))),
+            Ok(Err(error)) => drop(problems.insert(model::text::chain(error.as_ref()))),
             Err(_) => drop(problems.insert("the API server does not answer".to_owned())),
         }
         for problem in problems.difference(&state.problems) {
@@ -94,11 +86,7 @@ impl ClusterSecrets {
         state.read = Some(Instant::now());
     }
 
-    async fn read(
-        &self,
-        account: &mut Option<ObjectName>,
-        problems: &mut BTreeSet<String>,
-    ) -> Result<(), SecretsError> {
+    async fn read(&self, account: &mut Option<ObjectName>, problems: &mut BTreeSet<String>) -> anyhow::Result<()> {
         let mut names: Vec<ObjectName> = self.global.iter().cloned().collect();
         if account.is_none() {
             *account = self.account().await?;
@@ -110,63 +98,50 @@ impl ClusterSecrets {
         for ObjectName { namespace, name } in names {
             let what = format!("the secret {namespace}/{name}");
             let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
-            let Some(secret) = get(&secrets, &name, &what, problems).await? else {
-                continue;
-            };
-            match auths_of(secret) {
+            match get(&secrets, &name, &what, problems).await?.map(auths_of) {
+                None => {}
                 // A later secret wins, as in catalogd.
-                Ok(found) => auths.extend(found),
-                Err(problem) => drop(problems.insert(format!("{what} {problem}"))),
+                Some(Ok(found)) => auths.extend(found),
+                Some(Err(problem)) => drop(problems.insert(format!("{what} {problem}"))),
             }
         }
-        if auths.is_empty() {
-            // Then the default files of podman and docker are read.
-            self.logins.set([])?;
-        } else {
-            let merged = json!({"auths": auths}).to_string();
-            self.logins.set([("the pull secrets", merged.as_str())])?;
-        }
+        // Without any the default files of podman and docker are read.
+        let merged = (!auths.is_empty()).then(|| json!({"auths": auths}).to_string());
+        self.logins
+            .set(merged.as_deref().map(|merged| ("the pull secrets", merged)))?;
         Ok(())
     }
 
     /// Returns the service account of this process. A person with a kubeconfig has none.
-    async fn account(&self) -> Result<Option<ObjectName>, SecretsError> {
+    async fn account(&self) -> anyhow::Result<Option<ObjectName>> {
         let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
-        let review = reviews
-            .create(&PostParams::default(), &SelfSubjectReview::default())
-            .await
-            .map_err(|error| SecretsError::Read("the own user name".to_owned(), error))?;
+        let asking = SelfSubjectReview::default();
+        let review = reviews.create(&PostParams::default(), &asking).await;
+        let review = review.context("cannot read the own user name")?;
         let user = review.status.and_then(|status| status.user_info?.username);
-        let account = user
-            .as_deref()
-            .and_then(|user| user.strip_prefix("system:serviceaccount:"));
-        let account = account.and_then(|account| account.split_once(':'));
+        let account = user.as_deref().and_then(|user| {
+            let account = user.strip_prefix("system:serviceaccount:")?;
+            account.split_once(':')
+        });
         Ok(account.map(|(namespace, name)| ObjectName::new(namespace, name)))
     }
 
     async fn secrets_of(
         &self,
-        account: &ObjectName,
+        ObjectName { namespace, name }: &ObjectName,
         problems: &mut BTreeSet<String>,
-    ) -> Result<Vec<ObjectName>, SecretsError> {
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &account.namespace);
-        let what = format!("the service account {}/{}", account.namespace, account.name);
-        let found = get(&accounts, &account.name, &what, problems).await?;
+    ) -> anyhow::Result<Vec<ObjectName>> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
+        let what = format!("the service account {namespace}/{name}");
+        let found = get(&accounts, name, &what, problems).await?;
         let references = found.and_then(|account| account.image_pull_secrets).unwrap_or_default();
-        let names = references
-            .iter()
-            .map(|reference| ObjectName::new(&account.namespace, &reference.name));
-        Ok(names.collect())
+        let names = references.iter().map(|reference| &reference.name);
+        Ok(names.map(|name| ObjectName::new(namespace, name)).collect())
     }
 }
 
 /// Reads an object. What concerns no other one is a problem: it does not exist, or may not be read.
-async fn get<K>(
-    objects: &Api<K>,
-    name: &str,
-    what: &str,
-    problems: &mut BTreeSet<String>,
-) -> Result<Option<K>, SecretsError>
+async fn get<K>(objects: &Api<K>, name: &str, what: &str, problems: &mut BTreeSet<String>) -> anyhow::Result<Option<K>>
 where
     K: Clone + DeserializeOwned + Debug,
 {
@@ -174,7 +149,7 @@ where
         Ok(Some(found)) => return Ok(Some(found)),
         Ok(None) => "does not exist",
         Err(kube::Error::Api(status)) if status.code == 403 => "may not be read by this program's role",
-        Err(error) => return Err(SecretsError::Read(what.to_owned(), error)),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {what}")),
     };
     problems.insert(format!("{what} {problem}"));
     Ok(None)

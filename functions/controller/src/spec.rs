@@ -40,11 +40,9 @@ fn load(object: &ClusterCatalog, policy: Option<&Path>) -> Result<Catalog, Strin
     loader.text("object", &manifest(object).to_string());
     let config = loader.finish().map_err(|problems| problems.to_string())?;
     let catalog = config.catalogs.into_iter().next().ok_or("there is no catalog")?;
+    let source = catalog.source.pulled().ok_or("the source is not an image")?;
     let text = object.spec.pointer("/source/image/ref").and_then(Value::as_str);
-    check_reference(
-        catalog.source.pulled().ok_or("the source is not an image")?,
-        text.unwrap_or_default(),
-    )?;
+    check_reference(source, text.unwrap_or_default())?;
     Ok(catalog)
 }
 
@@ -95,10 +93,8 @@ fn check_reference(source: &Source, text: &str) -> Result<(), String> {
 fn policy_file() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     // An absolute path replaces the home directory.
-    POLICY_FILES
-        .iter()
-        .map(|file| home.join(file))
-        .find(|file| file.is_file())
+    let mut files = POLICY_FILES.iter().map(|file| home.join(file));
+    files.find(|file| file.is_file())
 }
 
 #[cfg(test)]
@@ -123,35 +119,30 @@ mod tests {
         assert_eq!(catalog.source.to_string(), "quay.io/a/b:v1");
         assert_eq!(catalog.poll_interval(), Some(Duration::from_secs(600)));
         assert_eq!(catalog.name.as_str(), "a");
-        let pinned = load_image(&json!({"ref": format!("quay.io/a/b@sha256:{HEX}")})).unwrap();
-        assert_eq!(pinned.poll_interval(), None);
-        assert_eq!(
-            load_image(&json!({"ref": "quay.io/a/b:v1"})).unwrap().poll_interval(),
-            None
-        );
+        for reference in ["quay.io/a/b:v1".to_owned(), format!("quay.io/a/b@sha256:{HEX}")] {
+            let catalog = load_image(&json!({"ref": reference})).unwrap();
+            assert_eq!(catalog.poll_interval(), None, "{reference}");
+        }
     }
 
     #[test]
     fn catalog_of_wrong_object_is_refused_with_a_hint() {
         for (reference, hint) in [
-            ("a/b:v1".to_owned(), "docker.io/a/b:v1"),
-            (format!("quay.io/a/b:v1@sha256:{HEX}"), "remove one of them"),
-            ("docker.io/b:v1".to_owned(), "write docker.io/library/b:v1"),
-            ("docker://quay.io/a/b:v1".to_owned(), "write quay.io/a/b:v1"),
-            ("dir:/etc".to_owned(), "not an image in a registry"),
-            ("https://a.io/c.tar.gz".to_owned(), "not an image in a registry"),
-            ("quay.io/a/b".to_owned(), "quay.io/a/b:latest"),
+            ("a/b:v1", "docker.io/a/b:v1"),
+            (&format!("quay.io/a/b:v1@sha256:{HEX}"), "remove one of them"),
+            ("docker.io/b:v1", "write docker.io/library/b:v1"),
+            ("docker://quay.io/a/b:v1", "write quay.io/a/b:v1"),
+            ("dir:/etc", "not an image in a registry"),
+            ("https://a.io/c.tar.gz", "not an image in a registry"),
+            ("quay.io/a/b", "quay.io/a/b:latest"),
         ] {
             let problem = load_image(&json!({"ref": reference})).unwrap_err();
             assert!(problem.contains(hint), "{problem}");
         }
         let problem = load(&object(&json!({"source": {"type": "Image"}}), &Value::Null), None).unwrap_err();
-        assert!(
-            problem.contains("spec, source: the field image is missing"),
-            "{problem}"
-        );
-        let problem = load(&object(&Value::Null, &Value::Null), None).unwrap_err();
-        assert!(problem.contains("a"), "{problem}");
+        let missing = "spec, source: the field image is missing";
+        assert!(problem.contains(missing), "{problem}");
+        assert!(load(&object(&Value::Null, &Value::Null), None).is_err());
     }
 
     #[test]
@@ -171,12 +162,8 @@ mod tests {
             std::fs::write(&file, text).unwrap();
             load(&object(&spec, &Value::Null), Some(&file))
         };
-        assert!(
-            with(r#"{"default": [{"type": "insecureAcceptAnything"}]}"#)
-                .unwrap()
-                .policy
-                .is_some()
-        );
+        let accepting = with(r#"{"default": [{"type": "insecureAcceptAnything"}]}"#).unwrap();
+        assert!(accepting.policy.is_some());
         assert!(with("{").unwrap_err().contains("signature policy"));
         std::fs::remove_file(&file).unwrap();
     }

@@ -29,10 +29,11 @@ pub(crate) async fn api_server(kubeconfig: Option<&Path>) -> anyhow::Result<kube
     let Some(path) = kubeconfig else {
         return kube::Config::infer().await.context("cannot find the API server");
     };
-    let settings =
-        async { kube::Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &Default::default()).await };
-    let settings = settings.await;
-    settings.with_context(|| format!("cannot use {} (--kubeconfig)", path.display()))
+    let context = || format!("cannot use {} (--kubeconfig)", path.display());
+    let file = Kubeconfig::read_from(path).with_context(context)?;
+    kube::Config::from_custom_kubeconfig(file, &Default::default())
+        .await
+        .with_context(context)
 }
 
 /// Opens the store for writing. A missing folder is created.
@@ -128,15 +129,8 @@ mod tests {
         let listener = bind(":0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         assert!(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok());
-        assert!(
-            bind("127.0.0.1:0")
-                .await
-                .unwrap()
-                .local_addr()
-                .unwrap()
-                .ip()
-                .is_loopback()
-        );
+        let local = bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        assert!(local.ip().is_loopback());
         let error = format!("{:#}", bind("8443").await.unwrap_err());
         assert!(error.contains("8443"), "{error}");
     }

@@ -10,6 +10,20 @@ use tower::ServiceExt;
 use super::*;
 use crate::{conditions::Fact, schedule::LastWork};
 
+impl Served {
+    /// Serves this store as the replica that leads.
+    pub(crate) fn led(objects: reflector::Store<ClusterCatalog>, store: Arc<dyn Store>) -> Self {
+        Self {
+            objects,
+            listed: watch::channel(true).1,
+            store,
+            has_own_store: false,
+            role: watch::channel(Role::Leader).1,
+            polls: Arc::default(),
+        }
+    }
+}
+
 struct Replica {
     served: Arc<Served>,
     store: MemoryStore,
@@ -22,12 +36,9 @@ fn replica(has_own_store: bool) -> Replica {
     let store = MemoryStore::default();
     let role = watch::Sender::new(Role::Follower);
     let served = Served {
-        objects,
-        listed: watch::channel(true).1,
-        store: Arc::new(store.clone()),
         has_own_store,
         role: role.subscribe(),
-        polls: Arc::default(),
+        ..Served::led(objects, Arc::new(store.clone()))
     };
     Replica {
         served: Arc::new(served),
@@ -44,8 +55,8 @@ impl Replica {
         let source = json!({"type": "Image", "image": {"ref": format!("quay.io/a/b@{digest}")}});
         let status = json!({"conditions": [condition], "resolvedSource": source});
         let object = json!({"metadata": {"name": "a"}, "status": status});
-        self.statuses
-            .apply_watcher_event(&Event::Apply(serde_json::from_value(object).unwrap()));
+        let object = serde_json::from_value(object).unwrap();
+        self.statuses.apply_watcher_event(&Event::Apply(object));
     }
 
     async fn publish(&self, digest: &str) {
@@ -75,10 +86,8 @@ async fn catalog_whose_status_names_another_image_is_answered_by_503() {
     assert_eq!(replica.status().await, 200, "no status names an image");
     replica.name("sha256:1");
     let refused = replica.read("/v2/a/manifests/latest").await;
-    assert_eq!(
-        (refused.status().as_u16(), &refused.headers()[RETRY_AFTER]),
-        (503, &"1".parse().unwrap())
-    );
+    assert_eq!(refused.status().as_u16(), 503);
+    assert_eq!(refused.headers()[RETRY_AFTER], "1");
     assert_eq!(replica.served.missing().await, ["a"]);
     replica.publish("sha256:1").await;
     assert_eq!(replica.status().await, 200);

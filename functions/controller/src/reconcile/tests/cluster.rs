@@ -15,15 +15,13 @@ use kube::{
 use model::{Current, Key};
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use serde_json::{Value, json};
-use source::{Logins, PlainHttp, SourceSettings, Sources};
+use source::{PlainHttp, SourceSettings, Sources};
 use store::StoreExt;
 use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry};
-use tokio::sync::watch;
 
 use crate::{
     catalog::ClusterCatalog,
-    election::Role,
     metrics::ControllerMetrics,
     poll::Puller,
     reconcile::{Action, Context, ReconcileError, reconcile},
@@ -149,15 +147,13 @@ impl Cluster {
     /// Returns a condition as `status reason observedGeneration`.
     pub(super) fn condition(&self, kind: &str) -> String {
         let conditions = self.get("/status/conditions");
-        let condition = conditions
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|found| found["type"] == kind);
-        condition.map_or_else(String::new, |found| {
-            let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
-            format!("{} {} {}", text("status"), text("reason"), found["observedGeneration"])
-        })
+        let mut conditions = conditions.as_array().into_iter().flatten();
+        conditions
+            .find(|found| found["type"] == kind)
+            .map_or_else(String::new, |found| {
+                let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+                format!("{} {} {}", text("status"), text("reason"), found["observedGeneration"])
+            })
     }
 
     fn know(&self, object: &Value) {
@@ -194,11 +190,9 @@ impl Cluster {
 
     /// Returns the names of the served packages; `None` if nothing is served.
     pub(super) async fn packages(&self) -> Option<u64> {
-        let found = self
-            .store
-            .read_document::<Current>(&Key::Current("a".parse().unwrap()))
-            .await;
-        found.unwrap().map(|(current, _)| current.packages)
+        let key = Key::Current("a".parse().unwrap());
+        let found = self.store.read_document::<Current>(&key).await.unwrap();
+        found.map(|(current, _)| current.packages)
     }
 }
 
@@ -208,37 +202,23 @@ fn controller(
     store: &MemoryStore,
 ) -> (reflector::store::Writer<ClusterCatalog>, Arc<Context>) {
     let client = Client::new(Router::new().fallback(answer).with_state(objects.clone()), "default");
-    let logins = Logins::default();
-    let mut settings = SourceSettings {
-        logins: logins.clone(),
-        ..SourceSettings::default()
-    };
+    let mut settings = SourceSettings::default();
+    let logins = settings.logins.clone();
     settings.http.plain_http = PlainHttp::Hosts(vec![registry.host().to_owned()]);
     settings.http.retry.attempts = Some(1);
     let images = Sources::new(settings).unwrap();
     let store: Arc<dyn store::Store> = Arc::new(store.clone());
     let mirror = Mirror::new(images, store.clone(), MirrorSettings::default(), PollMetrics::default());
     let (known, writer) = reflector::store();
-    let global = ObjectName {
-        namespace: "olmv1-system".to_owned(),
-        name: "global".to_owned(),
-    };
+    let global = ObjectName::new("olmv1-system", "global");
     let puller = Puller {
         mirror: Arc::new(mirror),
         secrets: ClusterSecrets::new(client.clone(), Some(global), logins),
         rules: Default::default(),
     };
-    let served = Served {
-        objects: known,
-        listed: watch::channel(true).1,
-        store,
-        has_own_store: false,
-        role: watch::channel(Role::Leader).1,
-        polls: Arc::default(),
-    };
     let context = Context {
         catalogs: Api::all(client.clone()),
-        served: Arc::new(served),
+        served: Arc::new(Served::led(known, store)),
         puller: Arc::new(puller),
         events: Recorder::new(client, "test".into()),
         metrics: ControllerMetrics::register(&mut prometheus_client::registry::Registry::default()),
@@ -306,12 +286,7 @@ fn login(host: &str, password: &str) -> Value {
 }
 
 fn failure(status: StatusCode) -> (StatusCode, String) {
-    let code = status.as_u16();
-    let reason = if status == StatusCode::NOT_FOUND {
-        "NotFound"
-    } else {
-        "Conflict"
-    };
+    let (code, reason) = (status.as_u16(), status.canonical_reason().unwrap().replace(' ', ""));
     let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": ""});
     (status, body.to_string())
 }

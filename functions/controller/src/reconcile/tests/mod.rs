@@ -18,24 +18,18 @@ async fn new_catalog_is_marked_published_and_then_left_alone() {
     assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
     assert_eq!(cluster.writes(), ["object"]);
     assert_eq!(cluster.get("/metadata/finalizers"), json!([FINALIZER]));
-    assert_eq!(
-        cluster.get("/metadata/labels"),
-        json!({"olm.operatorframework.io/metadata.name": "a"})
-    );
-    assert_eq!(
-        cluster.packages().await,
-        None,
-        "nothing is published before the finalizer"
+    let label = json!({"olm.operatorframework.io/metadata.name": "a"});
+    assert_eq!(cluster.get("/metadata/labels"), label);
+    assert!(
+        cluster.packages().await.is_none(),
+        "it is published after the finalizer"
     );
 
     assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
     assert_eq!(cluster.writes(), ["status"]);
     assert_eq!(cluster.condition("Serving"), "True Available 1");
     assert_eq!(cluster.get("/status/resolvedSource/image/ref"), json!(reference));
-    assert_eq!(
-        cluster.get("/status/urls/base"),
-        json!("https://catalogs.example/catalogs/a")
-    );
+    assert_eq!(cluster.get("/status/urls/base"), "https://catalogs.example/catalogs/a");
     assert_eq!(cluster.packages().await, Some(1));
 
     cluster.registry.reset();
@@ -77,9 +71,7 @@ async fn conflict_keeps_what_the_other_writer_wrote() {
     let foreign = json!({"type": "Foreign", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
     cluster.meddle(json!({"status": {"conditions": [foreign]}, "metadata": {"annotations": {"a": "b"}}}));
     cluster.reconcile().await.unwrap();
-    let kinds: Vec<Value> = (0..3)
-        .map(|at| cluster.get(&format!("/status/conditions/{at}/type")))
-        .collect();
+    let kinds = [0, 1, 2].map(|at| cluster.get(&format!("/status/conditions/{at}/type")));
     assert_eq!(kinds, ["Foreign", "Progressing", "Serving"]);
     cluster.writes();
     cluster.reconcile_idly().await;
@@ -98,11 +90,8 @@ async fn failure_is_written_and_told_once_and_content_stays() {
     assert_eq!(cluster.packages().await, Some(1));
     cluster.registry.reset();
     cluster.reconcile_idly().await;
-    assert_eq!(
-        cluster.registry.requests().len(),
-        0,
-        "the change of the status is no reason to poll"
-    );
+    let polls = cluster.registry.requests().len();
+    assert_eq!(polls, 0, "the change of the status is no reason to poll");
 }
 
 #[tokio::test]
@@ -124,11 +113,8 @@ async fn pinned_image_without_label_is_blocked_also_after_a_restart() {
     let image = ImageBuilder::new().layer(layer).build();
     cluster.registry.push("cat", "v1", &image);
     cluster.settle().await;
-    assert_eq!(
-        cluster.condition("Progressing"),
-        "True Retrying 1",
-        "the tag may get another image"
-    );
+    // The tag may get another image.
+    assert_eq!(cluster.condition("Progressing"), "True Retrying 1");
     let pinned = format!("{}/cat@{}", cluster.registry.host(), image.digest);
     cluster.change(&json!({"spec": {"source": {"image": {"ref": pinned}}}}));
     cluster.reconcile().await.unwrap();
