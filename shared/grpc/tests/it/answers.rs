@@ -25,18 +25,15 @@ fn lines_of(name: &str) -> Vec<u8> {
         .join("../../tests/catalogs")
         .join(name);
     let mut lines = Vec::new();
-    for package in fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()) {
-        for file in package
-            .is_dir()
-            .then(|| fs::read_dir(&package).unwrap())
-            .into_iter()
-            .flatten()
-        {
-            let bytes = fs::read(file.unwrap().path()).unwrap();
-            for chunk in Chunks::new(bytes.as_slice(), FbcLimits::default(), 1 << 20) {
-                let sink = &mut |meta: fbc::Meta<'_>| lines.extend_from_slice(meta.line);
-                chunk.unwrap().metas(&FbcLimits::default(), sink).unwrap();
-            }
+    let packages = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    for file in packages
+        .filter(|path| path.is_dir())
+        .flat_map(|path| fs::read_dir(path).unwrap())
+    {
+        let bytes = fs::read(file.unwrap().path()).unwrap();
+        for chunk in Chunks::new(bytes.as_slice(), FbcLimits::default(), 1 << 20) {
+            let sink = &mut |meta: fbc::Meta<'_>| lines.extend_from_slice(meta.line);
+            chunk.unwrap().metas(&FbcLimits::default(), sink).unwrap();
         }
     }
     lines
@@ -59,22 +56,17 @@ async fn answers_are_those_of_opm(#[case] lines: Vec<u8>, #[case] recorded: &str
         let request = STANDARD.decode(expected["request"].as_str().unwrap()).unwrap();
         let (code, text, messages) = match client.call(&format!("/api.{service}/{method}"), &request).await {
             Ok(messages) => (None, String::new(), messages),
-            Err(status) => (
-                Some(format!("{:?}", status.code())),
-                status.message().to_owned(),
-                Vec::new(),
-            ),
+            Err(status) => {
+                let (code, text) = (format!("{:?}", status.code()), status.message().to_owned());
+                (Some(code), text, Vec::new())
+            }
         };
         assert_eq!(code.as_deref(), expected["code"].as_str(), "{line}");
         assert_eq!(text, expected["text"].as_str().unwrap_or_default());
         let mut messages: Vec<String> = messages.iter().map(|message| STANDARD.encode(message)).collect();
         messages.sort();
-        let wanted: Vec<&str> = expected["messages"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|text| text.as_str())
-            .collect();
+        let wanted = expected["messages"].as_array().into_iter().flatten();
+        let wanted: Vec<&str> = wanted.filter_map(|text| text.as_str()).collect();
         match expected["anyOf"] == true {
             true => assert!(wanted.contains(&messages[0].as_str()), "{line}"),
             false => assert_eq!(messages, wanted),
@@ -117,20 +109,15 @@ async fn unknown_method_and_service_are_unimplemented() {
 async fn request_that_is_no_message_or_too_large_is_refused() {
     let catalogs = MemoryCatalogs::of("a").await;
     let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
-    assert_eq!(
-        client.code("/api.Registry/GetPackage", b"\x0a\xff").await,
-        Code::Internal
-    );
     // A key and a length of three bytes stand before the name.
     let name = |bytes: usize| [&[0x0a, 0xfc, 0xff, 0x03][..], &vec![b'a'; bytes - 4]].concat();
-    assert_eq!(
-        client.code("/api.Registry/GetPackage", &name(64 << 10)).await,
-        Code::Unknown
-    );
-    assert_eq!(
-        client.code("/api.Registry/GetPackage", &name((64 << 10) + 1)).await,
-        Code::OutOfRange
-    );
+    for (message, code) in [
+        (b"\x0a\xff".to_vec(), Code::Internal),
+        (name(64 << 10), Code::Unknown),
+        (name((64 << 10) + 1), Code::OutOfRange),
+    ] {
+        assert_eq!(client.code("/api.Registry/GetPackage", &message).await, code);
+    }
 }
 
 #[tokio::test]
@@ -170,8 +157,6 @@ async fn answers_come_over_tls_too() {
     let server = server.with_tls(certificate, key).unwrap();
     let server = TestServer::run(&catalogs, None, GrpcMetrics::default(), server).await;
     let client = Client::connect_tls(server.port, pair.cert.der().clone()).await;
-    assert_eq!(
-        client.call("/api.Registry/ListPackages", b"").await.unwrap(),
-        [b"\x0a\x01a"]
-    );
+    let packages = client.call("/api.Registry/ListPackages", b"").await.unwrap();
+    assert_eq!(packages, [b"\x0a\x01a"]);
 }

@@ -66,9 +66,8 @@ async fn catalog_that_opm_would_refuse_says_why() {
     let validated = catalogs(&[]).await.with("a", channel).await;
     // Without findings the content is validated: a bundle needs a version.
     let unvalidated = catalogs(&[]).await;
-    unvalidated
-        .publish("a", package("p").as_bytes(), SnapshotBuilder::new())
-        .await;
+    let lines = package("p");
+    unvalidated.publish("a", lines.as_bytes(), SnapshotBuilder::new()).await;
     for (catalogs, expected) in [
         (validated, "package p: line 1: channel \"c\" has not one head"),
         (unvalidated, "package p, bundle b: "),

@@ -107,9 +107,8 @@ impl Client {
         let mut grpc = Grpc::new(self.0.clone());
         grpc.ready().await.unwrap();
         let mut request = Request::new(message.to_vec());
-        request
-            .metadata_mut()
-            .insert("x-acknowledge-experimental", "true".parse().unwrap());
+        let (name, value) = ("x-acknowledge-experimental", "true".parse().unwrap());
+        request.metadata_mut().insert(name, value);
         let path = method.parse().unwrap();
         Ok(grpc.server_streaming(request, path, RawCodec).await?.into_inner())
     }
@@ -126,9 +125,7 @@ impl Client {
 
     /// Returns the code of a call.
     pub(crate) async fn code(&self, method: &str, message: &[u8]) -> Code {
-        self.call(method, message)
-            .await
-            .err()
-            .map_or(Code::Ok, |status| status.code())
+        let called = self.call(method, message).await;
+        called.err().map_or(Code::Ok, |status| status.code())
     }
 }

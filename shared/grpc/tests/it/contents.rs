@@ -26,8 +26,7 @@ pub(crate) fn complete(lines: &[u8], place: BundlePlace<'_>, message: ApiBundle)
 /// Returns the lines of a package with one bundle for each description, and its index.
 fn package(descriptions: &[String]) -> (Vec<u8>, ApiIndex) {
     let names: Vec<String> = (0..descriptions.len()).map(|at| format!("b{at}")).collect();
-    let entries: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
-    let mut entries = entries;
+    let mut entries: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
     for (at, entry) in entries.iter_mut().enumerate().skip(1) {
         entry["replaces"] = json!(names[at - 1]);
     }
@@ -83,12 +82,8 @@ fn content_is_complete_at_any_length(#[case] lengths: &[usize]) {
         let bundle = complete(&lines, place, place.message()).unwrap();
         let csv: Value = serde_json::from_str(&bundle.csv_json).unwrap();
         // An empty one is left out, as Go's `omitempty` says.
-        let expected = if description.is_empty() {
-            Value::Null
-        } else {
-            json!(description)
-        };
-        assert_eq!(csv["spec"]["description"], expected);
+        let expected = (!description.is_empty()).then_some(description);
+        assert_eq!(csv["spec"]["description"], json!(expected));
         assert_eq!(csv["spec"]["icon"][0]["base64data"], "aWNvbg==");
         assert_eq!(csv["spec"]["version"], format!("1.0.{at}"));
         assert_eq!(bundle.object, [bundle.csv_json]);
@@ -110,14 +105,10 @@ fn contents_above_their_limit_are_refused() {
     };
     let memory = made(usize::MAX).unwrap().memory();
     assert!(memory < lines.len(), "{memory} bytes for {}", lines.len());
-    let package = "p".to_owned();
-    let error = made(memory - 1).unwrap_err();
+    let (package, limit) = ("p".to_owned(), memory - 1);
     assert_eq!(
-        error,
-        AnswerError::ContentsTooLarge {
-            package,
-            limit: memory - 1
-        }
+        made(limit).unwrap_err(),
+        AnswerError::ContentsTooLarge { package, limit }
     );
 }
 
@@ -126,9 +117,6 @@ fn bundle_whose_line_did_not_come_is_an_error() {
     let (_, index) = package(&[text(10)]);
     let place = bundle(&index, 0);
     let builder = ContentsBuilder::new(place.package.clone(), b"{}", 1 << 20).unwrap();
-    let error = builder
-        .finish()
-        .complete(place.package, 0, place.message())
-        .unwrap_err();
-    assert_eq!(error.to_string(), "bundle \"b0\": its line is missing");
+    let completed = builder.finish().complete(place.package, 0, place.message());
+    assert_eq!(completed.unwrap_err().to_string(), "bundle \"b0\": its line is missing");
 }

@@ -18,18 +18,16 @@ fn status(message: &[u8]) -> ServingStatus {
 
 async fn check(client: &Client, service: &str) -> Result<ServingStatus, Code> {
     let messages = client.call("/grpc.health.v1.Health/Check", &request(service)).await;
-    messages
-        .map(|messages| status(&messages[0]))
-        .map_err(|status| status.code())
+    let messages = messages.map_err(|status| status.code())?;
+    Ok(status(&messages[0]))
 }
 
 #[tokio::test]
 async fn check_knows_the_server_the_api_and_each_catalog() {
     let catalogs = MemoryCatalogs::of("a").await;
     // opm would serve none of it.
-    let catalogs = catalogs
-        .with("b", "{\"schema\":\"olm.channel\",\"name\":\"c\"}\n")
-        .await;
+    let broken = "{\"schema\":\"olm.channel\",\"name\":\"c\"}\n";
+    let catalogs = catalogs.with("b", broken).await;
     let (server, client) = TestServer::connected(&catalogs, "a.lab").await;
     for (service, expected) in [
         ("", Ok(ServingStatus::Serving)),

@@ -35,22 +35,14 @@ fn large_lines() -> String {
     let names: Vec<String> = (0..METAS)
         .map(|at| format!("bundle-with-a-long-name-{at:05}"))
         .collect();
-    let entries = names
-        .windows(2)
-        .map(|pair| format!(r#"{{"name":"{}","replaces":"{}"}}"#, pair[1], pair[0]));
-    let entries: Vec<String> = entries.chain([format!(r#"{{"name":"{}"}}"#, names[0])]).collect();
-    let entries = entries.join(",");
-    writeln!(
-        lines,
-        "\n{{\"entries\":[{entries}],\"name\":\"c\",\"package\":\"p\",\"schema\":\"olm.channel\"}}"
-    )
-    .unwrap();
+    let entry = |pair: &[String]| format!(r#",{{"name":"{}","replaces":"{}"}}"#, pair[1], pair[0]);
+    let entries: String = names.windows(2).map(entry).collect();
+    let first = format!(r#"{{"name":"{}"}}"#, names[0]);
+    lines +=
+        &format!("\n{{\"entries\":[{first}{entries}],\"name\":\"c\",\"package\":\"p\",\"schema\":\"olm.channel\"}}\n");
     for name in names {
-        writeln!(
-            lines,
-            r#"{{"image":"","name":"{name}","package":"p","properties":[],"schema":"olm.bundle"}}"#
-        )
-        .unwrap();
+        lines += &format!(r#"{{"image":"","name":"{name}","package":"p","properties":[],"schema":"olm.bundle"}}"#);
+        lines.push('\n');
     }
     lines
 }
