@@ -21,5 +21,5 @@ pub use folder::FolderStore;
 pub use integrity::{
     ObjectError, ObjectState, check_object, find_stored, put_object, read_object, read_stored, read_usable,
 };
-pub use location::{S3Location, S3LocationError, StorePlace, StorePlaceError};
+pub use location::{S3Location, StorePlace, StorePlaceError};
 pub use store::{Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, Version};

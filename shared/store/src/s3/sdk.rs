@@ -126,9 +126,9 @@ pub(crate) fn tls_context(settings: &S3Settings) -> Result<TlsContext, OpenError
 /// Reads the certificates of a file and tries each of them. One that cannot be used is logged and skipped, as for registries; the
 /// SDK would panic at it, at the first request only.
 fn certificates(path: &PathBuf) -> Result<Vec<u8>, OpenError> {
-    let bytes = std::fs::read(path).map_err(|source| OpenError::CaFile {
-        path: path.clone(),
-        source,
+    let bytes = std::fs::read(path).map_err(|error| {
+        let what = format!("cannot read the CA certificates in {}", path.display());
+        OpenError::new(what, Some(error))
     })?;
     let mut usable = Vec::new();
     for (pem, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
@@ -146,10 +146,10 @@ fn certificates(path: &PathBuf) -> Result<Vec<u8>, OpenError> {
         }
     }
     if usable.is_empty() {
-        Err(OpenError::NoCertificate(path.clone()))
-    } else {
-        Ok(usable)
+        let what = format!("{} holds no usable certificate", path.display());
+        return Err(OpenError::new(what, None));
     }
+    Ok(usable)
 }
 
 #[cfg(test)]
@@ -165,15 +165,14 @@ mod tests {
 
     #[test]
     fn certificates_of_a_bad_file_fail() {
-        assert!(matches!(
-            certificates(&"/nonexistent".into()),
-            Err(OpenError::CaFile { .. })
-        ));
-        assert!(matches!(checked(b"no certificate\n"), Err(OpenError::NoCertificate(_))));
-        let cut = b"-----BEGIN CERTIFICATE-----\nAAAA\n";
-        assert!(matches!(checked(cut), Err(OpenError::NoCertificate(_))));
-        let hollow = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        assert!(matches!(checked(hollow), Err(OpenError::NoCertificate(_))));
+        let error = certificates(&"/nonexistent".into()).unwrap_err().to_string();
+        assert_eq!(error, "cannot read the CA certificates in /nonexistent");
+        let cut = "-----BEGIN CERTIFICATE-----\nAAAA\n";
+        let hollow = format!("{cut}-----END CERTIFICATE-----\n");
+        for bad in ["no certificate\n", cut, &hollow] {
+            let error = checked(bad.as_bytes()).unwrap_err().to_string();
+            assert!(error.ends_with("ca.pem holds no usable certificate"), "{error}");
+        }
     }
 
     #[tokio::test]

@@ -54,21 +54,16 @@ impl Default for S3Settings {
 
 /// Error in the settings of S3.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The endpoint is not an http:// or https:// URL of a host.
-    #[error("the S3 endpoint {0:?} is not an http:// or https:// URL of a host")]
-    Endpoint(String),
-    /// A CA file cannot be read.
-    #[error("cannot read the CA certificates in {path}")]
-    CaFile {
-        /// Path of the CA file.
-        path: PathBuf,
-        /// Cause of the failure.
-        source: std::io::Error,
-    },
-    /// A CA file holds no certificate, or none that can be used.
-    #[error("{0} holds no usable certificate")]
-    NoCertificate(PathBuf),
+#[error("{what}")]
+pub struct OpenError {
+    what: String,
+    source: Option<std::io::Error>,
+}
+
+impl OpenError {
+    pub(crate) const fn new(what: String, source: Option<std::io::Error>) -> Self {
+        Self { what, source }
+    }
 }
 
 impl S3Settings {
@@ -91,13 +86,15 @@ impl S3Settings {
             .find_map(|scheme| endpoint.strip_prefix(scheme))
             .unwrap_or_default();
         let visible = host.bytes().all(|byte| byte.is_ascii_graphic());
-        if host.contains('@') {
-            Err(OpenError::Endpoint("(a URL with credentials)".into()))
+        let shown = if host.contains('@') {
+            "(a URL with credentials)"
         } else if host.is_empty() || host.starts_with(['/', ':']) || !visible || host.contains(['?', '#']) {
-            Err(OpenError::Endpoint(endpoint.clone()))
+            endpoint
         } else {
-            Ok(())
-        }
+            return Ok(());
+        };
+        let what = format!("the S3 endpoint {shown:?} is not an http:// or https:// URL of a host");
+        Err(OpenError::new(what, None))
     }
 }
 
