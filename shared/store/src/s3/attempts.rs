@@ -26,19 +26,51 @@ use aws_smithy_types::retry::ErrorKind;
 use model::Sha256;
 use parking_lot::Mutex;
 
-/// Number of times that the SDK sent a request. After more than one, an answer may be about the effect of an earlier one.
+/// Facts about one request that the SDK does not hand on, and the hash of its payload, which the SDK does not take.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Attempts(Arc<AtomicU32>);
+pub(crate) struct Exchange {
+    attempts: Arc<AtomicU32>,
+    date: Arc<Mutex<Option<SystemTime>>>,
+    payload: Option<Sha256>,
+}
 
-impl Attempts {
-    pub(crate) fn repeated(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 1
+impl Exchange {
+    /// Signs this hash of the payload. Without it the SDK hashes a body in memory and signs nothing of a streamed one
+    /// (`UNSIGNED-PAYLOAD`), whose bytes plain HTTP would not protect then.
+    pub(crate) fn signing(payload: Sha256) -> Self {
+        Self {
+            payload: Some(payload),
+            ..Self::default()
+        }
+    }
+
+    /// True if the SDK sent the request more than once: an answer may be about the effect of an earlier one.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.attempts.load(Ordering::Relaxed) > 1
+    }
+
+    /// Returns the `Date` of the last answer.
+    pub(crate) fn date(&self) -> Option<SystemTime> {
+        *self.date.lock()
     }
 }
 
-impl Intercept for Attempts {
+impl Intercept for Exchange {
     fn name(&self) -> &'static str {
-        "Attempts"
+        "Exchange"
+    }
+
+    fn modify_before_signing(
+        &self,
+        _context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _components: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if let Some(payload) = self.payload {
+            let signed = PayloadSigningOverride::Precomputed(payload.to_string());
+            config.interceptor_state().store_put(signed);
+        }
+        Ok(())
     }
 
     fn read_before_transmit(
@@ -47,7 +79,19 @@ impl Intercept for Attempts {
         _components: &RuntimeComponents,
         _config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn read_before_deserialization(
+        &self,
+        context: &BeforeDeserializationInterceptorContextRef<'_>,
+        _components: &RuntimeComponents,
+        _config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let date = context.response().headers().get("date");
+        let date = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
+        *self.date.lock() = date.and_then(|date| SystemTime::try_from(date).ok());
         Ok(())
     }
 }
@@ -71,56 +115,5 @@ impl ClassifyRetry for TooManyWrites {
             ),
             _ => RetryAction::NoActionIndicated,
         }
-    }
-}
-
-/// Signs a known hash of the payload. Without it the SDK hashes a body in memory and signs nothing of a streamed one
-/// (`UNSIGNED-PAYLOAD`), whose bytes plain HTTP would not protect then.
-#[derive(Debug)]
-pub(crate) struct SignedPayload(pub(crate) Sha256);
-
-impl Intercept for SignedPayload {
-    fn name(&self) -> &'static str {
-        "SignedPayload"
-    }
-
-    fn modify_before_signing(
-        &self,
-        _context: &mut BeforeTransmitInterceptorContextMut<'_>,
-        _components: &RuntimeComponents,
-        config: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let signed = PayloadSigningOverride::Precomputed(self.0.to_string());
-        config.interceptor_state().store_put(signed);
-        Ok(())
-    }
-}
-
-/// The `Date` of the last answer to a request, which the SDK does not hand on.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct AnswerDate(Arc<Mutex<Option<SystemTime>>>);
-
-impl AnswerDate {
-    pub(crate) fn get(&self) -> Option<SystemTime> {
-        *self.0.lock()
-    }
-}
-
-impl Intercept for AnswerDate {
-    fn name(&self) -> &'static str {
-        "AnswerDate"
-    }
-
-    fn read_before_deserialization(
-        &self,
-        context: &BeforeDeserializationInterceptorContextRef<'_>,
-        _components: &RuntimeComponents,
-        _config: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let date = context.response().headers().get("date");
-        let date = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
-        let date = date.and_then(|date| SystemTime::try_from(date).ok());
-        *self.0.lock() = date;
-        Ok(())
     }
 }

@@ -28,18 +28,10 @@ pub(crate) enum Meaning {
 
 /// Cause of a failure, for people.
 #[derive(Debug, thiserror::Error)]
-enum Cause {
-    #[error(
-        "S3 answered with status {status}, {answer}; S3 also denies what is missing to those who may not list \
-         the bucket (s3:ListBucket)"
-    )]
-    Denied { status: u16, answer: String },
-    #[error("S3 answered with status {status}, {answer}")]
-    Answered { status: u16, answer: String },
-    #[error("S3 did not answer in time")]
-    Late(#[source] Box<dyn Error + Send + Sync>),
-    #[error("S3 could not be asked")]
-    NotAsked(#[source] Box<dyn Error + Send + Sync>),
+#[error("{what}")]
+struct Cause {
+    what: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
@@ -60,23 +52,18 @@ pub(crate) fn failed<E>(operation: Operation, key: &dyn Display, error: SdkError
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
-    match cause(error) {
-        cause @ Cause::Denied { .. } => StoreError::denied(operation, key, cause),
-        cause => StoreError::failed(operation, key, cause),
+    let (status, answer) = (status(&error), answer(&error));
+    let (what, source) = match (status, error) {
+        (Some(status), SdkError::ServiceError(_)) => (format!("S3 answered with status {status}, {answer}"), None),
+        (_, error @ SdkError::TimeoutError(_)) => ("S3 did not answer in time".to_owned(), Some(error.into())),
+        (_, error) => ("S3 could not be asked".to_owned(), Some(error.into())),
+    };
+    if source.is_none() && matches!(status, Some(401 | 403)) {
+        let hint = "S3 also denies what is missing to those who may not list the bucket (s3:ListBucket)";
+        let what = format!("{what}; {hint}");
+        return StoreError::denied(operation, key, Cause { what, source });
     }
-}
-
-fn cause<E>(error: SdkError<E>) -> Cause
-where
-    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
-{
-    let answer = answer(&error);
-    match (status(&error), error) {
-        (Some(status @ (401 | 403)), SdkError::ServiceError(_)) => Cause::Denied { status, answer },
-        (Some(status), SdkError::ServiceError(_)) => Cause::Answered { status, answer },
-        (_, error @ SdkError::TimeoutError(_)) => Cause::Late(error.into()),
-        (_, error) => Cause::NotAsked(error.into()),
-    }
+    StoreError::failed(operation, key, Cause { what, source })
 }
 
 fn answer<E: ProvideErrorMetadata>(error: &SdkError<E>) -> String {

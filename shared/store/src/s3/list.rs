@@ -7,11 +7,6 @@ use crate::{
     s3::{S3Store, fault, read::time},
 };
 
-/// Error for a page that says that more follows, without the token to ask for it.
-#[derive(Debug, thiserror::Error)]
-#[error("the listing was cut off without a continuation token")]
-struct NoToken;
-
 /// Lists page by page. S3 puts at most 1,000 objects on one.
 pub(crate) fn list(store: S3Store, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
     if !can_start_a_key(prefix) {
@@ -39,10 +34,10 @@ pub(crate) fn list(store: S3Store, prefix: &str) -> BoxStream<'static, Result<Li
 
 /// Returns true if another page follows. A cut page without a token is an error: a listing that ends early would hide pointers from
 /// collection, which would then delete the objects of those catalogs.
-fn is_cut(page: &ListObjectsV2Output) -> Result<bool, NoToken> {
+fn is_cut(page: &ListObjectsV2Output) -> Result<bool, &'static str> {
     let is_cut = page.is_truncated() == Some(true);
     if is_cut && page.next_continuation_token().is_none_or(str::is_empty) {
-        return Err(NoToken);
+        return Err("the listing was cut off without a continuation token");
     }
     Ok(is_cut)
 }

@@ -4,11 +4,12 @@ use aws_sdk_s3::{
 };
 use futures_util::future::join_all;
 
-use crate::{Operation, StoreError};
-
-use crate::s3::{
-    S3Store,
-    fault::{self, Meaning},
+use crate::{
+    Operation, StoreError,
+    s3::{
+        S3Store,
+        fault::{self, Meaning},
+    },
 };
 
 /// Name of the object of the probe. Its path is not a key, so no listing shows it and no catalog can have it.
@@ -24,11 +25,6 @@ const NO_TAG: &str = "\"00000000000000000000000000000000\"";
 /// races of four had more than one winner.
 const RACERS: u32 = 4;
 const RACES: u32 = 3;
-
-/// Error for an endpoint that does not honour conditions.
-#[derive(Debug, thiserror::Error)]
-#[error("{0} does not honour conditional writes ({1}): writers would overwrite each other's publications")]
-pub(crate) struct Overwrites(String, &'static str);
 
 impl S3Store {
     /// Checks that the endpoint honours conditional writes. It costs two small requests, once in a process. The first
@@ -59,8 +55,11 @@ impl S3Store {
     }
 
     fn overwrites(&self, fault: &'static str) -> StoreError {
-        let overwrites = Overwrites(self.place().to_string(), fault);
-        StoreError::failed(Operation::Put, &NAME, overwrites)
+        let place = self.place();
+        let what = format!(
+            "{place} does not honour conditional writes ({fault}): writers would overwrite each other's publications"
+        );
+        StoreError::failed(Operation::Put, &NAME, what)
     }
 
     /// Sends one conditional write of the object. Returns its version, or `None` if the write was refused.

@@ -13,18 +13,18 @@ use futures_util::{StreamExt as _, stream};
 use model::Key;
 
 use crate::{
-    Body, Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version,
+    Body, Fetched, Get, Object, ObjectInfo, Operation, Store as _, StoreError, Version,
     s3::{
         S3Store,
-        attempts::AnswerDate,
+        attempts::Exchange,
         fault::{self, Meaning},
     },
 };
 
-/// Error for an answer without a header field that this crate needs.
-#[derive(Debug, thiserror::Error)]
-#[error("the answer has no usable {0}")]
-pub(crate) struct Lacking(pub(crate) &'static str);
+/// Returns the error for an answer without a header field that this crate needs.
+pub(crate) fn lacking(operation: Operation, key: &Key, field: &str) -> StoreError {
+    StoreError::failed(operation, key, format!("the answer has no usable {field}"))
+}
 
 impl S3Store {
     pub(crate) async fn read(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
@@ -49,7 +49,7 @@ impl S3Store {
             Meaning::OutOfRange => {
                 let size = match unsatisfied_size(&error) {
                     Some(size) => size,
-                    None => self.info(key).await?.size,
+                    None => self.head(key).await?.size,
                 };
                 Err(StoreError::range_not_satisfiable(key, size))
             }
@@ -57,32 +57,14 @@ impl S3Store {
         }
     }
 
-    pub(crate) async fn info(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
-        let object = self.look_at(key, &AnswerDate::default()).await?;
-        object.ok_or_else(|| StoreError::not_found(key))
-    }
-
-    /// Looks at an object and takes the server's time from the same answer.
-    pub(crate) async fn dated_info(&self, key: &Key) -> Result<Stat, StoreError> {
-        let date = AnswerDate::default();
-        let object = self.look_at(key, &date).await?;
-        // Collection waits by this clock. Our own would let it delete too early where ours is ahead.
-        match date.get() {
-            Some(date) => Ok(Stat { date, object }),
-            None => Err(StoreError::failed(Operation::Get, key, Lacking("Date"))),
-        }
-    }
-
-    /// Looks at an object, and sets `date` to that of the answer. Returns `None` if the object is missing.
-    pub(crate) async fn look_at(&self, key: &Key, date: &AnswerDate) -> Result<Option<ObjectInfo>, StoreError> {
+    /// Looks at an object. Returns `None` if it is missing.
+    pub(crate) async fn look_at(&self, key: &Key, exchange: &Exchange) -> Result<Option<ObjectInfo>, StoreError> {
         let request = self.bucket.client.head_object().bucket(&self.place().bucket);
         let request = request.key(self.place().name(&key.to_string())).customize();
-        match request.interceptor(date.clone()).send().await {
+        match request.interceptor(exchange.clone()).send().await {
             Ok(output) => {
                 let size = number(output.content_length());
-                let info = info(size, output.e_tag, output.last_modified.as_ref());
-                let info = info.map_err(|lacking| StoreError::failed(Operation::Get, key, lacking))?;
-                Ok(Some(info))
+                info(key, size, output.e_tag, output.last_modified.as_ref()).map(Some)
             }
             Err(error) if fault::meaning(&error) == Meaning::Missing => Ok(None),
             Err(error) => Err(fault::failed(Operation::Get, key, error)),
@@ -120,17 +102,22 @@ fn object(key: &Key, output: GetObjectOutput, ranged: bool) -> Result<Object, St
     } else {
         number(output.content_length())
     };
-    let info = info(size, output.e_tag, output.last_modified.as_ref());
     Ok(Object {
-        info: info.map_err(|lacking| StoreError::failed(Operation::Get, key, lacking))?,
+        info: info(key, size, output.e_tag, output.last_modified.as_ref())?,
         body: body(key.clone(), output.body),
     })
 }
 
-fn info(size: Option<u64>, tag: Option<String>, modified: Option<&DateTime>) -> Result<ObjectInfo, Lacking> {
+fn info(
+    key: &Key,
+    size: Option<u64>,
+    tag: Option<String>,
+    modified: Option<&DateTime>,
+) -> Result<ObjectInfo, StoreError> {
+    let lacking = |field| move || lacking(Operation::Get, key, field);
     Ok(ObjectInfo {
-        size: size.ok_or(Lacking("size"))?,
-        version: Version(tag.ok_or(Lacking("ETag"))?),
+        size: size.ok_or_else(lacking("size"))?,
+        version: Version(tag.ok_or_else(lacking("ETag"))?),
         modified: time(modified),
     })
 }

@@ -13,7 +13,13 @@ use tokio::sync::OnceCell;
 
 use crate::{
     Condition, Fetched, Get, Listed, ObjectInfo, Operation, S3Location, Staged, Stat, Store, StoreError, Version,
-    s3::{S3Settings, attempts::TooManyWrites, fault, list, staged::StagedObject},
+    s3::{
+        S3Settings,
+        attempts::{Exchange, TooManyWrites},
+        fault, list,
+        read::lacking,
+        staged::StagedObject,
+    },
 };
 
 /// Store in a bucket. Clones share it.
@@ -77,11 +83,16 @@ impl Store for S3Store {
     }
 
     async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
-        self.info(key).await
+        let object = self.look_at(key, &Exchange::default()).await?;
+        object.ok_or_else(|| StoreError::not_found(key))
     }
 
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
-        self.dated_info(key).await
+        let exchange = Exchange::default();
+        let object = self.look_at(key, &exchange).await?;
+        // Collection waits by this clock. Our own would let it delete too early where ours is ahead.
+        let date = exchange.date().ok_or_else(|| lacking(Operation::Get, key, "Date"))?;
+        Ok(Stat { date, object })
     }
 
     async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {

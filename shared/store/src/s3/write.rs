@@ -11,9 +11,9 @@ use model::{Key, Sha256};
 
 use crate::s3::{
     S3Settings, S3Store,
-    attempts::{Attempts, SignedPayload},
+    attempts::Exchange,
     fault::{self, Meaning},
-    read::Lacking,
+    read::lacking,
     staged::Source,
 };
 
@@ -30,11 +30,6 @@ const OBJECT_MAX: u64 = 5 << 30;
 /// Throughput below which a put of an immutable object is given up, in bytes per second. That is 5 Mbit/s. 200 MB may take
 /// five minutes, a small part of the hour that a publication has.
 const MIN_THROUGHPUT: u64 = 625_000;
-
-/// Error for an object that S3 does not take in one request.
-#[derive(Debug, thiserror::Error)]
-#[error("the object has {0} bytes, and S3 takes at most {OBJECT_MAX} (5 GiB) in one request")]
-struct OverObjectMax(u64);
 
 /// Object that is to be written.
 struct NewObject<'a> {
@@ -54,7 +49,11 @@ struct Unwritten {
 impl<'a> NewObject<'a> {
     async fn new(key: &'a Key, source: &'a Source) -> Result<Self, StoreError> {
         if source.size() > OBJECT_MAX {
-            return Err(StoreError::failed(Operation::Put, key, OverObjectMax(source.size())));
+            let what = format!(
+                "the object has {} bytes, and S3 takes at most {OBJECT_MAX} (5 GiB) in one request",
+                source.size()
+            );
+            return Err(StoreError::failed(Operation::Put, key, what));
         }
         let sha256 = source.sha256(key).await;
         let sha256 = sha256.map_err(|error| StoreError::failed(Operation::Put, key, error))?;
@@ -90,13 +89,9 @@ impl S3Store {
         if *condition != Condition::Always {
             self.check_writes().await?;
         }
-        self.write_if(&object, condition).await
-    }
-
-    async fn write_if(&self, object: &NewObject<'_>, condition: &Condition) -> Result<Version, StoreError> {
         let mut lost_answer = false;
         for race in 0..RACES {
-            let unwritten = match self.put_object(object, condition).await {
+            let unwritten = match self.put_object(&object, condition).await {
                 Ok(version) => return Ok(version),
                 Err(unwritten) => unwritten,
             };
@@ -105,7 +100,7 @@ impl S3Store {
                 // The condition did not hold.
                 (Meaning::Refused, Condition::CreateOnly)
                 | (Meaning::Refused | Meaning::Missing, Condition::Replace(_)) => match lost_answer {
-                    true => return self.find_own(object).await,
+                    true => return self.find_own(&object).await,
                     false => break,
                 },
                 // Another write was under way at the same time.
@@ -114,7 +109,7 @@ impl S3Store {
             }
             tokio::time::sleep((RACE_WAIT * (1 << race)).mul_f64(rand::random())).await;
         }
-        Err(StoreError::conflict(object.key))
+        Err(StoreError::conflict(key))
     }
 
     /// Returns the version of the object if its bytes are those that were to be written. A lost attempt wrote them, or
@@ -137,7 +132,7 @@ impl S3Store {
 
     async fn put_object(&self, object: &NewObject<'_>, condition: &Condition) -> Result<Version, Unwritten> {
         let NewObject { key, source, sha256 } = object;
-        let attempts = Attempts::default();
+        let exchange = Exchange::signing(*sha256);
         let (none_match, matches) = match condition {
             Condition::Always => (None, None),
             Condition::CreateOnly => (Some("*".to_owned()), None),
@@ -155,19 +150,16 @@ impl S3Store {
         let request = request.set_if_none_match(none_match).set_if_match(matches);
         let limits = config::Config::builder().timeout_config(object.timeouts(&self.bucket.settings));
         let request = request.customize().config_override(limits);
-        let request = request
-            .interceptor(attempts.clone())
-            .interceptor(SignedPayload(*sha256));
-        match request.send().await {
+        match request.interceptor(exchange.clone()).send().await {
             Ok(PutObjectOutput { e_tag: Some(tag), .. }) => Ok(Version(tag)),
             Ok(_) => Err(Unwritten {
                 meaning: Meaning::Failed,
                 is_repeated: false,
-                error: StoreError::failed(Operation::Put, key, Lacking("ETag")),
+                error: lacking(Operation::Put, key, "ETag"),
             }),
             Err(error) => Err(Unwritten {
                 meaning: fault::meaning(&error),
-                is_repeated: attempts.repeated(),
+                is_repeated: exchange.is_repeated(),
                 error: fault::failed(Operation::Put, key, error),
             }),
         }
