@@ -5,6 +5,7 @@ use std::{error::Error as _, fs, io, os::unix::fs::symlink, path::Path, time::Du
 use catalog_mirror_store::{Condition, Fetched, FolderStore, Get, Operation, Store as _, StoreError, StoreExt as _};
 use futures_util::TryStreamExt as _;
 use model::{CatalogName, Key, Kind, Sha256};
+use tempfile::TempDir;
 
 fn name() -> CatalogName {
     "a".parse().expect("a name")
@@ -12,6 +13,12 @@ fn name() -> CatalogName {
 
 fn shard() -> Key {
     Key::Object(Kind::Package, Sha256::of(b"shard"))
+}
+
+fn folder() -> (TempDir, FolderStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
+    (folder, store)
 }
 
 async fn put(store: &FolderStore, key: &Key, bytes: &'static str) {
@@ -48,8 +55,7 @@ async fn put_key_is_the_path_of_the_file() {
 
 #[tokio::test]
 async fn put_and_drop_leave_no_temporary_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderStore::open(folder.path()).unwrap();
+    let (folder, store) = folder();
     put(&store, &shard(), "x").await;
     store
         .put(&shard(), "y".into(), Condition::CreateOnly)
@@ -64,8 +70,7 @@ async fn put_and_drop_leave_no_temporary_files() {
 
 #[tokio::test]
 async fn delete_removes_emptied_folders() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderStore::open(folder.path()).unwrap();
+    let (folder, store) = folder();
     let snapshot = Key::Object(Kind::Snapshot, Sha256::of(b""));
     put(&store, &Key::Current(name()), "x").await;
     put(&store, &snapshot, "x").await;
@@ -79,8 +84,7 @@ async fn delete_removes_emptied_folders() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn put_beside_delete_in_one_folder_succeeds() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderStore::open(folder.path()).unwrap();
+    let (_folder, store) = folder();
     let tasks: Vec<_> = (0..4_u8)
         .map(|task| {
             let (store, key) = (store.clone(), Key::Object(Kind::Snapshot, Sha256::of(&[task])));
@@ -121,8 +125,7 @@ async fn get_after_change_by_another_store_sees_it() {
 
 #[tokio::test]
 async fn list_omits_files_that_are_not_keys() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderStore::open(folder.path()).unwrap();
+    let (folder, store) = folder();
     put(&store, &Key::Current(name()), "x").await;
     fs::write(folder.path().join("README"), "x").unwrap();
     fs::write(folder.path().join("catalogs/a/notes.txt"), "x").unwrap();
@@ -137,8 +140,7 @@ async fn list_omits_files_that_are_not_keys() {
 async fn symbolic_links_are_not_followed() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("current.json"), "secret").unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderStore::open(folder.path()).unwrap();
+    let (folder, store) = folder();
     fs::create_dir(folder.path().join("catalogs")).unwrap();
     symlink(outside.path(), folder.path().join("catalogs/a")).unwrap();
     let key = Key::Current(name());
@@ -197,8 +199,7 @@ fn open_read_only_of_missing_folder_fails() {
 
 #[tokio::test]
 async fn put_over_a_file_in_the_way_fails_with_its_cause() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderStore::open(folder.path()).unwrap();
+    let (folder, store) = folder();
     fs::write(folder.path().join("packages"), "x").unwrap();
     let error = store.put(&shard(), "x".into(), Condition::Always).await.unwrap_err();
     assert_eq!(kind(&error), Some(io::ErrorKind::NotADirectory), "{error:?}");
@@ -207,8 +208,7 @@ async fn put_over_a_file_in_the_way_fails_with_its_cause() {
 
 #[tokio::test]
 async fn put_after_temp_folder_was_removed_succeeds() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderStore::open(folder.path()).unwrap();
+    let (folder, store) = folder();
     fs::remove_dir_all(folder.path().join(".tmp")).unwrap();
     put(&store, &Key::Catalogs, "x").await;
     assert_eq!(store.read_all(&Key::Catalogs, 10).await.unwrap().0, "x");
@@ -216,8 +216,7 @@ async fn put_after_temp_folder_was_removed_succeeds() {
 
 #[tokio::test]
 async fn stat_of_old_file_with_young_name_is_young() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderStore::open(folder.path()).unwrap();
+    let (folder, store) = folder();
     put(&store, &Key::Catalogs, "x").await;
     let path = folder.path().join(Key::Catalogs.to_string());
     // A writer that was stopped for a day between its writing and its renaming leaves such a file.
@@ -235,8 +234,7 @@ async fn stat_of_old_file_with_young_name_is_young() {
 
 #[tokio::test]
 async fn stat_of_read_only_folder_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderStore::open(folder.path()).unwrap();
+    let (folder, store) = folder();
     put(&store, &Key::Catalogs, "x").await;
     let reader = FolderStore::open_read_only(folder.path()).unwrap();
     reader.head(&Key::Catalogs).await.unwrap();

@@ -4,6 +4,7 @@ use std::{sync::OnceLock, time::Duration};
 
 use catalog_mirror_store::s3::{S3Settings, S3Store};
 use catalog_mirror_store::{Condition, Fetched, Get, Store as _, StoreError, StoreExt as _};
+use model::text::chain;
 use testkit::{S3, S3Call, S3Fault};
 
 use super::support::{current, open, open_at, settings};
@@ -19,14 +20,7 @@ async fn with_object(server: &S3, settings: &S3Settings) -> S3Store {
 
 async fn failure(store: &S3Store) -> String {
     let read = store.read_all(&current(), 100).await;
-    let error = read.expect_err("the read fails");
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
+    chain(&read.expect_err("the read fails"))
 }
 
 #[tokio::test]

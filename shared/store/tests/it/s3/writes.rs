@@ -11,78 +11,66 @@ use testkit::{S3, S3Call, S3Fault, S3Request};
 
 use super::support::{current, object, open, settings, shard};
 
-const RACED: S3Fault = S3Fault::Status(409, "ConditionalRequestConflict");
-
 /// Returns a store that has run its probe, so that the server records the requests of a test only.
-async fn ready(server: &S3) -> S3Store {
-    let store = open(server, &settings(server)).await;
+async fn ready() -> (S3, S3Store) {
+    let server = S3::start().await;
+    let store = open(&server, &settings(&server)).await;
     store.check_writes().await.unwrap();
     server.reset();
-    store
+    (server, store)
 }
 
 fn is_conflict(put: &Result<Version, StoreError>) -> bool {
     put.as_ref().is_err_and(StoreError::is_conflict)
 }
 
+/// The codes after the first three are those of <https://developers.cloudflare.com/r2/api/error-codes/>. A denied request is not repeated,
+/// and not taken for a server in trouble.
 #[tokio::test]
-async fn put_after_409_is_repeated() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
-    server.script(S3Call::Put, RACED);
-    let put = store.put(&shard(), "x".into(), Condition::CreateOnly).await;
-    put.unwrap();
-    assert_eq!(server.count(S3Call::Put), 2);
-}
-
-#[tokio::test]
-async fn put_after_many_409_conflicts() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
-    (0..10).for_each(|_| server.script(S3Call::Put, RACED));
-    let put = store.put(&shard(), "x".into(), Condition::CreateOnly).await;
-    assert!(is_conflict(&put), "{put:?}");
-    assert_eq!(server.count(S3Call::Put), 4);
-}
-
-#[tokio::test]
-async fn put_after_other_409_fails() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
-    server.script(S3Call::Put, S3Fault::Status(409, "InvalidBucketState"));
-    let put = store.put(&shard(), "x".into(), Condition::CreateOnly).await;
-    assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
-}
-
-#[tokio::test]
-async fn put_after_503_is_repeated() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
-    for _ in 0..2 {
-        server.script(S3Call::Put, S3Fault::Status(503, "SlowDown"));
+async fn put_is_repeated_or_ends_by_the_code_of_its_answer() {
+    let (server, store) = ready().await;
+    for (status, code, times, sent, expected) in [
+        (409, "ConditionalRequestConflict", 1, 2, "done"),
+        (409, "ConditionalRequestConflict", 4, 4, "conflict"),
+        (409, "InvalidBucketState", 1, 1, "failed"),
+        (503, "SlowDown", 2, 3, "done"),
+        (503, "SlowDown", 4, 4, "failed"),
+        (500, "InternalError", 1, 2, "done"),
+        (503, "ServiceUnavailable", 1, 2, "done"),
+        (429, "TooManyRequests", 1, 2, "done"),
+        (401, "Unauthorized", 1, 1, "denied"),
+        (403, "AccessDenied", 1, 1, "denied"),
+        (403, "SignatureDoesNotMatch", 1, 1, "denied"),
+        (404, "NoSuchBucket", 1, 1, "failed"),
+        (400, "EntityTooLarge", 1, 1, "failed"),
+        (400, "IncompleteBody", 1, 1, "failed"),
+        (400, "BadDigest", 1, 1, "failed"),
+        (400, "InvalidDigest", 1, 1, "failed"),
+    ] {
+        store.delete(&shard()).await.unwrap();
+        server.reset();
+        (0..times).for_each(|_| server.script(S3Call::Put, S3Fault::Status(status, code)));
+        let put = store.put(&shard(), "x".into(), Condition::CreateOnly).await;
+        let found = match &put {
+            Ok(_) => "done",
+            Err(StoreError::Conflict { .. }) => "conflict",
+            Err(StoreError::Denied { .. }) => "denied",
+            Err(error) => {
+                assert!(format!("{error:?}").contains(code), "{error:?}");
+                "failed"
+            }
+        };
+        assert_eq!((found, server.count(S3Call::Put)), (expected, sent), "{code}: {put:?}");
     }
-    store.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
-    assert_eq!(server.count(S3Call::Put), 3);
 }
 
 #[tokio::test]
 async fn delete_that_fails_is_not_repeated() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
+    let (server, store) = ready().await;
     server.script(S3Call::Delete, S3Fault::Status(503, "SlowDown"));
     let deleted = store.delete(&shard()).await;
     assert!(matches!(deleted, Err(StoreError::Failed { .. })), "{deleted:?}");
     assert_eq!(server.count(S3Call::Delete), 1);
-}
-
-#[tokio::test]
-async fn put_after_many_503_fails() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
-    (0..9).for_each(|_| server.script(S3Call::Put, S3Fault::Status(503, "SlowDown")));
-    let put = store.put(&shard(), "x".into(), Condition::Always).await;
-    assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
-    assert_eq!(server.count(S3Call::Put), 4);
 }
 
 #[tokio::test]
@@ -104,8 +92,7 @@ async fn put_without_answer_times_out() {
 /// The server writes, its answer is lost, and the repeated request meets the bytes of the first.
 #[tokio::test]
 async fn put_whose_answer_was_lost_succeeds() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
+    let (server, store) = ready().await;
     server.script(S3Call::Put, S3Fault::Lost(503, "SlowDown"));
     let created = store
         .put(&current(), "one".into(), Condition::CreateOnly)
@@ -139,8 +126,7 @@ async fn put_that_timed_out_but_happened_succeeds() {
 /// After a lost answer only equal bytes count as written.
 #[tokio::test]
 async fn put_after_lost_answer_and_other_write_conflicts() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
+    let (server, store) = ready().await;
     let put = store.put(&current(), "theirs".into(), Condition::Always).await;
     put.unwrap();
     server.script(S3Call::Put, S3Fault::Status(503, "SlowDown"));
@@ -155,8 +141,7 @@ async fn put_after_lost_answer_and_other_write_conflicts() {
 
 #[tokio::test]
 async fn put_to_missing_bucket_fails() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
+    let (server, store) = ready().await;
     server.script(S3Call::Put, S3Fault::Status(404, "NoSuchBucket"));
     let replace = Condition::Replace(Version("\"x\"".into()));
     let put = store.put(&current(), "x".into(), replace).await;
@@ -165,8 +150,7 @@ async fn put_to_missing_bucket_fails() {
 
 #[tokio::test]
 async fn put_sets_type_coding_and_cache_policy() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
+    let (server, store) = ready().await;
     store.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
     store.put(&current(), "{}".into(), Condition::CreateOnly).await.unwrap();
     for key in [shard(), current()] {
@@ -223,8 +207,7 @@ fn large(size: usize) -> Bytes {
 
 #[tokio::test]
 async fn put_has_one_checksum_and_signs_it() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
+    let (server, store) = ready().await;
     for key in [shard(), current()] {
         store.put(&key, "x".into(), Condition::Always).await.unwrap();
     }
@@ -243,8 +226,7 @@ async fn put_has_one_checksum_and_signs_it() {
 
 #[tokio::test]
 async fn put_of_other_bytes_under_an_immutable_key_is_refused() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
+    let (_server, store) = ready().await;
     let put = store.put(&shard(), "y".into(), Condition::Always).await;
     assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
     assert!(store.head(&shard()).await.is_err_and(|error| error.is_not_found()));
@@ -252,8 +234,7 @@ async fn put_of_other_bytes_under_an_immutable_key_is_refused() {
 
 #[tokio::test]
 async fn commit_of_large_object_is_repeated_from_its_start() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
+    let (server, store) = ready().await;
     let bytes = large(2_500_000);
     let key = object(&bytes);
     server.script(S3Call::Put, S3Fault::Status(503, "SlowDown"));
@@ -311,15 +292,4 @@ async fn put_of_large_object_that_stalls_fails() {
     assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     accepting.abort();
-}
-
-/// A denied request is not repeated, and not taken for a server in trouble.
-#[tokio::test]
-async fn denied_operation_is_not_a_failure() {
-    let server = S3::start().await;
-    let store = ready(&server).await;
-    server.script(S3Call::Put, S3Fault::Status(403, "AccessDenied"));
-    let put = store.put(&shard(), "x".into(), Condition::Always).await;
-    assert!(matches!(put, Err(StoreError::Denied { .. })));
-    assert_eq!(server.count(S3Call::Put), 1);
 }
