@@ -137,7 +137,7 @@ async fn poll_of_suspicious_result_is_refused_unless_forced() {
     site.push(&ten()[..6].to_vec());
     let report = site.poll().await;
     assert_eq!(report.outcome, Outcome::Refused);
-    assert!(matches!(report.error, Some(PollError::Suspicious(_))));
+    assert!(matches!(report.error, Some(PollError::Refused(_))));
     assert_eq!(site.current().await.serial, 1);
     let forced = site.poll_forced().await;
     assert_eq!((forced.outcome, forced.serial), (Outcome::Published, Some(2)));

@@ -11,10 +11,10 @@ mod transaction;
 pub use catalogs::{catalog_names, drop_stale_names, followers, is_listed, remove};
 pub use env::{Env, jittered};
 pub use poll::{
-    Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, InvalidCatalog,
-    KnownFacts, LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress,
-    PollTimes, ProgressCounts, PublishedShards, RenderSink, RollbackError, Schedule, SourceLimits, Suspicion,
-    UpdateCheck, ValidationMode, ValidationModeError, due, metric, stage_all,
+    Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, KnownFacts,
+    LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress, PollTimes,
+    ProgressCounts, PublishedShards, RenderSink, Schedule, SourceLimits, UpdateCheck, ValidationMode,
+    ValidationModeError, due, metric, stage_all,
 };
 pub use report::{ChangedPackages, Report};
 pub use stats::{ObjectStats, find_unservable};

@@ -94,7 +94,7 @@ impl Report {
     pub fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
         self.outcome = match ended.as_ref().map_err(PollError::cause) {
             Ok(outcome) | Err(PollError::KnownRevision { outcome, .. }) => *outcome,
-            Err(PollError::Suspicious(_) | PollError::Invalid(_) | PollError::Rejected(_)) => Outcome::Refused,
+            Err(PollError::Refused(_) | PollError::Rejected(_)) => Outcome::Refused,
             Err(_) => Outcome::Failed,
         };
         self.error = ended.err();

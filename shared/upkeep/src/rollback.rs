@@ -1,10 +1,10 @@
 //! Publishes earlier content again.
 
-use std::{collections::BTreeSet, sync::Arc, time::Instant};
+use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Instant};
 
 use model::{CatalogName, Current, ObjectRef, Outcome, Publication, RolledBack, Sha256, Snapshot, Verified};
 use publish::{
-    ChangedPackages, Env, PollError, PublishError, RaceRetries, Report, RollbackError, Transaction, TransactionOptions,
+    ChangedPackages, Env, PollError, PublishError, RaceRetries, Report, Transaction, TransactionOptions,
     find_unservable,
 };
 use store::{Store, find_stored};
@@ -59,9 +59,11 @@ async fn attempt(store: &Arc<dyn Store>, options: &RollbackOptions, report: &mut
     };
     let transaction = Transaction::begin(store.clone(), &report.catalog, publishing).await?;
     let found = transaction.current()?;
-    let current = found.ok_or_else(|| RollbackError::NoCatalog(report.catalog.clone()))?;
+    let current = found.ok_or_else(|| refused(format!("the store has no catalog {}", report.catalog)))?;
     if transaction.base().is_none() {
-        return Err(RollbackError::Untrusted.into());
+        // Its history must not be signed anew.
+        let untrusted = "what is published is not signed by one of the keys; poll the catalog with them first";
+        return Err(refused(untrusted));
     }
     report.digest = Some(current.source.revision.clone());
     report.describe(Some(current));
@@ -104,6 +106,7 @@ async fn stored_snapshot(
             // The content may have been published several times. Another Snapshot of it, by another compressor, may still be
             // stored.
             Ok(None) => continue,
+            // Damaged objects cannot be written again, so it is not worth another attempt.
             Err(error) if error.is_damage() => return Err(incomplete(content_hash, 1, model::text::chain(&error))),
             Err(error) => return Err(PublishError::from(error).into()),
         };
@@ -112,21 +115,21 @@ async fn stored_snapshot(
         // Sizes only: hashing every object would read the whole catalog. `verify` does that.
         let found = find_unservable(store, &snapshot).await?;
         return match found.first_key_value() {
-            Some((key, problem)) => Err(incomplete(content_hash, found.len(), format!("{key}, {problem}"))),
+            Some((key, problem)) => Err(incomplete(content_hash, found.len(), format_args!("{key}, {problem}"))),
             None => Ok((snapshot, object)),
         };
     }
-    Err(RollbackError::Gone(content_hash).into())
+    Err(refused(format!("the content {content_hash} is not stored any more")))
 }
 
-/// Returns the error for content with damaged objects. They cannot be written again, so it is not worth another attempt.
-fn incomplete(content_hash: Sha256, count: usize, first: String) -> PollError {
-    let error = RollbackError::Incomplete {
-        content_hash,
-        count,
-        first,
-    };
-    error.into()
+fn incomplete(content_hash: Sha256, count: usize, first: impl Display) -> PollError {
+    refused(format!(
+        "{count} objects of {content_hash} cannot be served, such as {first}"
+    ))
+}
+
+fn refused(reason: impl Into<String>) -> PollError {
+    PollError::Rollback(reason.into())
 }
 
 /// Returns the verification of the content, which must be under the policy that is now asked of the source. Of several publications
@@ -135,7 +138,7 @@ fn verification(
     options: &RollbackOptions,
     current: &Current,
     content_hash: Sha256,
-) -> Result<Option<Verified>, RollbackError> {
+) -> Result<Option<Verified>, PollError> {
     let asked = current.source.verified.as_ref().map(|verified| verified.policy);
     let earlier = current.previous.iter();
     let same = earlier.filter(|previous| previous.content_hash == content_hash);
@@ -149,25 +152,28 @@ fn verification(
         Some(_) => "was verified under another policy",
         None => "was not verified when it was published, as far as is known",
     };
-    Err(RollbackError::Unverified { content_hash, how })
+    Err(refused(format!(
+        "{content_hash} {how}, unlike what is published now: to publish it all the same ask for it as `unverified`"
+    )))
 }
 
 /// Returns the hash of the content that is published again.
-fn find(target: Option<&str>, current: &Current) -> Result<Sha256, RollbackError> {
+fn find(target: Option<&str>, current: &Current) -> Result<Sha256, PollError> {
     let mut earlier = current.previous.iter().map(|previous| previous.content_hash);
     let Some(prefix) = target else {
         let other = earlier.find(|hash| *hash != current.content_hash);
-        return other.ok_or(RollbackError::NoPrevious);
+        return other.ok_or_else(|| refused("there is no earlier publication"));
     };
     let all = earlier.chain([current.content_hash]);
     let fitting: BTreeSet<Sha256> = all.filter(|hash| hash.to_string().starts_with(prefix)).collect();
     match (fitting.first(), fitting.len()) {
         (Some(hash), 1) => Ok(*hash),
-        (None, _) => Err(RollbackError::Unknown(prefix.to_owned())),
-        (Some(_), count) => Err(RollbackError::Ambiguous {
-            prefix: prefix.to_owned(),
-            count,
-        }),
+        (None, _) => Err(refused(format!(
+            "no remembered publication has a content hash that starts with {prefix:?}"
+        ))),
+        (Some(_), count) => Err(refused(format!(
+            "{count} publications have content hashes that start with {prefix:?}"
+        ))),
     }
 }
 

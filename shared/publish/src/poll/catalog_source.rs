@@ -1,7 +1,7 @@
 use std::{fmt, path::Path, str::FromStr};
 
 use compose::{Composition, CompositionInput};
-use model::{CatalogName, Current, INPUTS_MAX, ImageReference, Key, ParseSha256Error, Sha256};
+use model::{CatalogName, Current, INPUTS_MAX, ImageReference, Key, Sha256, text::chain};
 use source::{Digest, Source, SourceError};
 use store::{ReadError, Store, StoreExt};
 
@@ -46,20 +46,8 @@ pub enum InputPlace {
 
 /// Error in the inputs or additions of a composition.
 #[derive(Debug, thiserror::Error)]
-pub enum ComposedSourceError {
-    /// The composition contradicts itself.
-    #[error(transparent)]
-    Composition(#[from] compose::ComposeError),
-    /// A source cannot be parsed.
-    #[error("{0}")]
-    Source(String, #[source] SourceError),
-    /// A content hash after `@` cannot be parsed.
-    #[error("{0}: after the @ comes a content hash")]
-    Pin(String, #[source] ParseSha256Error),
-    /// There are more inputs than `current.json` can name.
-    #[error("there are {0} inputs; a composition has at most {INPUTS_MAX}")]
-    Inputs(usize),
-}
+#[error("{0}")]
+pub struct ComposedSourceError(String);
 
 impl CatalogSource {
     /// Returns the digest that the source is pinned to.
@@ -114,16 +102,20 @@ impl ComposedSource {
     /// # Errors
     /// The first input or addition that cannot be used.
     pub fn new(name: &CatalogName, composition: Composition, folder: &Path) -> Result<Self, ComposedSourceError> {
-        composition.check()?;
-        if composition.inputs.len() > INPUTS_MAX {
-            return Err(ComposedSourceError::Inputs(composition.inputs.len()));
+        composition
+            .check()
+            .map_err(|error| ComposedSourceError(chain(&error)))?;
+        let count = composition.inputs.len();
+        if count > INPUTS_MAX {
+            let text = format!("there are {count} inputs; a composition has at most {INPUTS_MAX}");
+            return Err(ComposedSourceError(text));
         }
         let pulled = |text: &str| match text.parse::<Source>() {
             Ok(source) => {
                 let catalog = Catalog::new(name.clone(), source.relative_to(folder));
                 Ok(InputPlace::Pulled(Box::new(catalog)))
             }
-            Err(error) => Err(ComposedSourceError::Source(text.to_owned(), error)),
+            Err(error) => Err(ComposedSourceError(format!("{text}: {}", chain(&error)))),
         };
         let inputs = composition.inputs.iter();
         let inputs = inputs.map(|input| match InputPlace::published(input)? {
@@ -203,7 +195,10 @@ impl InputPlace {
             return Ok(None);
         };
         let pin = hash.map(str::parse).transpose();
-        let pin = pin.map_err(|error| ComposedSourceError::Pin(text.to_owned(), error))?;
+        let pin = pin.map_err(|error| {
+            let error = format!("{text}: after the @ comes a content hash: {}", chain(&error));
+            ComposedSourceError(error)
+        })?;
         Ok(Some(Self::Published { name, pin }))
     }
 }

@@ -1,11 +1,11 @@
 use std::{collections::BTreeSet, time::Duration};
 
-use model::{CatalogName, Outcome, RejectionKind, Sha256};
+use model::{Outcome, RejectionKind};
 use render::RenderError;
 use source::{ImageError, ServerFault};
 use work::OverBudget;
 
-use crate::{InvalidCatalog, PublishError, RetryableError, Suspicion};
+use crate::{PublishError, RetryableError};
 
 /// Failure of a poll or rollback. What was published before stays served.
 #[derive(Debug, thiserror::Error)]
@@ -44,12 +44,9 @@ pub enum PollError {
     /// The store cannot be read or written, or the publication cannot be committed.
     #[error(transparent)]
     Publish(#[from] PublishError),
-    /// The result looks like an accident.
-    #[error("the new content was not published")]
-    Suspicious(#[from] Suspicion),
-    /// The catalog refuses content that violates the rules of OLM.
-    #[error("the new content was not published")]
-    Invalid(#[from] InvalidCatalog),
+    /// The new content looks like an accident, or violates the rules of OLM and the catalog refuses that.
+    #[error("the new content was not published: {0}")]
+    Refused(String),
     /// The process died each time that it pulled this revision.
     #[error(
         "{revision} has failed for good: the process died {deaths} times while it pulled it. Version {program} does not try it again; \
@@ -83,60 +80,12 @@ pub enum PollError {
     /// The pull took more processor time, or a store or registry more time, than the catalog may have.
     #[error("pulling and publishing the catalog took more than {} s, its limit pullSeconds", .0.as_secs())]
     PullTime(Duration),
-    /// An earlier content cannot be published again.
-    #[error("cannot roll back")]
-    Rollback(#[from] RollbackError),
+    /// An earlier content cannot be published again, for this reason.
+    #[error("cannot roll back: {0}")]
+    Rollback(String),
     /// A blocking task of the poll panicked or was cancelled.
     #[error("a worker thread failed")]
     Worker(#[from] tokio::task::JoinError),
-}
-
-/// An earlier content that cannot be published again.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RollbackError {
-    /// The store has no such catalog.
-    #[error("the store has no catalog {0}")]
-    NoCatalog(CatalogName),
-    /// The history has no other content.
-    #[error("there is no earlier publication")]
-    NoPrevious,
-    /// No content hash of the history starts so.
-    #[error("no remembered publication has a content hash that starts with {0:?}")]
-    Unknown(String),
-    /// Several content hashes of the history start so.
-    #[error("{count} publications have content hashes that start with {prefix:?}")]
-    Ambiguous {
-        /// First digits of the hash, as they were given.
-        prefix: String,
-        /// Number of content hashes that start with it.
-        count: usize,
-    },
-    /// The content is not stored any more.
-    #[error("the content {0} is not stored any more")]
-    Gone(Sha256),
-    /// The pointer is not signed by one of the keys, so its history must not be signed anew.
-    #[error("what is published is not signed by one of the keys; poll the catalog with them first")]
-    Untrusted,
-    /// The published content is verified, and this one is not, or under another policy.
-    #[error(
-        "{content_hash} {how}, unlike what is published now: to publish it all the same ask for it as `unverified`"
-    )]
-    Unverified {
-        /// Content hash of the publication that was asked for.
-        content_hash: Sha256,
-        /// State of its verification, in words.
-        how: &'static str,
-    },
-    /// Objects of the content are missing or truncated.
-    #[error("{count} objects of {content_hash} cannot be served, such as {first}")]
-    Incomplete {
-        /// Content hash of the publication that was asked for.
-        content_hash: Sha256,
-        /// Number of objects that are missing or truncated.
-        count: usize,
-        /// Key and problem of the first of them.
-        first: String,
-    },
 }
 
 impl PollError {
@@ -219,7 +168,7 @@ impl PollError {
                 source::Error::Layer { .. } | source::Error::Link { .. } | source::Error::Limit(_) => true,
                 _ => false,
             },
-            Self::Suspicious(_) | Self::Invalid(_) => true,
+            Self::Refused(_) => true,
             Self::Compose(error) => !matches!(
                 error,
                 compose::ComposeError::Read { .. }

@@ -22,7 +22,7 @@ mod validation;
 pub use self::{
     catalog::Catalog,
     catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
-    error::{PollError, RollbackError},
+    error::PollError,
     facts::{CatalogFacts, FactReader, KnownFacts},
     metrics::{PollMetrics, PollProgress, ProgressCounts, metric},
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
@@ -31,5 +31,5 @@ pub use self::{
     pull::{PublishedShards, RenderSink},
     schedule::{LastPoll, Schedule, due},
     settings::{MirrorSettings, SourceLimits},
-    validation::{InvalidCatalog, Suspicion, ValidationMode, ValidationModeError},
+    validation::{ValidationMode, ValidationModeError},
 };

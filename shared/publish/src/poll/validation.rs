@@ -26,20 +26,6 @@ pub enum ValidationMode {
 #[error("{0:?} is not off, warn or refuse")]
 pub struct ValidationModeError(String);
 
-/// Content that is not published, because the catalog refuses errors.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "it has {errors} error{}, as `catalog-mirror validate` lists them: {}; correct the catalog, publish it as it is with `poll --force`, \
-     or set validate: warn",
-    plural(*.errors), .examples.join("; ")
-)]
-pub struct InvalidCatalog {
-    /// Number of errors.
-    pub errors: u64,
-    /// The first errors in words, at most five.
-    pub examples: Vec<String>,
-}
-
 impl str::FromStr for ValidationMode {
     type Err = ValidationModeError;
 
@@ -53,16 +39,6 @@ impl str::FromStr for ValidationMode {
     }
 }
 
-impl InvalidCatalog {
-    /// Returns the first errors of a catalog that has some.
-    pub fn of(summary: &ValidationSummary) -> Option<Self> {
-        (summary.counts.errors > 0).then(|| Self {
-            errors: summary.counts.errors,
-            examples: summary.errors.clone(),
-        })
-    }
-}
-
 impl Poll<'_> {
     /// Reports the findings and returns their numbers. Fails if the catalog refuses content with errors.
     pub(crate) fn judge(&self, findings: &Facts) -> Result<ValidationCounts, PollError> {
@@ -72,11 +48,8 @@ impl Poll<'_> {
             warnings,
             unknown_schemas,
         } = summary.counts;
-        if let Some(invalid) = InvalidCatalog::of(&summary)
-            && self.catalog.validation == ValidationMode::Refuse
-            && !self.options.force
-        {
-            return Err(invalid.into());
+        if errors > 0 && self.catalog.validation == ValidationMode::Refuse && !self.options.force {
+            return Err(PollError::Refused(errors_text(&summary)));
         }
         if let Some(first) = summary.errors.first() {
             tracing::warn!(
@@ -93,55 +66,41 @@ impl Poll<'_> {
     }
 }
 
-const fn plural(number: u64) -> &'static str {
-    if number == 1 { "" } else { "s" }
+/// Names the first errors of a catalog, and what can be done.
+fn errors_text(summary: &ValidationSummary) -> String {
+    let errors = summary.counts.errors;
+    format!(
+        "it has {errors} error{}, as `catalog-mirror validate` lists them: {}; correct the catalog, publish it as it is with \
+         `poll --force`, or set validate: warn",
+        if errors == 1 { "" } else { "s" },
+        summary.errors.join("; ")
+    )
 }
 
 /// Maximum share of packages that may disappear at once, in percent. Real catalogs lose a few packages a year.
 const GONE_MAX_PERCENT: usize = 30;
 
-/// New content that looks like an accident rather than an update.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Suspicion {
-    /// The FBC has no packages at all.
-    #[error("it holds no packages at all; check the source, or publish it as it is with `poll --force`")]
-    NoPackages,
-    /// More than 30 % of the published packages are gone.
-    #[error(
-        "{gone} of {before} packages are gone, which is more than {GONE_MAX_PERCENT} % ({}); \
-         check the source, or publish it as it is with `poll --force`",
-        examples.join(", ")
-    )]
-    PackagesGone {
-        /// Number of packages that are gone.
-        gone: usize,
-        /// Number of packages of the published state.
-        before: usize,
-        /// Names of at most five packages that are gone, in byte order.
-        examples: Vec<String>,
-    },
-}
-
-/// Compares a rendering with what is published.
-pub(crate) fn check_packages(rendering: &Rendering, previous: Option<&Snapshot>) -> Result<(), Suspicion> {
+/// Compares a rendering with what is published. Fails if it looks like an accident rather than an update.
+pub(crate) fn check_packages(rendering: &Rendering, previous: Option<&Snapshot>) -> Result<(), PollError> {
     let now = rendering.packages().collect();
     let before = previous.map(|snapshot| snapshot.packages.iter().map(|shard| shard.name.as_str()).collect());
-    check_names(&now, &before.unwrap_or_default())
+    check_names(&now, &before.unwrap_or_default()).map_err(PollError::Refused)
 }
 
-fn check_names(now: &BTreeSet<&str>, before: &BTreeSet<&str>) -> Result<(), Suspicion> {
+fn check_names(now: &BTreeSet<&str>, before: &BTreeSet<&str>) -> Result<(), String> {
+    const ADVICE: &str = "check the source, or publish it as it is with `poll --force`";
     if now.is_empty() {
-        return Err(Suspicion::NoPackages);
+        return Err(format!("it holds no packages at all; {ADVICE}"));
     }
     let gone = before.difference(now).count();
     // In integers: a rounded share of exactly 30 % could be taken for more.
     if gone * 100 > before.len() * GONE_MAX_PERCENT {
-        let examples = before.difference(now).take(5).map(ToString::to_string).collect();
-        return Err(Suspicion::PackagesGone {
-            gone,
-            before: before.len(),
-            examples,
-        });
+        let examples: Vec<&str> = before.difference(now).take(5).copied().collect();
+        return Err(format!(
+            "{gone} of {} packages are gone, which is more than {GONE_MAX_PERCENT} % ({}); {ADVICE}",
+            before.len(),
+            examples.join(", ")
+        ));
     }
     Ok(())
 }
@@ -151,21 +110,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn invalid_catalog_says_what_is_wrong_and_what_to_do() {
-        let summary = |errors| ValidationSummary {
+    fn refused_catalog_says_what_is_wrong_and_what_to_do() {
+        let summary = ValidationSummary {
             counts: ValidationCounts {
-                errors,
+                errors: 1,
                 ..ValidationCounts::default()
             },
             errors: vec!["package db, channel c0: the channel is a cycle".to_owned()],
             warning: None,
         };
         assert_eq!(
-            InvalidCatalog::of(&summary(1)).unwrap().to_string(),
+            errors_text(&summary),
             "it has 1 error, as `catalog-mirror validate` lists them: package db, channel c0: the channel is a cycle; \
              correct the catalog, publish it as it is with `poll --force`, or set validate: warn"
         );
-        assert_eq!(InvalidCatalog::of(&summary(0)), None);
     }
 
     #[test]
@@ -181,42 +139,25 @@ mod tests {
         );
     }
 
-    fn names(count: usize) -> Vec<String> {
-        (0..count).map(|at| format!("p{at:03}")).collect()
-    }
-
-    fn check(now: usize, before: usize) -> Result<(), Suspicion> {
-        let (now, before) = (names(now), names(before));
-        check_names(
-            &now.iter().map(String::as_str).collect(),
-            &before.iter().map(String::as_str).collect(),
-        )
-    }
-
     #[test]
-    fn check_allows_thirty_percent_and_refuses_more() {
-        assert_eq!(check(70, 100), Ok(()));
-        assert!(matches!(
+    fn thirty_percent_of_the_packages_may_go_but_not_more() {
+        let names: Vec<String> = (0..500).map(|at| format!("p{at:03}")).collect();
+        let first = |count: usize| names[..count].iter().map(String::as_str).collect();
+        let check = |now, before| check_names(&first(now), &first(before)).unwrap_err();
+        for (now, before) in [(70, 100), (7, 10), (1, 0), (500, 10)] {
+            assert_eq!(check_names(&first(now), &first(before)), Ok(()));
+        }
+        assert_eq!(
             check(69, 100),
-            Err(Suspicion::PackagesGone {
-                gone: 31,
-                before: 100,
-                ..
-            })
-        ));
-        assert_eq!(check(7, 10), Ok(()));
-        assert!(check(6, 10).is_err());
-    }
-
-    #[test]
-    fn check_allows_growth() {
-        assert_eq!(check(1, 0), Ok(()));
-        assert_eq!(check(500, 10), Ok(()));
-    }
-
-    #[test]
-    fn check_refuses_a_catalog_without_packages() {
-        assert_eq!(check(0, 0), Err(Suspicion::NoPackages));
-        assert_eq!(check(0, 5), Err(Suspicion::NoPackages));
+            "31 of 100 packages are gone, which is more than 30 % (p069, p070, p071, p072, p073); \
+             check the source, or publish it as it is with `poll --force`"
+        );
+        assert!(check(6, 10).starts_with("4 of 10 packages"));
+        for before in [0, 5] {
+            assert_eq!(
+                check(0, before),
+                "it holds no packages at all; check the source, or publish it as it is with `poll --force`"
+            );
+        }
     }
 }

@@ -144,7 +144,7 @@ async fn refuse_keeps_the_old_state_until_it_is_forced() {
     let before = site.snapshot().await;
     site.write("b", &broken("b"));
     let report = site.poll().await;
-    assert!(matches!(report.error, Some(PollError::Invalid(_))), "{report:?}");
+    assert!(matches!(report.error, Some(PollError::Refused(_))), "{report:?}");
     assert_eq!((report.outcome, report.failed_for_good()), (Outcome::Refused, false));
     let error = report.error_text().unwrap();
     let expected =
