@@ -4,7 +4,7 @@ mod secret;
 
 use std::{
     collections::BTreeSet,
-    fmt, io,
+    fmt,
     path::PathBuf,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -33,38 +33,8 @@ pub struct Webhook {
 
 /// An error in the configuration of a webhook. No message quotes a secret.
 #[derive(Debug, thiserror::Error)]
-pub enum WebhookError {
-    /// Not an HTTP URL with a host. The text is not quoted, because it may hold a password.
-    #[error("url is not an http or https URL with a host")]
-    Url,
-    /// A file of secrets that cannot be read.
-    #[error("cannot read the secret file {path}", path = .path.display())]
-    SecretFile {
-        /// Path of the file on this machine.
-        path: PathBuf,
-        /// The underlying error, which the chain prints after this one.
-        source: io::Error,
-    },
-    /// The environment variable is not set or not UTF-8.
-    #[error("the environment variable {0} does not hold a secret")]
-    SecretVariable(String),
-    /// A secret in another format than Standard Webhooks specifies.
-    #[error("{place}: secret number {number} is not whsec_ and the base64 of 24 to 64 bytes")]
-    MalformedSecret {
-        /// Path of the file, or name of the environment variable.
-        place: String,
-        /// Number of the secret there, from 1.
-        number: usize,
-    },
-    /// No secret in the file or variable.
-    #[error("{0} holds no secret")]
-    NoSecret(String),
-}
-
-/// A status other than 2xx. The body of the answer is not read.
-#[derive(Debug, thiserror::Error)]
-#[error("it answered {0}")]
-struct RefusedStatus(StatusCode);
+#[error("{0}")]
+pub struct WebhookError(pub(crate) String);
 
 impl Webhook {
     /// Creates a webhook. The secrets are read again for each event, but must exist now too.
@@ -72,7 +42,9 @@ impl Webhook {
     /// # Errors
     /// All errors in the arguments.
     pub fn new(name: &str, url: &str, secret: SecretLocation) -> Result<Self, Vec<WebhookError>> {
-        let url = Url::parse(url).ok().filter(is_web).ok_or(WebhookError::Url);
+        let url = Url::parse(url).ok().filter(is_web);
+        // The text is not quoted, because it may hold a password.
+        let url = url.ok_or_else(|| WebhookError("url is not an http or https URL with a host".to_owned()));
         match (url, secret.read()) {
             (Ok(url), Ok(_)) => Ok(Self {
                 name: name.to_owned(),
@@ -176,7 +148,8 @@ fn outcome(status: StatusCode, headers: &HeaderMap) -> Result<(), SendError> {
         StatusCode::TOO_MANY_REQUESTS,
     ]
     .contains(&status);
-    let source = Box::new(RefusedStatus(status));
+    // The body of the answer is not read.
+    let source = format!("it answered {status}").into();
     match status {
         _ if status.is_success() => Ok(()),
         // The specification asks to disable the endpoint after a 410. Here the event is dropped, and an operator

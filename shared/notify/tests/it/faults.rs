@@ -8,7 +8,7 @@ use model::{Key, Kind};
 use storekit::{Action, Answer, Call, MemoryStore, Moment};
 use tokio::time::timeout;
 
-use super::world::{RecordingReceiver, changes, cursors, name, notifier, publish, unchanged};
+use super::world::{RecordingReceiver, changes, cursors, name, notifier, one, publish, unchanged};
 
 fn writes_mark(call: &Call) -> bool {
     matches!(call.action, Action::Put(_)) && matches!(call.key, Some(Key::Notified(_)))
@@ -48,8 +48,7 @@ async fn event_is_repeated_with_same_id_after_kill_before_cursor() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_cursor_write_causes_a_repeat() {
-    let (store, receiver) = (MemoryStore::new(), RecordingReceiver::new("receiver"));
-    let notifier = notifier(&store, &[&receiver]);
+    let (store, receiver, notifier) = one();
     notifier.register_receivers(&[name()]).await;
     let published = publish(&store, &[("a", "1")]).await;
     store.set_hook(|call, _| if writes_mark(call) { Answer::Fail } else { Answer::GoOn });
@@ -63,8 +62,7 @@ async fn failed_cursor_write_causes_a_repeat() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_store_read_postpones_event() {
-    let (store, receiver) = (MemoryStore::new(), RecordingReceiver::new("receiver"));
-    let notifier = notifier(&store, &[&receiver]);
+    let (store, receiver, notifier) = one();
     notifier.register_receivers(&[name()]).await;
     let published = publish(&store, &[("a", "1")]).await;
     for failing in [Key::Notified(name()), Key::Current(name())] {

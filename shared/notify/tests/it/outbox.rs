@@ -7,12 +7,13 @@ use model::{Key, Kind, ObjectDigest, Outcome, StoredDocument};
 use store::Store;
 use storekit::MemoryStore;
 
-use super::world::{RecordingReceiver, changes, cursors, down, name, notifier, publish, report, snapshot, unchanged};
+use super::world::{
+    RecordingReceiver, changes, cursors, down, name, notifier, one, publish, report, snapshot, unchanged,
+};
 
 #[tokio::test(start_paused = true)]
 async fn publication_is_delivered_once_with_changes() {
-    let (store, receiver) = (MemoryStore::new(), RecordingReceiver::new("receiver"));
-    let notifier = notifier(&store, &[&receiver]);
+    let (store, receiver, notifier) = one();
     notifier.register_receivers(&[name()]).await;
     notifier.after(&publish(&store, &[("a", "1"), ("b", "1")]).await).await;
     assert_eq!(receiver.received(), [(None, 1, changes(&["a", "b"], &[], &[]))]);
@@ -25,8 +26,7 @@ async fn publication_is_delivered_once_with_changes() {
 
 #[tokio::test(start_paused = true)]
 async fn unchanged_poll_reads_nothing_from_store() {
-    let (store, receiver) = (MemoryStore::new(), RecordingReceiver::new("receiver"));
-    let notifier = notifier(&store, &[&receiver]);
+    let (store, _receiver, notifier) = one();
     let published = publish(&store, &[("a", "1")]).await;
     notifier.after(&published).await;
     let unchanged = unchanged(&store).await;
@@ -135,8 +135,7 @@ async fn missed_publications_become_one_event() {
 
 #[tokio::test(start_paused = true)]
 async fn event_without_earlier_snapshot_has_no_packages() {
-    let (store, receiver) = (MemoryStore::new(), RecordingReceiver::new("receiver"));
-    let notifier = notifier(&store, &[&receiver]);
+    let (store, receiver, notifier) = one();
     let gone = &[("a", "1")];
     notifier.after(&publish(&store, gone).await).await;
     receiver.take();
@@ -154,8 +153,7 @@ async fn event_without_earlier_snapshot_has_no_packages() {
 
 #[tokio::test(start_paused = true)]
 async fn republished_catalog_has_new_event_id() {
-    let (store, receiver) = (MemoryStore::new(), RecordingReceiver::new("receiver"));
-    let notifier = notifier(&store, &[&receiver]);
+    let (store, receiver, notifier) = one();
     notifier.after(&publish(&store, &[("a", "1")]).await).await;
     let before = receiver.take().remove(0);
     for key in [Key::Current(name()), Key::Notified(name())] {
@@ -225,8 +223,7 @@ async fn notifier_without_receivers_reads_nothing() {
 
 #[tokio::test]
 async fn event_json_is_a_cloud_event() {
-    let (store, receiver) = (MemoryStore::new(), RecordingReceiver::new("receiver"));
-    let notifier = notifier(&store, &[&receiver]);
+    let (store, receiver, notifier) = one();
     notifier.after(&publish(&store, &[("a", "1")]).await).await;
     receiver.take();
     notifier.after(&publish(&store, &[("a", "2")]).await).await;

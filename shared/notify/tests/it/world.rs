@@ -139,6 +139,13 @@ impl Receiver for RecordingReceiver {
     }
 }
 
+/// Returns a notifier of one receiver, and its store.
+pub(crate) fn one() -> (MemoryStore, RecordingReceiver, Notifier) {
+    let (store, receiver) = (MemoryStore::new(), RecordingReceiver::new("receiver"));
+    let notifier = notifier(&store, &[&receiver]);
+    (store, receiver, notifier)
+}
+
 pub(crate) fn notifier(store: &MemoryStore, receivers: &[&RecordingReceiver]) -> Notifier {
     let receivers = receivers
         .iter()
