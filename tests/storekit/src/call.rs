@@ -70,10 +70,6 @@ pub enum Answer {
     /// The caller is told that another writer was faster. After the operation this is what a caller sees whose first
     /// request was done, whose acknowledgement was lost, and whose client repeated the request by itself.
     Conflict,
-    /// The answer of a put is lost, and the client repeats the request by itself, as the SDK of S3 does. The repetition
-    /// meets what is there by then: its own bytes count as written, others are a conflict. Any other operation goes on
-    /// before it is done, and fails after that.
-    Repeat,
     /// Nothing goes on until the future is done; then its answer counts. A task that is dropped meanwhile is a process
     /// that was killed at this point.
     Wait(BoxFuture<'static, Answer>),

@@ -8,14 +8,6 @@ use store::{
     Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version,
 };
 
-/// Delivery of an answer to the caller.
-enum Heard {
-    /// The caller has received it.
-    Yes,
-    /// It is lost, and the client repeats the request.
-    No,
-}
-
 /// Size of the chunks of a body in bytes. It is small, so that tests with small objects see bodies that break half way.
 const CHUNK: usize = 16 << 10;
 
@@ -99,13 +91,11 @@ impl MemoryStore {
         let call = self.record(action, key);
         self.ask(&call, Moment::Before, operation).await?;
         let done = work()?;
-        match self.ask(&call, Moment::After, operation).await? {
-            Heard::Yes => Ok(done),
-            Heard::No => Err(StoreError::failed(operation, &call.name(), Injected)),
-        }
+        self.ask(&call, Moment::After, operation).await?;
+        Ok(done)
     }
 
-    /// Writes an object, and writes it once more where the hook takes the first answer away.
+    /// Writes an object at once.
     pub(crate) async fn write(
         &self,
         key: &Key,
@@ -113,22 +103,12 @@ impl MemoryStore {
         condition: Condition,
         action: Action,
     ) -> Result<Version, StoreError> {
-        let call = self.record(action, Some(key));
-        self.ask(&call, Moment::Before, Operation::Put).await?;
-        let version = self.write_once(key, bytes.clone(), &condition)?;
-        match self.ask(&call, Moment::After, Operation::Put).await? {
-            Heard::Yes => Ok(version),
-            Heard::No => self.write_once(key, bytes.clone(), &condition).or_else(|error| {
-                let own = self.entry(key).ok().filter(|entry| entry.bytes == bytes);
-                own.map(|entry| entry.info.version).ok_or(error)
-            }),
-        }
-    }
-
-    fn write_once(&self, key: &Key, bytes: Bytes, condition: &Condition) -> Result<Version, StoreError> {
-        let modified = (self.clock)();
-        let written = self.state().put(key, bytes, condition, modified);
-        written.ok_or_else(|| StoreError::conflict(key))
+        let work = || {
+            let modified = (self.clock)();
+            let written = self.state().put(key, bytes, &condition, modified);
+            written.ok_or_else(|| StoreError::conflict(key))
+        };
+        self.call(Operation::Put, action, Some(key), work).await
     }
 
     fn record(&self, action: Action, key: Option<&Key>) -> Call {
@@ -143,12 +123,11 @@ impl MemoryStore {
         call
     }
 
-    async fn ask(&self, call: &Call, moment: Moment, operation: Operation) -> Result<Heard, StoreError> {
+    async fn ask(&self, call: &Call, moment: Moment, operation: Operation) -> Result<(), StoreError> {
         let mut answer = self.hook()(call, moment);
         loop {
             answer = match answer {
-                Answer::GoOn => return Ok(Heard::Yes),
-                Answer::Repeat => return Ok(Heard::No),
+                Answer::GoOn => return Ok(()),
                 Answer::Fail => return Err(StoreError::failed(operation, &call.name(), Injected)),
                 Answer::Deny => return Err(StoreError::denied(operation, &call.name(), Injected)),
                 Answer::Conflict => return Err(StoreError::conflict(&call.name())),
