@@ -1,10 +1,18 @@
 //! Repairs of a store from a copy.
 
-use catalog_mirror_sync::SyncOptions;
+use std::sync::Arc;
+
+use catalog_mirror_sync::{Repair, SyncOptions};
 use model::{Encoding, Key, Kind, ManifestEntry};
+use store::Store;
 use storekit::{Action, Answer, Moment};
 
 use crate::kit::{V1, V2, assert_sound, copier, copy, current, mirror, name, put_raw, snapshot};
+
+async fn repair(from: &Arc<dyn Store>, to: &Arc<dyn Store>) -> Repair {
+    let copier = copier(from, to, SyncOptions::default());
+    copier.repair(&name()).await.unwrap()
+}
 
 /// Another writer repairs the object, and the store fails at that moment.
 #[tokio::test(flavor = "multi_thread")]
@@ -23,10 +31,7 @@ async fn repair_deletes_nothing_and_accepts_what_another_writer_repaired() {
             }
             Answer::GoOn
         });
-        let repair = copier(&from, &to, SyncOptions::default())
-            .repair(&name())
-            .await
-            .unwrap();
+        let repair = repair(&from, &to).await;
         memory.clear_hook();
         assert_eq!(repair.failed, []);
         assert_eq!(repair.verification.findings, []);
@@ -49,10 +54,7 @@ async fn repair_fetches_every_missing_or_damaged_object() {
                 false => memory.corrupt(key, "damaged"),
             }
         }
-        let repair = copier(&from, &to, SyncOptions::default())
-            .repair(&name())
-            .await
-            .unwrap();
+        let repair = repair(&from, &to).await;
         assert_eq!((repair.failed, repair.verification.findings), (vec![], vec![]));
         assert_eq!(repair.repaired.len(), keys.len());
         for key in &keys {
@@ -72,10 +74,7 @@ async fn repair_reports_objects_that_the_store_refuses() {
         Action::Put(_) | Action::Commit(_) if moment == Moment::Before => Answer::Deny,
         _ => Answer::GoOn,
     });
-    let repair = copier(&from, &to, SyncOptions::default())
-        .repair(&name())
-        .await
-        .unwrap();
+    let repair = repair(&from, &to).await;
     memory.clear_hook();
     assert_eq!(repair.failed[0].key, key.to_string());
     assert_eq!(repair.verification.findings.len(), 1);
@@ -96,10 +95,7 @@ async fn repair_fetches_earlier_snapshots() {
     let recompressed = zstd::bulk::compress(&text, 1).unwrap();
     for damage in [b"no snapshot".to_vec(), recompressed] {
         put_raw(&to, &earlier, damage).await;
-        let repair = copier(&from, &to, SyncOptions::default())
-            .repair(&name())
-            .await
-            .unwrap();
+        let repair = repair(&from, &to).await;
         assert_eq!((repair.failed, repair.repaired), (vec![], vec![earlier.to_string()]));
         assert_eq!(memory.objects()[&earlier], sound);
     }

@@ -53,38 +53,30 @@ async fn assert_finishes(world: &World, at: u64) {
     );
 }
 
+/// Fails and kills: a task that waits for ever is a process that was killed there.
 #[tokio::test(start_paused = true)]
-async fn gc_that_fails_at_any_operation_is_finished_by_later_runs() {
-    for moment in [Moment::Before, Moment::After] {
-        for failing in 0..OPERATIONS_MAX {
+async fn gc_that_ends_at_any_operation_is_finished_by_later_runs_and_stops_no_publication() {
+    let fail: fn() -> Answer = || Answer::Fail;
+    let kill: fn() -> Answer = || Answer::Wait(Box::pin(std::future::pending()));
+    for (moment, answer) in [
+        (Moment::Before, fail),
+        (Moment::After, fail),
+        (Moment::Before, kill),
+        (Moment::After, kill),
+    ] {
+        for ending in 0..OPERATIONS_MAX {
             let world = world().await;
             let base = OnceLock::new();
             world.store.set_hook(move |call: &Call, at: Moment| {
                 let number = call.number - base.get_or_init(|| call.number);
-                if number == failing && at == moment {
-                    return Answer::Fail;
+                if number == ending && at == moment {
+                    answer()
+                } else {
+                    Answer::GoOn
                 }
-                Answer::GoOn
             });
             steps(&world).await;
-            assert_finishes(&world, failing).await;
+            assert_finishes(&world, ending).await;
         }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn gc_that_is_killed_at_any_operation_stops_no_publication() {
-    for killed in 0..OPERATIONS_MAX {
-        let world = world().await;
-        let base = OnceLock::new();
-        world.store.set_hook(move |call: &Call, _| {
-            let number = call.number - base.get_or_init(|| call.number);
-            if number == killed {
-                return Answer::Wait(Box::pin(std::future::pending()));
-            }
-            Answer::GoOn
-        });
-        steps(&world).await;
-        assert_finishes(&world, killed).await;
     }
 }

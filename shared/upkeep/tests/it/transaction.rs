@@ -7,6 +7,18 @@ use storekit::{Action, Answer, Moment};
 
 use super::kit::{HOUR, World, built, commit, name, put_all, shard};
 
+/// Answers in place of the store at this moment of a commit.
+fn at_commit(world: &World, at: Moment, answer: impl Fn() -> Answer + Send + Sync + 'static) {
+    world.store.set_hook(move |call, moment| {
+        let is_commit = matches!(call.action, Action::Put(_)) && matches!(call.key, Some(Key::Current(_)));
+        if is_commit && moment == at {
+            answer()
+        } else {
+            Answer::GoOn
+        }
+    });
+}
+
 #[tokio::test]
 async fn commit_on_a_changed_pointer_conflicts() {
     let world = World::new();
@@ -24,13 +36,7 @@ async fn commit_on_a_changed_pointer_conflicts() {
 #[tokio::test]
 async fn commit_whose_answer_was_lost_succeeds() {
     let world = World::new();
-    world.store.set_hook(|call, moment| {
-        let is_commit = matches!(call.action, Action::Put(_)) && matches!(call.key, Some(Key::Current(_)));
-        match is_commit && moment == Moment::After {
-            true => Answer::Conflict,
-            false => Answer::GoOn,
-        }
-    });
+    at_commit(&world, Moment::After, || Answer::Conflict);
     let built = built(&["p1"]);
     let transaction = world.begin("a").await;
     put_all(&transaction, &built).await.unwrap();
@@ -40,12 +46,8 @@ async fn commit_whose_answer_was_lost_succeeds() {
 #[tokio::test(start_paused = true)]
 async fn commit_without_an_answer_times_out_as_a_race() {
     let world = World::new();
-    world.store.set_hook(|call, moment| {
-        let is_commit = matches!(call.action, Action::Put(_)) && matches!(call.key, Some(Key::Current(_)));
-        match is_commit && moment == Moment::Before {
-            true => Answer::Wait(Box::pin(std::future::pending())),
-            false => Answer::GoOn,
-        }
+    at_commit(&world, Moment::Before, || {
+        Answer::Wait(Box::pin(std::future::pending()))
     });
     let error = world.try_publish("a", &["p1"]).await.unwrap_err();
     assert!(
@@ -160,11 +162,8 @@ async fn commit_without_changes_restores_a_lost_list_of_names() {
 async fn commit_adds_the_name_that_a_removal_took_meanwhile() {
     let world = World::new();
     let store = world.store.clone();
-    world.store.set_hook(move |call, moment| {
-        let is_commit = matches!(call.action, Action::Put(_)) && matches!(call.key, Some(Key::Current(_)));
-        if is_commit && moment == Moment::After {
-            store.lose(&Key::Catalogs);
-        }
+    at_commit(&world, Moment::After, move || {
+        store.lose(&Key::Catalogs);
         Answer::GoOn
     });
     world.publish("a", &["p1"]).await;
