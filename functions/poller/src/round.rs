@@ -193,9 +193,6 @@ pub(crate) fn take_followers<'a>(
 
 #[cfg(test)]
 mod tests {
-    use model::Outcome;
-    use testkit::StatusBuilder;
-
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
@@ -203,8 +200,10 @@ mod tests {
 
     fn candidate(interval: Option<Duration>, failures: u64) -> Candidate {
         let last_poll = SystemTime::UNIX_EPOCH + MINUTE * 1000;
-        let mut status = StatusBuilder::new().source(SOURCE).last_poll(last_poll).build();
-        status.failures = failures;
+        let status = Status {
+            failures,
+            ..Status::new(SOURCE.to_owned(), Outcome::Unchanged, last_poll)
+        };
         let catalog = Catalog {
             interval,
             ..Catalog::new("a".parse().unwrap(), SOURCE.parse::<source::Source>().unwrap())

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,18 +18,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::registry::{CertificateFault, tls};
+use crate::registry::CertificateFault;
+use crate::serving::Serving;
 
 /// Server on a free port of 127.0.0.1, until it is dropped.
 pub struct FileServer {
-    host: String,
-    ca_pem: Option<String>,
+    serving: Serving,
     shared: SharedFiles,
-    task: JoinHandle<()>,
 }
 
 /// Request that a [`FileServer`] received.
@@ -96,43 +94,27 @@ impl FileServer {
     }
 
     async fn run(with_tls: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .expect("loopback has a free port");
-        let address = listener.local_addr().expect("a bound socket has an address");
         let shared = SharedFiles::default();
         let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
-        let (ca_pem, task) = if with_tls {
-            let names = ["127.0.0.1".to_owned()];
-            let (listener, ca_pem) = tls::listener(listener, &names, CertificateFault::None);
-            let serving = async { axum::serve(listener, router).await.unwrap_or_default() };
-            (Some(ca_pem), tokio::spawn(serving))
-        } else {
-            let serving = async { axum::serve(listener, router).await.unwrap_or_default() };
-            (None, tokio::spawn(serving))
-        };
-        Self {
-            host: address.to_string(),
-            ca_pem,
-            shared,
-            task,
-        }
+        let names = ["127.0.0.1".to_owned()];
+        let tls = with_tls.then_some((&names[..], CertificateFault::None));
+        let serving = Serving::start(Ipv4Addr::LOCALHOST.into(), router, tls).await;
+        Self { serving, shared }
     }
 
     /// Returns the address as in URLs, `127.0.0.1:PORT`.
     pub fn host(&self) -> &str {
-        &self.host
+        &self.serving.host
     }
 
     /// Returns the CA of the certificate, in PEM.
     pub fn ca_pem(&self) -> &str {
-        self.ca_pem.as_deref().expect("the server speaks TLS")
+        self.serving.ca_pem()
     }
 
     /// Returns the URL of a path with a leading slash.
     pub fn url(&self, path: &str) -> String {
-        let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}{path}", self.host)
+        self.serving.url() + path
     }
 
     /// Stores a file with an entity tag that depends on its content.
@@ -176,12 +158,6 @@ impl FileServer {
 
     fn lock(&self) -> MutexGuard<'_, FileState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for FileServer {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -1,7 +1,8 @@
 //! The documents of the store, as they are stored.
 
 use http::StatusCode;
-use model::{Document, Encoding, Key, Sha256};
+use model::{Document, Encoding, Key, Outcome, Sha256, Status};
+use testkit::{SOURCE, first_published_at};
 
 use crate::{
     fixture::{LINES, Publication, publish, put},
@@ -11,7 +12,7 @@ use crate::{
 #[tokio::test]
 async fn objects_and_documents_are_served_as_stored() {
     let world = World::new().await;
-    let status = testkit::StatusBuilder::new().build();
+    let status = Status::new(SOURCE.to_owned(), Outcome::Unchanged, first_published_at());
     put(&world.store, &Key::Status("demo".parse().unwrap()), status.to_bytes()).await;
     for (key, stored) in world.store.objects() {
         let answer = world.get(&format!("/{key}"), &[]).await;

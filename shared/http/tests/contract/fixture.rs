@@ -111,11 +111,11 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         .await
         .unwrap()
         .map(|(current, _)| current);
-    let current = CurrentBuilder::new(&built.snapshot)
-        .after(before.as_ref())
-        .source("registry.example/demo:latest", "sha256:0123")
-        .availability(publication.availability)
-        .build();
+    let builder = CurrentBuilder::new(&built.snapshot).after(before.as_ref());
+    let current = Current {
+        availability: publication.availability,
+        ..builder.source("registry.example/demo:latest", "sha256:0123").build()
+    };
     put(store, &key, current.to_bytes()).await;
     put(store, &Key::Catalogs, Catalogs::from_iter([name]).to_bytes()).await;
     Published {

@@ -116,10 +116,10 @@ async fn unsigned_pointer_is_refused_without_an_earlier_state() {
 async fn last_modified_is_never_in_the_future() {
     let world = World::new().await;
     let later = SystemTime::now() + Duration::from_secs(24 * 3600);
-    let current = CurrentBuilder::new(&world.demo.snapshot)
-        .serial(2)
-        .published_at(later)
-        .build();
+    let current = Current {
+        published_at: later,
+        ..CurrentBuilder::new(&world.demo.snapshot).serial(2).build()
+    };
     put(&world.store, &Key::Current(name()), current.to_bytes()).await;
     let answer = world.get("/catalogs/demo/content-hash", &[]).await;
     let date = httpdate::parse_http_date(answer.header("last-modified")).unwrap();

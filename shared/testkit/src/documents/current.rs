@@ -1,6 +1,6 @@
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use model::{Availability, Current, ObjectDigest, Previous, Publication, RolledBack, Snapshot, SourceRef, Verified};
+use model::{Availability, Current, ObjectDigest, Previous, Publication, Snapshot, SourceRef};
 
 use super::{SOURCE, first_published_at, snapshot::stored};
 
@@ -11,7 +11,8 @@ pub fn current(snapshot: &Snapshot) -> Current {
 
 /// Builder of a pointer, `current.json`. It is unsigned.
 ///
-/// The default is the first publication, of [`SOURCE`] at revision `sha256:00`.
+/// The default is the first publication, of [`SOURCE`] at revision `sha256:00`. It is published at [`first_published_at()`], and each later one
+/// a minute after the one before.
 #[derive(Clone, Debug)]
 pub struct CurrentBuilder {
     snapshot: Snapshot,
@@ -20,10 +21,6 @@ pub struct CurrentBuilder {
     serial: Option<u64>,
     previous: Option<Vec<Previous>>,
     source: SourceRef,
-    render_version: u32,
-    published_at: Option<SystemTime>,
-    rolled_back: Option<RolledBack>,
-    availability: Availability,
 }
 
 impl CurrentBuilder {
@@ -41,10 +38,6 @@ impl CurrentBuilder {
                 revision: "sha256:00".to_owned(),
                 verified: None,
             },
-            render_version: snapshot.render_version,
-            published_at: None,
-            rolled_back: None,
-            availability: Availability::Available,
         }
     }
 
@@ -83,43 +76,6 @@ impl CurrentBuilder {
         self
     }
 
-    /// Sets the signatures of the source image.
-    #[must_use]
-    pub fn verified(mut self, verified: Verified) -> Self {
-        self.source.verified = Some(verified);
-        self
-    }
-
-    /// Sets the version of the canonical form under which the source was read. Default: that of the Snapshot.
-    #[must_use]
-    pub fn render_version(self, render_version: u32) -> Self {
-        Self { render_version, ..self }
-    }
-
-    /// Sets the time of the publication. Default [`first_published_at()`] and a minute for each serial after 1.
-    #[must_use]
-    pub fn published_at(self, time: SystemTime) -> Self {
-        Self {
-            published_at: Some(time),
-            ..self
-        }
-    }
-
-    /// Marks the publication as a rollback.
-    #[must_use]
-    pub fn rolled_back(self, rolled_back: RolledBack) -> Self {
-        Self {
-            rolled_back: Some(rolled_back),
-            ..self
-        }
-    }
-
-    /// Sets the availability to readers. Default available.
-    #[must_use]
-    pub fn availability(self, availability: Availability) -> Self {
-        Self { availability, ..self }
-    }
-
     /// Names other stored bytes as the Snapshot, for tests of damaged or foreign Snapshots.
     #[must_use]
     pub fn stored_snapshot(self, stored: ObjectDigest) -> Self {
@@ -131,16 +87,15 @@ impl CurrentBuilder {
         let publication = Publication {
             snapshot: self.stored,
             source: self.source,
-            render_version: self.render_version,
+            render_version: self.snapshot.render_version,
             published_at: first_published_at(),
-            rolled_back: self.rolled_back,
-            availability: self.availability,
+            rolled_back: None,
+            availability: Availability::Available,
         };
         let mut current = Current::publish(self.before.as_ref(), &self.snapshot, publication);
         current.serial = self.serial.unwrap_or(current.serial);
         current.previous = self.previous.unwrap_or(current.previous);
-        let later = Duration::from_secs(60 * current.serial.saturating_sub(1));
-        current.published_at = self.published_at.unwrap_or(first_published_at() + later);
+        current.published_at += Duration::from_secs(60 * current.serial.saturating_sub(1));
         current
     }
 }

@@ -2,13 +2,11 @@
 
 mod current;
 mod snapshot;
-mod status;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use current::{CurrentBuilder, current};
 pub use snapshot::{BuiltSnapshot, SnapshotBuilder, snapshot};
-pub use status::StatusBuilder;
 
 /// Returns the time of the first publication that a [`CurrentBuilder`] makes: 2026-09-21T14:13:20Z.
 pub fn first_published_at() -> SystemTime {
@@ -48,12 +46,5 @@ mod tests {
         assert_eq!((first.serial, second.serial), (1, 2));
         assert_eq!(second.previous, first.as_previous());
         assert_eq!(second.published_at, first_published_at() + Duration::from_secs(60));
-    }
-
-    #[test]
-    fn status_builder_keeps_the_last_success_of_a_failed_poll() {
-        let status = StatusBuilder::new().failed(2, "no route to host");
-        let status = status.last_poll(first_published_at() + Duration::from_secs(60)).build();
-        assert_eq!((status.failures, status.last_success), (2, Some(first_published_at())));
     }
 }

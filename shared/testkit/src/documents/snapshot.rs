@@ -30,7 +30,6 @@ pub struct SnapshotBuilder {
     identity: bool,
     image: Option<CatalogImage>,
     facts: BTreeMap<String, Vec<u8>>,
-    render_version: Option<u32>,
 }
 
 /// A Snapshot with everything that a store needs to serve it, except the blobs of an image.
@@ -79,15 +78,6 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Sets the version of the canonical form. Default [`RENDER_VERSION`].
-    #[must_use]
-    pub fn render_version(self, version: u32) -> Self {
-        Self {
-            render_version: Some(version),
-            ..self
-        }
-    }
-
     /// Builds the Snapshot and its objects.
     pub fn build(&self) -> BuiltSnapshot {
         let mut objects = BTreeMap::new();
@@ -113,7 +103,7 @@ impl SnapshotBuilder {
         let all: Vec<u8> = self.packages.values().flatten().copied().collect();
         let global = shards.first().is_some_and(|shard| shard.name.is_empty());
         let snapshot = Snapshot {
-            render_version: self.render_version.unwrap_or(RENDER_VERSION),
+            render_version: RENDER_VERSION,
             content_hash: Sha256::of(&all),
             size: all.len() as u64,
             metas: shards.iter().map(|shard| shard.metas).sum(),

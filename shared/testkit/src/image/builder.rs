@@ -36,7 +36,6 @@ pub struct ImageBuilder {
     layers: Vec<Layer>,
     labels: BTreeMap<String, String>,
     format: Format,
-    config_type: Option<String>,
 }
 
 impl ImageBuilder {
@@ -70,15 +69,6 @@ impl ImageBuilder {
         Self { format, ..self }
     }
 
-    /// Sets the media type of the configuration, as artifacts do.
-    #[must_use]
-    pub fn config_type(self, media_type: &str) -> Self {
-        Self {
-            config_type: Some(media_type.to_owned()),
-            ..self
-        }
-    }
-
     /// Builds the image with its manifest, configuration and layers.
     pub fn build(&self) -> Image {
         let packed: Vec<_> = self.layers.iter().map(Layer::pack).collect();
@@ -108,10 +98,7 @@ impl ImageBuilder {
             .iter()
             .map(|layer| descriptor(&self.layer_type(layer), &layer.bytes))
             .collect();
-        let config = descriptor(
-            self.config_type.as_deref().unwrap_or(self.default_config_type()),
-            config,
-        );
+        let config = descriptor(self.config_type(), config);
         let mut manifest = json!({"schemaVersion": 2, "config": config, "layers": layers});
         if self.format != Format::Untyped {
             manifest["mediaType"] = json!(self.media_type());
@@ -126,7 +113,7 @@ impl ImageBuilder {
         }
     }
 
-    fn default_config_type(&self) -> &'static str {
+    fn config_type(&self) -> &'static str {
         match self.format {
             Format::Docker => "application/vnd.docker.container.image.v1+json",
             Format::Oci | Format::Untyped => "application/vnd.oci.image.config.v1+json",
@@ -134,9 +121,6 @@ impl ImageBuilder {
     }
 
     fn layer_type(&self, layer: &Packed) -> String {
-        if let Some(media_type) = &layer.media_type {
-            return media_type.clone();
-        }
         let (base, separator) = match self.format {
             Format::Docker => ("application/vnd.docker.image.rootfs.diff.tar", "."),
             Format::Oci | Format::Untyped => ("application/vnd.oci.image.layer.v1.tar", "+"),

@@ -13,7 +13,6 @@ pub struct Layer {
     tar: Vec<u8>,
     is_open: bool,
     packing: Packing,
-    media_type: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -44,7 +43,6 @@ pub(crate) struct Packed {
     pub(crate) bytes: Bytes,
     pub(crate) diff_id: String,
     pub(crate) suffix: &'static str,
-    pub(crate) media_type: Option<String>,
 }
 
 impl<'a> TarEntry<'a> {
@@ -211,15 +209,6 @@ impl Layer {
         }
     }
 
-    /// Sets the media type in the manifest. It need not be true.
-    #[must_use]
-    pub fn media_type(self, media_type: &str) -> Self {
-        Self {
-            media_type: Some(media_type.to_owned()),
-            ..self
-        }
-    }
-
     /// Returns the tar archive with its end.
     pub fn tar(&self) -> Vec<u8> {
         let end: &[u8] = if self.is_open { &[] } else { &[0; 1024] };
@@ -240,12 +229,7 @@ impl Layer {
             Packing::Zstd => (zstd(&tar).into(), "zstd"),
             Packing::Raw(bytes) => (bytes.clone(), "gzip"),
         };
-        Packed {
-            bytes,
-            diff_id,
-            suffix,
-            media_type: self.media_type.clone(),
-        }
+        Packed { bytes, diff_id, suffix }
     }
 }
 

@@ -15,10 +15,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use bytes::Bytes;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
 use crate::image::Image;
+use crate::serving::Serving;
 use auth::Auth;
 use faults::Script;
 
@@ -28,10 +27,8 @@ pub use wire::{Say, Wire};
 
 /// Registry on a free port of 127.0.0.1, until it is dropped.
 pub struct Registry {
-    host: String,
-    ca_pem: Option<String>,
+    serving: Serving,
     shared: Shared,
-    task: JoinHandle<()>,
 }
 
 /// Builder of a registry. The default needs no credentials, speaks plain HTTP and has no images.
@@ -156,35 +153,12 @@ impl Builder {
     /// Starts the registry in a task of its own.
     pub async fn start(self) -> Registry {
         let address = self.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        let listener = TcpListener::bind((address, 0)).await.expect("loopback has a free port");
-        let host = listener
-            .local_addr()
-            .expect("a bound socket has an address")
-            .to_string();
         let shared = Shared(Arc::new(Mutex::new(self.state)));
         let router = Router::new().fallback(answer::answer).with_state(shared.clone());
-        let (scheme, ca_pem, task) = match self.tls_names {
-            Some(names) => {
-                let (listener, ca_pem) = tls::listener(listener, &names, self.certificate_fault);
-                (
-                    "https",
-                    Some(ca_pem),
-                    tokio::spawn(async { axum::serve(listener, router).await.unwrap_or_default() }),
-                )
-            }
-            None => (
-                "http",
-                None,
-                tokio::spawn(async { axum::serve(listener, router).await.unwrap_or_default() }),
-            ),
-        };
-        shared.lock().base = format!("{scheme}://{host}");
-        Registry {
-            host,
-            ca_pem,
-            shared,
-            task,
-        }
+        let tls = self.tls_names.as_deref().map(|names| (names, self.certificate_fault));
+        let serving = Serving::start(address, router, tls).await;
+        shared.lock().base = serving.url();
+        Registry { serving, shared }
     }
 }
 
@@ -201,17 +175,17 @@ impl Registry {
 
     /// Returns the address as in image references, `127.0.0.1:PORT`.
     pub fn host(&self) -> &str {
-        &self.host
+        &self.serving.host
     }
 
     /// Returns the CA of the certificate, in PEM.
     pub fn ca_pem(&self) -> &str {
-        self.ca_pem.as_deref().expect("the registry speaks TLS")
+        self.serving.ca_pem()
     }
 
     /// Returns the reference to `tag` as users write it.
     pub fn reference(&self, repository: &str, tag: &str) -> String {
-        format!("{}/{repository}:{tag}", self.host)
+        format!("{}/{repository}:{tag}", self.serving.host)
     }
 
     /// Stores the image and moves the tag to it.
@@ -273,12 +247,6 @@ impl Registry {
     /// Revokes all tokens that were issued so far.
     pub fn revoke_tokens(&self) {
         self.shared.lock().auth.revoke();
-    }
-}
-
-impl Drop for Registry {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -1,5 +1,6 @@
 //! A server below HTTP: it sends given bytes, whatever the request is.
 
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,6 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+
+use crate::serving::bind;
 
 /// Step of an answer of a [`Wire`].
 #[derive(Clone, Debug)]
@@ -38,17 +41,10 @@ struct Heard {
 impl Wire {
     /// Starts a server that takes these steps on every connection, after the first bytes of the client.
     pub async fn start(says: Vec<Say>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .await
-            .expect("loopback has a free port");
-        let address = listener.local_addr().expect("a bound socket has an address");
+        let (listener, host) = bind(Ipv4Addr::LOCALHOST.into()).await;
         let heard = Arc::<Heard>::default();
         let task = tokio::spawn(listen(listener, says.into(), Arc::clone(&heard)));
-        Self {
-            host: address.to_string(),
-            heard,
-            task,
-        }
+        Self { host, heard, task }
     }
 
     /// Starts a server that answers with these bytes.

@@ -6,13 +6,13 @@ mod faults;
 mod reply;
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
+use crate::serving::Serving;
 use bucket::Bucket;
 use faults::Script;
 
@@ -23,7 +23,7 @@ pub use faults::{S3Call, S3Fault, S3Request};
 pub struct S3 {
     url: String,
     shared: Shared,
-    task: JoinHandle<()>,
+    _serving: Serving,
 }
 
 /// Builder of an S3 server. The default has an empty bucket named `bucket`.
@@ -112,16 +112,13 @@ impl S3Builder {
 
     /// Starts the server in a task of its own.
     pub async fn start(self) -> S3 {
-        let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.expect("loopback has a free port");
-        let address = listener.local_addr().expect("a bound socket has an address");
         let shared = Shared(Arc::new(Mutex::new(self.state)));
         let router = Router::new().fallback(answer::answer).with_state(shared.clone());
-        let task = tokio::spawn(async { axum::serve(listener, router).await.unwrap_or_default() });
+        let serving = Serving::start(Ipv4Addr::LOCALHOST.into(), router, None).await;
         S3 {
-            url: format!("http://{address}"),
+            url: serving.url(),
+            _serving: serving,
             shared,
-            task,
         }
     }
 }
@@ -151,16 +148,6 @@ impl S3 {
     pub fn names(&self) -> Vec<String> {
         let state = self.shared.lock();
         state.buckets["bucket"].objects.keys().cloned().collect()
-    }
-
-    /// Replaces the bytes of an object but not its metadata, like a damaged disk.
-    ///
-    /// # Panics
-    /// If the object is missing.
-    pub fn damage(&self, name: &str, bytes: impl Into<bytes::Bytes>) {
-        let mut state = self.shared.lock();
-        let objects = &mut state.buckets.get_mut("bucket").expect("it is always there").objects;
-        objects.get_mut(name).expect("there is such an object").bytes = bytes.into();
     }
 
     /// Gives an object another ETag, such as that of an upload in parts.
@@ -202,11 +189,5 @@ impl S3 {
     /// Clears the log of requests, not the faults.
     pub fn reset(&self) {
         self.shared.lock().script.requests.clear();
-    }
-}
-
-impl Drop for S3 {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
