@@ -61,12 +61,16 @@ async fn layer_of_wrong_length_or_pace_is_refused() {
         ("chunks", vec![chunked(), one(), end()], "read"),
         ("chunks of one byte", vec![chunked(), single, end()], "read"),
         ("single bytes, but fast", vec![of_length(length), drip(fast)], "read"),
-        ("a length too short", vec![of_length(length - 1), all()], "cut"),
-        ("no length, and too short", vec![head(""), start(length - 1)], "cut"),
+        ("a length too short", vec![of_length(length - 1), all()], "truncated"),
+        (
+            "no length, and too short",
+            vec![head(""), start(length - 1)],
+            "truncated",
+        ),
         (
             "short chunks",
             vec![chunked(), raw(&chunk(&layer[1..])), end()],
-            "digest or cut",
+            "digest or truncated",
         ),
         ("a length too long", vec![of_length(length + 1), all()], "size"),
         (
@@ -101,13 +105,13 @@ async fn layer_of_wrong_length_or_pace_is_refused() {
         (
             "silence in the middle",
             vec![of_length(length), start(10), minute()],
-            "silence",
+            "timeout",
         ),
-        ("silence from the start", vec![minute()], "silence"),
+        ("silence from the start", vec![minute()], "timeout"),
         (
             "drops",
             vec![of_length(length), drip(Duration::from_millis(40))],
-            "slow",
+            "too slow",
         ),
         ("compressed, as it says", vec![head(&coded), raw(&squeezed)], "coding"),
         ("zeros", vec![of_length(length), raw(&vec![0; length])], "digest"),
@@ -161,7 +165,7 @@ async fn small_answer_is_limited_in_bytes_and_time() {
         ("without end", vec![head(""), page()], "limit manifestBytes"),
         ("too long", vec![long, page()], "limit manifestBytes"),
         ("drops", vec![head(""), drip], "took too long"),
-        ("never begins", vec![minute], "silence"),
+        ("never begins", vec![minute], "timeout"),
     ];
     for (name, says, want) in rows {
         let wire = Wire::start(says).await;

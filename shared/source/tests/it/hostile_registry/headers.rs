@@ -34,13 +34,13 @@ async fn flood_of_headers_is_limited_in_bytes_and_time() {
         (
             "drops",
             vec![start(), Say::Drip(b"x-a: b\r\n".repeat(500), slow)],
-            "silence",
+            "timeout",
         ),
         // They end with the time for an answer.
         (
             "interim answers",
             vec![megabytes(INTERIM, 5), Say::Wait(minute)],
-            "silence",
+            "timeout",
         ),
         ("not HTTP", vec![bytes("SSH-2.0-OpenSSH_9.9\r\n")], "broken"),
         ("the HTTP of long ago", vec![bytes("<html>hello</html>")], "broken"),

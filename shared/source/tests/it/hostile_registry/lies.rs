@@ -75,7 +75,7 @@ async fn wrong_bytes_are_refused_by_digest() {
             ],
         ),
         (
-            "page",
+            "web page",
             vec![
                 ("HEAD is a page", vec![head(typed(html, ""))]),
                 ("the tag's GET is a page", vec![no_head(), get(typed(html, "<html>"))]),

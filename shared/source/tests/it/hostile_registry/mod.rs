@@ -16,10 +16,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use catalog_mirror_source::{
-    Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, RedirectRefusal, ServerFault, Source,
-    SourceSettings, Sources,
+    Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, ServerFault, Source, SourceSettings, Sources,
 };
-use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request};
+use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request, variant};
 
 use crate::kit::{Collect, chain, plain, pull_source, push, settings, small};
 
@@ -167,73 +166,20 @@ fn spells(request: &Request, secret: &str) -> bool {
     texts.iter().any(|text| text.contains(secret))
 }
 
-/// One word for what came of a pull.
+/// A few words for what came of a pull.
 pub(crate) fn verdict<T>(result: &Result<T, Error>) -> String {
-    let Err(error) = result else {
-        return "read".to_owned();
-    };
-    match error {
-        Error::Server(error) => fault(&error.fault).to_owned(),
-        Error::Digest { .. } => "digest".to_owned(),
-        Error::Size { .. } => "size".to_owned(),
-        Error::Limit(limit) => format!("limit {}", limit.name),
-        Error::Timeout(_) => "took too long".to_owned(),
-        Error::Image(_) => "image".to_owned(),
-        Error::Layer { .. } => "layer".to_owned(),
-        Error::Withheld => "withheld".to_owned(),
-        other => panic!("{}", chain(other)),
-    }
-}
-
-fn fault(fault: &ServerFault) -> &'static str {
-    match fault {
-        ServerFault::Unauthorized { .. } => "unauthorized",
-        ServerFault::Forbidden { .. } => "forbidden",
-        ServerFault::NotFound { .. } => "not found",
-        ServerFault::Blocked => "blocked",
-        ServerFault::PlainHttp => "plain http",
-        ServerFault::PlainHttpRefused => "plain refused",
-        ServerFault::Digest(_) => "malformed digest",
-        ServerFault::WebPage => "page",
-        ServerFault::UploadLocation => "upload location",
-        ServerFault::Challenge => "challenge",
-        ServerFault::TokenService { .. } => "token service",
-        ServerFault::Url(_) => "url",
-        ServerFault::Fetch(error) => exchange(error),
-    }
-}
-
-fn exchange(error: &FetchError) -> &'static str {
-    match error {
-        FetchError::RateLimited { .. } => "rate limited",
-        FetchError::Unavailable { .. } => "unavailable",
-        FetchError::Status(_) => "status",
-        FetchError::Tls(_) => "tls",
-        FetchError::NotTls => "plain http",
-        FetchError::Connect(_) => "connect",
-        FetchError::Timeout(_) => "silence",
-        FetchError::Broken(_) => "broken",
-        FetchError::Truncated { .. } => "cut",
-        FetchError::TooSlow { .. } => "slow",
-        FetchError::WaitedTooLong(_) => "waited too long",
-        FetchError::TooLarge { .. } => "too large",
-        FetchError::Range => "range",
-        FetchError::Proxy(_) => "proxy",
-        FetchError::Coding(_) => "coding",
-        FetchError::Address { reason } | FetchError::Redirect { reason, .. } => refusal(*reason),
-    }
-}
-
-fn refusal(reason: RedirectRefusal) -> &'static str {
-    match reason {
-        RedirectRefusal::NotUrl => "refused: not a URL",
-        RedirectRefusal::Scheme => "refused: scheme",
-        RedirectRefusal::PlainHttp => "refused: plain http",
-        RedirectRefusal::Downgrade => "refused: downgrade",
-        RedirectRefusal::Userinfo => "refused: userinfo",
-        RedirectRefusal::LinkLocal => "refused: link-local",
-        RedirectRefusal::Private => "refused: private",
-        RedirectRefusal::TooMany => "refused: too many",
-        RedirectRefusal::OtherServer => "refused: elsewhere",
+    match result {
+        Ok(_) => "read".to_owned(),
+        Err(Error::Server(failure)) => match &failure.fault {
+            ServerFault::Digest(_) => "malformed digest".to_owned(),
+            ServerFault::Fetch(FetchError::Address { reason } | FetchError::Redirect { reason, .. }) => {
+                format!("refused: {}", variant(reason))
+            }
+            ServerFault::Fetch(error) => variant(error),
+            fault => variant(fault),
+        },
+        Err(Error::Limit(limit)) => format!("limit {}", limit.name),
+        Err(Error::Timeout(_)) => "took too long".to_owned(),
+        Err(error) => variant(error),
     }
 }

@@ -102,14 +102,14 @@ async fn all_pages_of_referrers_are_read() {
 #[tokio::test]
 async fn next_page_on_other_server_is_refused() {
     for (next, want) in [
-        ("http://OTHER/LIST?n=1", "refused: elsewhere"),
-        ("//OTHER/LIST?n=1", "refused: elsewhere"),
-        ("https://OWN/LIST?n=1", "refused: elsewhere"),
-        ("http://localhost/LIST?n=1", "refused: elsewhere"),
-        ("https://169.254.169.254/latest/meta-data/", "refused: elsewhere"),
+        ("http://OTHER/LIST?n=1", "refused: other server"),
+        ("//OTHER/LIST?n=1", "refused: other server"),
+        ("https://OWN/LIST?n=1", "refused: other server"),
+        ("http://localhost/LIST?n=1", "refused: other server"),
+        ("https://169.254.169.254/latest/meta-data/", "refused: other server"),
         ("http://a:b@OWN/LIST?n=1", "refused: userinfo"),
-        ("http://OWN:1/LIST?n=1", "refused: not a URL"),
-        ("http://[::1", "refused: not a URL"),
+        ("http://OWN:1/LIST?n=1", "refused: not url"),
+        ("http://[::1", "refused: not url"),
         ("file:///etc/passwd", "refused: scheme"),
         ("data:application/json,{}", "refused: scheme"),
     ] {
@@ -126,7 +126,7 @@ async fn next_page_on_other_server_is_refused() {
 /// A redirect is followed as ever, but what another host lists is not gone on with.
 #[tokio::test]
 async fn list_started_on_other_host_is_not_continued() {
-    for (next, want) in [(None, "read"), (Some("?n=1"), "refused: elsewhere")] {
+    for (next, want) in [(None, "read"), (Some("?n=1"), "refused: other server")] {
         let lab = Lab::new().await;
         let there = format!("http://{}{}", lab.other.host(), lab.list());
         lab.lists([Fault::Redirect(there)]);

@@ -22,8 +22,8 @@ fn realm(url: &str) -> Fault {
 #[tokio::test]
 async fn realm_at_refused_address_gets_no_credentials() {
     let rows = [
-        ("https://169.254.169.254/token", "refused: link-local"),
-        ("https://metadata.google.internal/token", "refused: link-local"),
+        ("https://169.254.169.254/token", "refused: link local"),
+        ("https://metadata.google.internal/token", "refused: link local"),
         ("http://auth.example.com/token", "refused: plain http"),
         ("https://user:password@auth.example.com/token", "refused: userinfo"),
         ("file:///etc/passwd", "refused: scheme"),

@@ -82,10 +82,10 @@ async fn redirect_to_metadata_service_is_refused() {
         ("file:///etc/passwd", "refused: scheme"),
         ("http://registry.example.com/x", "refused: plain http"),
         ("http://user:password@127.0.0.1/x", "refused: userinfo"),
-        ("http://127.0.0.1:99999/x", "refused: not a URL"),
-        ("https://169.254.169.254/latest/meta-data/", "refused: link-local"),
+        ("http://127.0.0.1:99999/x", "refused: not url"),
+        ("https://169.254.169.254/latest/meta-data/", "refused: link local"),
         ("//169.254.169.254/latest/meta-data/", "refused: plain http"),
-        ("https://metadata.google.internal/x", "refused: link-local"),
+        ("https://metadata.google.internal/x", "refused: link local"),
         (&long, "refused: plain http"),
     ];
     for (location, want) in rows {
@@ -97,7 +97,7 @@ async fn redirect_to_metadata_service_is_refused() {
     }
     let none = Lab::new().await;
     none.script([(Kind::Head, Fault::Answer(302, vec![], String::new()))]);
-    none.expect("no location", "refused: not a URL").await;
+    none.expect("no location", "refused: not url").await;
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn redirect_from_internet_to_near_address_is_refused() {
         ("https://[::1]/x", "refused: private"),
         ("https://localhost/x", "refused: private"),
         ("https://10.1.2.3/x", "refused: private"),
-        ("https://169.254.169.254/x", "refused: link-local"),
+        ("https://169.254.169.254/x", "refused: link local"),
         ("http://cdn.example.com/v2/ns/cat/manifests/v1", "status"),
     ];
     for (location, want) in rows {
