@@ -3,13 +3,13 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use ::reader::{PublishedCatalogs, ReaderSettings};
-use model::{CatalogName, Key};
+use model::{CatalogName, Key, text::chain};
 use store::Store;
 use storekit::MemoryStore;
 use sync::{Copier, Pack, PackOptions, StoreOrigin, SyncOptions};
 use upkeep::GcOptions;
 
-use crate::{job::words, observed::ObservedStore};
+use crate::observed::ObservedStore;
 
 /// Lists, exports, verifies, serves and copies the whole store, and looks for garbage. None may fail.
 ///
@@ -19,7 +19,7 @@ pub(crate) async fn read_everything(observed: &ObservedStore) -> Result<(), Stri
     let store: Arc<dyn Store> = Arc::new(observed.store.clone());
     let published = published(observed);
     let told =
-        |command, error: &dyn std::error::Error| format!("{command} of the {:?}: {}", observed.side, words(error));
+        |command, error: &dyn std::error::Error| format!("{command} of the {:?}: {}", observed.side, chain(error));
     let listed = publish::catalog_names(&*store)
         .await
         .map_err(|error| told("ls", &error))?;

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use strum::VariantArray as _;
+
 use crate::chance::Chance;
 
 /// Kind of an operation on a store.
@@ -53,7 +55,7 @@ pub struct Operation {
 }
 
 /// Fault of one operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::VariantArray)]
 pub enum Fault {
     /// The operation is not done, and the caller gets an error.
     Fails,
@@ -79,25 +81,18 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All faults.
-    pub const ALL: [Self; 10] = [
-        Self::Fails,
-        Self::Lost,
-        Self::Repeated,
-        Self::Late,
-        Self::Slow,
-        Self::Pauses,
-        Self::Echo,
-        Self::KillsBefore,
-        Self::KillsAfter,
-        Self::KillsAndLate,
-    ];
+    /// Returns the faults that can happen to an operation.
+    pub fn suiting(operation: &Operation) -> Vec<Self> {
+        let all = Self::VARIANTS.iter().copied();
+        all.filter(|fault| fault.suits(operation.kind, &operation.subject))
+            .collect()
+    }
 
     /// True if the fault can happen to an operation.
     ///
     /// A read has no effect that could come late. No store repeats a delete, and the SDK may not either. The protocol
     /// bounds the pause between the check of the clock and the sending of a commit or a delete, so these do not pause.
-    pub fn suits(self, kind: Kind, subject: &str) -> bool {
+    fn suits(self, kind: Kind, subject: &str) -> bool {
         match kind {
             Kind::Put | Kind::Commit => self != Self::Pauses || !subject.ends_with("/current.json"),
             Kind::Delete => !matches!(self, Self::Echo | Self::Repeated | Self::Pauses),
@@ -129,11 +124,9 @@ impl Faults {
             Self::None => None,
             Self::Random { one_in } => {
                 let chance = chance.of(("fault", operation));
-                let suiting: Vec<Fault> = Fault::ALL
-                    .into_iter()
-                    .filter(|fault| fault.suits(operation.kind, &operation.subject))
-                    .collect();
-                chance.one_in(*one_in).then(|| chance.of("kind").pick(&suiting))
+                chance
+                    .one_in(*one_in)
+                    .then(|| chance.of("kind").pick(&Fault::suiting(operation)))
             }
             Self::Single(which, fault) => (which == operation).then_some(*fault),
         }

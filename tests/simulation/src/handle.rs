@@ -14,9 +14,10 @@ use futures_util::{
 };
 use model::Key;
 use store::{Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, StoreError, Version};
+use storekit::MemoryStore;
 use tokio_util::sync::CancellationToken;
 
-use crate::{fault::Kind, observed::ObservedStore, world::World};
+use crate::{fault::Kind, observed::ObservedStore, request::Effect, world::World};
 
 /// Handle of one process on a store. All faults happen here: a request takes a while, and its answer may be wrong or lost.
 #[derive(Clone)]
@@ -39,12 +40,11 @@ impl fmt::Debug for StoreHandle {
 #[async_trait]
 impl Store for StoreHandle {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        let (store, wanted) = (self.observed.store.clone(), key.clone());
-        let effect = move || {
-            let (store, key, get) = (store.clone(), wanted.clone(), get.clone());
+        let effect = move |store: MemoryStore, key: Key| {
+            let get = get.clone();
             async move { store.get(&key, get).await }.boxed()
         };
-        let fetched = self.request(Kind::Get, key.to_string(), effect).await?;
+        let fetched = self.ask(Kind::Get, key, effect).await?;
         Ok(match fetched {
             Fetched::Object(Object { info, body }) => Fetched::Object(Object {
                 info,
@@ -55,21 +55,13 @@ impl Store for StoreHandle {
     }
 
     async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
-        let (store, wanted) = (self.observed.store.clone(), key.clone());
-        let effect = move || {
-            let (store, key) = (store.clone(), wanted.clone());
-            async move { store.head(&key).await }.boxed()
-        };
-        self.request(Kind::Head, key.to_string(), effect).await
+        let effect = |store: MemoryStore, key: Key| async move { store.head(&key).await }.boxed();
+        self.ask(Kind::Head, key, effect).await
     }
 
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
-        let (store, wanted) = (self.observed.store.clone(), key.clone());
-        let effect = move || {
-            let (store, key) = (store.clone(), wanted.clone());
-            async move { store.stat(&key).await }.boxed()
-        };
-        self.request(Kind::Head, key.to_string(), effect).await
+        let effect = |store: MemoryStore, key: Key| async move { store.stat(&key).await }.boxed();
+        self.ask(Kind::Head, key, effect).await
     }
 
     async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
@@ -95,12 +87,8 @@ impl Store for StoreHandle {
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let (store, wanted) = (self.observed.store.clone(), key.clone());
-        let effect = move || {
-            let (store, key) = (store.clone(), wanted.clone());
-            async move { store.delete(&key).await }.boxed()
-        };
-        self.request(Kind::Delete, key.to_string(), effect).await
+        let effect = |store: MemoryStore, key: Key| async move { store.delete(&key).await }.boxed();
+        self.ask(Kind::Delete, key, effect).await
     }
 
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
@@ -117,10 +105,9 @@ impl Store for StoreHandle {
 
 impl StoreHandle {
     async fn write(&self, kind: Kind, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
-        let (store, wanted) = (self.observed.store.clone(), key.clone());
         let attempts = AtomicU32::new(0);
-        let effect = move || {
-            let (store, key, bytes, condition) = (store.clone(), wanted.clone(), bytes.clone(), condition.clone());
+        let effect = move |store: MemoryStore, key: Key| {
+            let (bytes, condition) = (bytes.clone(), condition.clone());
             let repeated = attempts.fetch_add(1, Ordering::Relaxed) > 0;
             async move {
                 match store.put(&key, bytes.clone(), condition).await {
@@ -133,6 +120,18 @@ impl StoreHandle {
             }
             .boxed()
         };
+        self.ask(kind, key, effect).await
+    }
+
+    /// Does one operation on an object, as [`StoreHandle::request`] does.
+    async fn ask<T: Send + 'static>(
+        &self,
+        kind: Kind,
+        key: &Key,
+        effect: impl Fn(MemoryStore, Key) -> Effect<T> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        let (store, wanted) = (self.observed.store.clone(), key.clone());
+        let effect = move || effect(store.clone(), wanted.clone());
         self.request(kind, key.to_string(), effect).await
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use ::upkeep::{RollbackOptions, rollback};
 use futures_util::{FutureExt, future::BoxFuture};
-use model::{CatalogName, Sha256};
+use model::{CatalogName, Sha256, text::chain};
 use publish::{Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report};
 use store::Store;
 use sync::{Archive, Copier, Importer, Pack, PackOptions, StoreOrigin, SyncOptions, SyncReport};
@@ -148,7 +148,7 @@ async fn import(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usi
     let importer = Importer::new(archive, Arc::new(copy), options);
     match importer.run().await {
         Ok(reports) => copied(&reports[0]),
-        Err(error) => Done::without_claim(Err(words(&error))),
+        Err(error) => Done::without_claim(Err(chain(&error))),
     }
 }
 
@@ -161,16 +161,16 @@ async fn export(origin: Arc<dyn Store>, catalog: usize, all: bool) -> Result<Arc
     let names = [catalogs::name(catalog)];
     let pack = Pack::plan(origin, &names, &options)
         .await
-        .map_err(|error| words(&error))?;
+        .map_err(|error| chain(&error))?;
     let packing = tokio::task::spawn_blocking(move || {
         let mut file = tempfile::tempfile().map_err(|error| error.to_string())?;
-        pack.write(1, &mut file).map_err(|error| words(&error))?;
+        pack.write(1, &mut file).map_err(|error| chain(&error))?;
         std::io::Seek::rewind(&mut file).map_err(|error| error.to_string())?;
         Ok::<_, String>(file)
     });
     let file = packing.await.map_err(|error| error.to_string())??;
     let archive = Archive::open(vec![("the archive".to_owned(), file)]).await;
-    archive.map_err(|error| words(&error))
+    archive.map_err(|error| chain(&error))
 }
 
 /// Returns the surroundings of a process: a clock that is wrong, a time since boot that is right, chance from the seed.
@@ -186,14 +186,4 @@ pub(crate) fn env(handle: &StoreHandle, wrong: i64) -> Env {
             dice.chance.of(("jitter", actor, throw)).fraction()
         }),
     }
-}
-
-pub(crate) fn words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

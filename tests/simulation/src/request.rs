@@ -8,7 +8,8 @@ use crate::{
     handle::StoreHandle,
 };
 
-type Effect<T> = BoxFuture<'static, Result<T, StoreError>>;
+/// One operation on the store, without its faults.
+pub(crate) type Effect<T> = BoxFuture<'static, Result<T, StoreError>>;
 
 /// One operation from its request to its answer.
 impl StoreHandle {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::text::chain;
 use store::Store;
 use sync::{Copier, Repair, StoreOrigin, SyncOptions};
 use upkeep::{GcOptions, Retention};
@@ -11,7 +12,7 @@ use crate::{
     corruption::{self, DamageKind, Part},
     fault::Side,
     handle::StoreHandle,
-    job::{Done, env, words},
+    job::{Done, env},
 };
 
 /// Handles of a job that works on one of the stores.
@@ -39,7 +40,7 @@ pub(crate) async fn collect(handle: StoreHandle, wrong: i64, retention: Retentio
     };
     let collected = upkeep::gc(&handle, &options).await;
     let report = collected.map(|report| format!("collected: {report:?}"));
-    Done::without_claim(report.map_err(|error| words(&error)))
+    Done::without_claim(report.map_err(|error| chain(&error)))
 }
 
 /// Fetches missing and damaged objects from the other store.
@@ -52,7 +53,7 @@ pub(crate) async fn repair(HandlePair { ours, theirs }: HandlePair, wrong: i64, 
     let copier = Copier::new(Arc::new(StoreOrigin(theirs)), Arc::new(ours), options);
     let repaired = copier.repair(&catalogs::name(catalog)).await;
     let report = repaired.map(|Repair { repaired, failed, .. }| format!("repaired {repaired:?}, not {failed:?}"));
-    Done::without_claim(report.map_err(|error| words(&error)))
+    Done::without_claim(report.map_err(|error| chain(&error)))
 }
 
 pub(crate) async fn remove(handle: StoreHandle, catalog: usize) -> Done {
@@ -60,7 +61,7 @@ pub(crate) async fn remove(handle: StoreHandle, catalog: usize) -> Done {
     handle.observed.checker().allow_removal(handle.actor, &name);
     let removed = publish::remove(&handle, &name).await;
     let removed = removed.map(|removed| format!("removed: {removed:?}"));
-    Done::without_claim(removed.map_err(|error| words(&error)))
+    Done::without_claim(removed.map_err(|error| chain(&error)))
 }
 
 /// Damages an object. This is not a process, so no request is sent.

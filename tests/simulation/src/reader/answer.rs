@@ -1,8 +1,8 @@
-use std::io::Read;
-
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use model::Sha256;
+use model::{Encoding, Sha256};
+
+use crate::snapshot::decode;
 
 /// Answer that was read to its end.
 pub(super) struct Answer {
@@ -21,14 +21,12 @@ impl Answer {
 
     /// Returns the decoded body.
     pub(super) fn lines(&self, path: &str) -> Result<Vec<u8>, String> {
-        let mut lines = Vec::new();
-        let read = match self.field("content-encoding") {
-            "gzip" => flate2::read::GzDecoder::new(&self.body[..]).read_to_end(&mut lines),
-            "zstd" => zstd::stream::read::Decoder::new(&self.body[..]).and_then(|mut all| all.read_to_end(&mut lines)),
-            _ => return Ok(self.body.to_vec()),
+        let encoding = match self.field("content-encoding") {
+            "gzip" => Encoding::Gzip,
+            "zstd" => Encoding::Zstd,
+            _ => Encoding::Identity,
         };
-        read.map_err(|error| format!("{path} does not decompress: {error}"))?;
-        Ok(lines)
+        decode(&self.body, encoding).map_err(|what| format!("{path}: {what}"))
     }
 
     /// Checks the ETag: it names the stored bytes of the body, or the lines of a body that was encoded for the answer.

@@ -120,45 +120,21 @@ impl Reader {
     ) -> Result<Option<(Answer, Vec<State>)>, String> {
         let asked = self.handle.world.now();
         let answer = self.ask(path, coding).await?;
-        let states = self
-            .handle
-            .observed
-            .checker()
-            .between(name, asked, self.handle.world.now());
-        match answer.status {
-            // The server hashes a large object once an hour, so damage may show in its bytes until then.
-            StatusCode::OK if self.is_damaged(name, path, asked, &states) => Ok(None),
-            StatusCode::OK => Ok(Some((answer, states))),
-            StatusCode::NOT_FOUND
-                if self
-                    .handle
-                    .observed
-                    .checker()
-                    .was_absent(name, asked, self.handle.world.now()) =>
-            {
-                Ok(None)
-            }
-            StatusCode::SERVICE_UNAVAILABLE if self.may_fail(name, path, asked, &states) => Ok(None),
-            status => Err(format!("{path} is answered with {status}")),
-        }
-    }
-
-    /// True if the catalog was removed, or an object of the answer was damaged, during the request.
-    fn may_fail(&self, name: &CatalogName, path: &str, asked: u64, states: &[State]) -> bool {
-        let checker = self.handle.observed.checker();
+        let (checker, now) = (self.handle.observed.checker(), self.handle.world.now());
+        let states = checker.between(name, asked, now);
         let named = states.iter().flat_map(|state| checker.named_by(state));
         let named: BTreeSet<Key> = named.chain([Key::Current(name.clone())]).collect();
         let is_needed = |key: &Key| named.contains(key) && is_read_for(path, key);
-        checker.was_absent(name, asked, self.handle.world.now()) || checker.damage.since(asked, is_needed)
-    }
-
-    fn is_damaged(&self, name: &CatalogName, path: &str, asked: u64, states: &[State]) -> bool {
-        let checker = self.handle.observed.checker();
-        let named = states.iter().flat_map(|state| checker.named_by(state));
-        let named: BTreeSet<Key> = named.chain([Key::Current(name.clone())]).collect();
-        checker
-            .damage
-            .since(asked, |key| named.contains(key) && is_read_for(path, key))
+        let is_damaged = checker.damage.since(asked, is_needed);
+        let was_absent = checker.was_absent(name, asked, now);
+        match answer.status {
+            // The server hashes a large object once an hour, so damage may show in its bytes until then.
+            StatusCode::OK if is_damaged => Ok(None),
+            StatusCode::OK => Ok(Some((answer, states))),
+            StatusCode::NOT_FOUND if was_absent => Ok(None),
+            StatusCode::SERVICE_UNAVAILABLE if was_absent || is_damaged => Ok(None),
+            status => Err(format!("{path} is answered with {status}")),
+        }
     }
 
     async fn ask(&self, path: &str, coding: &str) -> Result<Answer, String> {

@@ -4,3 +4,69 @@ mod copies;
 mod determinism;
 mod seeds;
 mod systematic;
+
+use std::{
+    env,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::Duration,
+};
+
+use catalog_mirror_simulation::{Job, Passed, Scenario, Side, Step, run};
+use upkeep::Retention;
+
+const HOUR: u64 = 3_600_000;
+/// Time between two steps of collection: two hours and some minutes.
+const PHASE: u64 = 125 * 60_000;
+
+fn number(variable: &str, default: u64) -> u64 {
+    env::var(variable).map_or(default, |text| text.parse().expect("it is a number"))
+}
+
+fn poll(version: usize) -> Job {
+    Job::Poll { catalog: 0, version }
+}
+
+fn sync(rebuild: bool) -> Job {
+    Job::Sync { catalog: 0, rebuild }
+}
+
+fn collect(side: Side) -> Job {
+    let retention = Retention {
+        generations: 0,
+        max_age: Duration::ZERO,
+        grace: Duration::ZERO,
+    };
+    Job::Collect { side, retention }
+}
+
+fn at(at: u64, job: Job) -> Step {
+    Step { at, job }
+}
+
+/// Runs all scenarios on all cores. Fails with the first one in which an invariant does not hold.
+fn run_all(scenarios: &[Scenario]) -> Vec<Passed> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let next = || scenarios.get(next.fetch_add(1, Ordering::Relaxed));
+        let ended = std::iter::from_fn(next).map(run);
+        let ended = ended.map(|ended| {
+            ended.map(|passed| Passed {
+                operations: Vec::new(),
+                events: Vec::new(),
+                ..passed
+            })
+        });
+        ended.collect::<Vec<_>>()
+    };
+    let ended: Vec<_> = thread::scope(|scope| {
+        let cores = thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let broken = ended.iter().filter_map(|ended| ended.as_ref().err());
+    if let Some(first) = broken.clone().min_by_key(|broken| broken.scenario.seed) {
+        panic!("{} of {} runs, such as\n{first}", broken.count(), scenarios.len());
+    }
+    ended.into_iter().map(Result::unwrap).collect()
+}
