@@ -231,6 +231,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn broken_certificate_is_skipped_but_a_file_of_such_alone_is_refused() {
+        let server = testkit::Registry::builder().tls().start().await;
+        let good = server.ca_pem();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |pem: &str| {
+            fs::write(file.path(), pem).unwrap();
+            TrustedCertificates::read(&[file.path().to_owned()])
+        };
+        let end = "-----END CERTIFICATE-----";
+        for broken in [
+            format!("{PEM_BEGIN}\nAAAA\n{end}\n"),
+            format!("{PEM_BEGIN}\n***\n{end}\n"),
+            format!("{PEM_BEGIN}\n{end}\n"),
+            good.replace(end, ""),
+        ] {
+            for pem in [format!("{broken}{good}"), format!("{good}{broken}")] {
+                assert_eq!(read(&pem).unwrap().all.len(), 1, "{pem}");
+            }
+            let error = read(&broken).err().unwrap().to_string();
+            assert!(error.contains("holds no usable certificate"), "{broken}: {error}");
+        }
+    }
+
+    #[tokio::test]
     async fn skipped_certificate_is_logged_with_file_and_number() {
         let server = testkit::Registry::builder().tls().start().await;
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -31,26 +31,6 @@ async fn retry_after_is_waited_for() {
     assert_eq!(registry.requests().len(), 2);
 }
 
-#[tokio::test]
-async fn long_retry_after_is_reported_not_waited_for() {
-    let registry = Registry::start().await;
-    push(&registry, &small());
-    registry.script(Kind::Head, Fault::Status(429, Some("3600".to_owned())));
-    let (found, text) = fault(client(&registry).resolve(&source(&registry)).await);
-    assert_eq!(
-        match found {
-            ServerFault::Fetch(error) => error.retry_after(),
-            _ => None,
-        },
-        Some(Duration::from_secs(3600))
-    );
-    assert!(
-        text.contains("429, too many requests, it asks to wait 3600 s"),
-        "{text}"
-    );
-    assert_eq!(registry.requests().len(), 1);
-}
-
 fn big() -> testkit::Image {
     // Not compressible, so that the layer is large on the wire too.
     let noise: Vec<u8> = (0..400_000u32)

@@ -1,6 +1,6 @@
 //! Resolving, manifests, indexes and configs.
 
-use catalog_mirror_source::{Error, ImageContent, ImageError, SourceSettings, Sources, TargetPlatform};
+use catalog_mirror_source::{Error, ImageContent, ImageError, ServerFault, SourceSettings, Sources, TargetPlatform};
 use testkit::{Format, ImageBuilder, Kind, Layer, Registry, index};
 
 use crate::kit::{Collect, catalog, client, fault, pull, push, read, read_image, settings, small, source};
@@ -31,45 +31,22 @@ async fn pinned_digest_sends_no_request() {
 }
 
 #[tokio::test]
-async fn exists_sends_one_head() {
-    let registry = Registry::start().await;
+async fn exists_sends_one_head_and_a_get_only_without_head() {
     let image = small();
-    push(&registry, &image);
-    let images = client(&registry);
-    let at = |version: &str| format!("{}/ns/cat{version}", registry.host()).parse().unwrap();
-    assert!(images.exists(&at(&format!("@{}", image.digest))).await.unwrap());
-    assert!(images.exists(&at(":v1")).await.unwrap());
-    assert!(
-        !images
-            .exists(&at(&format!("@{}", testkit::digest(b"none"))))
-            .await
-            .unwrap()
-    );
-    assert!(!images.exists(&at(":v9")).await.unwrap());
-    assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (4, 0));
-}
-
-#[tokio::test]
-async fn exists_without_head_sends_get() {
-    let registry = Registry::builder().without_head().start().await;
-    let image = small();
-    push(&registry, &image);
-    let images = client(&registry);
-    let at = |digest: &str| format!("{}/ns/cat@{digest}", registry.host()).parse().unwrap();
-    assert!(images.exists(&at(&image.digest)).await.unwrap());
-    assert!(!images.exists(&at(&testkit::digest(b"none"))).await.unwrap());
-    assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (2, 2));
-}
-
-#[tokio::test]
-async fn exists_without_credentials_is_an_error() {
+    for (builder, gets) in [(Registry::builder(), 0), (Registry::builder().without_head(), 4)] {
+        let registry = builder.start().await;
+        push(&registry, &image);
+        let images = client(&registry);
+        let (present, absent) = (format!("@{}", image.digest), format!("@{}", testkit::digest(b"none")));
+        for (version, is_there) in [(&*present, true), (":v1", true), (&*absent, false), (":v9", false)] {
+            let source = format!("{}/ns/cat{version}", registry.host()).parse().unwrap();
+            assert_eq!(images.exists(&source).await.unwrap(), is_there, "{version}");
+        }
+        assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (4, gets));
+    }
     let registry = Registry::builder().basic("user", "secret").start().await;
-    push(&registry, &small());
-    let (fault, _) = crate::kit::fault(client(&registry).exists(&source(&registry)).await);
-    assert!(
-        matches!(fault, catalog_mirror_source::ServerFault::Unauthorized { .. }),
-        "{fault:?}"
-    );
+    let (found, text) = fault(client(&registry).exists(&source(&registry)).await);
+    assert!(matches!(found, ServerFault::Unauthorized { .. }), "{text}");
 }
 
 #[tokio::test]
