@@ -14,10 +14,11 @@ use super::{
     catalog_source::{ComposedSource, InputPlace},
     facts::NewContent,
     inputs::{InputCatalog, render_composition},
-    pull::{ImageCopies, PublishedShards, PullWork, pull},
+    once::Poll,
+    pull::{PublishedShards, pull},
 };
 use crate::{
-    Catalog, Mirror, PollError, PublishError, Report, Transaction, catalogs::is_there, status::read_status,
+    Catalog, Mirror, PollError, PollOptions, PublishError, Transaction, catalogs::is_there, status::read_status,
     transaction::Pointer,
 };
 
@@ -249,21 +250,13 @@ impl Mirror {
     ) -> Result<(Option<Rendering>, Explanation), PollError> {
         let composed = catalog.source.composed().expect("the catalog is a composition");
         let budget = self.budget(catalog);
-        let mut composing = Composing {
-            mirror: self,
-            catalog,
-            inputs: &ResolvedInputs::find(self, catalog, composed, None).await?,
-            copies: &ImageCopies::default(),
-            transaction: None,
-            previous: None,
-            budget: &budget,
-            report: &mut Report::new(catalog.name.clone()),
-        };
+        let mut poll = Poll::new(self, catalog, PollOptions::default());
+        poll.inputs = Some(Arc::new(ResolvedInputs::find(self, catalog, composed, None).await?));
         if render {
-            let (content, explanation) = composing.run(composed).await?;
+            let (content, explanation) = compose_inputs(&mut poll, composed, None, None, &budget).await?;
             return Ok((Some(content.rendering), explanation));
         }
-        let (_, mut catalogs) = composing.read_inputs().await?;
+        let (_, mut catalogs) = read_inputs(&mut poll, None, &budget).await?;
         let (composition, own) = (composed.composition.clone(), budget.clone());
         let explained = run(budget, move || {
             let mut explanation = Explanation::with_decisions();
@@ -274,91 +267,87 @@ impl Mirror {
     }
 }
 
-/// Work of composing one catalog.
-pub(crate) struct Composing<'a> {
-    pub(crate) mirror: &'a Mirror,
-    pub(crate) catalog: &'a Catalog,
-    pub(crate) inputs: &'a ResolvedInputs<'a>,
-    pub(crate) copies: &'a ImageCopies,
-    /// Transaction that publishes the catalog; `None` if it is not published.
-    pub(crate) transaction: Option<&'a Transaction>,
-    /// Snapshot whose shards may be used again; `None` if one of them may be damaged.
-    pub(crate) previous: Option<&'a Snapshot>,
-    pub(crate) budget: &'a Budget,
-    pub(crate) report: &'a mut Report,
+/// Composes and renders the catalog of a poll, and explains the result. Shards of `previous` are used again. Without a transaction
+/// nothing of it is published.
+///
+/// # Errors
+/// [`PollError::Compose`] if the composition does not fit its inputs, [`PollError::Waiting`] for an input that is not stored
+/// any more, and the errors of pulling and rendering.
+pub(crate) async fn compose_inputs(
+    poll: &mut Poll<'_>,
+    composed: &ComposedSource,
+    transaction: Option<&Transaction>,
+    previous: Option<&Snapshot>,
+    budget: &Budget,
+) -> Result<(NewContent, Explanation), PollError> {
+    let (snapshots, mut catalogs) = read_inputs(poll, transaction, budget).await?;
+    let known = snapshots.iter().map(|snapshot| &**snapshot).chain(previous);
+    let stored = PublishedShards::new(poll.mirror.store.clone(), known, previous);
+    let renderer = Renderer::start(poll.mirror.render_settings(poll.catalog, budget), Arc::new(stored));
+    let (composition, own) = (composed.composition.clone(), budget.clone());
+    let work = move || render_composition(&composition, &mut catalogs, renderer, &own);
+    let (rendering, explanation) = run(budget.clone(), work).await??;
+    let content = NewContent {
+        rendering,
+        inputs: snapshots,
+    };
+    Ok((content, explanation))
 }
 
-impl Composing<'_> {
-    /// Composes and renders the catalog, and explains the result.
-    ///
-    /// # Errors
-    /// [`PollError::Compose`] if the composition does not fit its inputs, [`PollError::Waiting`] for an input that is not stored
-    /// any more, and the errors of pulling and rendering.
-    pub(crate) async fn run(mut self, composed: &ComposedSource) -> Result<(NewContent, Explanation), PollError> {
-        let (snapshots, mut catalogs) = self.read_inputs().await?;
-        let known = snapshots.iter().map(|snapshot| &**snapshot).chain(self.previous);
-        let stored = PublishedShards::new(self.mirror.store.clone(), known, self.previous);
-        let renderer = Renderer::start(self.mirror.render_settings(self.catalog, self.budget), Arc::new(stored));
-        let (composition, budget) = (composed.composition.clone(), self.budget.clone());
-        let work = move || render_composition(&composition, &mut catalogs, renderer, &budget);
-        let (rendering, explanation) = run(self.budget.clone(), work).await??;
-        let content = NewContent {
-            rendering,
-            inputs: snapshots,
-        };
-        Ok((content, explanation))
-    }
-
-    /// Returns the snapshots of the published inputs, and all inputs and additions.
-    async fn read_inputs(&mut self) -> Result<(Vec<Arc<Snapshot>>, Vec<InputCatalog>), PollError> {
-        let (mut snapshots, mut catalogs) = (Vec::new(), Vec::new());
-        for input in &self.inputs.inputs {
-            catalogs.push(match input {
-                ResolvedInput::Published(input) => {
-                    let snapshot = self.published(input).await?;
-                    snapshots.push(snapshot.clone());
-                    InputCatalog::published(self.mirror.store.clone(), snapshot)
-                }
-                ResolvedInput::Pulled(input) => {
-                    let rendering = self.pulled(input.catalog, &input.digest).await;
-                    InputCatalog::Rendered(input.named(rendering)?)
-                }
-            });
-        }
-        Ok((snapshots, catalogs))
-    }
-
-    /// Reads the Snapshot of an input, and makes sure that collection keeps what it names until the commit.
-    async fn published(&self, input: &SourceInput) -> Result<Arc<Snapshot>, PollError> {
-        if let Some(transaction) = self.transaction {
-            transaction.claim([input.snapshot]).await?;
-        }
-        let snapshot: Snapshot = match read_stored(&*self.mirror.store, &input.snapshot.digest).await {
-            Ok(snapshot) => snapshot,
-            Err(error) if error.is_not_found() || error.is_damage() => {
-                return Err(waiting(&input.catalog, chain(&error)));
+/// Returns the snapshots of the published inputs, and all inputs and additions.
+async fn read_inputs(
+    poll: &mut Poll<'_>,
+    transaction: Option<&Transaction>,
+    budget: &Budget,
+) -> Result<(Vec<Arc<Snapshot>>, Vec<InputCatalog>), PollError> {
+    let inputs = poll.inputs.clone().expect("the inputs were found for the revision");
+    let (mut snapshots, mut catalogs) = (Vec::new(), Vec::new());
+    for input in &inputs.inputs {
+        catalogs.push(match input {
+            ResolvedInput::Published(input) => {
+                let snapshot = published(&*poll.mirror.store, input, transaction).await?;
+                snapshots.push(snapshot.clone());
+                InputCatalog::published(poll.mirror.store.clone(), snapshot)
             }
-            Err(error) => return Err(PublishError::from(error).into()),
-        };
-        if let Some(transaction) = self.transaction {
-            let objects = snapshot.objects().into_iter().map(|entry| entry.object);
-            transaction.claim(objects).await?;
-        }
-        Ok(Arc::new(snapshot))
+            ResolvedInput::Pulled(input) => {
+                let rendering = pulled(poll, input, budget).await;
+                InputCatalog::Rendered(input.named(rendering)?)
+            }
+        });
     }
+    Ok((snapshots, catalogs))
+}
 
-    async fn pulled(&mut self, pulled: &Catalog, digest: &Digest) -> Result<Rendering, PollError> {
-        let work = PullWork {
-            images: self.mirror.images(self.catalog),
-            from: self.copies.source(pulled_source(pulled), digest),
-            known: &EmptyLayers::default(),
-            budget: self.budget,
-            report: self.report,
-        };
-        let stored = PublishedShards::new(self.mirror.store.clone(), [], None);
-        let (rendering, _) = pull(self.mirror, self.catalog, digest, Arc::new(stored), work).await?;
-        Ok(rendering)
+/// Reads the Snapshot of an input, and makes sure that collection keeps what it names until the commit.
+async fn published(
+    store: &dyn Store,
+    input: &SourceInput,
+    transaction: Option<&Transaction>,
+) -> Result<Arc<Snapshot>, PollError> {
+    if let Some(transaction) = transaction {
+        transaction.claim([input.snapshot]).await?;
     }
+    let snapshot: Snapshot = match read_stored(store, &input.snapshot.digest).await {
+        Ok(snapshot) => snapshot,
+        Err(error) if error.is_not_found() || error.is_damage() => {
+            return Err(waiting(&input.catalog, chain(&error)));
+        }
+        Err(error) => return Err(PublishError::from(error).into()),
+    };
+    if let Some(transaction) = transaction {
+        let objects = snapshot.objects().into_iter().map(|entry| entry.object);
+        transaction.claim(objects).await?;
+    }
+    Ok(Arc::new(snapshot))
+}
+
+async fn pulled(poll: &mut Poll<'_>, input: &PulledInput<'_>, budget: &Budget) -> Result<Rendering, PollError> {
+    let images = poll.mirror.images(poll.catalog);
+    let from = poll.copies.source(pulled_source(input.catalog), &input.digest);
+    let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
+    let known = EmptyLayers::default();
+    let (rendering, _) = pull(poll, &input.digest, &images, &from, &known, stored, budget).await?;
+    Ok(rendering)
 }
 
 /// Logs the first notices of a composition that a poll made.

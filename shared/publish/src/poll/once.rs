@@ -1,6 +1,9 @@
 //! One poll of one catalog: resolve, compare, pull, publish.
 
-use std::time::{Instant, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{Instant, UNIX_EPOCH},
+};
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef};
 use source::Digest;
@@ -41,7 +44,7 @@ pub(crate) struct Poll<'a> {
     /// Copies of images whose registries are slow.
     pub(crate) copies: ImageCopies,
     /// Inputs of a composition, as they were found last.
-    pub(crate) inputs: Option<ResolvedInputs<'a>>,
+    pub(crate) inputs: Option<Arc<ResolvedInputs<'a>>>,
     pub(crate) report: Report,
     pub(crate) started: Instant,
 }
@@ -187,7 +190,7 @@ impl<'a> Poll<'a> {
             CatalogSource::Pulled(source) => source,
             CatalogSource::Composed(composed) => {
                 let found = ResolvedInputs::find(self.mirror, self.catalog, composed, transaction.base()).await?;
-                return Ok(self.inputs.insert(found).revision.clone());
+                return Ok(self.inputs.insert(Arc::new(found)).revision.clone());
             }
         };
         match self.copies.last() {

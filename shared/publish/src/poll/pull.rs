@@ -16,27 +16,30 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::{Budget, run};
 
 use super::{
-    composing::{Composing, log_notices},
+    composing::{compose_inputs, log_notices},
     facts::NewContent,
     once::Poll,
 };
-use crate::{Catalog, CatalogSource, Mirror, PollError, PollProgress, Report, Transaction};
+use crate::{CatalogSource, PollError, PollProgress, Transaction};
 
-/// Pulls and renders one image. Files are rendered as they stream by. Returns what was learned of its layers too.
+/// Pulls and renders one image `from` a source. Layers in `known` are not fetched. Files are
+/// rendered as they stream by. Returns what was learned of its layers too.
 pub(crate) async fn pull(
-    mirror: &Mirror,
-    catalog: &Catalog,
+    poll: &mut Poll<'_>,
     digest: &Digest,
-    published: Arc<PublishedShards>,
-    work: PullWork<'_>,
+    images: &Sources,
+    from: &Source,
+    known: &EmptyLayers,
+    published: PublishedShards,
+    budget: &Budget,
 ) -> Result<(Rendering, EmptyLayers), PollError> {
-    let renderer = Renderer::start(mirror.render_settings(catalog, work.budget), published);
-    let sink = RenderSink::new(renderer, mirror.progress());
-    let (sink, pull) = work.images.read(&work.from, digest, work.known, sink).await?;
-    work.report.bytes_pulled += pull.bytes;
-    work.report.layers_fetched += pull.layers_fetched;
-    work.report.layers_skipped += pull.layers_skipped;
-    let rendering = run(work.budget.clone(), move || sink.finish()).await??;
+    let settings = poll.mirror.render_settings(poll.catalog, budget);
+    let sink = RenderSink::new(Renderer::start(settings, Arc::new(published)), poll.mirror.progress());
+    let (sink, pull) = images.read(from, digest, known, sink).await?;
+    poll.report.bytes_pulled += pull.bytes;
+    poll.report.layers_fetched += pull.layers_fetched;
+    poll.report.layers_skipped += pull.layers_skipped;
+    let rendering = run(budget.clone(), move || sink.finish()).await??;
     // Layers of earlier images are forgotten, so the list never grows beyond one image's.
     Ok((rendering, pull.empty_layers))
 }
@@ -52,35 +55,20 @@ pub(crate) async fn read_content(
     let source = match &poll.catalog.source {
         CatalogSource::Pulled(source) => source,
         CatalogSource::Composed(composed) => {
-            let composing = Composing {
-                mirror: poll.mirror,
-                catalog: poll.catalog,
-                inputs: poll.inputs.as_ref().expect("the inputs were found for the revision"),
-                copies: &poll.copies,
-                transaction: Some(transaction),
-                previous: usable,
-                budget,
-                report: &mut poll.report,
-            };
-            let (content, explanation) = composing.run(composed).await?;
+            let (content, explanation) = compose_inputs(poll, composed, Some(transaction), usable, budget).await?;
             log_notices(&explanation);
             return Ok(Some(content));
         }
     };
     let published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
     let known = poll.empty_layers.clone().unwrap_or_default();
-    let images = poll.mirror.images(poll.catalog);
-    let work = PullWork {
-        images: match poll.copies.get(digest) {
-            Some(_) => images,
-            None => images.with_settings(|images| images.registry_wait = poll.mirror.settings.registry_wait),
-        },
-        from: poll.copies.source(source, digest),
-        known: &known,
-        budget,
-        report: &mut poll.report,
-    };
-    let (rendering, empty_layers) = match pull(poll.mirror, poll.catalog, digest, Arc::new(published), work).await {
+    let mut images = poll.mirror.images(poll.catalog);
+    if poll.copies.get(digest).is_none() {
+        images = images.with_settings(|images| images.registry_wait = poll.mirror.settings.registry_wait);
+    }
+    let from = poll.copies.source(source, digest);
+    let pulled = pull(poll, digest, &images, &from, &known, published, budget);
+    let (rendering, empty_layers) = match pulled.await {
         Err(PollError::Image(error)) if error.is_slow_registry() => return Ok(None),
         pulled => pulled?,
     };
@@ -89,17 +77,6 @@ pub(crate) async fn read_content(
         rendering,
         inputs: Vec::new(),
     }))
-}
-
-/// The place to pull an image from, the report of the pull and the budget of its work.
-pub(crate) struct PullWork<'a> {
-    pub(crate) images: Sources,
-    /// Source of the catalog, or a copy of its image.
-    pub(crate) from: Source,
-    /// Layers that need not be fetched.
-    pub(crate) known: &'a EmptyLayers,
-    pub(crate) budget: &'a Budget,
-    pub(crate) report: &'a mut Report,
 }
 
 /// Renders the files of an image as they stream by.

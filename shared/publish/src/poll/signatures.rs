@@ -4,7 +4,7 @@ use model::{SourceRef, Verified};
 use source::{Digest, Sources};
 use trust::policy::{ImageSignatures, Policy, VerifyError};
 
-use super::{composing::ResolvedInputs, once::Poll};
+use super::once::Poll;
 use crate::{Catalog, Mirror, PollError, Transaction};
 
 /// Returns the source at that digest, with its signatures verified if the catalog has a policy. A forced poll verifies again.
@@ -30,7 +30,7 @@ pub(crate) async fn verified_source(
         reference: poll.catalog.source.to_string(),
         revision: digest.to_string(),
         verified: verify_source(poll.mirror, poll.catalog, digest, known).await?,
-        inputs: inputs.map(ResolvedInputs::published).unwrap_or_default(),
+        inputs: inputs.map(|inputs| inputs.published()).unwrap_or_default(),
     })
 }
 
