@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 
 use flate2::{Compression, write::ZlibEncoder};
 use pgp::packet::Packet;
+use testkit::Random;
 
 use super::*;
 
@@ -118,24 +119,11 @@ fn open_never_returns_another_payload_for_altered_messages() {
     }
 }
 
-/// Pseudo-random numbers with a fixed seed (Knuth's MMIX).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % end
-    }
-}
-
 /// A panic of the library would end a poll instead of refusing one image.
 #[test]
 fn open_and_read_never_panic() {
     let ring = CertificateRing::read(&[EARLY]).unwrap();
-    let mut dice = Dice(2024);
+    let mut dice = Random(2024);
     let others = [PLAIN, BY_SUBKEY, EARLY, include_bytes!("../fixtures/partial.sig")];
     for source in [&inside(BY_EARLY), BY_EARLY, EARLY] {
         for _ in 0..ROUNDS {
