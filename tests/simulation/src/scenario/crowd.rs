@@ -21,14 +21,9 @@ pub(super) fn crowd(chance: Chance) -> (Vec<Step>, Vec<Writer>) {
 
 fn prelude(chance: Chance) -> Vec<Step> {
     let polls = chance.of("polls").number(0..4);
-    let polls = (0..polls).map(|at| Step {
-        at: 0,
-        job: poll(chance.of(at)),
-    });
-    let copy = chance.of("copy").one_in(2).then(|| Step {
-        at: 0,
-        job: sync(chance.of("sync")),
-    });
+    let polls = (0..polls).map(|at| Step::new(0, poll(chance.of(at))));
+    let copy = chance.of("copy").one_in(2);
+    let copy = copy.then(|| Step::new(0, sync(chance.of("sync"))));
     polls.chain(copy).collect()
 }
 
@@ -60,10 +55,7 @@ fn jobs(chance: Chance, era: u64, role: u64) -> Vec<Step> {
     let jobs = (0..count).map(|at| {
         let chance = chance.of(at);
         let within = if chance.of("late").one_in(4) { 600_000 } else { 3000 };
-        Step {
-            at: moment_of_work(chance, era, within),
-            job: job(chance.of("job"), role),
-        }
+        Step::new(moment_of_work(chance, era, within), job(chance.of("job"), role))
     });
     jobs.collect()
 }

@@ -35,38 +35,21 @@ fn writer(steps: Vec<Step>) -> Writer {
 }
 
 fn corrupt(chance: Chance, era: u64, side: Side) -> Step {
-    let parts = [
-        Part::Shard,
-        Part::Shard,
-        Part::All,
-        Part::All,
-        Part::Index,
-        Part::Snapshot,
-        Part::Blob,
-    ];
+    use DamageKind::{Cut, Flipped, Lost};
+    use Part::{All, Blob, Index, Shard, Snapshot};
+    let parts = [Shard, Shard, All, All, Index, Snapshot, Blob];
     let part = match side {
         // The origin could take its pointer from no other store for certain.
         Side::Copy if chance.of("pointer").one_in(8) => Part::Pointer,
         _ => chance.of("part").pick(&parts),
     };
-    let damage = chance.of("damage").pick(&[
-        DamageKind::Flipped,
-        DamageKind::Flipped,
-        DamageKind::Cut,
-        DamageKind::Lost,
-    ]);
-    Step {
-        at: moment(chance, era),
-        job: Job::Corrupt { side, part, damage },
-    }
+    let damage = chance.of("damage").pick(&[Flipped, Flipped, Cut, Lost]);
+    Step::new(moment(chance, era), Job::Corrupt { side, part, damage })
 }
 
 fn repair(chance: Chance, era: u64, side: Side) -> Step {
     let catalog = which(chance);
-    Step {
-        at: moment(chance, era),
-        job: Job::Repair { side, catalog },
-    }
+    Step::new(moment(chance, era), Job::Repair { side, catalog })
 }
 
 /// Returns a moment at the start of the others' work, or long after it.

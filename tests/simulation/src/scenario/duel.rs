@@ -28,7 +28,7 @@ pub(super) fn duel(chance: Chance) -> (Vec<Step>, Vec<Writer>) {
     let writers: Vec<Writer> = roles.map(|(role, at)| role.writer(chance.of(("role", at)))).collect();
     // A copy needs an origin that changes.
     let origin = copies.then(|| Role::Publishes.writer(chance.of("origin")));
-    let prelude = prelude.map(|job| Step { at: 0, job }).collect();
+    let prelude = prelude.map(|job| Step::new(0, job)).collect();
     (prelude, writers.into_iter().chain(origin).collect())
 }
 
@@ -50,10 +50,10 @@ impl Role {
     }
 
     fn steps(self, chance: Chance, era: u64) -> Vec<Step> {
-        let job = |chance| match self {
+        let job = |chance: Chance| match self {
             Self::Copies => Job::Sync {
                 catalog: 0,
-                rebuild: chance_of_rebuild(chance),
+                rebuild: chance.of("rebuild").one_in(2),
             },
             _ => publish_again(chance),
         };
@@ -62,18 +62,11 @@ impl Role {
             Self::Publishes | Self::Copies => (0..2)
                 .map(|at| {
                     let chance = chance.of(at);
-                    Step {
-                        at: moment_of_work(chance, era, 20_000),
-                        job: job(chance),
-                    }
+                    Step::new(moment_of_work(chance, era, 20_000), job(chance))
                 })
                 .collect(),
         }
     }
-}
-
-fn chance_of_rebuild(chance: Chance) -> bool {
-    chance.of("rebuild").one_in(2)
 }
 
 fn publish_again(chance: Chance) -> Job {

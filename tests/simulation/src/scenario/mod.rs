@@ -45,6 +45,13 @@ pub struct Step {
     pub job: Job,
 }
 
+impl Step {
+    /// Does a job at this time.
+    pub const fn new(at: u64, job: Job) -> Self {
+        Self { at, job }
+    }
+}
+
 /// Job of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Job {
@@ -149,12 +156,10 @@ fn reads(chance: Chance, writers: &[Writer]) -> Side {
 
 /// Returns the steps of a collector in one era.
 fn round(chance: Chance, era: u64, side: Side, retention: &Retention) -> Vec<Step> {
-    let steps = (0..PHASES).map(|phase| Step {
-        at: HOUR_MS + era * ERA_MS + phase * PHASE_MS + chance.of(("phase", phase)).number(0..20_000),
-        job: Job::Collect {
-            side,
-            retention: retention.clone(),
-        },
+    let steps = (0..PHASES).map(|phase| {
+        let at = HOUR_MS + era * ERA_MS + phase * PHASE_MS + chance.of(("phase", phase)).number(0..20_000);
+        let retention = retention.clone();
+        Step::new(at, Job::Collect { side, retention })
     });
     steps.collect()
 }

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use catalog_mirror_simulation::{Job, Passed, Scenario, Side, Step, run};
+use catalog_mirror_simulation::{Job, Passed, Scenario, Side, run};
 use upkeep::Retention;
 
 const HOUR: u64 = 3_600_000;
@@ -38,10 +38,6 @@ fn collect(side: Side) -> Job {
         grace: Duration::ZERO,
     };
     Job::Collect { side, retention }
-}
-
-fn at(at: u64, job: Job) -> Step {
-    Step { at, job }
 }
 
 /// Runs all scenarios on all cores. Fails with the first one in which an invariant does not hold.

@@ -1,9 +1,9 @@
 //! Every fault at every single operation of scenarios in which nothing else goes wrong.
 
-use catalog_mirror_simulation::{DamageKind, Fault, Faults, Job, Part, Scenario, Side, Writer, run};
+use catalog_mirror_simulation::{DamageKind, Fault, Faults, Job, Part, Scenario, Side, Step, Writer, run};
 use rstest::rstest;
 
-use super::{HOUR, PHASE, at, collect, number, poll, run_all, sync};
+use super::{HOUR, PHASE, collect, number, poll, run_all, sync};
 
 /// Number of cases of which an ordinary run takes one. Change it by the variable `EVERY`.
 const EVERY: u64 = 16;
@@ -30,12 +30,14 @@ fn scenario(prelude: Vec<Job>, writers: Vec<Job>) -> Scenario {
     Scenario {
         seed: 7,
         faults: Faults::None,
-        prelude: prelude.into_iter().map(|job| at(0, job)).collect(),
+        prelude: prelude.into_iter().map(|job| Step::new(0, job)).collect(),
         writers: writers
             .into_iter()
             .map(|job| match job {
-                Job::Collect { .. } => (0..3).map(|phase| at(50 * HOUR + phase * PHASE, job.clone())).collect(),
-                job => vec![at(50 * HOUR + PHASE, job)],
+                Job::Collect { .. } => (0..3)
+                    .map(|phase| Step::new(50 * HOUR + phase * PHASE, job.clone()))
+                    .collect(),
+                job => vec![Step::new(50 * HOUR + PHASE, job)],
             })
             .map(|steps| Writer { wrong: 0, steps })
             .collect(),
