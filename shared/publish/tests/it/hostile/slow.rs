@@ -49,6 +49,16 @@ async fn poll(mirror: &Mirror, catalog: &Catalog) -> Report {
     polled.unwrap_or_else(|_| panic!("{} is not polled", catalog.name))
 }
 
+/// Waits until this is true.
+async fn until(what: &str, is: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !is().await {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, waiting).await.expect(what);
+}
+
 async fn status(store: &MemoryStore, catalog: &Catalog) -> Option<Status> {
     let read = store.read_document(&Key::Status(catalog.name.clone())).await.unwrap();
     read.map(|(status, _)| status)
@@ -69,14 +79,8 @@ async fn slow_registries_do_not_keep_others_from_their_turn() {
         })
         .collect();
     // All of them have asked for a layer or a config and wait for it.
-    let all_wait = async {
-        while slow_registry.count(Kind::Blob) < slow.len() {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(PATIENCE, all_wait)
-        .await
-        .expect("each slow catalog gets a turn");
+    let all_wait = async || slow_registry.count(Kind::Blob) == slow.len();
+    until("each slow catalog gets a turn", all_wait).await;
     let report = poll(&mirror, &quick[0]).await;
     assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
     assert!(polls.iter().all(|poll| !poll.is_finished()));
@@ -94,19 +98,13 @@ async fn round_goes_on_beside_a_registry_that_hangs() {
     hung_registry.delay(Kind::Head, NEVER);
     catalogs.extend(quick.clone());
     let round = tokio::spawn(async move { mirror.poll_all(&catalogs, false).await });
-    let all_published = async {
-        for catalog in &quick {
-            while status(&store, catalog)
-                .await
-                .is_none_or(|status| status.outcome != Outcome::Published)
-            {
-                sleep(Duration::from_millis(10)).await;
-            }
-        }
-    };
-    timeout(PATIENCE, all_published)
-        .await
-        .expect("all quick catalogs are published");
+    for catalog in &quick {
+        let is_published = async || {
+            let status = status(&store, catalog).await;
+            status.is_some_and(|status| status.outcome == Outcome::Published)
+        };
+        until("all quick catalogs are published", is_published).await;
+    }
     assert!(!round.is_finished());
     round.abort();
 }
@@ -139,12 +137,7 @@ async fn copying_is_not_recorded_as_open_pull() {
         let (mirror, catalog) = (mirror.clone(), catalogs[0].clone());
         tokio::spawn(async move { mirror.poll(&catalog, PollOptions::default()).await })
     };
-    let copying = async {
-        while registry.count(Kind::Blob) < 2 {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(PATIENCE, copying).await.expect("the image is copied");
+    until("the image is copied", async || registry.count(Kind::Blob) == 2).await;
     let status = status(&store, &catalogs[0]).await.unwrap();
     assert_eq!(status.open_pulls, None);
     task.abort();
