@@ -79,7 +79,7 @@ async fn slow_registries_do_not_keep_others_from_their_turn() {
         })
         .collect();
     // All of them have asked for a layer or a config and wait for it.
-    let all_wait = async || slow_registry.count(Kind::Blob) == slow.len();
+    let all_wait = async || slow_registry.count(Kind::Blob) >= slow.len();
     until("each slow catalog gets a turn", all_wait).await;
     let report = poll(&mirror, &quick[0]).await;
     assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
@@ -137,7 +137,7 @@ async fn copying_is_not_recorded_as_open_pull() {
         let (mirror, catalog) = (mirror.clone(), catalogs[0].clone());
         tokio::spawn(async move { mirror.poll(&catalog, PollOptions::default()).await })
     };
-    until("the image is copied", async || registry.count(Kind::Blob) == 2).await;
+    until("the image is copied", async || registry.count(Kind::Blob) >= 2).await;
     let status = status(&store, &catalogs[0]).await.unwrap();
     assert_eq!(status.open_pulls, None);
     task.abort();
