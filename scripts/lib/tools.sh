@@ -81,7 +81,7 @@ need_s3rver() {
   local folder=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/$S3RVER
   need_debian node=nodejs npm=npm
   S3RVER_PROGRAM=$folder/node_modules/s3rver/bin/s3rver.js
-  [[ -f $S3RVER_PROGRAM ]] || npm install --prefix "$folder" --no-audit --no-fund --silent "$S3RVER"
+  [[ -f $S3RVER_PROGRAM ]] || npm install --prefix "$folder" --no-audit --no-fund --silent "$S3RVER" || die "npm cannot install $S3RVER"
 }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
 need_fbc_reader() { need_go_folder fbc fbc; }
@@ -187,7 +187,7 @@ need_debian_venv() {
 need_node() {
   export NODE_MODULES=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/node
   [[ $(cat "$NODE_MODULES/source" 2>/dev/null) != "${NODE_TOOLS[*]}" ]] || return 0
-  npm install --prefix "$NODE_MODULES" --no-audit --no-fund --silent "${NODE_TOOLS[@]}"
+  npm install --prefix "$NODE_MODULES" --no-audit --no-fund --silent "${NODE_TOOLS[@]}" || die "npm cannot install ${NODE_TOOLS[*]}"
   echo "${NODE_TOOLS[*]}" >"$NODE_MODULES/source"
 }
 
