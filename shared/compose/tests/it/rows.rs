@@ -61,15 +61,19 @@ fn selection_takes_the_promised_bundles_or_says_what_to_change() {
     }
 }
 
-/// Entries outside of the range that lie between two inside are taken along, and a notice says so.
-/// Parses a row such as `what / entries / rule => expected`.
-fn row_of(row: &str) -> (&str, &str, &str) {
+/// Parses a row such as `what / entries / rule => expected`: the lines of package `p` with these entries in channel `c`, the
+/// selection of the package by this rule, and the expected text.
+fn row_of(row: &str) -> (String, Selection, &str) {
     let (case, expected) = row.split_once(" => ").unwrap();
-    let mut parts = case.split(" / ").skip(1);
-    (parts.next().unwrap(), parts.next().unwrap(), expected)
+    let [_, entries, rule] = case.split(" / ").collect::<Vec<_>>()[..] else {
+        panic!("{row}")
+    };
+    let selected = selection(&format!("packages: [{{name: p, {rule}}}]"));
+    (package("p", &format!("c: {entries}")), selected, expected)
 }
 
-/// Case, the entries, the rule, and the entries that are taken.
+/// Entries outside of the range that lie between two inside are taken along, and a notice says so: case, the entries, the rule, and
+/// the entries that are taken.
 const CONNECTED: &str = "\
 prerelease between / 1.0.0 1.1.0-rc.1<1.0.0 1.1.0<1.1.0-rc.1 / minVersion: 1.0.0 => 1.0.0 1.1.0 1.1.0-rc.1
 backport between / 1.0.0 0.9.9<1.0.0 1.1.0<0.9.9 / minVersion: 1.0.0 => 0.9.9 1.0.0 1.1.0
@@ -80,9 +84,7 @@ skipped above / 1.0.0 1.0.1 1.1.0-rc.1<1.0.0 1.1.0<1.1.0-rc.1,-1.0.1 2.0.0<1.1.0
 #[test]
 fn selection_of_versions_takes_what_connects_them() {
     for row in CONNECTED.lines() {
-        let (entries, rule, expected) = row_of(row);
-        let lines = package("p", &format!("c: {entries}"));
-        let selection = selection(&format!("packages: [{{name: p, {rule}}}]"));
+        let (lines, selection, expected) = row_of(row);
         let (kept, explanation) = apply(&selection, "p", &lines).unwrap();
         assert_eq!(summary("p", &kept.unwrap_or(lines)), format!("*c: {expected}"));
         let [notice] = &explanation.notices[..] else {
@@ -108,9 +110,7 @@ several heads in the catalog / 1.0.0 2.0.0 / full: false => with heads only the 
 #[test]
 fn selection_that_breaks_a_channel_is_refused() {
     for row in BROKEN.lines() {
-        let (entries, rule, expected) = row_of(row);
-        let lines = package("p", &format!("c: {entries}"));
-        let selection = selection(&format!("packages: [{{name: p, {rule}}}]"));
+        let (lines, selection, expected) = row_of(row);
         let expected = format!("package p, channel c: {expected}");
         assert_eq!(select(&selection, "p", &lines).unwrap_err(), expected);
     }
