@@ -92,18 +92,22 @@ impl Renderer {
             .within(settings.budget.clone())
             .enumerate()
             .peekable();
+        let mut file = Some(Arc::default());
         while let Some((part, chunk)) = chunks.next() {
             match chunk {
                 Ok(chunk) => {
-                    let sole = part == 0 && chunks.peek().is_none();
+                    // After the last chunk only workers hold the fragments.
+                    let is_last = chunks.peek().is_none();
+                    let file = if is_last { file.take() } else { file.clone() };
                     // Taken after reading: what waits for a slow registry must not hold memory that others need.
                     let bytes = settings.limits.document.memory_of(chunk.size());
                     let memory = settings.budget.take(bytes);
                     let memory = memory.ok_or_else(|| io::Error::other(RenderError::Stopped))?;
                     let place = ChunkPlace {
                         path: path.clone(),
+                        file: file.unwrap_or_default(),
                         part,
-                        sole,
+                        sole: is_last && part == 0,
                     };
                     self.send(ChunkJob { place, chunk, memory })?;
                 }
@@ -167,10 +171,10 @@ impl Renderer {
         let WorkerResults {
             fragments,
             failures,
-            scratch_error,
+            error,
         } = mem::take(&mut *self.context.results.lock());
-        if let Some(error) = scratch_error {
-            return Err(RenderError::Scratch(error));
+        if let Some(error) = error {
+            return Err(error);
         }
         if let Some(limit) = self.context.usage.exceeded() {
             return Err(RenderError::Limit(limit));
