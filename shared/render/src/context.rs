@@ -29,8 +29,6 @@ pub(crate) struct ChunkJob {
 /// The chunk that a fragment comes from.
 pub(crate) struct ChunkPlace {
     pub(crate) path: Arc<str>,
-    /// Fragments of the file. The worker that drops the last reference has rendered the last of its chunks.
-    pub(crate) file: Arc<Mutex<Vec<Fragment>>>,
     pub(crate) part: usize,
     /// True if the chunk is its whole file.
     pub(crate) sole: bool,
@@ -49,7 +47,7 @@ pub(crate) struct RenderContext {
 pub(crate) struct WorkerResults {
     pub(crate) fragments: Vec<Fragment>,
     pub(crate) failures: Vec<FileFailure>,
-    pub(crate) error: Option<RenderError>,
+    pub(crate) scratch_error: Option<io::Error>,
 }
 
 /// A file that is not FBC. It is reported unless an ignore file excludes it.
@@ -110,27 +108,11 @@ impl RenderContext {
             let ChunkJob { place, chunk, memory } = job;
             let rendered = self.render(&place, chunk, &mut compressor);
             drop(memory);
-            let rendered = rendered.map_err(RenderError::Scratch);
-            if let Err(error) = rendered.and_then(|fragments| self.add(place.file, fragments)) {
-                self.results.lock().error = Some(error);
+            match rendered {
+                Ok(fragments) => self.results.lock().fragments.extend(fragments),
+                Err(error) => self.results.lock().scratch_error = Some(error),
             }
         }
-        Ok(())
-    }
-
-    /// Adds fragments to those of their file. The parts of a file about one Package are joined as soon as it has all, because workers
-    /// are idle now and then while files are read. Those of several Packages are joined at the end, side by side.
-    fn add(&self, file: Arc<Mutex<Vec<Fragment>>>, fragments: Vec<Fragment>) -> Result<(), RenderError> {
-        file.lock().extend(fragments);
-        let Some(parts) = Arc::into_inner(file) else {
-            return Ok(());
-        };
-        let mut parts = parts.into_inner();
-        if parts.len() > 1 && parts.iter().all(|part| part.group == parts[0].group) {
-            parts.sort_by_key(|part| part.part);
-            parts = vec![Fragment::join(parts, self)?];
-        }
-        self.results.lock().fragments.append(&mut parts);
         Ok(())
     }
 

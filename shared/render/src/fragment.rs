@@ -11,11 +11,7 @@ use fbc::{DocumentPosition, Meta};
 use model::{IndexedMeta, ObjectDigest, Sha256};
 use parking_lot::Mutex;
 
-use crate::{
-    RenderError,
-    context::RenderContext,
-    shard::{join_bodies, joined_metas, load},
-};
+use crate::{RenderError, context::RenderContext, shard::load};
 
 /// The lines of one Package that one chunk of one file holds.
 #[derive(Debug, Clone)]
@@ -34,24 +30,6 @@ pub(crate) struct Fragment {
     /// The sha256 of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
     pub(crate) whole: Option<Sha256>,
     pub(crate) body: CompressedLines,
-}
-
-impl Fragment {
-    /// Joins the parts of one file about one Package, which are in order.
-    pub(crate) fn join(parts: Vec<Self>, context: &RenderContext) -> Result<Self, RenderError> {
-        let (lines, body) = join_bodies(&parts, context)?;
-        let positions = parts.iter().flat_map(|part| part.positions.iter().copied());
-        Ok(Self {
-            path: parts[0].path.clone(),
-            part: parts[0].part,
-            group: parts[0].group.clone(),
-            positions: positions.collect(),
-            metas: joined_metas(parts).into(),
-            size: lines.size,
-            whole: Some(lines.sha256),
-            body,
-        })
-    }
 }
 
 /// Lines of one Package, compressed as one zstd frame.

@@ -92,22 +92,18 @@ impl Renderer {
             .within(settings.budget.clone())
             .enumerate()
             .peekable();
-        let mut file = Some(Arc::default());
         while let Some((part, chunk)) = chunks.next() {
             match chunk {
                 Ok(chunk) => {
-                    // After the last chunk only workers hold the fragments.
-                    let is_last = chunks.peek().is_none();
-                    let file = if is_last { file.take() } else { file.clone() };
+                    let sole = part == 0 && chunks.peek().is_none();
                     // Taken after reading: what waits for a slow registry must not hold memory that others need.
                     let bytes = settings.limits.document.memory_of(chunk.size());
                     let memory = settings.budget.take(bytes);
                     let memory = memory.ok_or_else(|| io::Error::other(RenderError::Stopped))?;
                     let place = ChunkPlace {
                         path: path.clone(),
-                        file: file.unwrap_or_default(),
                         part,
-                        sole: is_last && part == 0,
+                        sole,
                     };
                     self.send(ChunkJob { place, chunk, memory })?;
                 }
@@ -171,10 +167,10 @@ impl Renderer {
         let WorkerResults {
             fragments,
             failures,
-            error,
+            scratch_error,
         } = mem::take(&mut *self.context.results.lock());
-        if let Some(error) = error {
-            return Err(error);
+        if let Some(error) = scratch_error {
+            return Err(RenderError::Scratch(error));
         }
         if let Some(limit) = self.context.usage.exceeded() {
             return Err(RenderError::Limit(limit));

@@ -66,14 +66,14 @@ impl Shard {
             lines,
             stored,
             places: places(&fragments),
-            metas: joined_metas(fragments),
+            metas: metas(fragments),
             body,
         })
     }
 }
 
 /// Returns the entries of all fragments, their offsets counted from the start of the Shard. They are large, and moved.
-pub(crate) fn joined_metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
+fn metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
     let mut start = 0;
     let parts = fragments.into_iter().map(|fragment| {
         let mut metas = Arc::unwrap_or_clone(fragment.metas);
@@ -99,11 +99,7 @@ fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
     fragments.iter().flat_map(of_fragment).collect()
 }
 
-/// Returns the lines of all fragments as one frame.
-pub(crate) fn join_bodies(
-    fragments: &[Fragment],
-    context: &RenderContext,
-) -> Result<(Content, CompressedLines), RenderError> {
+fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Content, CompressedLines), RenderError> {
     let size = fragments.iter().map(|fragment| fragment.size).sum();
     let mut hasher = Hasher::new();
     copy_all(fragments, context, &mut |block| {
