@@ -197,23 +197,11 @@ need_tool() {
 }
 
 # need_go COMMAND PACKAGE@VERSION: builds a program with Go, once.
-need_go() {
-  ! has_go_program "$1" "$2" || return 0
-  say "building $2"
-  # `go install` also asks which other versions exist. Some module proxies do not answer that.
-  GOBIN=$GO_PROGRAMS go install "$2" 2>/dev/null || go_module "$@"
-  echo "$2" >"$GO_PROGRAMS/$1.source"
-}
+need_go() { need_go_program "$1" "$2" go_install "$2"; }
 
 # need_go_folder COMMAND FOLDER: builds a program of the module GO_SOURCE.
 need_go_folder() {
-  local source
-  source=$(cat "$GO_SOURCE/$2"/*.go "$GO_SOURCE"/go.* | sha256)
-  ! has_go_program "$1" "$source" || return 0
-  say "building $1"
-  mkdir -p "$GO_PROGRAMS"
-  (cd "$GO_SOURCE" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" "./$2") || die "$1 cannot be built"
-  echo "$source" >"$GO_PROGRAMS/$1.source"
+  need_go_program "$1" "$(cat "$GO_SOURCE/$2"/*.go "$GO_SOURCE"/go.* | sha256)" go_build "$GO_SOURCE" "./$2"
 }
 
 # need_go_command COMMAND MODULE@VERSION TAGS [FOLDER]: builds a command of a module, with the versions that the module itself requires,
@@ -221,37 +209,56 @@ need_go_folder() {
 need_go_command() {
   local source=$2
   [[ -z ${4:-} ]] || source+=$(cat "$GO_SOURCE/$4"/*.go | sha256)
-  ! has_go_program "$1" "$source" || return 0
-  say "building $1"
-  local module=$WORK/module-$1
+  need_go_program "$1" "$source" go_command "${@:2}"
+}
+
+# need_go_program COMMAND SOURCE BUILDER ARGUMENT...: calls the builder unless the program was built from that source. GO_PROGRAM is
+# the file of the program in it. One at a time: parts of the checks that run side by side need the same programs.
+need_go_program() {
+  GO_PROGRAMS=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/go
+  export PATH=$PATH:$GO_PROGRAMS
+  local GO_PROGRAM=$GO_PROGRAMS/$1
+  ! has_go_program "$2" || return 0
+  export PATH=$PATH:/usr/local/go/bin
+  need_debian go=golang-go
   mkdir -p "$GO_PROGRAMS"
-  cp -r "$(go_module_folder "$2")" "$module" && chmod -R u+w "$module"
-  [[ -z ${4:-} ]] || cp -r "$GO_SOURCE/$4" "$module/cmd/$1"
-  (cd "$module" && CGO_ENABLED=0 go build -tags "$3" -o "$GO_PROGRAMS/$1" "./cmd/$1") || die "$1 cannot be built"
-  rm -r "$module"
-  echo "$source" >"$GO_PROGRAMS/$1.source"
+  (
+    flock 9
+    ! has_go_program "$2" || exit 0
+    say "building $1"
+    "${@:3}" && echo "$2" >"$GO_PROGRAM.source"
+  ) 9>"$GO_PROGRAMS/lock" || die "$1 cannot be built"
+}
+
+has_go_program() { [[ -x $GO_PROGRAM && $(cat "$GO_PROGRAM.source" 2>/dev/null) == "$1" ]]; }
+
+# go_build FOLDER PACKAGE [OPTION...]: builds a package of the module in a folder.
+go_build() { (cd "$1" && CGO_ENABLED=0 go build "${@:3}" -o "$GO_PROGRAM" "$2"); }
+
+# go_install PACKAGE@VERSION
+go_install() {
+  # `go install` also asks which other versions exist. Some module proxies do not answer that.
+  GOBIN=$GO_PROGRAMS go install "$1" 2>/dev/null || go_module "$1"
+}
+
+# go_module PACKAGE@VERSION: builds through a module that requires the package.
+go_module() {
+  local module=$WORK/module-${GO_PROGRAM##*/}
+  mkdir -p "$module"
+  { (cd "$module" && go mod init tool && go get "$1") && go_build "$module" "${1%@*}"; } >"$module/log" 2>&1 ||
+    die "$1 cannot be built: $(tail -5 "$module/log")"
+}
+
+# go_command MODULE@VERSION TAGS [FOLDER]
+go_command() {
+  local name=${GO_PROGRAM##*/} module=$WORK/module-${GO_PROGRAM##*/}
+  cp -r "$(go_module_folder "$1")" "$module" && chmod -R u+w "$module" &&
+    { [[ -z ${3:-} ]] || cp -r "$GO_SOURCE/$3" "$module/cmd/$name"; } &&
+    go_build "$module" "./cmd/$name" -tags "$2" && rm -r "$module"
 }
 
 # go_module_folder MODULE@VERSION: the folder of the module's files, fetched if needed.
 go_module_folder() {
   export PATH=$PATH:/usr/local/go/bin
   (cd "$WORK" && go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p') || die "$1 cannot be fetched"
-}
-
-# has_go_program COMMAND SOURCE: succeeds if the program was built from that source. Makes sure of Go otherwise.
-has_go_program() {
-  GO_PROGRAMS=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/go
-  export PATH=$PATH:$GO_PROGRAMS
-  if [[ -x $GO_PROGRAMS/$1 && $(cat "$GO_PROGRAMS/$1.source" 2>/dev/null) == "$2" ]]; then return 0; fi
-  export PATH=$PATH:/usr/local/go/bin
-  need_debian go=golang-go
-  return 1
-}
-
-# go_module COMMAND PACKAGE@VERSION: builds through a module that requires the package.
-go_module() {
-  local module=$WORK/module-$1
-  mkdir -p "$module"
-  (cd "$module" && go mod init tool && go get "$2" && CGO_ENABLED=0 go build -o "$GO_PROGRAMS/$1" "${2%@*}") >"$module/log" 2>&1 ||
-    die "$2 cannot be built: $(tail -5 "$module/log")"
 }

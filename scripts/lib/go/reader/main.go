@@ -1,5 +1,5 @@
 // Command reader changes ClusterCatalogs and reads them as operator-controller does: it waits for the status, follows status.urls.base
-// over TLS with the authority of the cluster, and keeps what it read by name and resolvedSource.image.ref. Each read goes to the next
+// over TLS with the authority of the cluster, and compares what it read with resolvedSource.image.ref. Each read goes to the next
 // replica, as by a Service.
 //
 //	reader -api URL -api-ca FILE -token TOKEN -ca FILE -replicas FILE -refs FILE -catalogs N -updates N
@@ -51,6 +51,7 @@ type result struct {
 	Failed   int64    `json:"failed"`
 	Retried  int64    `json:"retried"`
 	Late     int64    `json:"late"`
+	Stale    int64    `json:"stale"`
 	MedianMs int64    `json:"medianMs"`
 	P99Ms    int64    `json:"p99Ms"`
 	MaxMs    int64    `json:"maxMs"`
@@ -133,8 +134,9 @@ func (p *program) dial(ctx context.Context, network, _ string) (net.Conn, error)
 }
 
 // change gives one catalog one image after the other. After each change of the status it reads from as many replicas as there are.
+// A replica sees the status when its watch brings it, and serves the image before until then: for five seconds that is stale, not wrong.
 func (p *program) change(name string, offset, updates int) {
-	read := map[string]string{}
+	previous := ""
 	for update := range updates {
 		image := p.images[(offset+update)%len(p.images)]
 		began := time.Now()
@@ -150,21 +152,24 @@ func (p *program) change(name string, offset, updates int) {
 		p.mutex.Lock()
 		p.waits = append(p.waits, time.Since(began).Milliseconds())
 		p.mutex.Unlock()
-		clear(read)
-		// The replicas see the status when their watch brings it.
-		time.Sleep(200 * time.Millisecond)
+		named := time.Now()
 		for range lines(p.replicas) {
 			hash, err := p.read(base)
+			for err == nil && hash != image.hash && (hash == previous || update == 0) && time.Since(named) < 5*time.Second {
+				atomic.AddInt64(&p.result.Stale, 1)
+				time.Sleep(100 * time.Millisecond)
+				hash, err = p.read(base)
+			}
 			atomic.AddInt64(&p.result.Reads, 1)
 			if err != nil {
 				p.note(&p.result.Failed, "%s: %v", name, err)
 				continue
 			}
-			read[image.ref] = hash
 			if hash != image.hash {
 				p.note(&p.result.Wrong, "%s: %s has the content of another image", name, image.ref)
 			}
 		}
+		previous = image.hash
 	}
 }
 
