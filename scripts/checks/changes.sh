@@ -175,6 +175,6 @@ HASHES=()
 mkdir -p "$WORK/files"
 serve "$STORE"
 for step in $(steps); do one_step "$step"; done
-for back in 16 15 8 5; do jump $((LAST_STEP - back)); done
+for back in 16 15 8 5; do ((back > LAST_STEP)) || jump $((LAST_STEP - back)); done
 images_of_the_series
 images_in_a_registry

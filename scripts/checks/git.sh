@@ -177,13 +177,13 @@ peak_kb() {
   python3 -c 'import resource, subprocess, sys; subprocess.run(sys.argv[1:], capture_output=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 }
 
-# Git inflates the pack and writes no file. Two gigabytes of zeros are two megabytes in a pack.
+# Git inflates the pack and writes no file. Half a gigabyte of zeros is half a megabyte in a pack; 64 MB of it may be read.
 bombs() {
   local peak usual command
   command=("$CATALOG_MIRROR" poll --auth-file "$GIT_AUTH" --ca-file "$GIT_CA")
   usual=$(peak_kb "${command[@]}" --store "$WORK/usual" --catalog "g=git:$GIT/owner/repo.git#main:catalogs/a")
   repository bomb
-  truncate -s 2G "$WORK/bomb/configs/zeros.json"
+  truncate -s 512M "$WORK/bomb/configs/zeros.json"
   git -C "$WORK/bomb" config core.bigFileThreshold 1m
   publish_repository bomb
   rm "$WORK/bomb/configs/zeros.json"

@@ -103,8 +103,8 @@ step_line() {
     '{step: $step, changed: ($changed / "\n" | map(select(. != ""))), removed: $ARGS.positional}' --args "${@:2}"
 }
 
-# Number of the last step of a short run.
-SHORT_STEPS=20
+# Number of the last step of a short run. In each step of the real series one package changes or goes.
+SHORT_STEPS=8
 
 # steps: the numbers of all steps, or of the first ones in a short run; changed STEP, removed STEP: the packages of a step.
 steps() {

@@ -4,7 +4,7 @@ use catalog_mirror_simulation::{Scenario, run};
 
 #[test]
 fn run_of_one_seed_twice_has_equal_events() {
-    for seed in 1000..1020 {
+    for seed in 1000..1005 {
         let [one, other] = [(); 2].map(|()| run(&Scenario::random(seed)).unwrap());
         for (one, other) in one.events.iter().zip(&other.events) {
             assert_eq!(one, other, "seed {seed}");

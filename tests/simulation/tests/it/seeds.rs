@@ -5,7 +5,7 @@ use catalog_mirror_simulation::Scenario;
 use super::{number, run_all};
 
 /// Number of seeds in an ordinary run. Change it by the variable `SEEDS`; `FIRST_SEED` is the first.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 150;
 
 #[test]
 fn run_of_every_seed_keeps_all_invariants() {
