@@ -155,6 +155,7 @@ prepare
 three_replicas
 change 30 >"$WORK/rest"
 right "at rest" "$(cat "$WORK/rest")" $((CATALOGS * 30))
+is "at rest: no connection breaks" "$(jq .broken "$WORK/rest")" 0
 matches "a replica that has not pulled an image yet says so" "$(jq .retried "$WORK/rest")" '^[1-9]'
 change 20 >"$WORK/disturbed" &
 CHANGING=$!

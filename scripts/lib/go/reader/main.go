@@ -52,6 +52,7 @@ type result struct {
 	Retried  int64    `json:"retried"`
 	Late     int64    `json:"late"`
 	Stale    int64    `json:"stale"`
+	Broken   int64    `json:"broken"`
 	MedianMs int64    `json:"medianMs"`
 	P99Ms    int64    `json:"p99Ms"`
 	MaxMs    int64    `json:"maxMs"`
@@ -220,16 +221,20 @@ func (p *program) wait(name, ref string) string {
 	return ""
 }
 
-// read returns the hash of the content. It tries again where an answer asks for that, as operator-controller does after any error.
+// read returns the hash of the content. It tries again where an answer asks for that, and after a connection that broke, as
+// operator-controller does after any error.
 func (p *program) read(base string) (string, error) {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
 		response, err := p.catalogs.Get(base + "/api/v1/all")
-		if err != nil {
-			return "", err
-		}
 		hash := sha256.New()
-		_, err = io.Copy(hash, response.Body)
-		response.Body.Close()
+		if err == nil {
+			_, err = io.Copy(hash, response.Body)
+			response.Body.Close()
+		}
+		if err != nil && time.Now().Before(end) {
+			atomic.AddInt64(&p.result.Broken, 1)
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
