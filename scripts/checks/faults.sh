@@ -130,7 +130,7 @@ failing_s3() {
   port=$(free_port)
   start "$WORK/failing.log" python3 -B "$ROOT/scripts/lib/failing_s3.py" "$port" "${MOTO_URL##*/}" 4
   wait_for 10 curl -s "http://127.0.0.1:$port/moto-api/"
-  for round in $(seq 1 12); do
+  for round in $(seq 1 6); do
     code=0
     AWS_ENDPOINT_URL_S3=http://127.0.0.1:$port timeout 60 "$CATALOG_MIRROR" poll --force --store "$place" \
       --s3-path-style --catalog "f=dir:$WORK/version-$((round % 3))" >"$WORK/s3.log" 2>&1 || code=$?
@@ -142,7 +142,7 @@ failing_s3() {
         not_ok "round $round leaves a whole state" "$(cat "$WORK/verify")"
     fi
   done
-  ok "12 polls over a failing S3 server end in success or an error ($failed errors) and leave a whole state"
+  ok "6 polls over a failing S3 server end in success or an error ($failed errors) and leave a whole state"
   succeeds "once it fails no more a poll succeeds" ends_in 0 "$CATALOG_MIRROR" poll --force --store "$place" \
     --s3-path-style --catalog "f=dir:$WORK/version-0"
   succeeds "and verify finds nothing wrong" "$CATALOG_MIRROR" verify --store "$place" --s3-path-style
