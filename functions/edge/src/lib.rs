@@ -5,10 +5,10 @@ mod answer;
 mod bucket;
 mod cached;
 mod environment;
-mod log;
 
 use std::{
     cell::OnceCell,
+    io::{self, Write},
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
 };
@@ -17,7 +17,7 @@ use axum::Router;
 use http_api::{HttpMetrics, HttpSettings, Large};
 use reader::{PublishedCatalogs, ReaderSettings};
 use trust::Trust;
-use worker::{Context, Date, Env, Request, event, worker_sys::web_sys};
+use worker::{Context, Date, Env, Request, console_error, event, worker_sys::web_sys};
 
 use crate::{bucket::R2Store, environment::EdgeEnvironment};
 
@@ -40,7 +40,7 @@ pub async fn fetch(request: Request, env: Env, context: Context) -> worker::Resu
 fn router(env: &Env) -> worker::Result<Router> {
     ROUTER.with(|known| {
         if known.get().is_none() {
-            log::init();
+            start_log();
             let environment = EdgeEnvironment::read(|name| env.var(name).ok().map(|value| value.to_string()));
             let environment = environment.map_err(|problems| problems.to_string())?;
             let made = build(environment, env.bucket("BUCKET")?);
@@ -80,4 +80,29 @@ fn build(environment: EdgeEnvironment, bucket: worker::Bucket) -> Router {
 /// Returns the time of the last input or output: a Worker's clock stands still between them.
 fn since_1970() -> Duration {
     Duration::from_millis(Date::now().as_millis())
+}
+
+/// Sends warnings and errors to the console as JSON, which adds the time. Call it once.
+fn start_log() {
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .without_time()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_writer(|| ConsoleLines)
+        .init();
+}
+
+/// Writer whose every write is one line.
+struct ConsoleLines;
+
+impl Write for ConsoleLines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        console_error!("{}", String::from_utf8_lossy(line).trim_end());
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -8,7 +8,6 @@ mod exit;
 #[cfg(feature = "grpc")]
 mod grpc_listener;
 mod output;
-mod progress;
 mod published;
 mod wiring;
 

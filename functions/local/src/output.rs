@@ -3,11 +3,17 @@
 use std::{
     io::{self, IsTerminal, Write},
     iter,
-    time::SystemTime,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
 use comfy_table::presets;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use model::CatalogName;
+use publish::PollProgress;
 use serde::Serialize;
 
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any length.
@@ -174,6 +180,45 @@ pub(crate) fn say(line: &str) {
 
 pub(crate) fn millis(duration: std::time::Duration) -> String {
     format!("{} ms", duration.as_millis())
+}
+
+/// Time between two updates of the line.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Shows the progress of a poll.
+pub(crate) fn show_poll(progress: Arc<PollProgress>, quiet: bool) -> ProgressBar {
+    show(quiet, move || {
+        let counts = progress.counts();
+        let (done, catalogs, files, read) = (counts.done, counts.catalogs, counts.files, bytes(counts.bytes));
+        format!("{done} of {catalogs} catalogs done, {files} files of {read} read")
+    })
+}
+
+/// Shows the progress of a copy.
+pub(crate) fn show_copy(progress: Arc<sync::CopyProgress>, quiet: bool) -> ProgressBar {
+    show(quiet, move || {
+        let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let (done, objects) = (now(&progress.done), now(&progress.objects));
+        let (moved, saved) = (bytes(now(&progress.moved)), bytes(now(&progress.saved)));
+        format!("{done} of {objects} objects done, {moved} moved, {saved} saved")
+    })
+}
+
+fn show(quiet: bool, counts: impl Fn() -> String + Clone + Send + Sync + 'static) -> ProgressBar {
+    if quiet {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {elapsed} {counts}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(
+        style.with_key("counts", move |_: &ProgressState, line: &mut dyn std::fmt::Write| {
+            // The line is drawn again soon.
+            line.write_str(&counts()).ok();
+        }),
+    );
+    bar.enable_steady_tick(UPDATE_INTERVAL);
+    bar
 }
 
 #[cfg(test)]

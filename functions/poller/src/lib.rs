@@ -11,14 +11,12 @@ mod poller;
 mod queue;
 mod round;
 mod secrets;
-mod services;
 mod site;
 
-pub use aws::Aws;
+pub use aws::{Aws, ConfigDocument, Services};
 pub use deadline::Deadline;
 pub use environment::{ConfigLocation, Environment, MetricsLevel};
 pub use event::{ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, UnknownEvent};
 pub use handler::serve;
 pub use poller::Poller;
 pub use queue::CatalogMessage;
-pub use services::{ConfigDocument, Services};

@@ -1,8 +1,10 @@
 //! Turns a response into the answer of a function, which is limited in size.
 
-use std::{future::ready, pin::Pin};
+use std::{error::Error, future::ready, pin::Pin, time::Duration};
 
+use async_trait::async_trait;
 use axum::body::Body;
+use http_api::Locate;
 use http_body_util::{BodyExt, Limited};
 use lambda_http::{
     IntoResponse,
@@ -11,6 +13,8 @@ use lambda_http::{
         header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER},
     },
 };
+use model::Key;
+use store::s3::S3Store;
 
 /// Maximum size of a function's answer, in bytes of JSON (AWS Lambda Developer Guide, "Lambda quotas": 6 MB).
 pub const PAYLOAD_MAX: u64 = 6 << 20;
@@ -73,6 +77,29 @@ fn unavailable() -> Response<Vec<u8>> {
         .header(RETRY_AFTER, "5")
         .body(body)
         .expect("all fields are visible ASCII")
+}
+
+/// Lifetime of a URL: the time to begin a download, since one that has begun goes on after it. The credentials that sign it live
+/// for hours. Caches repeat a redirect for a minute, so the oldest one leaves 14. The URL is not a secret: all users of the mirror
+/// may read the object.
+const EXPIRES: Duration = Duration::from_secs(15 * 60);
+
+/// Finds presigned URLs of objects in a private bucket.
+#[derive(Debug, Clone)]
+pub struct Presigned(S3Store);
+
+impl Presigned {
+    /// Takes the store whose credentials sign the URLs.
+    pub const fn new(store: S3Store) -> Self {
+        Self(store)
+    }
+}
+
+#[async_trait]
+impl Locate for Presigned {
+    async fn locate(&self, key: &Key) -> Result<String, Box<dyn Error + Send + Sync>> {
+        Ok(self.0.presign(key, EXPIRES).await?)
+    }
 }
 
 #[cfg(test)]

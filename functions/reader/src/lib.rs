@@ -3,12 +3,9 @@
 mod answer;
 mod environment;
 mod event;
-mod handler;
-mod presigned;
 mod wiring;
 
-pub use answer::{INLINE_MAX, PAYLOAD_MAX};
+pub use answer::{INLINE_MAX, PAYLOAD_MAX, Presigned};
 pub use environment::ReaderEnvironment;
-pub use handler::function;
-pub use presigned::Presigned;
+pub use event::function;
 pub use wiring::serve;

@@ -5,12 +5,10 @@ use std::{
     io::{self, Read},
 };
 
-use fbc::{Chunks, FbcLimits, Meta};
+use fbc::{Chunks, FbcError, FbcLimits, Meta};
 use oci::FileSink;
 use olm::{BundleFields, PropertyFields};
 use serde_json::Value;
-
-use crate::BundleError;
 
 /// Maximum size of a document, in bytes. etcd takes objects of 1.5 MiB; YAML is longer than JSON.
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 4 << 20;
@@ -257,5 +255,27 @@ impl<'a> DocumentField<'a> {
             self.path.trim_start_matches('.')
         );
         BundleError::refused(&text)
+    }
+}
+
+/// Longest text of a problem, in characters.
+const PROBLEM_CHARS: usize = 400;
+
+/// The reason for which a bundle cannot be read. The caller names the bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// A file, by its path in the bundle, that is no YAML or JSON within the limits.
+    #[error("{0}")]
+    Malformed(String, #[source] FbcError),
+    /// Content that Kubernetes or OLM refuses, or that this program cannot compare. Holds file, field and problem, cleaned for
+    /// terminals.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl BundleError {
+    /// Returns the error of a content that is refused.
+    pub(crate) fn refused(problem: &str) -> Self {
+        Self::Refused(model::text::line(problem, PROBLEM_CHARS))
     }
 }

@@ -2,8 +2,6 @@
 
 use std::{io, path::PathBuf};
 
-mod checks;
-mod files;
 mod folder;
 mod found;
 mod images;
@@ -12,14 +10,16 @@ mod manifests;
 mod mirrors;
 mod skopeo;
 
-pub use crate::checks::{ImageChecks, check_images, images_document};
-pub use crate::files::{cluster_files, yaml};
 pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
 pub use crate::found::FoundImages;
-pub use crate::images::{CarriedImage, CopyCounts, ImageCopier, ImagePlace, SayLine, list_images, remove_partial};
+pub use crate::images::{
+    CarriedImage, CopyCounts, ImageChecks, ImageCopier, ImagePlace, SayLine, check_images, images_document,
+    list_images, remove_partial,
+};
 pub use crate::imageset::{OperatorImageSet, SkopeoRegistry, skopeo_sync};
 pub use crate::manifests::{
     CatalogRepository, GrpcHost, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog,
+    cluster_files, yaml,
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
 pub use crate::skopeo::Skopeo;

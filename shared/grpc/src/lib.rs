@@ -5,7 +5,6 @@ mod catalogs;
 mod codec;
 mod contents;
 mod error;
-mod health;
 mod indexing;
 mod methods;
 mod metrics;

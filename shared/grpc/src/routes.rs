@@ -16,7 +16,7 @@ use crate::{
     call::{self, ApiCall, CallHead},
     codec::{BufferedMemory, FinishedCodec, MessageMemory},
     contents::ContentCache,
-    health, methods,
+    methods,
 };
 
 /// Name of the service of the registry API.
@@ -78,7 +78,7 @@ impl RegistryApi {
                 "ExperimentalListPackageCustomSchemas",
                 methods::list_custom_schemas,
             )
-            .add(HEALTH, "Check", health::check);
+            .add(HEALTH, "Check", methods::check_health);
         add_reflection(routes.router)
     }
 }

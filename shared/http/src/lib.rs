@@ -3,7 +3,6 @@
 mod coding;
 mod error;
 mod metrics;
-mod origins;
 mod payload;
 mod refusal;
 mod respond;
@@ -13,10 +12,9 @@ mod routes;
 mod settings;
 
 pub use metrics::HttpMetrics;
-pub use origins::Origins;
 pub use refusal::refuse;
 pub use router::router;
 pub use routes::{is_probe, page_files, route_paths};
 #[cfg(not(target_arch = "wasm32"))]
 pub use settings::offload;
-pub use settings::{BaseUrl, HttpSettings, Large, Locate};
+pub use settings::{BaseUrl, HttpSettings, Large, Locate, Origins};

@@ -8,7 +8,7 @@ use http::{
 use model::CachePolicy;
 use serde_json::json;
 
-use crate::{error::ApiError, origins::METHODS};
+use crate::{error::ApiError, settings::METHODS};
 
 /// Value of `Retry-After` (RFC 9110, section 10.2.3), in seconds: a store that restarts is back by then.
 const RETRY_AFTER_SECONDS: u64 = 5;

@@ -16,11 +16,10 @@ use tracing::Instrument;
 use crate::{
     error::ApiError,
     metrics::HttpMetrics,
-    origins::options,
     refusal::{self, is_registry, mark_registry},
     rfc9110::{Modified, Tag},
     routes::{Images, Match, RouteCall, find, unmatched},
-    settings::HttpSettings,
+    settings::{HttpSettings, options},
 };
 
 /// Returns the whole HTTP contract over the catalogs of a store. It matches paths itself, as one fallback: `Router::nest` puts it below a

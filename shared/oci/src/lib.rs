@@ -5,7 +5,6 @@ mod documents;
 mod folder;
 mod layer;
 mod manifest;
-pub mod media_type;
 mod path;
 mod unpack;
 
@@ -22,3 +21,15 @@ pub use unpack::{
     ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, NamedLimit,
     OverlayState, Root, RootState, UnpackBudget, UnpackError, decompress,
 };
+
+/// Media types of images (OCI image specification, "Media Types").
+pub mod media_type {
+    /// Media type of an image index.
+    pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+    /// Media type of the manifest for one platform.
+    pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+    /// Media type of an image config.
+    pub const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+    /// Media type of a layer. gzip, because every client reads it; many cluster runtimes lack zstd, which came with version 1.1.
+    pub const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+}

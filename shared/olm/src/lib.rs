@@ -2,7 +2,6 @@
 
 mod change_rows;
 mod changes;
-mod channel;
 mod compare;
 mod facts;
 mod graph;
@@ -21,12 +20,11 @@ pub use changes::{
     BundleChange, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelSummary, DeprecationChange,
     DeprecationSummary, Differences, OtherChange, PackageChange, PackageSummary, TextChange, ValueChange,
 };
-pub use channel::{Channel, ChannelEntry};
 pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder, Recording};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use lifecycle::{Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion};
-pub use package::{Bundle, DeprecationTarget, Package, RelatedImage, UnreadableMeta};
+pub use package::{Bundle, Channel, ChannelEntry, DeprecationTarget, Package, RelatedImage, UnreadableMeta};
 pub use parser::PackageParser;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
 pub use requirement::{BundleFields, Constraint, ConstraintList, Gvk, PropertyFields, RequiredPackage};

@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeMap, slice};
 
-use fbc::{Chunks, FbcLimits};
+use fbc::{Chunks, FbcError, FbcLimits};
 use olm::{BundleFields, Package, PropertyFields, UpgradeStep};
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::PlanError;
 
 /// Size of the chunks in which documents are parsed, in bytes.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -230,4 +228,15 @@ fn installed_version(version: &Value) -> Result<InstalledOperator, PlanError> {
         }
     }
     Ok(operator)
+}
+
+/// Input that cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A document that is malformed or exceeds a limit.
+    #[error("cannot read the installed operators")]
+    Document(#[from] FbcError),
+    /// Anything else that is wrong with the input, and where.
+    #[error("{0}")]
+    Refused(String),
 }

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod draw;
-mod error;
 mod image_set;
 mod installed;
 mod operator;
@@ -10,9 +9,8 @@ mod upgrade_plan;
 mod ways;
 
 pub use draw::{GraphFormat, draw};
-pub use error::PlanError;
 pub use image_set::image_set;
-pub use installed::{Installed, InstalledOperator};
+pub use installed::{Installed, InstalledOperator, PlanError};
 pub use operator::{BundleStep, PlannedOperator, UpgradeOrder, wrapped};
 pub use support::{OpenShiftMinor, Support, SupportState};
 pub use upgrade_plan::{PackageSet, PlanInput, UpgradePlan};

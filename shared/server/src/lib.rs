@@ -3,7 +3,6 @@
 mod body;
 mod connection;
 mod connections;
-mod error;
 mod front;
 mod limits;
 mod metrics;
@@ -16,9 +15,9 @@ mod tls;
 mod users;
 mod watch;
 
-pub use error::FileError;
 pub use front::Front;
 pub use limits::ServerLimits;
 pub use metrics::{ServerMetrics, metrics_route};
 pub use process::{block_on, limit_arenas, stop_on_signals};
 pub use server::Server;
+pub use tls::FileError;

@@ -6,8 +6,8 @@ use model::Sha256;
 use parking_lot::{Mutex, RwLock};
 
 use crate::{
-    error::FileError,
     metrics::{FileKind, ServerMetrics},
+    tls::FileError,
 };
 
 /// Time between two checks of the files. Reading a few kB costs nothing, and an administrator who replaces a certificate

@@ -9,12 +9,12 @@ use tracing::Instrument;
 use crate::{
     connection::{self, SharedParts},
     connections::Connections,
-    error::FileError,
     front::Front,
     limits::{ServerLimits, raise_limit},
     metrics::{CloseReason, FileKind, ServerMetrics},
     reload::{CHECK_INTERVAL, ReloadedFiles},
     tls,
+    tls::FileError,
     users::Authenticator,
     watch::ConnectionWatch,
 };

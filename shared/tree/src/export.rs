@@ -19,7 +19,7 @@ use http::{
 };
 use http_api::{HttpMetrics, HttpSettings};
 use http_body_util::{BodyExt, Collected};
-use reader::{PublishedCatalogs, ReaderSettings};
+use reader::{PublishedCatalogs, ReaderError, ReaderSettings};
 use serde::Serialize;
 use serde_json::Value;
 use tempfile::TempPath;
@@ -27,7 +27,7 @@ use tokio::sync::OnceCell;
 use tower::ServiceExt;
 
 use crate::{
-    TreeError, TreeForm,
+    TreeForm,
     index::{INDEX, TreeIndex, WrittenFile},
     layout::{NamedFile, Phase, TreeLayout},
 };
@@ -293,4 +293,41 @@ fn is_of_other_catalog(path: &str, names: &BTreeSet<String>) -> bool {
     let rest = path.strip_prefix("catalogs/").or_else(|| path.strip_prefix("v2/"));
     rest.and_then(|rest| rest.split_once('/'))
         .is_some_and(|(name, _)| !names.contains(name))
+}
+
+/// The reason for which a tree is not brought up to date. It still serves the state before, or that of the run.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// The store cannot be read.
+    #[error("cannot read the mirror")]
+    Reader(#[from] ReaderError),
+    /// A file or an object of a bucket cannot be read or written.
+    #[error("cannot write {path}")]
+    Write {
+        /// Path in the tree.
+        path: String,
+        /// Error of the place, or of what was to be written.
+        source: io::Error,
+    },
+    /// The target has something and no `static.json`.
+    #[error("{0} holds files that are no static tree: name an empty or a new place")]
+    Foreign(String),
+    /// The target is the store, lies in it, or holds it.
+    #[error("{0} is the store, lies in it, or holds it: name another place")]
+    Store(String),
+    /// The list of files is damaged, or of a newer program.
+    #[error("static.json cannot be used: delete the tree and write it anew")]
+    Index(#[source] serde_json::Error),
+    /// Another program writes the tree.
+    #[error("another run writes {0}")]
+    Busy(PathBuf),
+}
+
+impl TreeError {
+    pub(crate) fn at(path: &str) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "s3")]
 mod bucket;
-mod error;
 mod export;
 mod folder;
 mod index;
@@ -10,7 +9,6 @@ mod layout;
 
 #[cfg(feature = "s3")]
 pub use bucket::BucketTree;
-pub use error::TreeError;
-pub use export::{TreeReport, TreeTarget, export};
+pub use export::{TreeError, TreeReport, TreeTarget, export};
 pub use folder::FolderTree;
 pub use layout::TreeForm;

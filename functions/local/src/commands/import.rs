@@ -16,8 +16,8 @@ use super::{
 use crate::{
     args::{Access, ReportArgs, StoreArgs, TrustArgs},
     exit::Exit,
-    output::{printable, short},
-    progress, wiring,
+    output::{self, printable, short},
+    wiring,
 };
 
 #[derive(Debug, Args)]
@@ -51,7 +51,7 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     };
     let exported = described(&args.files, archive.manifest());
     let importer = Importer::new(archive, store.clone(), options);
-    let progress = progress::show_copy(importer.progress(), args.report.json);
+    let progress = output::show_copy(importer.progress(), args.report.json);
     let reports = importer.run().await;
     progress.finish_and_clear();
     let reports = reports.with_context(|| exported.clone())?;

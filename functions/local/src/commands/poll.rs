@@ -9,8 +9,8 @@ use publish::{Catalog, ChangedPackages, Report};
 use crate::{
     args::{Access, CatalogArgs, ReportArgs, StoreArgs},
     exit::Exit,
-    output::{Column, Table, bytes, cell, millis, print, print_error, short},
-    progress, wiring,
+    output::{self, Column, Table, bytes, cell, millis, print, print_error, short},
+    wiring,
 };
 
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
     // Before the poll: a new receiver gets what changes from now on, not the whole catalog.
     notifier.register_receivers(&names).await;
-    let progress = progress::show_poll(mirror.progress(), args.report.json);
+    let progress = output::show_poll(mirror.progress(), args.report.json);
     let stop = server::stop_on_signals()?;
     let polling = mirror.poll_all(&catalogs, args.force);
     let reports = stop.run_until_cancelled(polling).await;

@@ -14,7 +14,7 @@ use crate::{
     args::{Access, ReportArgs, S3Args, TrustArgs},
     exit::Exit,
     output::{self, Column, Table, bytes, cell, millis, print_error, short},
-    progress, wiring,
+    wiring,
 };
 
 #[derive(Debug, Args)]
@@ -114,7 +114,7 @@ pub(super) async fn watch<T>(
 }
 
 async fn once(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Exit> {
-    let progress = progress::show_copy(copier.progress(), args.report.json);
+    let progress = output::show_copy(copier.progress(), args.report.json);
     let reports = round(args, copier).await;
     progress.finish_and_clear();
     print(&reports?, args.report)

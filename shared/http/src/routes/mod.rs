@@ -8,7 +8,6 @@ mod listing;
 mod matcher;
 mod metas;
 mod page;
-mod probes;
 mod registry;
 mod search;
 
@@ -57,9 +56,9 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::get("/v2/{catalog}/manifests/{reference}", |call| Box::pin(registry::manifest(call))),
     Route::get("/v2/{catalog}/blobs/{digest}", |call| Box::pin(registry::image_blob(call))),
     Route::get("/v2/{catalog}/referrers/{digest}", |call| Box::pin(registry::referrers(call))),
-    Route::get(HEALTH, |call| Box::pin(probes::health(call))),
-    Route::get(READINESS, |call| Box::pin(probes::readiness(call))),
-    Route::get("/openapi.json", |call| Box::pin(probes::contract(call))),
+    Route::get(HEALTH, |call| Box::pin(documents::health(call))),
+    Route::get(READINESS, |call| Box::pin(documents::readiness(call))),
+    Route::get("/openapi.json", |call| Box::pin(documents::contract(call))),
 ];
 
 /// One route of the contract.

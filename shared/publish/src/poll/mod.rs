@@ -1,6 +1,5 @@
 //! Poll: resolve the source, compare, pull, render, publish.
 
-mod catalog;
 mod catalog_source;
 mod composing;
 mod error;
@@ -20,8 +19,7 @@ mod signatures;
 mod validation;
 
 pub use self::{
-    catalog::Catalog,
-    catalog_source::{CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
+    catalog_source::{Catalog, CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
     error::PollError,
     facts::{CatalogFacts, FactReader, KnownFacts},
     metrics::{PollMetrics, PollProgress, ProgressCounts, metric},

@@ -1,7 +1,7 @@
 use model::Sha256;
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::{error::FileError, users::VerifiedLogins};
+use crate::{tls::FileError, users::VerifiedLogins};
 
 /// Highest bcrypt cost that is accepted. 2^14 rounds take a second. With more, one request could occupy a processor for
 /// minutes.

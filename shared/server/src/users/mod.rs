@@ -16,9 +16,9 @@ use ring::{
 use tokio::sync::Semaphore;
 
 use crate::{
-    error::FileError,
     metrics::{FileKind, LoginOutcome, ServerMetrics},
     reload::ReloadedFiles,
+    tls::FileError,
     users::list::{UserList, parse},
 };
 

@@ -20,7 +20,6 @@ mod manifest;
 mod push;
 mod referrers;
 mod rules;
-mod signatures;
 mod token;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,6 @@
 //! Copies that are carried on a medium: an archive describes itself, holds what the other side lacks, and is checked as a
 //! whole before anything is written.
 
-mod error;
 mod file;
 mod format;
 mod import;
@@ -10,9 +9,8 @@ mod read;
 mod receipt;
 
 pub use self::{
-    error::ArchiveError,
     file::{archive_into, volume_path},
-    format::{Manifest, PackedCatalog, PackedObject},
+    format::{ArchiveError, Manifest, PackedCatalog, PackedObject},
     import::Importer,
     pack::{Pack, PackOptions},
     read::{Archive, VolumeFile},

@@ -14,8 +14,8 @@ use store::{Store, read_object};
 use super::{ClusterArgs, CopyArgs};
 use crate::{
     commands::{images, manifests::check_names, poll::print_polls},
-    output::say,
-    progress, published, wiring,
+    output::{self, say},
+    published, wiring,
 };
 
 /// The parts that do the work.
@@ -60,7 +60,7 @@ impl Tools {
     ) -> anyhow::Result<Collected> {
         let settings = MirrorSettings::with_limits(&self.limits);
         let mirror = Mirror::new(self.sources.clone(), store.clone(), settings, PollMetrics::default());
-        let progress = progress::show_poll(mirror.progress(), false);
+        let progress = output::show_poll(mirror.progress(), false);
         let reports = mirror.poll_all(catalogs, false).await;
         progress.finish_and_clear();
         print_polls(&reports, false)?;
