@@ -1,4 +1,4 @@
-use model::{Current, PREVIOUS_MAX, Sha256};
+use model::{Current, PREVIOUS_MAX, Previous, PublicationId, Sha256};
 
 /// Relation of an origin's state to the published state of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,7 +7,8 @@ pub(crate) enum Relation {
     Forward,
     /// The published state descends from the origin's state.
     Ancestor,
-    /// The origin's serial is lower, and the store no longer remembers a publication with it.
+    /// The origin's serial is lower, and the store remembers no such publication: it was long ago, or the catalog was removed and
+    /// published anew.
     Older,
     /// Both remember this serial with different content. They are not copies of one catalog.
     Diverged {
@@ -29,7 +30,10 @@ impl Relation {
         if !older {
             return Self::Forward;
         }
-        if publications(ours).any(|publication| publication == (theirs.serial, theirs.content_hash)) {
+        let (theirs, date) = (PublicationId::from(theirs), theirs.published_at);
+        // A catalog that is published anew may have the same content under the same serial, but not the same date.
+        let is_theirs = |previous: &Previous| PublicationId::from(previous) == theirs && previous.published_at == date;
+        if ours.previous.iter().any(is_theirs) {
             Self::Ancestor
         } else {
             Self::Older
@@ -96,6 +100,14 @@ mod tests {
         let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
         assert_eq!(relation(&contents, &contents[..2]), Relation::Ancestor);
         assert_eq!(relation(&contents, &contents[..1]), Relation::Older);
+    }
+
+    #[test]
+    fn relation_of_a_state_that_was_published_anew_is_older() {
+        let mut anew = current(&["a"]);
+        anew.published_at += std::time::Duration::from_secs(1);
+        assert_eq!(Relation::of(Some(&current(&["a", "b"])), &anew), Relation::Older);
+        assert_eq!(Relation::of(Some(&current(&["a"])), &anew), Relation::Forward);
     }
 
     #[test]
