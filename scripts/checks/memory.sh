@@ -47,7 +47,8 @@ small_function() {
   } >"$WORK/small.yaml"
   start_emulator
   start_function poller poller STORE=s3://mirror/small CATALOGS="$(cat "$WORK/small.yaml")" AWS_ENDPOINT_URL="$MOTO_URL" \
-    AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID="$S3_KEY" AWS_SECRET_ACCESS_KEY="$S3_SECRET" AWS_LAMBDA_FUNCTION_MEMORY_SIZE=$FUNCTION_MAX
+    AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID="$S3_KEY" AWS_SECRET_ACCESS_KEY="$S3_SECRET" AWS_LAMBDA_FUNCTION_MEMORY_SIZE=$FUNCTION_MAX \
+    MALLOC_ARENA_MAX=2
   echo '{"action": "poll"}' >"$WORK/poll.json"
   invoke poller "$WORK/poll.json" >"$WORK/answer.json"
   is "the good catalog is published" "$(jq -r '.reports[] | select(.catalog == "good").outcome' "$WORK/answer.json")" published

@@ -225,7 +225,7 @@ takes_environment() {
 settings() {
   local function name
   for function in Poller Reader; do
-    for name in $(property $function '.Environment.Variables | keys[]' | grep -v RUST_LOG); do
+    for name in $(property $function '.Environment.Variables | keys[]' | grep -v -e RUST_LOG -e MALLOC_ARENA_MAX); do
       succeeds "the ${function,} knows $name" grep -rqw "$name" "$ROOT/functions/${function,}/src"
     done
     takes_environment "$function" "${function,}"
