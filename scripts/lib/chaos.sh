@@ -75,7 +75,9 @@ keep_logs() {
   tail -5 "$WORK/chaos.err" >&2
   [[ -n ${CHAOS_LOGS:-} ]] || return 0
   mkdir -p "$CHAOS_LOGS"
-  cp "$WORK"/*.log "$WORK"/*.err "$WORK"/*/*.log "$CHAOS_LOGS"
+  CHAOS_LOGS=$(realpath "$CHAOS_LOGS")
+  # Both sites have logs of the same names.
+  (cd "$WORK" && cp --parents -- *.log *.err */*.log "$CHAOS_LOGS")
 }
 
 write_settings() {

@@ -112,7 +112,10 @@ class Site:
         return len(harms) + sum(harms) / INTERVAL + self.is_full
 
     def collect(self, chance):
-        for kind in ("gc", "gc-copy"):
+        for store, kind in zip(self.stores, ("gc", "gc-copy")):
+            # A folder is a store once the first catalog was written to it.
+            if self.name == "folder" and not (Path(store) / "catalogs.json").exists():
+                continue
             begin = time.time()
             process = self.run(kind, chance.choice(CLOCKS), stdout=subprocess.PIPE)
             output = process.communicate()[0]
