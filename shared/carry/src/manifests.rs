@@ -1,4 +1,4 @@
-//! Manifests by which a cluster uses a catalog of the mirror, as an image that the mirror serves.
+//! Manifests by which a cluster uses a catalog of the mirror, as an image that the mirror serves, and the folder of all files for it.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -322,7 +322,7 @@ impl NotifyMetrics {
 
     /// Counts an event by the result of all attempts to send it. Creates all outcomes of the receiver at once, so that rates need
     /// no special cases.
-    pub(crate) fn count(&self, receiver: &str, sent: &Result<(), SendError>) {
+    fn count(&self, receiver: &str, sent: &Result<(), SendError>) {
         let is_dropped = matches!(sent, Err(SendError::Permanent(_)));
         let outcomes = [
             ("delivered", sent.is_ok()),

@@ -1,4 +1,4 @@
-//! The mutable documents of the store with the bytes that are stored, and the content hash.
+//! The documents and objects of the store with the bytes that are stored, the content hash, the contract and the probes.
 
 use std::sync::atomic::Ordering;
 

@@ -1,10 +1,10 @@
-//! Lists of the manifests that refer to a manifest, page by page.
+//! Lists of the manifests that refer to a manifest, page by page; and signatures under tags, in blobs and in files.
 
 use std::mem::take;
 
 use bytes::Bytes;
 use fetch::{FetchError, RedirectRefusal, RequestSpec};
-use oci::{BlobRef, Digest};
+use oci::{BlobRef, Digest, media_type};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode, Url};
 
@@ -13,8 +13,6 @@ use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, if_found, path_and_query};
 use crate::registry::manifest::manifest_request;
-
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// The progress of reading a list.
 pub(crate) struct ReferrerPages {
@@ -47,7 +45,7 @@ impl Session {
             return Ok(None);
         };
         let is_first = take(&mut pages.is_first);
-        let request = ApiRequest::new(Method::GET, path, &pages.what).accepting(INDEX);
+        let request = ApiRequest::new(Method::GET, path, &pages.what).accepting(media_type::INDEX);
         match self.whole_document(&request, self.settings.limits.manifest()).await {
             Ok(page) => {
                 pages.next = self.next_path(&page.url, &page.headers)?;

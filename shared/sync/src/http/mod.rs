@@ -140,7 +140,7 @@ struct ObjectBody {
 
 impl HttpOrigin {
     /// Returns the body of an answer as a stream.
-    pub(super) fn stream(&self, key: Key, max: u64, response: FetchResponse, retries: Retries) -> OriginBody {
+    fn stream(&self, key: Key, max: u64, response: FetchResponse, retries: Retries) -> OriginBody {
         let object = ObjectBody {
             origin: self.clone(),
             key,
