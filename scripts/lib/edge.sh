@@ -9,15 +9,17 @@ use_worker() {
   local target made
   MODULES=${CATALOG_MIRROR_WORKER:-$1}
   [[ $MODULES == "$1" ]] || return 0
-  need_wasm_bindgen
+  need_wasm_bindgen || return
+  # Compiles what ring has in C.
+  need_debian clang=clang llvm-ar=llvm
   target=$(target_folder)/wasm
   if has_wasm_target; then
-    CARGO_TARGET_DIR=$target cargo build "${WORKER_BUILD[@]}"
+    CARGO_TARGET_DIR=$target cargo build "${WORKER_BUILD[@]}" || return
   else
     need_debian_wasm
     env -u CARGO_RESOLVER_FEATURE_UNIFICATION CARGO_TARGET_DIR="$target" RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CC_wasm32_unknown_unknown=clang \
       AR_wasm32_unknown_unknown=llvm-ar CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-22 \
-      /usr/bin/cargo build "${WORKER_BUILD[@]}" -Zbuild-std=std,panic_abort
+      /usr/bin/cargo build "${WORKER_BUILD[@]}" -Zbuild-std=std,panic_abort || return
   fi
   made=$target/wasm32-unknown-unknown/lambda/edge_function.wasm
   "$WASM_BINDGEN" --target web --no-typescript --out-dir "$1" "$made"
@@ -31,7 +33,7 @@ has_wasm_target() {
 
 # Debian's compiler, which has the standard library as source.
 need_debian_wasm() {
-  need_debian /usr/bin/rustc=rustc-web /usr/bin/cargo=cargo-web clang=clang llvm-ar=llvm wasm-ld-22=lld-22
+  need_debian /usr/bin/rustc=rustc-web /usr/bin/cargo=cargo-web wasm-ld-22=lld-22
   [[ -d /usr/lib/rustlib/src/rust/library ]] || as_root apt-get install -qq -y --no-install-recommends rust-web-src >/dev/null
 }
 
