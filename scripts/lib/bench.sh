@@ -101,8 +101,8 @@ compare() {
 # start_floor HEAD BODY: a server with one answer, at FLOOR.
 start_floor() {
   if [[ ! -x ${FLOOR_PROGRAM:-} ]]; then
-    (cd "$ROOT" && cargo build --locked --quiet --release -p catalog-mirror-server --example floor)
-    FLOOR_PROGRAM=$(target_folder)/release/examples/floor
+    (cd "$ROOT" && cargo build --locked --quiet --profile dist -p catalog-mirror-server --example floor)
+    FLOOR_PROGRAM=$(target_folder)/dist/examples/floor
   fi
   FLOOR=127.0.0.1:$(free_port)
   start "$WORK/floor.log" "$FLOOR_PROGRAM" "$FLOOR" "$1" "$2"

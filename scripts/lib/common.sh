@@ -67,11 +67,12 @@ wait_for() {
   return 1
 }
 
-# The program that is measured: $CATALOG_MIRROR, or a release build of this checkout.
+# use_binary [PROFILE]: the program that is run: $CATALOG_MIRROR, or a build of this checkout in the profile (default: release).
 use_binary() {
+  local profile=${1:-release}
   if [[ -z ${CATALOG_MIRROR:-} ]]; then
-    (cd "$ROOT" && cargo build --locked --quiet --release --bin catalog-mirror)
-    CATALOG_MIRROR=$(target_folder)/release/catalog-mirror
+    (cd "$ROOT" && cargo build --locked --quiet --profile "$profile" --bin catalog-mirror)
+    CATALOG_MIRROR=$(target_folder)/$profile/catalog-mirror
   fi
   need_program
 }
