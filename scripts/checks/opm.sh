@@ -41,7 +41,7 @@ page_agrees() {
   succeeds "and the ways of upgrade" page ways "$($SHORT && echo 100 || echo 1000)" "$CATALOG_MIRROR" "$WORK/store" c
   is "the CRDs accept its manifests" "$(page manifests | "$VENV/bin/python" "$LIB/crd_manifests.py" "${OLM_CRDS[@]}" | grep -v ' objects$')" ""
   serve "$WORK/store"
-  for seed in 1 2 3; do
+  for seed in $($SHORT && echo 1 || echo 1 2 3); do
     page basket "$seed" "${URL#http://}/c:latest" "$WORK/basket.yaml" >"$WORK/chosen"
     "$CATALOG_MIRROR" compose --plain-http "${URL#http://}" "$WORK/basket.yaml" >"$WORK/composed" 2>"$WORK/compose.err"
     same_lines "basket $seed selects its channels" "$(jq -r 'select(.schema == "olm.channel") | "\(.package) \(.name)"' "$WORK/composed")" "$(cut -d' ' -f1,2 "$WORK/chosen")"

@@ -1,4 +1,5 @@
-# The AWS template: the linters accept it, and deployed to moto it is what infra/aws/README.md says. The part sam builds it.
+# The AWS template: the linters accept it, and deployed to moto it is what infra/aws/README.md says. The part sam builds it
+# and has checkov scan it.
 # shellcheck shell=bash
 
 AWS=$ROOT/infra/aws
@@ -10,9 +11,6 @@ linters() {
   local script
   # This runs cfn-lint too.
   succeeds "sam validate --lint accepts it" sam validate --lint --region us-east-1 --template "$TEMPLATE"
-  succeeds "checkov finds nothing that is not explained" checkov --config-file "$AWS/.checkov.yaml" --file "$TEMPLATE"
-  is "every check that is skipped has its reason" \
-    "$(grep -A1 '^  # ' "$AWS/.checkov.yaml" | grep -c '^  - CKV')" "$(grep -c '^  - CKV' "$AWS/.checkov.yaml")"
   for script in build deploy invoke teardown; do
     matches "scripts/$script --help shows the usage" "$("$ROOT/scripts/$script" --help)" "scripts/$script "
   done

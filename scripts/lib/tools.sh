@@ -27,7 +27,7 @@ AWS_CLI=awscli==1.46.2 SAM_CLI=aws-sam-cli==1.170.0 CARGO_LAMBDA=cargo-lambda==1
 ZIGBUILD=cargo-zigbuild==0.24.0 ZIG=ziglang==0.17.1
 # CA certificates of Mozilla. The bundle decides which registries are trusted, so its hash is fixed too.
 CERTIFI=certifi==2026.10.18 CA_SHA256=d87887200c9a705dccc937b9b83b5e67e47024c4a4b7f9dd15700c72e0f55453
-PYTHON_TOOLS=("moto[server]==5.2.5" cfn-lint==1.58.0 checkov==3.2.459 openapi-spec-validator kubernetes-validate==1.37.0
+PYTHON_TOOLS=("moto[server]==5.2.5" cfn-lint==1.58.0 openapi-spec-validator kubernetes-validate==1.37.0
   "$AWS_CLI" "$SAM_CLI" "$CARGO_LAMBDA")
 NODE_TOOLS=(puppeteer-core@24.43.1 axe-core@4.14.1 openapi-typescript@7.13.0 typescript@5.9.3)
 
@@ -52,6 +52,8 @@ need_check_servers() {
 }
 
 need_python_tools() { need_python kubernetes-validate "${PYTHON_TOOLS[@]}"; }
+# In an environment of its own, because it wants other versions of the AWS libraries.
+need_checkov() { VENV_NAME=checkov need_python checkov checkov==3.2.459; }
 need_crane() { need_go crane "$CRANE"; }
 need_oras() { need_go oras "$ORAS"; }
 need_grpcurl() { need_go grpcurl "$GRPCURL"; }
@@ -167,9 +169,9 @@ need_debian() {
   done
 }
 
-# need_python COMMAND PACKAGE...: installs packages into a virtual environment that later runs use again.
+# need_python COMMAND PACKAGE...: installs packages into a virtual environment that later runs use again, VENV_NAME if it is set.
 need_python() {
-  VENV=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/venv
+  VENV=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/${VENV_NAME:-venv}
   if [[ ! -x $VENV/bin/$1 ]]; then
     say "installing ${*:2}"
     [[ -x $VENV/bin/pip ]] || python3 -m venv "$VENV" || { need_debian_venv && python3 -m venv --clear "$VENV"; }
