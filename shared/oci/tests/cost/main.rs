@@ -14,7 +14,7 @@ use catalog_mirror_oci::{
 use layers::{FAMILIES, Family};
 use testkit::grew_more_than_fourfold;
 
-/// Size in bytes of the largest layer. Each limit of a family refuses it.
+/// Size of the largest layer, in bytes. A family with a limit exceeds it with a layer of this size, or a smaller one.
 const LARGEST: usize = 16 << 20;
 /// Costs below this many bytes are not compared: constant costs are a large part of them.
 const FLOOR_BYTES: u64 = 1 << 20;
