@@ -11,6 +11,8 @@ linters() {
   local script
   # This runs cfn-lint too.
   succeeds "sam validate --lint accepts it" sam validate --lint --region us-east-1 --template "$TEMPLATE"
+  is "every check that checkov skips has its reason" \
+    "$(grep -A1 '^  # ' "$AWS/.checkov.yaml" | grep -c '^  - CKV')" "$(grep -c '^  - CKV' "$AWS/.checkov.yaml")"
   for script in build deploy invoke teardown; do
     matches "scripts/$script --help shows the usage" "$("$ROOT/scripts/$script" --help)" "scripts/$script "
   done

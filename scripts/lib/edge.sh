@@ -6,23 +6,23 @@ MINIFLARE=miniflare@4.20260426.0
 # use_worker FOLDER: MODULES has the modules of the Worker, as `worker-build` makes them, without its packing: $CATALOG_MIRROR_WORKER, or a
 # build of this checkout in FOLDER.
 use_worker() {
-  local target made
+  local target
   MODULES=${CATALOG_MIRROR_WORKER:-$1}
   [[ $MODULES == "$1" ]] || return 0
-  need_wasm_bindgen || return
+  need_wasm_bindgen
   # Compiles what ring has in C.
   need_debian clang=clang llvm-ar=llvm
   target=$(target_folder)/wasm
   if has_wasm_target; then
-    CARGO_TARGET_DIR=$target cargo build "${WORKER_BUILD[@]}" || return
+    CARGO_TARGET_DIR=$target cargo build "${WORKER_BUILD[@]}"
   else
     need_debian_wasm
     env -u CARGO_RESOLVER_FEATURE_UNIFICATION CARGO_TARGET_DIR="$target" RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CC_wasm32_unknown_unknown=clang \
       AR_wasm32_unknown_unknown=llvm-ar CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-22 \
-      /usr/bin/cargo build "${WORKER_BUILD[@]}" -Zbuild-std=std,panic_abort || return
-  fi
-  made=$target/wasm32-unknown-unknown/lambda/edge_function.wasm
-  "$WASM_BINDGEN" --target web --no-typescript --out-dir "$1" "$made"
+      /usr/bin/cargo build "${WORKER_BUILD[@]}" -Zbuild-std=std,panic_abort
+  fi &&
+    "$WASM_BINDGEN" --target web --no-typescript --out-dir "$1" "$target/wasm32-unknown-unknown/lambda/edge_function.wasm" ||
+    die "the Worker does not build"
 }
 WORKER_BUILD=(--manifest-path "$ROOT/Cargo.toml" --locked --quiet --profile lambda --package catalog-mirror-edge --target wasm32-unknown-unknown)
 
