@@ -82,10 +82,7 @@ impl Decoder<'_> {
                     self.documents += 1;
                 }
                 Err(error) => {
-                    let raw = |at| match text {
-                        Cow::Borrowed(_) => at,
-                        Cow::Owned(_) => json::raw_offset(self.bytes, at),
-                    };
+                    let raw = |at| json::raw_offset(self.bytes, at);
                     let error = self.error(raw(error.at), error.kind);
                     return self.fall_back(count, raw(at), error, sink);
                 }

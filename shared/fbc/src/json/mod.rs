@@ -37,7 +37,8 @@ pub(crate) fn replaced_size(bytes: &[u8]) -> usize {
 /// Returns the offset in `bytes` of the character at `offset` in `text(bytes)`.
 pub(crate) fn raw_offset(bytes: &[u8], offset: usize) -> usize {
     let (mut raw, mut seen) = (0, 0);
-    for chunk in bytes.utf8_chunks() {
+    // A replaced text is never shorter, so the bytes after the offset do not matter.
+    for chunk in bytes[..bytes.len().min(offset)].utf8_chunks() {
         let valid = chunk.valid().len();
         if seen + valid >= offset {
             return raw + offset - seen;

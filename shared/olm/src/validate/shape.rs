@@ -62,13 +62,17 @@ pub(crate) fn decode<'a>(line: &'a [u8], shape: &'static Shape, budget: &mut Val
         rule: Rule::FieldType,
         budget,
     };
-    let mut parser = serde_json::Deserializer::from_slice(line);
     let decode = Decode {
         shape,
         state: &mut state,
     };
-    let value = decode.deserialize(&mut parser);
-    match value.and_then(|value| parser.end().map(|()| value)) {
+    // A parser of text does not check each string again.
+    let read = std::str::from_utf8(line).map_err(de::Error::custom).and_then(|line| {
+        let mut parser = serde_json::Deserializer::from_str(line);
+        let value = decode.deserialize(&mut parser)?;
+        parser.end().map(|()| value)
+    });
+    match read {
         Ok(value) => (value, state.errors),
         Err(_) if state.budget.is_exceeded => {
             let detail = format!("the line has {} bytes", line.len());
