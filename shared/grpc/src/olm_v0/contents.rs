@@ -25,6 +25,13 @@ const REASON_MAX: usize = 300;
 /// Level of the compression. The first client of a package waits for it.
 const LEVEL: i32 = 1;
 
+/// Maximum size of the texts of the first bundle that the others are compressed with, in bytes. Bundles of a Package resemble each
+/// other: the full catalog takes 14 MB in place of 25.
+const DICTIONARY_MAX: usize = 64 << 10;
+
+/// Number of bundles from which on that saves memory.
+const DICTIONARY_BUNDLES: usize = 4;
+
 /// Numbers of fields of an [`ApiBundle`].
 const CSV_JSON_TAG: u32 = 4;
 const OBJECT_TAG: u32 = 5;
@@ -42,6 +49,8 @@ thread_local! {
 pub struct PackageContents {
     /// Icon in the ClusterServiceVersions, as JSON.
     icon: String,
+    /// Dictionary of the compression; empty for few bundles.
+    dictionary: Box<[u8]>,
     /// In the order of the record. The reason for which a bundle has none, or its manifests.
     bundles: Vec<Result<BundleTexts, Wrong>>,
     /// Memory that they take, in bytes.
@@ -79,7 +88,7 @@ impl PackageContents {
             bundle: record.bundles[at].name.clone(),
             reason: reason.clone(),
         })?;
-        let all = texts.decompress().map_err(|_| AnswerError::Memory)?;
+        let all = texts.decompress(&self.dictionary).map_err(|_| AnswerError::Memory)?;
         let csv = Some((CSV_JSON_TAG, &texts.csv_json)).filter(|(_, csv)| !csv.is_empty());
         let objects = texts.objects.iter().map(|object| (OBJECT_TAG, object));
         let fields: Vec<(u32, &Range<usize>)> = csv.into_iter().chain(objects).collect();
@@ -114,7 +123,7 @@ impl PackageContents {
 pub struct ContentsBuilder {
     record: Arc<PackageRecord>,
     package: Result<CsvPackage, Wrong>,
-    compressor: Compressor<'static>,
+    compressor: TextCompressor,
     contents: PackageContents,
     limit: usize,
 }
@@ -131,10 +140,14 @@ impl ContentsBuilder {
         let missing = || Err("its line is missing".to_owned());
         Ok(Self {
             package,
-            compressor: Compressor::new(LEVEL).map_err(|_| AnswerError::Memory)?,
+            compressor: TextCompressor {
+                zstd: Compressor::new(LEVEL).map_err(|_| AnswerError::Memory)?,
+                dictionary: (record.bundles.len() < DICTIONARY_BUNDLES).then(Box::default),
+            },
             contents: PackageContents {
                 memory: icon.len(),
                 icon,
+                dictionary: Box::default(),
                 bundles: record.bundles.iter().map(|_| missing()).collect(),
             },
             record,
@@ -163,8 +176,28 @@ impl ContentsBuilder {
     }
 
     /// Returns the contents, after the last line.
-    pub fn finish(self) -> PackageContents {
+    pub fn finish(mut self) -> PackageContents {
+        self.contents.dictionary = self.compressor.dictionary.unwrap_or_default();
+        self.contents.memory += self.contents.dictionary.len();
         self.contents
+    }
+}
+
+/// Compressor of the texts of the bundles of a Package.
+struct TextCompressor {
+    zstd: Compressor<'static>,
+    /// Dictionary of all texts; `None` before the first ones, which are it.
+    dictionary: Option<Box<[u8]>>,
+}
+
+impl TextCompressor {
+    fn compress(&mut self, texts: &[u8]) -> io::Result<Vec<u8>> {
+        if self.dictionary.is_none() {
+            let dictionary = &texts[..texts.len().min(DICTIONARY_MAX)];
+            self.zstd.set_dictionary(LEVEL, dictionary)?;
+            self.dictionary = Some(dictionary.into());
+        }
+        self.zstd.compress(texts)
     }
 }
 
@@ -174,7 +207,7 @@ impl BundleTexts {
         bundle: &BundleRecord,
         line: &[u8],
         package: &Result<CsvPackage, Wrong>,
-        compressor: &mut Compressor<'static>,
+        compressor: &mut TextCompressor,
     ) -> Result<Self, Wrong> {
         let mut reader = ObjectReader::default();
         let mut metadata = Vec::new();
@@ -235,12 +268,13 @@ impl BundleTexts {
         self.compressed.len() + size_of_val(&*self.objects)
     }
 
-    fn decompress(&self) -> io::Result<Vec<u8>> {
+    fn decompress(&self, dictionary: &[u8]) -> io::Result<Vec<u8>> {
         DECOMPRESSOR.with_borrow_mut(|known| {
             let decompressor = match known {
                 Some(decompressor) => decompressor,
                 None => known.insert(Decompressor::new()?),
             };
+            decompressor.set_dictionary(dictionary)?;
             decompressor.decompress(&self.compressed, self.size)
         })
     }

@@ -1,7 +1,7 @@
 use catalog_mirror_grpc::{
     AnswerError,
     olm_v0::{
-        ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageRecorder,
+        ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageContents, PackageRecorder,
         api::{ApiBundle, GetBundleRequest},
     },
 };
@@ -74,6 +74,7 @@ fn text(length: usize) -> String {
 #[rstest]
 #[case::short(&[0, 100, 200])]
 #[case::long(&[300 << 10, 10, 700 << 10])]
+#[case::similar(&[100 << 10, 90 << 10, 0, 300 << 10, 10])]
 fn content_is_complete_at_any_length(#[case] lengths: &[usize]) {
     let descriptions: Vec<String> = lengths.iter().map(|length| text(*length)).collect();
     let (lines, index) = package(&descriptions);
@@ -91,25 +92,35 @@ fn content_is_complete_at_any_length(#[case] lengths: &[usize]) {
     }
 }
 
+/// Makes the contents of a package with these descriptions.
+fn contents(descriptions: &[String], limit: usize) -> Result<PackageContents, AnswerError> {
+    let (lines, index) = package(descriptions);
+    let record = bundle(&index, 0).package;
+    let mut builder = ContentsBuilder::new(record.clone(), b"{}", limit)?;
+    for (at, bundle) in record.bundles.iter().enumerate() {
+        let offsets = bundle.line.offsets();
+        builder.add(at, &lines[offsets.start as usize..offsets.end as usize])?;
+    }
+    Ok(builder.finish())
+}
+
 #[test]
 fn contents_above_their_limit_are_refused() {
-    let (lines, index) = package(&[text(100 << 10), text(100 << 10)]);
-    let record = bundle(&index, 0).package;
-    let made = |limit| {
-        let mut builder = ContentsBuilder::new(record.clone(), b"{}", limit)?;
-        for (at, bundle) in record.bundles.iter().enumerate() {
-            let offsets = bundle.line.offsets();
-            builder.add(at, &lines[offsets.start as usize..offsets.end as usize])?;
-        }
-        Ok::<_, AnswerError>(builder.finish())
-    };
-    let memory = made(usize::MAX).unwrap().memory();
-    assert!(memory < lines.len(), "{memory} bytes for {}", lines.len());
+    let descriptions = [text(100 << 10), text(100 << 10)];
+    let memory = contents(&descriptions, usize::MAX).unwrap().memory();
+    assert!(memory < 200 << 10, "{memory} bytes");
     let (package, limit) = ("p".to_owned(), memory - 1);
     assert_eq!(
-        made(limit).unwrap_err(),
+        contents(&descriptions, limit).unwrap_err(),
         AnswerError::ContentsTooLarge { package, limit }
     );
+}
+
+#[test]
+fn bundles_that_resemble_each_other_take_little_more_memory_than_one() {
+    let memory = |count| contents(&vec![text(60 << 10); count], usize::MAX).unwrap().memory();
+    let one = memory(1);
+    assert!(memory(10) < one * 3, "{} bytes, {one} for one", memory(10));
 }
 
 #[test]
