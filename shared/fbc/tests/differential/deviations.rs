@@ -71,9 +71,10 @@ fn refused_before_the_end(text: &str) -> Option<&'static str> {
     refused(text, &error)
 }
 
-/// Returns a document up to its end.
+/// Returns a document up to its end, with the line break before `...`, which a block scalar may keep.
 fn ended(document: &str) -> &str {
-    document.split("\n...").next().unwrap_or_default()
+    let end = document.find("\n...").map(|at| at + "\n...".len());
+    &document[..end.unwrap_or(document.len())]
 }
 
 /// Returns true if a tag holds one of these characters, as in `[!a,b]`.
