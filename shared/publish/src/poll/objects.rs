@@ -5,7 +5,7 @@ use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument
 use render::{AllFacts, RenderError, Rendering, Shard, Sinks};
 use store::{Staged, Store, StoreError, bridge};
 use tokio::task::JoinError;
-use work::run;
+use work::{Budget, run};
 
 use super::{
     facts::{CatalogFacts, DescribedContent},
@@ -23,15 +23,18 @@ impl Poll<'_> {
         transaction: &Transaction,
         content: DescribedContent,
     ) -> Result<(Snapshot, ObjectDigest), PollError> {
+        let budget = content.rendering.budget().clone();
         let rendering = Arc::new(content.rendering);
-        // Shards wait for the disk or the network while the whole catalog keeps the processor busy, and documents are compressed here.
+        // Shards wait for the disk or the network while the whole catalog and the documents keep the processors busy.
         let ((), (all, image), facts) = tokio::try_join!(
             put_shards(transaction, &rendering),
             self.put_all(transaction, rendering.clone()),
-            put_facts(transaction, &content.facts)
+            put_facts(transaction, &budget, content.facts)
         )?;
         let mut rendering = Arc::into_inner(rendering).expect("both have ended and kept nothing");
-        let index = rendering.take_index().map_err(RenderError::Scratch)?;
+        let take_index = move || (rendering.take_index(), rendering);
+        let (index, rendering) = run(budget.clone(), take_index).await?;
+        let index = index.map_err(RenderError::Scratch)?;
         let put = transaction.put_verified(index.stored.with_kind(Kind::Index), index.bytes.into());
         put.await?;
         let snapshot = rendering.snapshot(&all, index.stored, Some(image));
@@ -41,8 +44,7 @@ impl Poll<'_> {
             facts,
             ..snapshot.expect("both encodings have a sink")
         };
-        let digest = put_document(transaction, &snapshot).await?;
-        Ok((snapshot, digest))
+        put_document(transaction, &budget, snapshot).await
     }
 
     /// Writes the whole catalog, and the documents of its image.
@@ -101,25 +103,31 @@ pub async fn stage_all<E: From<StoreError> + From<RenderError> + From<JoinError>
 
 async fn put_facts(
     transaction: &Transaction,
-    content: &CatalogFacts,
+    budget: &Budget,
+    content: CatalogFacts,
 ) -> Result<BTreeMap<String, ObjectDigest>, PollError> {
     let mut facts = BTreeMap::new();
-    for (kind, document) in &content.documents {
-        facts.insert((*kind).to_owned(), put_document(transaction, document).await?);
+    for (kind, document) in content.documents {
+        let (_, digest) = put_document(transaction, budget, document).await?;
+        facts.insert(kind.to_owned(), digest);
     }
     Ok(facts)
 }
 
-async fn put_document<D: StoredDocument>(
+/// Puts a document. Compressing a large one takes a tenth of a second, so another thread does it.
+async fn put_document<D: StoredDocument + Send + 'static>(
     transaction: &Transaction,
-    document: &D,
-) -> Result<ObjectDigest, PublishError> {
-    let bytes = document.to_stored().map_err(PublishError::Compress)?;
+    budget: &Budget,
+    document: D,
+) -> Result<(D, ObjectDigest), PollError> {
+    let compress = move || (document.to_stored(), document);
+    let (bytes, document) = run(budget.clone(), compress).await?;
+    let bytes = bytes.map_err(PublishError::Compress)?;
     let digest = ObjectDigest::of(&bytes);
     transaction
         .put_verified(digest.with_kind(D::KIND), bytes.into())
         .await?;
-    Ok(digest)
+    Ok((document, digest))
 }
 
 async fn put_shards(transaction: &Transaction, rendering: &Rendering) -> Result<(), PollError> {
