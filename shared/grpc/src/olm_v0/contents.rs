@@ -49,8 +49,8 @@ thread_local! {
 pub struct PackageContents {
     /// Icon in the ClusterServiceVersions, as JSON.
     icon: String,
-    /// Dictionary of the compression; empty for few bundles.
-    dictionary: Box<[u8]>,
+    /// Dictionary of all texts: the first ones, or nothing for few bundles. `None` before the first ones.
+    dictionary: Option<Box<[u8]>>,
     /// In the order of the record. The reason for which a bundle has none, or its manifests.
     bundles: Vec<Result<BundleTexts, Wrong>>,
     /// Memory that they take, in bytes.
@@ -88,7 +88,8 @@ impl PackageContents {
             bundle: record.bundles[at].name.clone(),
             reason: reason.clone(),
         })?;
-        let all = texts.decompress(&self.dictionary).map_err(|_| AnswerError::Memory)?;
+        let all = texts.decompress(self.dictionary.as_deref().unwrap_or_default());
+        let all = all.map_err(|_| AnswerError::Memory)?;
         let csv = Some((CSV_JSON_TAG, &texts.csv_json)).filter(|(_, csv)| !csv.is_empty());
         let objects = texts.objects.iter().map(|object| (OBJECT_TAG, object));
         let fields: Vec<(u32, &Range<usize>)> = csv.into_iter().chain(objects).collect();
@@ -123,7 +124,7 @@ impl PackageContents {
 pub struct ContentsBuilder {
     record: Arc<PackageRecord>,
     package: Result<CsvPackage, Wrong>,
-    compressor: TextCompressor,
+    compressor: Compressor<'static>,
     contents: PackageContents,
     limit: usize,
 }
@@ -140,14 +141,11 @@ impl ContentsBuilder {
         let missing = || Err("its line is missing".to_owned());
         Ok(Self {
             package,
-            compressor: TextCompressor {
-                zstd: Compressor::new(LEVEL).map_err(|_| AnswerError::Memory)?,
-                dictionary: (record.bundles.len() < DICTIONARY_BUNDLES).then(Box::default),
-            },
+            compressor: Compressor::new(LEVEL).map_err(|_| AnswerError::Memory)?,
             contents: PackageContents {
                 memory: icon.len(),
                 icon,
-                dictionary: Box::default(),
+                dictionary: (record.bundles.len() < DICTIONARY_BUNDLES).then(Box::default),
                 bundles: record.bundles.iter().map(|_| missing()).collect(),
             },
             record,
@@ -160,8 +158,11 @@ impl ContentsBuilder {
     /// # Errors
     /// Fails if the contents are larger than their limit.
     pub fn add(&mut self, at: usize, line: &[u8]) -> Result<(), AnswerError> {
-        let bundle = &self.record.bundles[at];
-        let texts = BundleTexts::read(bundle, line, &self.package, &mut self.compressor);
+        let read = BundleTexts::read(&self.record.bundles[at], line, &self.package);
+        let texts = read.and_then(|(texts, all)| {
+            let compressed = self.compress(all.as_bytes()).map_err(|error| error.to_string())?;
+            Ok(BundleTexts { compressed, ..texts })
+        });
         let texts = texts.map_err(|reason| reason.chars().take(REASON_MAX).collect());
         self.contents.memory += size_of::<Result<BundleTexts, Wrong>>();
         self.contents.memory += texts.as_ref().map_or(REASON_MAX, BundleTexts::memory);
@@ -176,39 +177,24 @@ impl ContentsBuilder {
     }
 
     /// Returns the contents, after the last line.
-    pub fn finish(mut self) -> PackageContents {
-        self.contents.dictionary = self.compressor.dictionary.unwrap_or_default();
-        self.contents.memory += self.contents.dictionary.len();
+    pub fn finish(self) -> PackageContents {
         self.contents
     }
-}
 
-/// Compressor of the texts of the bundles of a Package.
-struct TextCompressor {
-    zstd: Compressor<'static>,
-    /// Dictionary of all texts; `None` before the first ones, which are it.
-    dictionary: Option<Box<[u8]>>,
-}
-
-impl TextCompressor {
-    fn compress(&mut self, texts: &[u8]) -> io::Result<Vec<u8>> {
-        if self.dictionary.is_none() {
+    fn compress(&mut self, texts: &[u8]) -> io::Result<Box<[u8]>> {
+        if self.contents.dictionary.is_none() {
             let dictionary = &texts[..texts.len().min(DICTIONARY_MAX)];
-            self.zstd.set_dictionary(LEVEL, dictionary)?;
-            self.dictionary = Some(dictionary.into());
+            self.compressor.set_dictionary(LEVEL, dictionary)?;
+            self.contents.memory += dictionary.len();
+            self.contents.dictionary = Some(dictionary.into());
         }
-        self.zstd.compress(texts)
+        self.compressor.compress(texts).map(Into::into)
     }
 }
 
 impl BundleTexts {
-    /// Reads the manifests in the line of a bundle, which may end with a newline.
-    fn read(
-        bundle: &BundleRecord,
-        line: &[u8],
-        package: &Result<CsvPackage, Wrong>,
-        compressor: &mut TextCompressor,
-    ) -> Result<Self, Wrong> {
+    /// Reads the manifests in the line of a bundle, which may end with a newline. Returns also their texts, to be compressed.
+    fn read(bundle: &BundleRecord, line: &[u8], package: &Result<CsvPackage, Wrong>) -> Result<(Self, String), Wrong> {
         let mut reader = ObjectReader::default();
         let mut metadata = Vec::new();
         let mut all = String::new();
@@ -254,14 +240,14 @@ impl BundleTexts {
             }
             csv_json = Some(range);
         }
-        let compressed = compressor.compress(all.as_bytes()).map_err(|error| error.to_string())?;
-        Ok(Self {
-            compressed: compressed.into(),
+        let texts = Self {
+            compressed: Box::default(),
             size: all.len(),
             csv_json: csv_json.unwrap_or_default(),
             icon_at,
             objects: objects.into(),
-        })
+        };
+        Ok((texts, all))
     }
 
     fn memory(&self) -> usize {
