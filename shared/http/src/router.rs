@@ -180,7 +180,10 @@ impl StateHead {
                 Encoding::Zstd => Tag::of_stored(current.all.zstd.digest.sha256),
                 Encoding::Gzip => Tag::of_stored(current.all.gzip.digest.sha256),
                 // Stored or made on the fly, the bytes are those of the content hash.
-                Encoding::Identity => Tag::of_stored(current.content_hash),
+                Encoding::Identity => {
+                    let stored = current.all.identity.map(|stored| stored.digest.sha256);
+                    Tag::of_stored(stored.unwrap_or(current.content_hash))
+                }
             }),
         }
     }

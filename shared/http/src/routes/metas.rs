@@ -16,14 +16,15 @@ use crate::{
 const COMPRESSED_MIN: u64 = 1 << 10;
 
 pub(super) async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    whole(call, &call.state().await?)
+    let state = call.state().await?;
+    whole(call, &state).await
 }
 
 pub(super) async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let filter = metas_filter(call.query())?;
     let state = call.state().await?;
     if filter.is_empty() {
-        return whole(call, &state);
+        return whole(call, &state).await;
     }
     let lines = state.select(&filter).await?;
     let encoding = encoding_for(lines.length(), &call.request.headers)?;
@@ -53,10 +54,15 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
     Ok(lines_of(call, &state, tag, encoding, payload))
 }
 
-fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representation, ApiError> {
+async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representation, ApiError> {
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let payload = Payload::all(state, encoding);
+    if payload.object().is_none() {
+        // Their tag is the content hash of the pointer. Only the Snapshot tells if that is the hash of the object that they are read from.
+        state.snapshot().await?;
+    }
     let tag = call.app.head(state).all_tag(encoding).clone();
-    Ok(lines_of(call, state, tag, encoding, Payload::all(state, encoding)))
+    Ok(lines_of(call, state, tag, encoding, payload))
 }
 
 fn lines_of(

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use model::{Encoding, Key, Kind};
+use model::{Current, Document, Encoding, Key, Kind, Sha256};
 
 use crate::{
     fixture::{gzip, put, zstd},
@@ -106,4 +106,23 @@ async fn part_of_a_replaced_object_is_refused() {
     let forged = forge(&key, &world.demo.all).unwrap();
     put(&world.store, &key, forged).await;
     assert_eq!(world.get(&path, &part).await.status, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn pointer_with_another_content_hash_gives_no_answer_under_its_tag() {
+    for (identity, expected) in [(false, StatusCode::SERVICE_UNAVAILABLE), (true, StatusCode::OK)] {
+        let world = World::situated((1 << 20, identity)).await;
+        let (key, content_hash) = (Key::Current("demo".parse().unwrap()), Sha256::of(b"another"));
+        let current = Current {
+            content_hash,
+            ..world.demo.current.clone()
+        };
+        put(&world.store, &key, current.to_bytes()).await;
+        let world = restarted(world, 1 << 20);
+        let path = "/catalogs/demo/all.json";
+        let answer = world.get(path, &[("accept-encoding", "identity")]).await;
+        assert_eq!(answer.status, expected);
+        let tag = Sha256::of(&world.demo.all).to_entity_tag(Encoding::Identity);
+        assert!(!identity || answer.header("etag") == tag);
+    }
 }
