@@ -96,13 +96,15 @@ first_of() {
 
 # Memory and time on the largest real catalog.
 full_catalog() {
-  local path coding asked=() package=catalogs/full/packages/3scale-community-operator
+  local start path coding asked=() package=catalogs/full/packages/3scale-community-operator
   unpack "$DATA/community-full.tar.zst" "$WORK/full"
   "$CATALOG_MIRROR" poll --store "$WORK/full-store" --catalog "full=dir:$WORK/full/configs" >/dev/null 2>&1
   start_both "$WORK/full-store" FRESHNESS=1h
   # Cloudflare compiles the program when it is deployed. The reads of the bucket, which is emulated here, are no time of the Worker there.
-  at_most "start of the program, in µs" "$(cpu_of 1 "$URL/healthz")" 100000
-  at_most "first answer, with its reads of the bucket, in µs" "$(cpu_of 1 "$URL/$package")" 60000
+  start=$(cpu_of 1 "$URL/healthz")
+  at_most "start of the program, in µs" "$start" 100000
+  # It takes twice the time of the start on any machine: a limit in µs would measure the machine.
+  at_most "first answer, with its reads of the bucket, in µs" "$(cpu_of 1 "$URL/$package")" $((start * 3))
   at_most "first answer of another package, with one read, in µs" "$(first_of 50)" 20000
   same_answers "$package" catalogs/full/packages catalogs/full/content-hash v2/full/manifests/latest
   # With a condition, so that it comes from the router and not from the edge cache.
