@@ -25,12 +25,7 @@ pub(crate) enum Payload {
 impl Payload {
     /// Returns the whole catalog in an encoding.
     pub(crate) fn all(state: &PublishedState, encoding: Encoding) -> Self {
-        let all = &state.current().all;
-        let stored = match encoding {
-            Encoding::Zstd => Some(all.zstd),
-            Encoding::Gzip => Some(all.gzip),
-            Encoding::Identity => all.identity,
-        };
+        let stored = state.current().all.get(encoding);
         let lines = || Self::Lines {
             lines: state.whole(),
             encoding,

@@ -176,14 +176,10 @@ impl StateHead {
             hash_line,
             document_tags: Encoding::ALL.map(|encoding| Tag::of_made(state.document_hash(), encoding)),
             modified: Modified::new(current.published_at),
-            all_tags: Encoding::ALL.map(|encoding| match encoding {
-                Encoding::Zstd => Tag::of_stored(current.all.zstd.digest.sha256),
-                Encoding::Gzip => Tag::of_stored(current.all.gzip.digest.sha256),
-                // Stored or made on the fly, the bytes are those of the content hash.
-                Encoding::Identity => {
-                    let stored = current.all.identity.map(|stored| stored.digest.sha256);
-                    Tag::of_stored(stored.unwrap_or(current.content_hash))
-                }
+            all_tags: Encoding::ALL.map(|encoding| {
+                // Made on the fly, the bytes are those of the content hash.
+                let stored = current.all.get(encoding).map(|object| object.digest.sha256);
+                Tag::of_stored(stored.unwrap_or(current.content_hash))
             }),
         }
     }

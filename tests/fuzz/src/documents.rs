@@ -5,6 +5,9 @@ use model::{Current, Document, Encoding, Index, Key, Kind, ObjectDigest, Sha256,
 
 use crate::site::{Site, name};
 
+/// Parts of the paths whose answers are lines, tagged by their hash: of the whole catalog, and of a package.
+const CONTENTS: [&str; 2] = ["/api/v1/all", "/packages/"];
+
 thread_local! {
     static SITE: RefCell<Site> = RefCell::new(Site::new(&["v1", "v2"]));
 }
@@ -17,7 +20,7 @@ pub(crate) fn current(input: &[u8]) {
     round_trip::<Current>(input);
     SITE.with_borrow_mut(|site| {
         site.put(&Key::Current(name()), input.to_vec());
-        check(site);
+        check(site, &CONTENTS);
     });
 }
 
@@ -29,7 +32,8 @@ pub(crate) fn snapshot(input: &[u8]) {
     round_trip::<Snapshot>(input);
     SITE.with_borrow_mut(|site| {
         point(site, compress(input));
-        check(site);
+        // A publisher is trusted with the hashes of a package's lines, which `verify` and `sync` compare.
+        check(site, &CONTENTS[..1]);
     });
 }
 
@@ -45,7 +49,7 @@ pub(crate) fn index(input: &[u8]) {
             ..site.snapshot.clone()
         };
         point(site, snapshot.to_stored().expect("the compressor has memory"));
-        check(site);
+        check(site, &CONTENTS);
     });
 }
 
@@ -76,29 +80,22 @@ fn compress(json: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(json, 1).expect("the compressor has memory")
 }
 
-/// Checks that every request is answered, and that no other bytes come under the tag of the honest content. A document that lies about
-/// the lines of its own objects gives them another tag: the publisher is trusted, and `verify` finds it.
-fn check(site: &mut Site) {
+/// Checks that every request is answered, and that every complete answer whose path holds one of `contents` matches its tag.
+fn check(site: &mut Site, contents: &[&str]) {
     site.restart();
-    let package = site.snapshot.package("demo-queue").expect("it is in the example");
-    let honest = [
-        ("/catalogs/demo/api/v1/all", site.current.content_hash),
-        ("/catalogs/demo/packages/demo-queue", package.lines.sha256),
-    ];
     for path in paths(site) {
         let answer = site.get(&path, HeaderMap::new());
         // Gone: the pointer does not remember the older content.
         let (ok, gone) = (StatusCode::OK, StatusCode::GONE);
         let expected = [ok, gone, StatusCode::NOT_FOUND, StatusCode::SERVICE_UNAVAILABLE];
         assert!(expected.contains(&answer.status), "{} to {path}", answer.status);
-        let hash = honest
-            .iter()
-            .find(|(content, _)| *content == path)
-            .map(|(_, hash)| *hash);
-        if let (StatusCode::OK, Some(hash), Some(body)) = (answer.status, hash, &answer.body)
-            && answer.header("etag") == hash.to_entity_tag(Encoding::Identity)
-        {
-            assert_eq!(Sha256::of(body), hash, "{path}");
+        let is_content = contents.iter().any(|content| path.contains(content));
+        if let (StatusCode::OK, true, Some(body)) = (answer.status, is_content, &answer.body) {
+            assert_eq!(
+                answer.header("etag"),
+                Sha256::of(body).to_entity_tag(Encoding::Identity),
+                "{path}"
+            );
         }
     }
 }

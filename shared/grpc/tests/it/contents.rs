@@ -12,15 +12,20 @@ use serde_json::{Value, json};
 
 /// Returns the message of a bundle with its manifests, as they are in the lines of the Shard.
 pub(crate) fn complete(lines: &[u8], place: BundlePlace<'_>, message: ApiBundle) -> Result<ApiBundle, AnswerError> {
+    let bytes = contents(lines, place, 1 << 30)?.complete(place.package, place.position(), message)?;
+    Ok(ApiBundle::decode(bytes).expect("a message"))
+}
+
+/// Makes the contents of the package of a bundle.
+fn contents(lines: &[u8], place: BundlePlace<'_>, limit: usize) -> Result<PackageContents, AnswerError> {
     let record = place.package;
     let line = |range: LineRange| &lines[range.offset as usize..range.offsets().end as usize];
     let package_line = record.package_line.map_or(&b""[..], line);
-    let mut builder = ContentsBuilder::new(record.clone(), package_line, 1 << 30)?;
+    let mut builder = ContentsBuilder::new(record.clone(), package_line, limit)?;
     for (at, bundle) in record.bundles.iter().enumerate() {
         builder.add(at, line(bundle.line))?;
     }
-    let bytes = builder.finish().complete(record, place.position(), message)?;
-    Ok(ApiBundle::decode(bytes).expect("a message"))
+    Ok(builder.finish())
 }
 
 /// Returns the lines of a package with one bundle for each description, and its index.
@@ -92,35 +97,27 @@ fn content_is_complete_at_any_length(#[case] lengths: &[usize]) {
     }
 }
 
-/// Makes the contents of a package with these descriptions.
-fn contents(descriptions: &[String], limit: usize) -> Result<PackageContents, AnswerError> {
-    let (lines, index) = package(descriptions);
-    let record = bundle(&index, 0).package;
-    let mut builder = ContentsBuilder::new(record.clone(), b"{}", limit)?;
-    for (at, bundle) in record.bundles.iter().enumerate() {
-        let offsets = bundle.line.offsets();
-        builder.add(at, &lines[offsets.start as usize..offsets.end as usize])?;
-    }
-    Ok(builder.finish())
-}
-
 #[test]
 fn contents_above_their_limit_are_refused() {
-    let descriptions = [text(100 << 10), text(100 << 10)];
-    let memory = contents(&descriptions, usize::MAX).unwrap().memory();
-    assert!(memory < 200 << 10, "{memory} bytes");
+    let (lines, index) = package(&[text(100 << 10), text(100 << 10)]);
+    let made = |limit| contents(&lines, bundle(&index, 0), limit);
+    let memory = made(usize::MAX).unwrap().memory();
+    assert!(memory < lines.len(), "{memory} bytes for {}", lines.len());
     let (package, limit) = ("p".to_owned(), memory - 1);
     assert_eq!(
-        contents(&descriptions, limit).unwrap_err(),
+        made(limit).unwrap_err(),
         AnswerError::ContentsTooLarge { package, limit }
     );
 }
 
 #[test]
 fn bundles_that_resemble_each_other_take_little_more_memory_than_one() {
-    let memory = |count| contents(&vec![text(60 << 10); count], usize::MAX).unwrap().memory();
-    let one = memory(1);
-    assert!(memory(10) < one * 3, "{} bytes, {one} for one", memory(10));
+    let memory = |count| {
+        let (lines, index) = package(&vec![text(60 << 10); count]);
+        contents(&lines, bundle(&index, 0), usize::MAX).unwrap().memory()
+    };
+    let (one, ten) = (memory(1), memory(10));
+    assert!(ten < one * 3, "{ten} bytes, {one} for one");
 }
 
 #[test]

@@ -58,7 +58,7 @@ async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representa
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
     let payload = Payload::all(state, encoding);
     if payload.object().is_none() {
-        // Their tag is the content hash of the pointer. Only the Snapshot tells if that is the hash of the object that they are read from.
+        // They are made on the fly, under the content hash of the pointer. Only the Snapshot tells if that is their hash.
         state.snapshot().await?;
     }
     let tag = call.app.head(state).all_tag(encoding).clone();
