@@ -8,7 +8,7 @@ use std::{
 };
 
 use fbc::{DocumentPosition, Meta};
-use model::{IndexedMeta, ObjectDigest, Sha256};
+use model::{IndexedMeta, ObjectDigest, Sha256, ShardRef};
 use parking_lot::Mutex;
 
 use crate::{RenderError, context::RenderContext, shard::load};
@@ -30,6 +30,22 @@ pub(crate) struct Fragment {
     /// The sha256 of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
     pub(crate) whole: Option<Sha256>,
     pub(crate) body: CompressedLines,
+}
+
+impl Fragment {
+    /// Returns the lines of a file that are a Shard of the store.
+    pub(crate) fn stored(path: &Arc<str>, shard: &ShardRef, metas: Vec<IndexedMeta>) -> Self {
+        Self {
+            path: path.clone(),
+            part: 0,
+            group: shard.name.as_str().into(),
+            metas: metas.into(),
+            positions: Arc::default(),
+            size: shard.lines.size,
+            whole: Some(shard.lines.sha256),
+            body: CompressedLines::Stored(shard.stored),
+        }
+    }
 }
 
 /// Lines of one Package, compressed as one zstd frame.

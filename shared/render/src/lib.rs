@@ -22,7 +22,7 @@ pub use error::{FileProblem, RenderError};
 pub use image::ImageLayer;
 pub use inflate::PublishedGzip;
 pub use of_snapshot::index_lines;
-pub use renderer::Renderer;
+pub use renderer::{KnownFiles, Renderer};
 pub use rendering::{IndexFile, Rendering};
 pub use settings::{ExceededLimit, RenderLimits, RenderSettings};
 pub use shard::{MetaPlace, NoStoredShards, Shard, StoredShards};

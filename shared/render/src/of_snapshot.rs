@@ -1,6 +1,6 @@
 //! A Rendering of published Shards: everything that is made from FBC files can be made from the Shards again.
 
-use std::{io::Read, sync::Arc};
+use std::{collections::HashMap, io::Read, sync::Arc};
 
 use fbc::Chunks;
 use model::{Content, IndexedMeta, ShardRef, Snapshot};
@@ -19,6 +19,7 @@ impl Rendering {
     pub fn of_snapshot(snapshot: &Snapshot, shards: Arc<dyn StoredShards>, settings: RenderSettings) -> Self {
         Self {
             shards: snapshot.shards().map(Shard::of_ref).collect(),
+            files: HashMap::new(),
             context: Arc::new(RenderContext::new(settings, shards)),
         }
     }

@@ -1,6 +1,6 @@
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     io::{self, BufWriter},
     mem,
     sync::Arc,
@@ -8,7 +8,7 @@ use std::{
 
 use model::{
     AllFormats, CatalogImage, DOCUMENT_WINDOW_LOG, Document, Encoding, Index, IndexedShard, Kind, ObjectDigest,
-    RENDER_VERSION, ShardRef, Snapshot,
+    RENDER_VERSION, Sha256, ShardRef, Snapshot,
 };
 use work::Budget;
 
@@ -21,6 +21,7 @@ use crate::{
 /// A rendered catalog: its Shards in the order in which they make up `all.json`.
 pub struct Rendering {
     pub(crate) shards: Vec<Shard>,
+    pub(crate) files: HashMap<Sha256, Sha256>,
     pub(crate) context: Arc<RenderContext>,
 }
 
@@ -28,6 +29,11 @@ impl Rendering {
     /// Returns the Shards: the global group first if there is one, then the Packages in byte order of their names.
     pub fn shards(&self) -> &[Shard] {
         &self.shards
+    }
+
+    /// Returns the sha256 of each file that a [`KnownFiles`](crate::KnownFiles) may name, by the sha256 of the lines of its Shard.
+    pub const fn files(&self) -> &HashMap<Sha256, Sha256> {
+        &self.files
     }
 
     /// Returns the budget of the work on the catalog.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use compose::Explanation;
 use model::{CatalogName, Current, EmptyLayers, Outcome, Sha256, Snapshot, SourceInput, text::chain};
-use render::{Renderer, Rendering};
+use render::Rendering;
 use serde::Serialize;
 use source::{Digest, Source};
 use store::{Store, read_stored};
@@ -283,7 +283,7 @@ pub(crate) async fn compose_inputs(
     let (snapshots, mut catalogs) = read_inputs(poll, transaction, budget).await?;
     let known = snapshots.iter().map(|snapshot| &**snapshot).chain(previous);
     let stored = PublishedShards::new(poll.mirror.store.clone(), known, previous);
-    let renderer = Renderer::start(poll.mirror.render_settings(poll.catalog, budget), Arc::new(stored));
+    let renderer = poll.renderer(stored, budget);
     let (composition, own) = (composed.composition.clone(), budget.clone());
     let work = move || render_composition(&composition, &mut catalogs, renderer, &own);
     let (rendering, explanation) = run(budget.clone(), work).await??;
@@ -346,7 +346,8 @@ async fn pulled(poll: &mut Poll<'_>, input: &PulledInput<'_>, budget: &Budget) -
     let from = poll.copies.source(pulled_source(input.catalog), &input.digest);
     let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
     let known = EmptyLayers::default();
-    let (rendering, _) = pull(poll, &input.digest, &images, &from, &known, stored, budget).await?;
+    let renderer = poll.renderer(stored, budget);
+    let (rendering, _) = pull(poll, &input.digest, &images, &from, &known, renderer).await?;
     Ok(rendering)
 }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef};
+use render::Renderer;
 use source::Digest;
 use tokio::time::timeout;
 use work::{Budget, StopOnDrop};
@@ -14,7 +15,7 @@ use super::{
     composing::{ResolvedInputs, refused_input},
     facts::DescribedContent,
     open_pull::OpenPull,
-    pull::{ImageCopies, copy_first, copy_image, read_content},
+    pull::{ImageCopies, PublishedShards, copy_first, copy_image, read_content},
     signatures::verified_source,
     validation::check_packages,
 };
@@ -63,6 +64,12 @@ impl<'a> Poll<'a> {
             report: Report::new(catalog.name.clone()),
             started: Instant::now(),
         }
+    }
+
+    /// Starts a Renderer with the limits of the catalog.
+    pub(crate) fn renderer(&self, published: PublishedShards, budget: &Budget) -> Renderer {
+        let settings = self.mirror.render_settings(self.catalog, budget);
+        Renderer::start(settings, Arc::new(published))
     }
 
     /// Polls. A published object that turns out to be damaged is written again from the source.

@@ -7,10 +7,10 @@ use std::{
 };
 
 use futures_util::TryStreamExt;
-use model::{EmptyLayers, Encoding, Kind, ObjectDigest, Sha256, Snapshot};
-use render::{PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
+use model::{EmptyLayers, Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
+use render::{KnownFiles, PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
 use source::{Digest, Download, FileSink, Source, Sources};
-use store::{Store, StoreExt, read_object};
+use store::{Store, StoreExt, read_object, read_stored};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::{Budget, run};
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{CatalogSource, PollError, PollProgress, Transaction};
 
-/// Pulls and renders one image `from` a source. Layers in `known` are not fetched. Files are
+/// Pulls one image `from` a source and renders it. Layers in `known` are not fetched. Files are
 /// rendered as they stream by. Returns what was learned of its layers too.
 pub(crate) async fn pull(
     poll: &mut Poll<'_>,
@@ -30,16 +30,15 @@ pub(crate) async fn pull(
     images: &Sources,
     from: &Source,
     known: &EmptyLayers,
-    published: PublishedShards,
-    budget: &Budget,
+    renderer: Renderer,
 ) -> Result<(Rendering, EmptyLayers), PollError> {
-    let settings = poll.mirror.render_settings(poll.catalog, budget);
-    let sink = RenderSink::new(Renderer::start(settings, Arc::new(published)), poll.mirror.progress());
+    let budget = renderer.budget().clone();
+    let sink = RenderSink::new(renderer, poll.mirror.progress());
     let (sink, pull) = images.read(from, digest, known, sink).await?;
     poll.report.bytes_pulled += pull.bytes;
     poll.report.layers_fetched += pull.layers_fetched;
     poll.report.layers_skipped += pull.layers_skipped;
-    let rendering = run(budget.clone(), move || sink.finish()).await??;
+    let rendering = run(budget, move || sink.finish()).await??;
     // Layers of earlier images are forgotten, so the list never grows beyond one image's.
     Ok((rendering, pull.empty_layers))
 }
@@ -61,22 +60,50 @@ pub(crate) async fn read_content(
         }
     };
     let published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
+    let files = known_files(poll, usable).await;
+    let renderer = poll.renderer(published, budget).with_known_files(files);
     let known = poll.empty_layers.clone().unwrap_or_default();
     let mut images = poll.mirror.images(poll.catalog);
     if poll.copies.get(digest).is_none() {
         images = images.with_settings(|images| images.registry_wait = poll.mirror.settings.registry_wait);
     }
     let from = poll.copies.source(source, digest);
-    let pulled = pull(poll, digest, &images, &from, &known, published, budget);
+    let pulled = pull(poll, digest, &images, &from, &known, renderer);
     let (rendering, empty_layers) = match pulled.await {
         Err(PollError::Image(error)) if error.is_slow_registry() => return Ok(None),
         pulled => pulled?,
     };
     poll.empty_layers = Some(empty_layers);
+    let files = (poll.mirror.render_limits(poll.catalog), rendering.files().clone());
+    poll.mirror.known(&poll.catalog.name, |known| known.files = Some(files));
     Ok(Some(NewContent {
         rendering,
         inputs: Vec::new(),
     }))
+}
+
+/// Returns the files of the last pull by this process whose Shards `base` has. They only save work.
+async fn known_files(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownFiles {
+    let limits = poll.mirror.render_limits(poll.catalog);
+    let files = poll.mirror.known(&poll.catalog.name, |known| known.files.clone());
+    let files = files.filter(|(kept, _)| *kept == limits);
+    let (Some((_, files)), Some(base)) = (files, base) else {
+        return KnownFiles::new();
+    };
+    let index = match read_stored::<Index>(&*poll.mirror.store, &base.index).await {
+        Ok(index) => index,
+        Err(error) => {
+            tracing::warn!(error = chain(&error), "cannot read the published index");
+            return KnownFiles::new();
+        }
+    };
+    let shards = base.shards().zip(index.shards);
+    let same = shards.filter(|(shard, indexed)| shard.lines.sha256 == indexed.lines);
+    let known = same.filter_map(|(shard, indexed)| {
+        let file = files.get(&indexed.lines)?;
+        Some((*file, (shard.clone(), indexed.metas)))
+    });
+    known.collect()
 }
 
 /// Renders the files of an image as they stream by.

@@ -1,4 +1,5 @@
 //! Tests of polls: what is published, and what is refused.
 
+mod files;
 mod hostile;
 mod validation;

@@ -14,17 +14,17 @@ use tempfile::TempDir;
 use upkeep::verify;
 
 /// A folder, and a mirror of it in memory.
-struct Site {
-    folder: TempDir,
-    store: MemoryStore,
-    mirror: Mirror,
-    catalog: Catalog,
+pub(crate) struct Site {
+    pub(crate) folder: TempDir,
+    pub(crate) store: MemoryStore,
+    pub(crate) mirror: Mirror,
+    pub(crate) catalog: Catalog,
 }
 
 const VALID: [&str; 3] = ["a", "b", "c"];
 
 /// Returns a valid package of one bundle.
-fn package(package: &str) -> String {
+pub(crate) fn package(package: &str) -> String {
     format!(
         "schema: olm.package\nname: {package}\ndefaultChannel: stable\n---\n\
          schema: olm.channel\npackage: {package}\nname: stable\nentries: [{{name: {package}.v1}}]\n---\n\
@@ -39,7 +39,7 @@ fn broken(package: &str) -> String {
 }
 
 impl Site {
-    fn new(validation: ValidationMode) -> Self {
+    pub(crate) fn new(validation: ValidationMode) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = MemoryStore::new();
         let source = source::Source::Dir(folder.path().to_owned());
@@ -72,7 +72,7 @@ impl Site {
         self.mirror.poll(&self.catalog, options).await
     }
 
-    async fn snapshot(&self) -> Snapshot {
+    pub(crate) async fn snapshot(&self) -> Snapshot {
         let key = Key::Current("c".parse().unwrap());
         let (current, _) = self.store.read_document::<Current>(&key).await.unwrap().unwrap();
         read_stored(&self.store, &current.snapshot.digest).await.unwrap()

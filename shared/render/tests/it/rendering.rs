@@ -7,7 +7,7 @@ use std::{
 };
 
 use catalog_mirror_render::{
-    AllFacts, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink, Sinks,
+    AllFacts, KnownFiles, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink, Sinks,
     StoredShards,
 };
 use model::{Content, Encoding, Index, Kind, ObjectDigest, Sha256, ShardRef, StoredDocument};
@@ -328,6 +328,110 @@ fn stored_shards_are_recognised_and_read_back() {
         .collect();
     assert_eq!(new, ["b"]);
     assert_eq!(all(&rendering), LINES.rsplit_once("{\"name\":\"b.v1\"").unwrap().0);
+}
+
+/// Renders files that are hashed, some of them known.
+fn render_hashed(files: Files<'_>, stored: Arc<dyn StoredShards>, known: KnownFiles) -> Rendering {
+    let mut renderer = Renderer::start(settings(), stored).with_known_files(known);
+    for (path, content) in files {
+        renderer.file(path, &mut content.as_bytes()).unwrap();
+    }
+    renderer.finish().unwrap()
+}
+
+/// Returns the Shard of package `b` of the catalog as that of a file with this content.
+fn known_as_b(content: &[u8]) -> KnownFiles {
+    let whole = render(CATALOG);
+    let b = &whole.shards()[2];
+    let shard = ShardRef {
+        name: b.name.clone(),
+        stored: b.stored,
+        lines: b.lines,
+        metas: 2,
+    };
+    [(Sha256::of(content), (shard, b.metas.clone()))].into()
+}
+
+#[test]
+fn known_file_has_its_shard_without_being_parsed() {
+    let store = Arc::new(Store::of(&render(CATALOG)));
+    let mut files = CATALOG.to_vec();
+    files[0].1 = "no FBC: [";
+    let mut rendering = render_hashed(&files, store, known_as_b(files[0].1.as_bytes()));
+    assert_eq!(all(&rendering), LINES);
+    let b = &rendering.shards()[2];
+    assert_eq!(rendering.files()[&b.lines.sha256], Sha256::of(b"no FBC: ["));
+    let mut parsed = render(CATALOG);
+    assert_eq!(
+        rendering.take_index().unwrap().stored,
+        parsed.take_index().unwrap().stored
+    );
+    // It counts for the limits as if it were parsed.
+    for documents in [5, 6] {
+        let mut few = settings();
+        few.limits.documents = documents;
+        let store = Store::of(&render(CATALOG));
+        let known = known_as_b(files[0].1.as_bytes());
+        let mut renderer = Renderer::start(few, Arc::new(store)).with_known_files(known);
+        for (path, content) in files.iter().rev() {
+            renderer.file(path, &mut content.as_bytes()).unwrap();
+        }
+        assert_eq!(renderer.finish().is_ok(), documents == 6);
+    }
+}
+
+#[test]
+fn file_with_all_of_one_package_and_nothing_else_may_be_known() {
+    let line = |package: &str| format!("{{\"schema\":\"x\",\"package\":\"{package}\"}}");
+    let (a, two) = (line("a"), line("a") + &line("b"));
+    for (files, own) in [
+        (&[("f", &a)][..], vec![&a]),
+        (&[("f", &two)], vec![]),
+        (&[("f", &a), ("g", &a)], vec![]),
+        (&[("f", &a), ("g", &two)], vec![]),
+        (&[("f", &a), ("g", &line("b"))], vec![&a, &line("b")]),
+        (
+            &[("f", &"{\"schema\":\"x\"}".to_owned())],
+            vec![&"{\"schema\":\"x\"}".to_owned()],
+        ),
+    ] {
+        let files: Vec<_> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let rendering = render_hashed(&files, Arc::new(NoStoredShards), KnownFiles::new());
+        let mut found: Vec<_> = rendering.files().values().copied().collect();
+        let mut own: Vec<_> = own.iter().map(|text| Sha256::of(text.as_bytes())).collect();
+        found.sort_unstable();
+        own.sort_unstable();
+        assert_eq!(found, own, "{files:?}");
+        assert!(render(&files).files().is_empty());
+    }
+}
+
+#[test]
+fn start_of_a_file_is_not_taken_for_a_known_file() {
+    const KNOWN_BYTES: usize = 8 << 20;
+    let document = r#"{"schema":"olm.package","name":"z"}"#;
+    let padded = |size: usize| document.to_owned() + &" ".repeat(size - document.len());
+    for (size, more, package) in [
+        (KNOWN_BYTES - 1, "", Some("b")),
+        (KNOWN_BYTES, "", Some("z")),
+        (KNOWN_BYTES, "[", None),
+    ] {
+        let start = padded(size);
+        let render = |known| {
+            let store = Arc::new(Store::of(&render(CATALOG)));
+            let mut renderer = Renderer::start(RenderSettings::default(), store).with_known_files(known);
+            renderer.file("f", &mut (start.clone() + more).as_bytes()).unwrap();
+            renderer.finish().ok()
+        };
+        let found = render(known_as_b(start.as_bytes()));
+        assert_eq!(
+            found.as_ref().and_then(|found| found.packages().next()),
+            package,
+            "{size}"
+        );
+        let is_hashed = render(KnownFiles::new()).is_some_and(|parsed| !parsed.files().is_empty());
+        assert_eq!(is_hashed, size < KNOWN_BYTES);
+    }
 }
 
 #[test]
