@@ -275,6 +275,17 @@ impl Chunk {
         self.bytes.len()
     }
 
+    /// Passes everything that the Metas depend on, besides the limits, to `hash`.
+    pub fn hash_with(&self, mut hash: impl FnMut(&[u8])) {
+        hash(&self.bytes);
+        // At most the second JSON value may still be followed by YAML.
+        hash(&[match self.mode {
+            Mode::Unknown => 3,
+            Mode::Yaml => 4,
+            Mode::Json(count) => count.min(2) as u8,
+        }]);
+    }
+
     /// Parses the documents and calls `sink` with each Meta, in the order of the file.
     ///
     /// # Errors

@@ -1,11 +1,10 @@
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     mem,
     sync::Arc,
 };
 
 use fbc::{IndexIgnore, walk_order};
-use model::Sha256;
 use work::for_each;
 
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
     context::{FileFailure, RenderContext},
     error::shown,
     fragment::Fragment,
+    known::ChunkRange,
     renderer::{ignore_error, is_ignore_file},
 };
 
@@ -24,8 +24,6 @@ pub(crate) struct Assembly {
     pub(crate) links: BTreeMap<String, String>,
     /// Packages that are taken whole from the store.
     pub(crate) shards: Vec<Shard>,
-    /// The sha256 of the files by their paths.
-    pub(crate) hashes: BTreeMap<Arc<str>, Sha256>,
 }
 
 impl Assembly {
@@ -49,13 +47,8 @@ impl Assembly {
         if !self.failures.is_empty() {
             return Err(invalid(self.failures));
         }
-        let own_files = own_files(&self.fragments, &self.hashes);
         let mut shards = shards(self.fragments, &context)?;
-        let files = shards.iter().filter_map(|shard| {
-            let file = own_files.get(shard.name.as_str())?;
-            Some((shard.lines.sha256, *file))
-        });
-        let files = files.collect();
+        let chunks = ChunkRange::collect(&mut shards);
         // Stable, so that those of files come first.
         shards.append(&mut self.shards);
         shards.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
@@ -64,7 +57,11 @@ impl Assembly {
         let last = shards.last().map_or("", |shard| shard.name.as_str());
         context.usage.packages(packages, last);
         within_limits(&context)?;
-        Ok(Rendering { shards, files, context })
+        Ok(Rendering {
+            shards,
+            chunks,
+            context,
+        })
     }
 
     /// Gives each link the fragments and the failures of its target, under the link's own path.
@@ -151,24 +148,6 @@ fn invalid(mut failures: Vec<FileFailure>) -> RenderError {
     RenderError::Invalid {
         problems: problems.collect(),
     }
-}
-
-/// Returns the hash of the file of each Package that has one, and that has it alone.
-fn own_files(fragments: &[Fragment], hashes: &BTreeMap<Arc<str>, Sha256>) -> HashMap<Arc<str>, Sha256> {
-    let pairs: BTreeSet<_> = fragments
-        .iter()
-        .map(|fragment| (&fragment.group, &fragment.path))
-        .collect();
-    let (mut files, mut packages) = (HashMap::new(), HashMap::new());
-    for (package, path) in &pairs {
-        *files.entry(package).or_insert(0) += 1;
-        *packages.entry(path).or_insert(0) += 1;
-    }
-    let own = pairs
-        .iter()
-        .filter(|(package, path)| files[package] == 1 && packages[path] == 1);
-    own.filter_map(|(package, path)| Some((Arc::clone(package), *hashes.get(*path)?)))
-        .collect()
 }
 
 /// Groups the fragments by Package, in byte order of the names: the global group has an empty name and comes first.

@@ -3,13 +3,13 @@ use std::{
     sync::{Arc, mpsc::Receiver},
 };
 
-use model::{Sha256, text::chain};
+use model::{Hasher, Sha256, text::chain};
 use parking_lot::Mutex;
 use work::{MemoryShare, OverBudget};
 use zstd::bulk::Compressor;
 
 use crate::{
-    ExceededLimit, RenderError, RenderSettings, StoredShards,
+    ExceededLimit, RenderError, RenderSettings, ShardPart, StoredShards,
     error::shown,
     fragment::{CompressedLines, Fragment, Lines, LinesByPackage, Scratch},
     usage::Usage,
@@ -123,6 +123,16 @@ impl RenderContext {
         chunk: fbc::Chunk,
         compressor: &mut Compressor<'_>,
     ) -> io::Result<Vec<Fragment>> {
+        let known = self.stored.known_chunks();
+        let hash = known.map(|_| {
+            let mut hasher = Hasher::new();
+            chunk.hash_with(|bytes| hasher.update(bytes));
+            hasher.finish()
+        });
+        if let Some(parts) = known.zip(hash).and_then(|(known, hash)| known.get(&hash)) {
+            let fragments = parts.iter().map(|part| self.known_fragment(place, part, hash));
+            return Ok(fragments.collect());
+        }
         let mut packages = LinesByPackage::default();
         let mut push = |meta: fbc::Meta<'_>| packages.push(&meta, self.settings.positions);
         if let Err(error) = chunk.metas(&self.settings.limits.document, &mut push) {
@@ -132,11 +142,35 @@ impl RenderContext {
         // The lines are compressed in the memory of the chunk.
         drop(chunk);
         for lines in packages.0.values() {
-            self.usage.lines(&place.path, lines);
+            self.usage.lines(&place.path, &lines.metas, lines.bytes.len() as u64);
         }
         let packages = packages.0.into_iter();
-        let fragments = packages.map(|(group, lines)| self.fragment(place, group, lines, compressor));
+        let fragments = packages.map(|(group, lines)| {
+            let fragment = self.fragment(place, group, lines, compressor)?;
+            Ok(Fragment {
+                chunk: hash,
+                ..fragment
+            })
+        });
         fragments.collect()
+    }
+
+    fn known_fragment(&self, place: &ChunkPlace, part: &ShardPart, chunk: Option<Sha256>) -> Fragment {
+        let (shard, _) = &*part.shard;
+        let (metas, size) = (part.metas(), part.range.end - part.range.start);
+        self.usage.lines(&place.path, &metas, size);
+        Fragment {
+            path: place.path.clone(),
+            part: place.part,
+            group: shard.name.as_str().into(),
+            metas: metas.into(),
+            positions: Arc::default(),
+            size,
+            whole: None,
+            published: Some(part.clone()),
+            chunk,
+            body: CompressedLines::Stored(shard.stored),
+        }
     }
 
     fn fragment(
@@ -164,6 +198,8 @@ impl RenderContext {
             positions: lines.positions.into(),
             size: lines.bytes.len() as u64,
             whole,
+            published: None,
+            chunk: None,
             body,
         })
     }

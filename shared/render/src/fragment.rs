@@ -8,10 +8,10 @@ use std::{
 };
 
 use fbc::{DocumentPosition, Meta};
-use model::{IndexedMeta, ObjectDigest, Sha256, ShardRef};
+use model::{IndexedMeta, ObjectDigest, Sha256};
 use parking_lot::Mutex;
 
-use crate::{RenderError, context::RenderContext, shard::load};
+use crate::{RenderError, ShardPart, context::RenderContext, shard::load};
 
 /// The lines of one Package that one chunk of one file holds.
 #[derive(Debug, Clone)]
@@ -29,23 +29,12 @@ pub(crate) struct Fragment {
     pub(crate) size: u64,
     /// The sha256 of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
     pub(crate) whole: Option<Sha256>,
+    /// The lines in a published Shard, if they were not parsed.
+    pub(crate) published: Option<ShardPart>,
+    /// Hash of the chunk, if chunks are hashed.
+    pub(crate) chunk: Option<Sha256>,
+    /// The lines, or the published Shard that they are a part of.
     pub(crate) body: CompressedLines,
-}
-
-impl Fragment {
-    /// Returns the lines of a file that are a Shard of the store.
-    pub(crate) fn stored(path: &Arc<str>, shard: &ShardRef, metas: Vec<IndexedMeta>) -> Self {
-        Self {
-            path: path.clone(),
-            part: 0,
-            group: shard.name.as_str().into(),
-            metas: metas.into(),
-            positions: Arc::default(),
-            size: shard.lines.size,
-            whole: Some(shard.lines.sha256),
-            body: CompressedLines::Stored(shard.stored),
-        }
-    }
 }
 
 /// Lines of one Package, compressed as one zstd frame.

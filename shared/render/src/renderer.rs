@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     io::{self, Read},
     mem, panic,
     sync::{
@@ -10,7 +10,7 @@ use std::{
 };
 
 use fbc::{Chunks, FbcError, IndexIgnore};
-use model::{Hasher, IndexedMeta, Sha256, ShardRef, text::chain};
+use model::{IndexedMeta, ShardRef, text::chain};
 use parking_lot::Mutex;
 use work::Budget;
 
@@ -19,14 +19,7 @@ use crate::{
     assemble::Assembly,
     context::{ChunkJob, ChunkPlace, RenderContext, WorkerResults},
     error::shown,
-    fragment::Fragment,
 };
-
-/// Size from which a file is not compared with known ones, in bytes. It is read whole for that; few files of real catalogs are larger.
-const KNOWN_BYTES: u64 = 8 << 20;
-
-/// Shards that the store has, with the positions of their Metas, by the sha256 of the file whose documents are all of their lines.
-pub type KnownFiles = HashMap<Sha256, (ShardRef, Vec<IndexedMeta>)>;
 
 /// Takes the files of a catalog, in any order, and renders them on worker threads.
 pub struct Renderer {
@@ -39,10 +32,6 @@ pub struct Renderer {
     links: BTreeMap<String, String>,
     /// Packages that are taken whole from the store.
     shards: Vec<Shard>,
-    /// Files that need not be parsed; `None` if no file is hashed.
-    known: Option<KnownFiles>,
-    /// The sha256 of the files by their paths.
-    hashes: BTreeMap<Arc<str>, Sha256>,
 }
 
 impl Renderer {
@@ -67,17 +56,7 @@ impl Renderer {
             ignore: OnceLock::new(),
             links: BTreeMap::new(),
             shards: Vec::new(),
-            known: None,
-            hashes: BTreeMap::new(),
         }
-    }
-
-    /// Hashes the files from now on: those that are known are not parsed, and [`Rendering::files`] names those that the next Renderer
-    /// may know.
-    #[must_use]
-    pub fn with_known_files(mut self, known: KnownFiles) -> Self {
-        self.known = Some(known);
-        self
     }
 
     /// Returns the budget of the work on the catalog.
@@ -99,23 +78,7 @@ impl Renderer {
         if is_ignore_file(path) {
             return self.ignore_file(path, content);
         }
-        let path = Arc::from(path);
-        let mut start = Vec::new();
-        if let Some(known) = self.known.as_mut().filter(|known| !known.is_empty()) {
-            content.take(KNOWN_BYTES).read_to_end(&mut start)?;
-            let sha256 = Sha256::of(&start);
-            if (start.len() as u64) < KNOWN_BYTES
-                && let Some((shard, metas)) = known.remove(&sha256)
-            {
-                // Its positions are moved, so another file with the same content is parsed.
-                self.context.usage.shard(&shard, &metas);
-                let fragment = Fragment::stored(&path, &shard, metas);
-                self.context.results.lock().fragments.push(fragment);
-                self.hashes.insert(path, sha256);
-                return Ok(());
-            }
-        }
-        self.chunks(path, &mut start.chain(content))
+        self.chunks(&Arc::from(path), content)
     }
 
     fn ignore_file(&mut self, path: &str, content: &mut dyn Read) -> io::Result<()> {
@@ -128,15 +91,9 @@ impl Renderer {
         Ok(())
     }
 
-    fn chunks(&mut self, path: Arc<str>, content: &mut dyn Read) -> io::Result<()> {
+    fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
         let settings = &self.context.settings;
-        let mut source = FileSource {
-            content,
-            error: None,
-            size: 0,
-            hasher: self.known.is_some().then(Hasher::new),
-            sha256: None,
-        };
+        let mut source = FileSource { content, error: None };
         let mut chunks = Chunks::new(&mut source, settings.limits.document, settings.chunk_bytes)
             .within(settings.budget.clone())
             .enumerate()
@@ -156,15 +113,11 @@ impl Renderer {
                     };
                     self.send(ChunkJob { place, chunk, memory })?;
                 }
-                Err(error) => self.context.fail(&path, part, &error),
+                Err(error) => self.context.fail(path, part, &error),
             }
         }
         drop(chunks);
-        if let Some(error) = source.error {
-            return Err(error);
-        }
-        self.hashes.extend(source.sha256.map(|sha256| (path, sha256)));
-        Ok(())
+        source.error.map_or(Ok(()), Err)
     }
 
     /// Takes a link: the file `path` has the same content as the file `target`.
@@ -175,7 +128,7 @@ impl Renderer {
     /// Takes a whole Package that the store has, with the positions of its Metas. It is not decompressed here. A Package with
     /// files as well has only the lines of the files.
     pub fn stored_shard(&mut self, shard: &ShardRef, metas: Vec<IndexedMeta>) {
-        self.context.usage.shard(shard, &metas);
+        self.context.usage.lines(&shard.name, &metas, shard.lines.size);
         self.shards.push(Shard {
             metas,
             ..Shard::of_ref(shard)
@@ -238,7 +191,6 @@ impl Renderer {
             ignore,
             links: mem::take(&mut self.links),
             shards: mem::take(&mut self.shards),
-            hashes: mem::take(&mut self.hashes),
         };
         assembly.finish(self.context.clone())
     }
@@ -262,31 +214,19 @@ impl Drop for Renderer {
     }
 }
 
-/// Keeps the error of reading a file, which is the caller's, apart from problems of the file, and hashes the file.
+/// Keeps the error of reading a file, which is the caller's, apart from problems of the file.
 struct FileSource<'a> {
     content: &'a mut dyn Read,
     error: Option<io::Error>,
-    /// Number of bytes that were read.
-    size: u64,
-    hasher: Option<Hasher>,
-    /// The sha256 of the file, once it was read to its end and if it has fewer than [`KNOWN_BYTES`].
-    sha256: Option<Sha256>,
 }
 
 impl Read for FileSource<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.content.read(buffer).map_err(|error| {
+        self.content.read(buffer).map_err(|error| {
             let kind = error.kind();
             self.error = Some(error);
-            io::Error::from(kind)
-        })?;
-        self.size += read as u64;
-        let hasher = self.hasher.take_if(|_| read == 0 || self.size >= KNOWN_BYTES);
-        match &mut self.hasher {
-            Some(hasher) => hasher.update(&buffer[..read]),
-            None => self.sha256 = self.sha256.or(hasher.filter(|_| read == 0).map(Hasher::finish)),
-        }
-        Ok(read)
+            kind.into()
+        })
     }
 }
 

@@ -1,39 +1,69 @@
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap},
-    io::{self, BufWriter},
+    collections::BTreeMap,
+    io::{self, BufWriter, Read},
     mem,
     sync::Arc,
 };
 
+use fbc::Chunks;
 use model::{
-    AllFormats, CatalogImage, DOCUMENT_WINDOW_LOG, Document, Encoding, Index, IndexedShard, Kind, ObjectDigest,
-    RENDER_VERSION, Sha256, ShardRef, Snapshot,
+    AllFormats, CatalogImage, Content, DOCUMENT_WINDOW_LOG, Document, Encoding, Index, IndexedMeta, IndexedShard, Kind,
+    ObjectDigest, RENDER_VERSION, ShardRef, Snapshot,
 };
 use work::Budget;
 
 use crate::{
-    AllFacts, HashingWriter, RenderError, Shard,
+    AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards,
     context::RenderContext,
-    shard::{copy_lines, encoder},
+    fragment::indexed,
+    shard::{copy_lines, encoder, load},
 };
 
 /// A rendered catalog: its Shards in the order in which they make up `all.json`.
 pub struct Rendering {
     pub(crate) shards: Vec<Shard>,
-    pub(crate) files: HashMap<Sha256, Sha256>,
+    pub(crate) chunks: ChunkLines,
     pub(crate) context: Arc<RenderContext>,
 }
 
 impl Rendering {
+    /// Creates a Rendering from a Snapshot instead of FBC files; `shards` reads its Shards. [`Rendering::write_all`] then
+    /// writes the same bytes as before, if the compressors are the same. It counts no Metas before
+    /// [`Rendering::read_metas`].
+    pub fn of_snapshot(snapshot: &Snapshot, shards: Arc<dyn StoredShards>, settings: RenderSettings) -> Self {
+        Self {
+            shards: snapshot.shards().map(Shard::of_ref).collect(),
+            chunks: ChunkLines::new(),
+            context: Arc::new(RenderContext::new(settings, shards)),
+        }
+    }
+
+    /// Reads the Metas of all Shards, so that [`Rendering::take_index`] returns the index again.
+    ///
+    /// # Errors
+    /// [`RenderError::Damaged`] and [`RenderError::Unreadable`] for Shards that cannot be used.
+    pub fn read_metas(&mut self) -> Result<(), RenderError> {
+        let context = &self.context;
+        self.shards.iter_mut().try_for_each(|shard| {
+            let damaged = || RenderError::Damaged {
+                sha256: shard.stored.sha256,
+            };
+            let compressed = load(&*context.stored, &shard.stored)?;
+            let lines = zstd::Decoder::with_buffer(&compressed[..]).map_err(|_| damaged())?;
+            shard.metas = index_lines(lines, shard.lines).ok_or_else(damaged)?;
+            Ok(())
+        })
+    }
+
     /// Returns the Shards: the global group first if there is one, then the Packages in byte order of their names.
     pub fn shards(&self) -> &[Shard] {
         &self.shards
     }
 
-    /// Returns the sha256 of each file that a [`KnownFiles`](crate::KnownFiles) may name, by the sha256 of the lines of its Shard.
-    pub const fn files(&self) -> &HashMap<Sha256, Sha256> {
-        &self.files
+    /// Returns where the lines of each chunk are, if chunks were hashed.
+    pub const fn chunks(&self) -> &ChunkLines {
+        &self.chunks
     }
 
     /// Returns the budget of the work on the catalog.
@@ -145,6 +175,30 @@ impl Rendering {
             bytes,
         })
     }
+}
+
+/// Returns the position and the names of each Meta in the canonical lines of a Shard. `None` if they are not canonical
+/// FBC of the expected size.
+pub fn index_lines(mut lines: impl Read, expected: Content) -> Option<Vec<IndexedMeta>> {
+    // Whatever limits the publisher had: a line is at most as long as its Shard.
+    let limits = fbc::FbcLimits {
+        document_bytes: usize::try_from(expected.size).ok()?.max(1),
+        memory_bytes: usize::MAX,
+        ..fbc::FbcLimits::default()
+    };
+    let mut metas = Vec::new();
+    let mut offset = 0;
+    // Canonical lines are FBC, and their canonical form is the lines themselves.
+    for chunk in Chunks::new(&mut lines, limits, RenderSettings::default().chunk_bytes) {
+        let indexed = chunk.and_then(|chunk| {
+            chunk.metas(&limits, &mut |meta| {
+                metas.push(indexed(&meta, offset));
+                offset += meta.line.len() as u64;
+            })
+        });
+        indexed.ok()?;
+    }
+    (offset == expected.size).then_some(metas)
 }
 
 /// The index of a Snapshot, ready to be stored.

@@ -4,12 +4,13 @@ use std::{
 };
 
 use fbc::DocumentPosition;
-use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256};
+use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256, ShardRef};
 
 use crate::{
-    PublishedGzip, RenderError,
+    KnownChunks, PublishedGzip, RenderError,
     context::RenderContext,
     fragment::{CompressedLines, Fragment},
+    known::{ChunkRange, PartReader, published},
 };
 
 /// One Package as one run of canonical lines.
@@ -25,6 +26,7 @@ pub struct Shard {
     pub metas: Vec<IndexedMeta>,
     /// Origin of each Meta; empty unless [`crate::RenderSettings::positions`] is set.
     pub places: Vec<MetaPlace>,
+    pub(crate) chunks: Vec<ChunkRange>,
     pub(crate) body: CompressedLines,
 }
 
@@ -43,6 +45,18 @@ impl Shard {
         matches!(self.body, CompressedLines::Stored(_))
     }
 
+    pub(crate) fn of_ref(shard: &ShardRef) -> Self {
+        Self {
+            name: shard.name.clone(),
+            lines: shard.lines,
+            stored: shard.stored,
+            metas: Vec::new(),
+            places: Vec::new(),
+            chunks: Vec::new(),
+            body: CompressedLines::Stored(shard.stored),
+        }
+    }
+
     /// Joins the fragments of one Package, which are in order.
     pub(crate) fn join(fragments: Vec<Fragment>, context: &RenderContext) -> Result<Self, RenderError> {
         let name = fragments.first().map(|first| first.group.to_string());
@@ -53,7 +67,7 @@ impl Shard {
                 .map(|sha256| (Content { sha256, size: one.size }, one.body.clone())),
             _ => None,
         };
-        let (lines, body) = match whole {
+        let (lines, body) = match published(&fragments).or(whole) {
             Some(whole) => whole,
             None => join_bodies(&fragments, context)?,
         };
@@ -66,6 +80,7 @@ impl Shard {
             lines,
             stored,
             places: places(&fragments),
+            chunks: ChunkRange::all(&fragments),
             metas: metas(fragments),
             body,
         })
@@ -126,9 +141,14 @@ fn copy_all(
     context: &RenderContext,
     sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), RenderError> {
+    let mut parts = PartReader::default();
     for fragment in fragments {
         // A Package may have gigabytes.
         context.check_budget()?;
+        if let Some(part) = &fragment.published {
+            parts.read(part, context, &mut *sink)?;
+            continue;
+        }
         copy_lines(&fragment.body.read(context)?, &mut *sink).map_err(RenderError::Scratch)?;
     }
     Ok(())
@@ -177,6 +197,12 @@ pub trait StoredShards: Send + Sync {
     /// Opens the `all.json.gz` of a state that shares Shards with the next one. `None` if there is none, or if it cannot be opened:
     /// it only saves work. Default: `None`.
     fn gzip(&self) -> Option<PublishedGzip> {
+        None
+    }
+
+    /// Returns the chunks that need not be parsed, where chunks are hashed for that: [`crate::Rendering::chunks`] then has those of
+    /// the rendering. Default: `None`.
+    fn known_chunks(&self) -> Option<&KnownChunks> {
         None
     }
 }

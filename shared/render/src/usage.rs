@@ -1,9 +1,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{IndexedMeta, ShardRef};
+use model::IndexedMeta;
 use parking_lot::Mutex;
 
-use crate::{ExceededLimit, RenderLimits, error::shown, fragment::Lines};
+use crate::{ExceededLimit, RenderLimits, error::shown};
 
 /// Counts documents and bytes of a catalog. Once a limit is exceeded, no more files are taken in.
 pub(crate) struct Usage {
@@ -27,19 +27,9 @@ impl Usage {
         }
     }
 
-    /// Counts lines of a file.
-    pub(crate) fn lines(&self, path: &str, lines: &Lines) {
-        self.add(path, lines.metas.len() as u64, lines.bytes.len() as u64);
-        self.names(path, &lines.metas);
-    }
-
-    /// Counts the lines of a Shard that the store has.
-    pub(crate) fn shard(&self, shard: &ShardRef, metas: &[IndexedMeta]) {
-        self.add(&shard.name, shard.metas, shard.lines.size);
-        self.names(&shard.name, metas);
-    }
-
-    fn names(&self, place: &str, metas: &[IndexedMeta]) {
+    /// Counts lines of a file or of a stored Shard.
+    pub(crate) fn lines(&self, place: &str, metas: &[IndexedMeta], bytes: u64) {
+        self.add(place, metas.len() as u64, bytes);
         let names = metas
             .iter()
             .map(|meta| meta.schema.len() + meta.package.len() + meta.name.len());

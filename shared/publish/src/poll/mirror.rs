@@ -6,9 +6,9 @@ use std::{
 };
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
-use model::{CatalogName, Outcome, PullInputs, Sha256, Status};
+use model::{CatalogName, Outcome, PullInputs, Status};
 use parking_lot::Mutex;
-use render::{RenderLimits, RenderSettings};
+use render::{ChunkLines, RenderLimits, RenderSettings};
 use source::{Digest, Source, Sources};
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
@@ -92,8 +92,8 @@ pub(crate) struct KnownCatalog {
     checked: Option<Duration>,
     /// Pull that this process has begun and not counted off. It is no death: this process lives.
     pub(crate) own_pull: Option<PullInputs>,
-    /// Files of the last image that it pulled and the limits that they kept, so that an unchanged file is not parsed again.
-    pub(crate) files: Option<(RenderLimits, HashMap<Sha256, Sha256>)>,
+    /// Chunks of the last image that it pulled, and the limits that they kept.
+    pub(crate) chunks: Option<(RenderLimits, ChunkLines)>,
 }
 
 impl Mirror {

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::TryStreamExt;
 use model::{EmptyLayers, Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
-use render::{KnownFiles, PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
+use render::{KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, ShardPart, StoredShards};
 use source::{Digest, Download, FileSink, Source, Sources};
 use store::{Store, StoreExt, read_object, read_stored};
 use tokio::runtime::Handle;
@@ -59,9 +59,9 @@ pub(crate) async fn read_content(
             return Ok(Some(content));
         }
     };
-    let published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
-    let files = known_files(poll, usable).await;
-    let renderer = poll.renderer(published, budget).with_known_files(files);
+    let mut published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
+    published.chunks = Some(known_chunks(poll, usable).await);
+    let renderer = poll.renderer(published, budget);
     let known = poll.empty_layers.clone().unwrap_or_default();
     let mut images = poll.mirror.images(poll.catalog);
     if poll.copies.get(digest).is_none() {
@@ -74,34 +74,40 @@ pub(crate) async fn read_content(
         pulled => pulled?,
     };
     poll.empty_layers = Some(empty_layers);
-    let files = (poll.mirror.render_limits(poll.catalog), rendering.files().clone());
-    poll.mirror.known(&poll.catalog.name, |known| known.files = Some(files));
+    let chunks = (poll.mirror.render_limits(poll.catalog), rendering.chunks().clone());
+    poll.mirror
+        .known(&poll.catalog.name, |known| known.chunks = Some(chunks));
     Ok(Some(NewContent {
         rendering,
         inputs: Vec::new(),
     }))
 }
 
-/// Returns the files of the last pull by this process whose Shards `base` has. They only save work.
-async fn known_files(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownFiles {
+/// Returns the chunks of the last pull by this process whose Shards `base` has. They only save work.
+async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
     let limits = poll.mirror.render_limits(poll.catalog);
-    let files = poll.mirror.known(&poll.catalog.name, |known| known.files.clone());
-    let files = files.filter(|(kept, _)| *kept == limits);
-    let (Some((_, files)), Some(base)) = (files, base) else {
-        return KnownFiles::new();
+    let chunks = poll.mirror.known(&poll.catalog.name, |known| known.chunks.clone());
+    let chunks = chunks.filter(|(kept, _)| *kept == limits);
+    let (Some((_, chunks)), Some(base)) = (chunks, base) else {
+        return KnownChunks::new();
     };
     let index = match read_stored::<Index>(&*poll.mirror.store, &base.index).await {
         Ok(index) => index,
         Err(error) => {
             tracing::warn!(error = chain(&error), "cannot read the published index");
-            return KnownFiles::new();
+            return KnownChunks::new();
         }
     };
     let shards = base.shards().zip(index.shards);
     let same = shards.filter(|(shard, indexed)| shard.lines.sha256 == indexed.lines);
-    let known = same.filter_map(|(shard, indexed)| {
-        let file = files.get(&indexed.lines)?;
-        Some((*file, (shard.clone(), indexed.metas)))
+    let same = same.map(|(shard, indexed)| (indexed.lines, Arc::new((shard.clone(), indexed.metas))));
+    let shards: HashMap<_, _> = same.collect();
+    let known = chunks.into_iter().filter_map(|(chunk, lines)| {
+        let parts = lines.into_iter().map(|(lines, range)| {
+            let shard = shards.get(&lines)?.clone();
+            Some(ShardPart { shard, range })
+        });
+        Some((chunk, parts.collect::<Option<_>>()?))
     });
     known.collect()
 }
@@ -239,6 +245,8 @@ pub struct PublishedShards {
     shards: HashMap<Sha256, ObjectDigest>,
     /// State whose `all.json.gz` the next one resembles.
     base: Option<Snapshot>,
+    /// Chunks that need not be parsed; `None` if they are not hashed.
+    chunks: Option<KnownChunks>,
 }
 
 impl PublishedShards {
@@ -255,6 +263,7 @@ impl PublishedShards {
             runtime: Handle::current(),
             shards,
             base: base.cloned(),
+            chunks: None,
         }
     }
 }
@@ -280,5 +289,9 @@ impl StoredShards for PublishedShards {
             shards: base.shards().map(|shard| (shard.name.clone(), shard.lines)).collect(),
             bytes: Box::new(SyncIoBridge::new_with_handle(bytes, self.runtime.clone())),
         })
+    }
+
+    fn known_chunks(&self) -> Option<&KnownChunks> {
+        self.chunks.as_ref()
     }
 }

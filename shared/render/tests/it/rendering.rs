@@ -7,10 +7,10 @@ use std::{
 };
 
 use catalog_mirror_render::{
-    AllFacts, KnownFiles, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink, Sinks,
-    StoredShards,
+    AllFacts, KnownChunks, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, ShardPart,
+    Sink, Sinks, StoredShards,
 };
-use model::{Content, Encoding, Index, Kind, ObjectDigest, Sha256, ShardRef, StoredDocument};
+use model::{Content, Encoding, Hasher, Index, Kind, ObjectDigest, Sha256, ShardRef, StoredDocument};
 use work::Budget;
 
 type Files<'a> = &'a [(&'a str, &'a str)];
@@ -270,6 +270,8 @@ struct Store {
     gzip: Option<Vec<u8>>,
     /// A Shard, and the work that its reader has stopped when it is read.
     stopping: Option<(ObjectDigest, Budget)>,
+    /// Chunks that are not parsed; `None` if they are not hashed.
+    known: Option<KnownChunks>,
 }
 
 impl Store {
@@ -312,6 +314,10 @@ impl StoredShards for Store {
             bytes: Box::new(io::Cursor::new(bytes)),
         })
     }
+
+    fn known_chunks(&self) -> Option<&KnownChunks> {
+        self.known.as_ref()
+    }
 }
 
 #[test]
@@ -330,107 +336,153 @@ fn stored_shards_are_recognised_and_read_back() {
     assert_eq!(all(&rendering), LINES.rsplit_once("{\"name\":\"b.v1\"").unwrap().0);
 }
 
-/// Renders files that are hashed, some of them known.
-fn render_hashed(files: Files<'_>, stored: Arc<dyn StoredShards>, known: KnownFiles) -> Rendering {
-    let mut renderer = Renderer::start(settings(), stored).with_known_files(known);
-    for (path, content) in files {
-        renderer.file(path, &mut content.as_bytes()).unwrap();
-    }
-    renderer.finish().unwrap()
-}
-
-/// Returns the Shard of package `b` of the catalog as that of a file with this content.
-fn known_as_b(content: &[u8]) -> KnownFiles {
-    let whole = render(CATALOG);
-    let b = &whole.shards()[2];
-    let shard = ShardRef {
-        name: b.name.clone(),
-        stored: b.stored,
-        lines: b.lines,
-        metas: 2,
-    };
-    [(Sha256::of(content), (shard, b.metas.clone()))].into()
-}
-
-#[test]
-fn known_file_has_its_shard_without_being_parsed() {
-    let store = Arc::new(Store::of(&render(CATALOG)));
-    let mut files = CATALOG.to_vec();
-    files[0].1 = "no FBC: [";
-    let mut rendering = render_hashed(&files, store, known_as_b(files[0].1.as_bytes()));
-    assert_eq!(all(&rendering), LINES);
-    let b = &rendering.shards()[2];
-    assert_eq!(rendering.files()[&b.lines.sha256], Sha256::of(b"no FBC: ["));
-    let mut parsed = render(CATALOG);
-    assert_eq!(
-        rendering.take_index().unwrap().stored,
-        parsed.take_index().unwrap().stored
-    );
-    // It counts for the limits as if it were parsed.
-    for documents in [5, 6] {
-        let mut few = settings();
-        few.limits.documents = documents;
-        let store = Store::of(&render(CATALOG));
-        let known = known_as_b(files[0].1.as_bytes());
-        let mut renderer = Renderer::start(few, Arc::new(store)).with_known_files(known);
-        for (path, content) in files.iter().rev() {
-            renderer.file(path, &mut content.as_bytes()).unwrap();
-        }
-        assert_eq!(renderer.finish().is_ok(), documents == 6);
-    }
-}
-
-#[test]
-fn file_with_all_of_one_package_and_nothing_else_may_be_known() {
-    let line = |package: &str| format!("{{\"schema\":\"x\",\"package\":\"{package}\"}}");
-    let (a, two) = (line("a"), line("a") + &line("b"));
-    for (files, own) in [
-        (&[("f", &a)][..], vec![&a]),
-        (&[("f", &two)], vec![]),
-        (&[("f", &a), ("g", &a)], vec![]),
-        (&[("f", &a), ("g", &two)], vec![]),
-        (&[("f", &a), ("g", &line("b"))], vec![&a, &line("b")]),
-        (
-            &[("f", &"{\"schema\":\"x\"}".to_owned())],
-            vec![&"{\"schema\":\"x\"}".to_owned()],
-        ),
-    ] {
-        let files: Vec<_> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
-        let rendering = render_hashed(&files, Arc::new(NoStoredShards), KnownFiles::new());
-        let mut found: Vec<_> = rendering.files().values().copied().collect();
-        let mut own: Vec<_> = own.iter().map(|text| Sha256::of(text.as_bytes())).collect();
-        found.sort_unstable();
-        own.sort_unstable();
-        assert_eq!(found, own, "{files:?}");
-        assert!(render(&files).files().is_empty());
-    }
-}
-
-#[test]
-fn start_of_a_file_is_not_taken_for_a_known_file() {
-    const KNOWN_BYTES: usize = 8 << 20;
-    let document = r#"{"schema":"olm.package","name":"z"}"#;
-    let padded = |size: usize| document.to_owned() + &" ".repeat(size - document.len());
-    for (size, more, package) in [
-        (KNOWN_BYTES - 1, "", Some("b")),
-        (KNOWN_BYTES, "", Some("z")),
-        (KNOWN_BYTES, "[", None),
-    ] {
-        let start = padded(size);
-        let render = |known| {
-            let store = Arc::new(Store::of(&render(CATALOG)));
-            let mut renderer = Renderer::start(RenderSettings::default(), store).with_known_files(known);
-            renderer.file("f", &mut (start.clone() + more).as_bytes()).unwrap();
-            renderer.finish().ok()
+/// Returns the chunks of a rendering, all of whose Shards are published.
+fn known(rendering: &Rendering) -> KnownChunks {
+    let shards = rendering.shards().iter().map(|shard| {
+        let shard_ref = ShardRef {
+            name: shard.name.clone(),
+            stored: shard.stored,
+            lines: shard.lines,
+            metas: shard.metas.len() as u64,
         };
-        let found = render(known_as_b(start.as_bytes()));
-        assert_eq!(
-            found.as_ref().and_then(|found| found.packages().next()),
-            package,
-            "{size}"
-        );
-        let is_hashed = render(KnownFiles::new()).is_some_and(|parsed| !parsed.files().is_empty());
-        assert_eq!(is_hashed, size < KNOWN_BYTES);
+        (shard.lines.sha256, Arc::new((shard_ref, shard.metas.clone())))
+    });
+    let shards: HashMap<_, _> = shards.collect();
+    let chunks = rendering.chunks().iter().map(|(chunk, lines)| {
+        let parts = lines.iter().map(|(lines, range)| ShardPart {
+            shard: shards[lines].clone(),
+            range: range.clone(),
+        });
+        (*chunk, parts.collect())
+    });
+    chunks.collect()
+}
+
+/// Renders files whose chunks are hashed.
+fn render_hashed(files: Files<'_>) -> Rendering {
+    let store = Store {
+        known: Some(KnownChunks::new()),
+        ..Store::default()
+    };
+    try_render(files, Arc::new(store), settings()).unwrap()
+}
+
+/// Returns the published state of some files, with their chunks.
+fn published(files: Files<'_>) -> Store {
+    let rendering = render_hashed(files);
+    Store {
+        known: Some(known(&rendering)),
+        ..Store::of(&rendering)
+    }
+}
+
+/// Returns documents that are a chunk each, because they are longer than the start of a file that decides on its format.
+fn documents(package: &str, numbers: impl IntoIterator<Item = u32>) -> String {
+    let text = "x".repeat(4096);
+    let line =
+        |number| format!(r#"{{"name":"{number}","package":"{package}","schema":"example","text":"{text}"}}"#) + "\n";
+    numbers.into_iter().map(line).collect()
+}
+
+#[test]
+fn known_chunks_make_the_same_catalog_as_parsed_ones() {
+    let p = |numbers: &[u32]| documents("p", numbers.iter().copied());
+    let whole = documents("p", 1..9);
+    let q = documents("q", 1..4);
+    let states = [
+        vec![("f", whole.clone()), ("q", q.clone())],
+        vec![("f", p(&[1, 2, 3, 5, 6, 7, 8])), ("q", q.clone())],
+        vec![("f", p(&[1, 2, 3, 44, 5, 6, 7, 8]))],
+        vec![("f", documents("p", (1..9).rev())), ("q", q.clone())],
+        vec![("f", p(&[1, 2, 3])), ("g", p(&[4, 5, 6, 7, 8]))],
+        vec![("g", p(&[1, 2, 3])), ("f", p(&[4, 5, 6, 7, 8]))],
+        vec![("f", p(&[1]) + &q + &p(&[2, 3]) + "{\"schema\":\"other\"}")],
+        vec![("f", p(&[1]) + "---\nschema: other\n")],
+        vec![("f", whole.clone()), ("g", whole.clone())],
+        vec![("f", format!("---\n{}", whole.replace('\n', "\n---\n")))],
+        vec![("f", p(&[1, 2, 3]))],
+        vec![("f", p(&[3, 3, 1])), ("q", q.replace(':', ": "))],
+    ];
+    for (from, before) in states.iter().enumerate() {
+        let before: Vec<_> = before.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let store = Arc::new(published(&before));
+        for (to, after) in states.iter().enumerate() {
+            let after: Vec<_> = after.iter().map(|(path, text)| (*path, text.as_str())).collect();
+            let mut again = try_render(&after, store.clone(), settings()).unwrap();
+            let mut parsed = render_hashed(&after);
+            assert_eq!(all(&again), all(&parsed), "{from} {to}");
+            assert_eq!(again.chunks(), parsed.chunks(), "{from} {to}");
+            let stored =
+                |rendering: &Rendering| -> Vec<_> { rendering.shards().iter().map(|shard| shard.stored).collect() };
+            assert_eq!(stored(&again), stored(&parsed), "{from} {to}");
+            assert_eq!(
+                again.take_index().unwrap().stored,
+                parsed.take_index().unwrap().stored,
+                "{from} {to}"
+            );
+        }
+    }
+    assert!(render(CATALOG).chunks().is_empty());
+    // The same bytes are YAML after one JSON value, and malformed after two.
+    let yaml = &format!("---\nschema: other\n# {}\n", "x".repeat(3000));
+    let store = published(&[("f", &(p(&[1]) + yaml))]);
+    assert!(try_render(&[("f", &(p(&[1, 2]) + yaml))], Arc::new(store), settings()).is_err());
+}
+
+#[test]
+fn known_chunk_is_not_parsed_and_counts_for_the_limits() {
+    let files = [("f", "no FBC: ["), ("g", "schema: olm.package\nname: z\n")];
+    let first = render(CATALOG);
+    let b = &first.shards()[2];
+    let parts = known(&render_hashed(CATALOG));
+    let part = parts
+        .values()
+        .flatten()
+        .find(|part| part.shard.0.name == "b")
+        .unwrap()
+        .clone();
+    let whole = ShardPart {
+        range: 0..b.lines.size,
+        ..part
+    };
+    let mut hasher = Hasher::new();
+    let chunk = fbc::Chunks::new(files[0].1.as_bytes(), fbc::FbcLimits::default(), 64).next();
+    chunk.unwrap().unwrap().hash_with(|bytes| hasher.update(bytes));
+    let store = Arc::new(Store {
+        known: Some([(hasher.finish(), vec![whole])].into()),
+        ..Store::of(&first)
+    });
+    for documents in [2, 3] {
+        let mut settings = settings();
+        settings.limits.documents = documents;
+        let rendering = try_render(&files, store.clone(), settings);
+        assert_eq!(rendering.is_ok(), documents == 3);
+        if let Ok(rendering) = rendering {
+            assert_eq!(rendering.packages().collect::<Vec<_>>(), ["b", "z"]);
+            assert!(rendering.shards()[0].is_stored() && rendering.shards()[0].lines == b.lines);
+        }
+    }
+}
+
+#[test]
+fn parts_of_damaged_shards_and_too_much_skipping_are_errors() {
+    let whole = documents("p", 1..9);
+    let reversed = documents("p", (1..9).rev());
+    let mut damaged = published(&[("f", &whole)]);
+    for (_, bytes) in damaged.shards.values_mut() {
+        bytes.truncate(bytes.len() / 2);
+    }
+    let error = try_render(&[("f", &reversed)], Arc::new(damaged), settings())
+        .err()
+        .unwrap();
+    assert!(error.is_damage(), "{error:?}");
+    for (steps, is_enough) in [(1 << 20, true), (5, false)] {
+        let settings = RenderSettings {
+            budget: Budget::new(steps, work::MemoryPool::default()),
+            ..settings()
+        };
+        let rendering = try_render(&[("f", &reversed)], Arc::new(published(&[("f", &whole)])), settings);
+        assert_eq!(rendering.is_ok(), is_enough);
     }
 }
 

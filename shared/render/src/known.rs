@@ -1,0 +1,150 @@
+//! Chunks of files that were rendered before: published Shards have their lines, so they are not parsed again.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::{self, BufReader, Cursor, Read},
+    ops::Range,
+    sync::Arc,
+};
+
+use model::{Content, IndexedMeta, Sha256, ShardRef};
+
+use crate::{
+    RenderError, Shard,
+    context::RenderContext,
+    fragment::{CompressedLines, Fragment},
+    shard::load,
+};
+
+/// Lines of chunks in the Shards of one published state, by the hash of the chunk: those of one Package in each part.
+pub type KnownChunks = HashMap<Sha256, Vec<ShardPart>>;
+
+/// Lines of the chunks of one rendering, by the hash of the chunk: the sha256 of the lines of a Shard, and the position in them.
+pub type ChunkLines = HashMap<Sha256, Vec<(Sha256, Range<u64>)>>;
+
+/// Some of the lines of a published Shard.
+#[derive(Debug, Clone)]
+pub struct ShardPart {
+    /// The Shard, and the positions of its Metas.
+    pub shard: Arc<(ShardRef, Vec<IndexedMeta>)>,
+    /// Position in the uncompressed Shard, in bytes.
+    pub range: Range<u64>,
+}
+
+/// Lines of one chunk in a new Shard.
+#[derive(Debug)]
+pub(crate) struct ChunkRange {
+    path: Arc<str>,
+    part: usize,
+    chunk: Sha256,
+    range: Range<u64>,
+}
+
+impl ShardPart {
+    /// Returns the entries of its Metas, their offsets counted from its start.
+    pub(crate) fn metas(&self) -> Vec<IndexedMeta> {
+        // Searched one by one, because another program may have published an index without order.
+        let metas = self.shard.1.iter().filter(|meta| self.range.contains(&meta.offset));
+        let moved = metas.map(|meta| IndexedMeta {
+            offset: meta.offset - self.range.start,
+            ..meta.clone()
+        });
+        moved.collect()
+    }
+}
+
+impl ChunkRange {
+    /// Returns the position of each fragment of a Shard whose chunk was hashed.
+    pub(crate) fn all(fragments: &[Fragment]) -> Vec<Self> {
+        let mut end = 0;
+        let ranges = fragments.iter().map(|fragment| {
+            let start = end;
+            end += fragment.size;
+            fragment.chunk.map(|chunk| Self {
+                path: fragment.path.clone(),
+                part: fragment.part,
+                chunk,
+                range: start..end,
+            })
+        });
+        ranges.flatten().collect()
+    }
+
+    /// Collects the lines of each chunk from the Shards. A chunk may be in several files: those of one of them count.
+    pub(crate) fn collect(shards: &mut [Shard]) -> ChunkLines {
+        let mut chunks = BTreeMap::new();
+        for shard in shards {
+            for Self {
+                path,
+                part,
+                chunk,
+                range,
+            } in shard.chunks.drain(..)
+            {
+                let (_, lines) = chunks.entry((path, part)).or_insert((chunk, Vec::new()));
+                lines.push((shard.lines.sha256, range));
+            }
+        }
+        chunks.into_values().collect()
+    }
+}
+
+/// Returns the published Shard that the fragments of a Package make up; `None` if they are other lines.
+pub(crate) fn published(fragments: &[Fragment]) -> Option<(Content, CompressedLines)> {
+    let (shard, _) = &*fragments.first()?.published.as_ref()?.shard;
+    let mut end = 0;
+    for fragment in fragments {
+        let part = fragment.published.as_ref()?;
+        if part.range.start != end {
+            return None;
+        }
+        end = part.range.end;
+    }
+    (end == shard.lines.size).then_some((shard.lines, CompressedLines::Stored(shard.stored)))
+}
+
+/// Reader of parts of one published Shard. Parts that come in their order are read in one pass.
+#[derive(Default)]
+pub(crate) struct PartReader(Option<OpenShard>);
+
+struct OpenShard {
+    decoder: zstd::Decoder<'static, BufReader<Cursor<Vec<u8>>>>,
+    position: u64,
+}
+
+impl PartReader {
+    /// Passes the lines of a part to `sink`, block by block.
+    pub(crate) fn read(
+        &mut self,
+        part: &ShardPart,
+        context: &RenderContext,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), RenderError> {
+        let stored = part.shard.0.stored;
+        let damaged = |_| RenderError::Damaged { sha256: stored.sha256 };
+        self.0.take_if(|open| open.position > part.range.start);
+        let open = match &mut self.0 {
+            Some(open) => open,
+            none => none.insert(OpenShard {
+                decoder: zstd::Decoder::new(Cursor::new(load(&*context.stored, &stored)?)).map_err(damaged)?,
+                position: 0,
+            }),
+        };
+        let mut block = vec![0; 128 << 10];
+        while open.position < part.range.end {
+            let is_before = open.position < part.range.start;
+            let end = if is_before { part.range.start } else { part.range.end };
+            let length = (block.len() as u64).min(end - open.position) as usize;
+            open.decoder.read_exact(&mut block[..length]).map_err(damaged)?;
+            open.position += length as u64;
+            if is_before {
+                // Parts out of their order could make it skip the same lines again and again.
+                let _ = context.settings.budget.charge_bytes(length);
+                context.check_budget()?;
+            } else {
+                sink(&block[..length]).map_err(RenderError::Scratch)?;
+            }
+        }
+        Ok(())
+    }
+}
