@@ -1,6 +1,10 @@
 use std::{
     io,
-    sync::{Arc, mpsc::Receiver},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::Receiver,
+    },
 };
 
 use model::{Hasher, Sha256, text::chain};
@@ -12,6 +16,7 @@ use crate::{
     ExceededLimit, RenderError, RenderSettings, ShardPart, StoredShards,
     error::shown,
     fragment::{CompressedLines, Fragment, Lines, LinesByPackage, Scratch},
+    known::RECORDED_PARTS,
     usage::Usage,
 };
 
@@ -41,6 +46,8 @@ pub(crate) struct RenderContext {
     pub(crate) scratch: Scratch,
     pub(crate) results: Mutex<WorkerResults>,
     pub(crate) usage: Usage,
+    /// Number of parts whose chunks are recorded, or would be.
+    recorded: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -65,6 +72,7 @@ impl RenderContext {
         Self {
             scratch: Scratch::new(settings.memory_bytes, settings.scratch_dir.clone()),
             usage: Usage::new(&settings.limits),
+            recorded: AtomicUsize::new(0),
             results: Mutex::default(),
             settings,
             stored,
@@ -127,10 +135,11 @@ impl RenderContext {
         let hash = known.map(|_| {
             let mut hasher = Hasher::new();
             chunk.hash_with(|bytes| hasher.update(bytes));
-            hasher.finish()
+            Arc::new(hasher.finish())
         });
-        if let Some(parts) = known.zip(hash).and_then(|(known, hash)| known.get(&hash)) {
-            let fragments = parts.iter().map(|part| self.known_fragment(place, part, hash));
+        if let Some(parts) = known.and_then(|known| known.get(hash.as_deref()?)) {
+            let hash = self.recorded(hash, parts.len());
+            let fragments = parts.iter().map(|part| self.known_fragment(place, part, hash.clone()));
             return Ok(fragments.collect());
         }
         let mut packages = LinesByPackage::default();
@@ -144,18 +153,24 @@ impl RenderContext {
         for lines in packages.0.values() {
             self.usage.lines(&place.path, &lines.metas, lines.bytes.len() as u64);
         }
+        let hash = self.recorded(hash, packages.0.len());
         let packages = packages.0.into_iter();
         let fragments = packages.map(|(group, lines)| {
             let fragment = self.fragment(place, group, lines, compressor)?;
             Ok(Fragment {
-                chunk: hash,
+                chunk: hash.clone(),
                 ..fragment
             })
         });
         fragments.collect()
     }
 
-    fn known_fragment(&self, place: &ChunkPlace, part: &ShardPart, chunk: Option<Sha256>) -> Fragment {
+    /// Returns the hash of a chunk if its parts may be recorded.
+    fn recorded(&self, hash: Option<Arc<Sha256>>, parts: usize) -> Option<Arc<Sha256>> {
+        hash.filter(|_| self.recorded.fetch_add(parts, Ordering::Relaxed) + parts <= RECORDED_PARTS)
+    }
+
+    fn known_fragment(&self, place: &ChunkPlace, part: &ShardPart, chunk: Option<Arc<Sha256>>) -> Fragment {
         let (shard, _) = &*part.shard;
         let (metas, size) = (part.metas(), part.range.end - part.range.start);
         self.usage.lines(&place.path, &metas, size);
@@ -167,7 +182,7 @@ impl RenderContext {
             positions: Arc::default(),
             size,
             whole: None,
-            published: Some(part.clone()),
+            published: Some(Box::new(part.clone())),
             chunk,
             body: CompressedLines::Stored(shard.stored),
         }

@@ -30,9 +30,9 @@ pub(crate) struct Fragment {
     /// The sha256 of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
     pub(crate) whole: Option<Sha256>,
     /// The lines in a published Shard, if they were not parsed.
-    pub(crate) published: Option<ShardPart>,
-    /// Hash of the chunk, if chunks are hashed.
-    pub(crate) chunk: Option<Sha256>,
+    pub(crate) published: Option<Box<ShardPart>>,
+    /// Hash of the chunk, if it is recorded.
+    pub(crate) chunk: Option<Arc<Sha256>>,
     /// The lines, or the published Shard that they are a part of.
     pub(crate) body: CompressedLines,
 }

@@ -22,6 +22,10 @@ pub type KnownChunks = HashMap<Sha256, Vec<ShardPart>>;
 /// Lines of the chunks of one rendering, by the hash of the chunk: the sha256 of the lines of a Shard, and the position in them.
 pub type ChunkLines = HashMap<Sha256, Vec<(Sha256, Range<u64>)>>;
 
+/// Maximum number of parts of Shards that are recorded of one catalog: some 3 MB. Chunks beyond it are parsed again. The full catalog
+/// of the community has 400.
+pub(crate) const RECORDED_PARTS: usize = 20_000;
+
 /// Some of the lines of a published Shard.
 #[derive(Debug, Clone)]
 pub struct ShardPart {
@@ -36,7 +40,7 @@ pub struct ShardPart {
 pub(crate) struct ChunkRange {
     path: Arc<str>,
     part: usize,
-    chunk: Sha256,
+    chunk: Arc<Sha256>,
     range: Range<u64>,
 }
 
@@ -60,10 +64,10 @@ impl ChunkRange {
         let ranges = fragments.iter().map(|fragment| {
             let start = end;
             end += fragment.size;
-            fragment.chunk.map(|chunk| Self {
+            fragment.chunk.as_ref().map(|chunk| Self {
                 path: fragment.path.clone(),
                 part: fragment.part,
-                chunk,
+                chunk: chunk.clone(),
                 range: start..end,
             })
         });
@@ -81,7 +85,7 @@ impl ChunkRange {
                 range,
             } in shard.chunks.drain(..)
             {
-                let (_, lines) = chunks.entry((path, part)).or_insert((chunk, Vec::new()));
+                let (_, lines) = chunks.entry((path, part)).or_insert((*chunk, Vec::new()));
                 lines.push((shard.lines.sha256, range));
             }
         }

@@ -465,6 +465,26 @@ fn known_chunk_is_not_parsed_and_counts_for_the_limits() {
 }
 
 #[test]
+fn chunks_beyond_a_number_are_not_recorded() {
+    const RECORDED_PARTS: usize = 20_000;
+    let package = |name: usize| format!("{{\"schema\":\"example\",\"package\":\"{name}\"}}\n");
+    for (packages, files, recorded) in [(RECORDED_PARTS, 1, 1), (RECORDED_PARTS, 2, 1), (1, 3, 3)] {
+        let text: String = (0..packages).map(package).collect();
+        let texts: Vec<String> = (0..files).map(|file| text.clone() + &" ".repeat(file)).collect();
+        let files: Vec<_> = ["a", "b", "c"]
+            .into_iter()
+            .zip(texts.iter().map(String::as_str))
+            .collect();
+        let store = Store {
+            known: Some(KnownChunks::new()),
+            ..Store::default()
+        };
+        let rendering = try_render(&files, Arc::new(store), RenderSettings::default()).unwrap();
+        assert_eq!(rendering.chunks().len(), recorded, "{packages}");
+    }
+}
+
+#[test]
 fn parts_of_damaged_shards_and_too_much_skipping_are_errors() {
     let whole = documents("p", 1..9);
     let reversed = documents("p", (1..9).rev());
