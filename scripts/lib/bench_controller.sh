@@ -5,7 +5,7 @@ CONTROLLER_CATALOGS=200
 # Seconds at rest, over which CPU and what is written to etcd are counted.
 CONTROLLER_IDLE=${CONTROLLER_IDLE:-300}
 
-# The same images by catalogd and by us in turn: the whole catalog, and then one changed package.
+# The same images by catalogd and by us in turn: the whole catalog, and then one changed package, by a new process and by a server.
 bench_peer() {
   local turn turns=5 changed what columns
   [[ -z $QUICK ]] || turns=2
@@ -22,8 +22,10 @@ bench_peer() {
     kubectl delete clustercatalog large >/dev/null
     our_turn cold large "rm -rf '$WORK/base'" base
     our_turn changed changed "rm -rf '$WORK/store' && cp -r '$WORK/base' '$WORK/store'" store
+    served_turn
   done
-  for what in cold changed; do
+  cp "$WORK/peer-changed" "$WORK/peer-served"
+  for what in cold changed served; do
     for columns in "1 wall s" "2 CPU s" "3 memory MB"; do peer_row "$what" $columns; done
   done
   stop_cluster
@@ -44,6 +46,24 @@ peer_turn() {
 our_turn() {
   measure 1 "$3" "$CATALOG_MIRROR" poll --json --ca-file "$REGISTRY_CA" --auth-file "$AUTH_FILE" --store "$WORK/$4" --catalog "c=$REGISTRY/bench/catalog:$2" >>"$WORK/ours-$1"
 }
+
+# The changed package in a server that published the whole catalog before, as catalogd did. Its peak is that of both.
+served_turn() {
+  local peer=$STARTED_PID cpu
+  rm -rf "$WORK/store"
+  push_bench "docker://$REGISTRY/bench/catalog:large" served
+  start "$WORK/served.log" "$CATALOG_MIRROR" serve --ca-file "$REGISTRY_CA" --auth-file "$AUTH_FILE" --store "$WORK/store" --interval 1s \
+    --listen "127.0.0.1:$(free_port)" --catalog "c=$REGISTRY/bench/catalog:served"
+  wait_for 60 has_serial 1
+  cpu=$(seconds "$STARTED_PID")
+  push_bench "docker://$REGISTRY/bench/catalog:changed" served
+  wait_for 60 has_serial 2
+  awk -v ms="$(jq .durationMs "$WORK/store/catalogs/c/status.json")" -v before="$cpu" -v after="$(seconds "$STARTED_PID")" \
+    '/^VmHWM/ {print ms / 1000, after - before, $2 / 1024}' "/proc/$STARTED_PID/status" >>"$WORK/ours-served"
+  end_process "$STARTED_PID"
+  STARTED_PID=$peer
+}
+has_serial() { jq -e ".serial == $1" "$WORK/store/catalogs/c/current.json" && jq -e '.outcome == "published"' "$WORK/store/catalogs/c/status.json"; }
 
 # peer_row WHAT COLUMN NAME UNIT: medians, and the smallest and the largest in brackets.
 peer_row() {
