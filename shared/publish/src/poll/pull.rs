@@ -22,6 +22,10 @@ use super::{
 };
 use crate::{CatalogSource, PollError, PollProgress, Transaction};
 
+/// Maximum number of Metas of a published state whose chunks count as known. The entries of its index are held beside the new ones:
+/// 15 MB at most. The largest real catalogs have 20,000 Metas.
+const KNOWN_METAS: u64 = 100_000;
+
 /// Pulls one image `from` a source and renders it. Layers in `known` are not fetched. Files are
 /// rendered as they stream by. Returns what was learned of its layers too.
 pub(crate) async fn pull(
@@ -88,6 +92,7 @@ async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
     let limits = poll.mirror.render_limits(poll.catalog);
     let chunks = poll.mirror.known(&poll.catalog.name, |known| known.chunks.clone());
     let chunks = chunks.filter(|(kept, _)| *kept == limits);
+    let base = base.filter(|base| base.metas <= KNOWN_METAS);
     let (Some((_, chunks)), Some(base)) = (chunks, base) else {
         return KnownChunks::new();
     };
