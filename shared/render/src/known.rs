@@ -35,6 +35,20 @@ pub struct ShardPart {
     pub range: Range<u64>,
 }
 
+/// Returns the chunks of an earlier rendering all of whose lines are in these Shards, which are given with the positions of their Metas.
+pub fn known_chunks(chunks: ChunkLines, shards: impl Iterator<Item = (ShardRef, Vec<IndexedMeta>)>) -> KnownChunks {
+    let shards = shards.map(|shard| (shard.0.lines.sha256, Arc::new(shard)));
+    let shards: HashMap<Sha256, _> = shards.collect();
+    let known = chunks.into_iter().filter_map(|(chunk, lines)| {
+        let parts = lines.into_iter().map(|(lines, range)| {
+            let shard = shards.get(&lines)?.clone();
+            Some(ShardPart { shard, range })
+        });
+        Some((chunk, parts.collect::<Option<_>>()?))
+    });
+    known.collect()
+}
+
 /// Lines of one chunk in a new Shard.
 #[derive(Debug)]
 pub(crate) struct ChunkRange {

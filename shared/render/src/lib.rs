@@ -21,7 +21,7 @@ pub use fbc::DocumentPosition;
 pub use error::{FileProblem, RenderError};
 pub use image::ImageLayer;
 pub use inflate::PublishedGzip;
-pub use known::{ChunkLines, KnownChunks, ShardPart};
+pub use known::{ChunkLines, KnownChunks, ShardPart, known_chunks};
 pub use renderer::Renderer;
 pub use rendering::{IndexFile, Rendering, index_lines};
 pub use settings::{ExceededLimit, RenderLimits, RenderSettings};

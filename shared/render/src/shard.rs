@@ -26,6 +26,7 @@ pub struct Shard {
     pub metas: Vec<IndexedMeta>,
     /// Origin of each Meta; empty unless [`crate::RenderSettings::positions`] is set.
     pub places: Vec<MetaPlace>,
+    /// Chunks that its lines come from, until they are collected for the whole rendering.
     pub(crate) chunks: Vec<ChunkRange>,
     pub(crate) body: CompressedLines,
 }

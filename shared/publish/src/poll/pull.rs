@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::TryStreamExt;
 use model::{EmptyLayers, Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
-use render::{KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, ShardPart, StoredShards};
+use render::{KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
 use source::{Digest, Download, FileSink, Source, Sources};
 use store::{Store, StoreExt, read_object, read_stored};
 use tokio::runtime::Handle;
@@ -105,16 +105,8 @@ async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
     };
     let shards = base.shards().zip(index.shards);
     let same = shards.filter(|(shard, indexed)| shard.lines.sha256 == indexed.lines);
-    let same = same.map(|(shard, indexed)| (indexed.lines, Arc::new((shard.clone(), indexed.metas))));
-    let shards: HashMap<_, _> = same.collect();
-    let known = chunks.into_iter().filter_map(|(chunk, lines)| {
-        let parts = lines.into_iter().map(|(lines, range)| {
-            let shard = shards.get(&lines)?.clone();
-            Some(ShardPart { shard, range })
-        });
-        Some((chunk, parts.collect::<Option<_>>()?))
-    });
-    known.collect()
+    let same = same.map(|(shard, indexed)| (shard.clone(), indexed.metas));
+    render::known_chunks(chunks, same)
 }
 
 /// Renders the files of an image as they stream by.
