@@ -1,4 +1,7 @@
 //! Tests of the rendering of a catalog from its lines.
 
+mod kit;
+mod known;
 mod limits;
+mod published;
 mod rendering;
