@@ -1,21 +1,23 @@
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Document, Kind, Sha256, StoredDocument};
 
 /// The index of a Snapshot: the position of each Meta, in the order of `all.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Index {
+pub struct Index<'a> {
     /// The Shards, in the order of the Snapshot.
-    pub shards: Vec<IndexedShard>,
+    pub shards: Vec<IndexedShard<'a>>,
 }
 
 /// The index of one Shard: the positions of its Metas.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexedShard {
+pub struct IndexedShard<'a> {
     /// The sha256 of the uncompressed lines.
     pub lines: Sha256,
-    /// The Metas, in the order of their lines.
-    pub metas: Vec<IndexedMeta>,
+    /// The Metas, in the order of their lines. What writes an index need not copy them.
+    pub metas: Cow<'a, [IndexedMeta]>,
 }
 
 /// One Meta: the fields that a `metas` query may ask for, and the position of its line.
@@ -54,12 +56,12 @@ impl IndexedMeta {
     }
 }
 
-impl Document for Index {
+impl Document for Index<'_> {
     const NAME: &'static str = "index";
     const INDENTED: bool = false;
 }
 
-impl StoredDocument for Index {
+impl StoredDocument for Index<'_> {
     const KIND: Kind = Kind::Index;
     // 256 MiB: 2 GB of catalog have about 100,000 Metas of some 150 bytes each.
     const MAX_BYTES: u64 = 256 << 20;

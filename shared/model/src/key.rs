@@ -109,7 +109,7 @@ impl Kind {
             Self::All(encoding) => KindSpec::lines("all/sha256/", encoding),
             Self::Package => KindSpec::lines("packages/sha256/", Encoding::Zstd),
             Self::Snapshot => KindSpec::document::<Snapshot>("snapshots/sha256/"),
-            Self::Index => KindSpec::document::<Index>("indexes/sha256/"),
+            Self::Index => KindSpec::document::<Index<'_>>("indexes/sha256/"),
             Self::Facts => KindSpec::document::<Facts>("facts/sha256/"),
             Self::Garbage => KindSpec::document::<Garbage>("garbage/sha256/"),
             Self::Blob => KindSpec {

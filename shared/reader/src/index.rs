@@ -56,7 +56,7 @@ impl CatalogIndex {
     }
 
     /// Checks that the lines lie end to end in the Shards of `snapshot`, from which their positions in `all.json` follow.
-    fn new(index: &Index, snapshot: &Snapshot) -> Option<Self> {
+    fn new(index: &Index<'_>, snapshot: &Snapshot) -> Option<Self> {
         let described = index.shards.iter().map(|shard| shard.lines);
         if !described.eq(snapshot.shards().map(|shard| shard.lines.sha256)) {
             return None;
@@ -70,7 +70,7 @@ impl CatalogIndex {
         for (indexed, shard) in index.shards.iter().zip(snapshot.shards()) {
             let first = this.metas.len();
             let mut end = 0;
-            for meta in &indexed.metas {
+            for meta in &*indexed.metas {
                 if meta.offset != end {
                     return None;
                 }
@@ -185,14 +185,15 @@ mod tests {
     }
 
     /// Two shards of three lines of ten bytes.
-    fn published() -> (Index, Snapshot) {
+    fn published() -> (Index<'static>, Snapshot) {
         let of = |name: &str| IndexedShard {
             lines: Sha256::of(name.as_bytes()),
             metas: vec![
                 meta("p", "", name, 0),
                 meta("b", name, "x", 10),
                 meta("", name, "x", 20),
-            ],
+            ]
+            .into(),
         };
         let snapshot = Snapshot {
             render_version: RENDER_VERSION,
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn new_refuses_an_index_that_does_not_fit() {
-        let checked = |change: fn(&mut Index)| {
+        let checked = |change: fn(&mut Index<'_>)| {
             let (mut index, snapshot) = published();
             change(&mut index);
             CatalogIndex::new(&index, &snapshot).is_some()
@@ -243,8 +244,8 @@ mod tests {
         assert!(checked(|_| {}));
         assert!(!checked(|index| drop(index.shards.pop())));
         assert!(!checked(|index| index.shards.swap(0, 1)));
-        assert!(!checked(|index| drop(index.shards[0].metas.pop())));
-        assert!(!checked(|index| index.shards[0].metas[1].offset = 11));
-        assert!(!checked(|index| index.shards[0].metas[2].length = u64::MAX));
+        assert!(!checked(|index| drop(index.shards[0].metas.to_mut().pop())));
+        assert!(!checked(|index| index.shards[0].metas.to_mut()[1].offset = 11));
+        assert!(!checked(|index| index.shards[0].metas.to_mut()[2].length = u64::MAX));
     }
 }

@@ -2,7 +2,6 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     io::{self, BufWriter, Read},
-    mem,
     sync::Arc,
 };
 
@@ -39,7 +38,7 @@ impl Rendering {
         }
     }
 
-    /// Reads the Metas of all Shards, so that [`Rendering::take_index`] returns the index again.
+    /// Reads the Metas of all Shards, so that [`Rendering::index`] returns the index again.
     ///
     /// # Errors
     /// [`RenderError::Damaged`] and [`RenderError::Unreadable`] for Shards that cannot be used.
@@ -147,15 +146,14 @@ impl Rendering {
         })
     }
 
-    /// Returns the index. It takes the entries out of the Shards, because they are large.
+    /// Returns the index.
     ///
     /// # Errors
     /// Fails if the compressor cannot allocate its memory.
-    pub fn take_index(&mut self) -> io::Result<IndexFile> {
-        let shards = self.shards.iter_mut();
-        let shards = shards.map(|shard| IndexedShard {
+    pub fn index(&self) -> io::Result<IndexFile> {
+        let shards = self.shards.iter().map(|shard| IndexedShard {
             lines: shard.lines.sha256,
-            metas: mem::take(&mut shard.metas),
+            metas: (&shard.metas).into(),
         });
         let index = Index {
             shards: shards.collect(),

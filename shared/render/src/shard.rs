@@ -118,21 +118,28 @@ fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
 fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Content, CompressedLines), RenderError> {
     let size = fragments.iter().map(|fragment| fragment.size).sum();
     let mut hasher = Hasher::new();
-    copy_all(fragments, context, &mut |block| {
-        hasher.update(block);
-        Ok(())
-    })?;
-    let sha256 = hasher.finish();
-    let body = match context.stored.stored(&sha256) {
-        Some(stored) => CompressedLines::Stored(stored),
-        // Only now, because to decompress the parts twice costs little beside the compression that most updates need not.
-        None => {
-            let mut encoder = encoder(Vec::new(), context.settings.shard_level, size).map_err(RenderError::Scratch)?;
-            copy_all(fragments, context, &mut |block| encoder.write_all(block))?;
-            let kept = encoder.finish().and_then(|bytes| context.scratch.keep(bytes));
-            CompressedLines::New(Arc::new(kept.map_err(RenderError::Scratch)?))
+    // To decompress the parts twice costs little beside the compression that most updates need not.
+    let hashes_first = !context.stored.is_empty();
+    if hashes_first {
+        copy_all(fragments, context, &mut |block| {
+            hasher.update(block);
+            Ok(())
+        })?;
+        let sha256 = hasher.clone().finish();
+        if let Some(stored) = context.stored.stored(&sha256) {
+            return Ok((Content { sha256, size }, CompressedLines::Stored(stored)));
         }
-    };
+    }
+    let mut encoder = encoder(Vec::new(), context.settings.shard_level, size).map_err(RenderError::Scratch)?;
+    copy_all(fragments, context, &mut |block| {
+        if !hashes_first {
+            hasher.update(block);
+        }
+        encoder.write_all(block)
+    })?;
+    let kept = encoder.finish().and_then(|bytes| context.scratch.keep(bytes));
+    let body = CompressedLines::New(Arc::new(kept.map_err(RenderError::Scratch)?));
+    let sha256 = hasher.finish();
     Ok((Content { sha256, size }, body))
 }
 
@@ -189,6 +196,11 @@ pub trait StoredShards: Send + Sync {
     /// Returns the stored object of the Shard with these uncompressed lines, if there is one.
     fn stored(&self, lines: &Sha256) -> Option<ObjectDigest>;
 
+    /// True if there are none. Default: false.
+    fn is_empty(&self) -> bool {
+        false
+    }
+
     /// Reads the stored bytes of a Shard: one zstd frame.
     ///
     /// # Errors
@@ -215,6 +227,10 @@ pub struct NoStoredShards;
 impl StoredShards for NoStoredShards {
     fn stored(&self, _: &Sha256) -> Option<ObjectDigest> {
         None
+    }
+
+    fn is_empty(&self) -> bool {
+        true
     }
 
     fn load(&self, _: &ObjectDigest) -> io::Result<Vec<u8>> {

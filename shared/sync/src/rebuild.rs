@@ -8,7 +8,7 @@ use model::{
     decode_zstd,
 };
 use olm::FACT_KINDS;
-use publish::{FactReader, KnownFacts, PublishedShards, stage_all};
+use publish::{FactReader, KnownFacts, PublishedShards, StagedAll};
 use render::{RenderError, RenderSettings, Rendering};
 use upkeep::ObjectProblem;
 use work::run;
@@ -102,7 +102,8 @@ impl Rebuild<'_> {
             return Ok(rendering);
         }
         let rendering = Arc::new(rendering);
-        let (facts, staged) = stage_all::<SyncError>(&**store, rendering.clone(), kinds).await?;
+        let staged = StagedAll::open(&**store, kinds).await?;
+        let (facts, staged) = staged.write::<SyncError>(rendering.clone()).await?;
         // Before anything is put: the Snapshot contradicts its own Shards, so its origin is not to be trusted.
         if facts.content_hash != snapshot.content_hash {
             return Err(SyncError::Disagrees(self.plan.name.clone()));
@@ -143,7 +144,7 @@ impl Rebuild<'_> {
         let kinds = FACT_KINDS.into_iter();
         let kinds = kinds.filter(|kind| self.plan.snapshot.facts.contains_key(kind.name));
         let reader = FactReader {
-            rendering,
+            rendering: Arc::new(rendering),
             kinds: kinds.collect(),
             known: KnownFacts::load(&*self.copier.store, base.into_iter()).await,
             // One thread keeps the reads in one order, which the simulation needs. Most updates change one package.
@@ -158,12 +159,12 @@ impl Rebuild<'_> {
             let bytes = document.to_stored().map_err(RenderError::Scratch)?;
             self.put(Kind::Facts, bytes).await?;
         }
-        Ok(rendering)
+        Ok(Arc::into_inner(rendering).expect("the reading has ended and kept nothing"))
     }
 
     /// Makes the index, and checks names and counts. An index with other bytes is fetched and compared with the lines,
     /// because nothing but the lines tells if it is right.
-    async fn index(&mut self, mut rendering: Rendering) -> Result<(), SyncError> {
+    async fn index(&mut self, rendering: Rendering) -> Result<(), SyncError> {
         let (found, file) = run(rendering.budget().clone(), move || {
             let shards = rendering.shards().iter();
             let found: Vec<_> = shards
@@ -172,7 +173,7 @@ impl Rebuild<'_> {
                     (shard.metas.len() as u64, name)
                 })
                 .collect();
-            let file = rendering.take_index().map_err(RenderError::Scratch)?;
+            let file = rendering.index().map_err(RenderError::Scratch)?;
             Ok::<_, RenderError>((found, file))
         })
         .await??;

@@ -42,7 +42,7 @@ pub(crate) fn snapshot(input: &[u8]) {
 /// # Panics
 /// If an answer is wrong.
 pub(crate) fn index(input: &[u8]) {
-    round_trip::<Index>(input);
+    round_trip::<Index<'_>>(input);
     SITE.with_borrow_mut(|site| {
         let snapshot = Snapshot {
             index: put(site, Kind::Index, compress(input)),

@@ -25,55 +25,41 @@ pub(crate) struct NewContent {
     pub(crate) inputs: Vec<Arc<Snapshot>>,
 }
 
-/// Content that may be published, with the documents about it.
-pub(crate) struct DescribedContent {
-    pub(crate) rendering: Rendering,
-    pub(crate) facts: CatalogFacts,
-    /// Numbers of findings; `None` if the catalog is not validated.
-    pub(crate) validation: Option<ValidationCounts>,
-}
-
 impl Poll<'_> {
-    /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is found.
-    pub(crate) async fn describe(
-        &mut self,
+    /// Prepares to read what is new in the content.
+    pub(crate) async fn fact_reader(
+        &self,
         transaction: &Transaction,
         content: NewContent,
         recheck: bool,
-    ) -> Result<DescribedContent, PollError> {
-        let NewContent { rendering, inputs } = content;
+    ) -> Result<FactReader, PollError> {
         // A recheck relies on nothing that is stored.
         let base = transaction.base_snapshot().await?;
-        let trusted = base
-            .into_iter()
-            .chain(inputs.iter().map(|input| &**input))
-            .filter(|_| !recheck);
+        let inputs = content.inputs.iter().map(|input| &**input);
+        let trusted = base.into_iter().chain(inputs).filter(|_| !recheck);
         let is_validated = self.catalog.validation != ValidationMode::Off;
         let kinds = FACT_KINDS.into_iter();
-        let reader = FactReader {
+        Ok(FactReader {
             kinds: kinds
                 .filter(|kind| is_validated || kind.name != FINDINGS.name)
                 .collect(),
             known: KnownFacts::load(&*self.mirror.store, trusted).await,
             workers: self.mirror.settings.render.workers.max(1),
-            rendering,
-        };
-        let work = run(reader.rendering.budget().clone(), move || {
-            let found = reader.read();
-            (reader.rendering, found)
-        });
-        let (rendering, found) = work.await?;
-        let facts = found?;
-        self.report.packages_validated += facts.validated;
-        let validation = match facts.documents.get(FINDINGS.name) {
-            Some(findings) => Some(self.judge(findings)?),
-            None => None,
-        };
-        Ok(DescribedContent {
-            rendering,
-            facts,
-            validation,
+            rendering: Arc::new(content.rendering),
         })
+    }
+
+    /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is found.
+    /// Returns the numbers of findings too, unless the catalog is not validated.
+    pub(crate) async fn describe(
+        &mut self,
+        reader: FactReader,
+    ) -> Result<(CatalogFacts, Option<ValidationCounts>), PollError> {
+        let facts = run(reader.rendering.budget().clone(), move || reader.read()).await??;
+        self.report.packages_validated += facts.validated;
+        let findings = facts.documents.get(FINDINGS.name);
+        let counts = findings.map(|findings| self.judge(findings)).transpose()?;
+        Ok((facts, counts))
     }
 }
 
@@ -88,7 +74,7 @@ pub struct CatalogFacts {
 /// Reader of the Shards whose facts are not known.
 pub struct FactReader {
     /// Content with the positions of its Metas.
-    pub rendering: Rendering,
+    pub rendering: Arc<Rendering>,
     /// Kinds that are recorded.
     pub kinds: Vec<FactKind>,
     /// Facts that are known.

@@ -57,8 +57,11 @@ impl InputCatalog {
                 .iter()
                 .try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer));
         };
-        let index: Index = runtime.block_on(read_stored(&**store, &snapshot.index))?;
-        let shards = index.shards.into_iter().map(|shard| (shard.lines, shard.metas));
+        let index: Index<'_> = runtime.block_on(read_stored(&**store, &snapshot.index))?;
+        let shards = index
+            .shards
+            .into_iter()
+            .map(|shard| (shard.lines, shard.metas.into_owned()));
         let mut metas: HashMap<Sha256, Vec<IndexedMeta>> = shards.collect();
         for package in packages {
             let shard = shard_of(snapshot, package)?;

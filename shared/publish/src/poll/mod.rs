@@ -24,7 +24,7 @@ pub use self::{
     facts::{CatalogFacts, FactReader, KnownFacts},
     metrics::{PollMetrics, PollProgress, ProgressCounts, metric},
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
-    objects::stage_all,
+    objects::StagedAll,
     order::PollOrder,
     pull::{PublishedShards, RenderSink},
     schedule::{LastPoll, Schedule, due},

@@ -1,14 +1,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument};
+use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
+use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument, ValidationCounts};
 use render::{AllFacts, RenderError, Rendering, Shard, Sinks};
-use store::{Staged, Store, StoreError, bridge};
+use store::{Staged, Staging, Store, StoreError, bridge};
 use tokio::task::JoinError;
 use work::{Budget, run};
 
 use super::{
-    facts::{CatalogFacts, DescribedContent},
+    facts::{CatalogFacts, FactReader},
     once::Poll,
 };
 use crate::{PollError, PublishError, Transaction};
@@ -17,88 +17,112 @@ use crate::{PollError, PublishError, Transaction};
 const PUTS_IN_FLIGHT: usize = 32;
 
 impl Poll<'_> {
-    /// Puts everything that a Snapshot names, and the Snapshot. Returns it with its stored bytes' digest.
+    /// Validates the content and puts everything that a Snapshot names, and the Snapshot. Returns it with its stored bytes' digest,
+    /// and the numbers of findings. Nothing is put if the catalog refuses the content.
     pub(crate) async fn put_objects(
-        &self,
+        &mut self,
         transaction: &Transaction,
-        content: DescribedContent,
-    ) -> Result<(Snapshot, ObjectDigest), PollError> {
-        let budget = content.rendering.budget().clone();
-        let rendering = Arc::new(content.rendering);
-        // Shards wait for the disk or the network while the whole catalog and the documents keep the processors busy.
-        let ((), (all, image), facts) = tokio::try_join!(
-            put_shards(transaction, &rendering),
-            self.put_all(transaction, rendering.clone()),
-            put_facts(transaction, &budget, content.facts)
-        )?;
-        let mut rendering = Arc::into_inner(rendering).expect("both have ended and kept nothing");
-        let take_index = move || (rendering.take_index(), rendering);
-        let (index, rendering) = run(budget.clone(), take_index).await?;
-        let index = index.map_err(RenderError::Scratch)?;
-        let put = transaction.put_verified(index.stored.with_kind(Kind::Index), index.bytes.into());
-        put.await?;
-        let snapshot = rendering.snapshot(&all, index.stored, Some(image));
+        reader: FactReader,
+    ) -> Result<(Snapshot, ObjectDigest, Option<ValidationCounts>), PollError> {
+        let mirror = self.mirror;
+        let rendering = reader.rendering.clone();
+        let budget = rendering.budget().clone();
+        let described = async {
+            let (facts, counts) = self.describe(reader).await?;
+            let index = put_index(transaction, rendering.clone()).await?;
+            let facts = put_facts(transaction, &budget, facts);
+            let ((), facts) = tokio::try_join!(put_shards(transaction, &rendering), facts)?;
+            Ok((facts, counts, index))
+        };
+        let mut kinds = vec![Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip), Kind::Blob];
+        if mirror.settings.identity {
+            kinds.push(Kind::All(Encoding::Identity));
+        }
+        // Reading facts leaves processors idle at its end, and shards wait for the disk or the network: the whole catalog does not.
+        let staged = StagedAll::open(&*mirror.store, kinds).await?;
+        let written = staged.write::<PollError>(rendering.clone());
+        let ((facts, counts, index), (all, staged)) = tokio::try_join!(described, written)?;
+        let image = put_all(transaction, &all, staged).await?;
+        let snapshot = rendering.snapshot(&all, index, Some(image));
         // The shards that it keeps in memory are put.
         drop(rendering);
         let snapshot = Snapshot {
             facts,
             ..snapshot.expect("both encodings have a sink")
         };
-        put_document(transaction, &budget, snapshot).await
-    }
-
-    /// Writes the whole catalog, and the documents of its image.
-    async fn put_all(
-        &self,
-        transaction: &Transaction,
-        rendering: Arc<Rendering>,
-    ) -> Result<(AllFacts, CatalogImage), PollError> {
-        let mut kinds = vec![Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip), Kind::Blob];
-        if self.mirror.settings.identity {
-            kinds.push(Kind::All(Encoding::Identity));
-        }
-        let (facts, staged) = stage_all::<PollError>(&*self.mirror.store, rendering, kinds).await?;
-        for (kind, staged) in staged {
-            transaction
-                .put_staged(facts.made[&kind].with_kind(kind), staged)
-                .await?;
-        }
-        // After the layer, which they name.
-        let layer = facts.made[&Kind::Blob];
-        let diff_id = facts.diff_id.expect("the layer has a sink");
-        let documents = oci::Documents::new(layer, diff_id);
-        let image = documents.image(layer, diff_id);
-        for bytes in documents.into_all() {
-            let object = ObjectDigest::of(&bytes).with_kind(Kind::Blob);
-            transaction.put_verified(object, bytes.into()).await?;
-        }
-        Ok((facts, image))
+        let (snapshot, digest) = put_document(transaction, &budget, snapshot).await?;
+        Ok((snapshot, digest, counts))
     }
 }
 
-/// Writes the whole catalog in one pass, in each of these kinds. The compressing threads write into staged objects, which get their
-/// keys once their hashes are known.
-///
-/// # Errors
-/// A store that fails, and the errors of [`Rendering::write_all`].
-pub async fn stage_all<E: From<StoreError> + From<RenderError> + From<JoinError>>(
-    store: &dyn Store,
-    rendering: Arc<Rendering>,
-    kinds: Vec<Kind>,
-) -> Result<(AllFacts, Vec<(Kind, Box<dyn Staged>)>), E> {
-    let (mut sinks, mut stagings) = (Sinks::new(), Vec::new());
-    for kind in kinds {
-        let (writer, staging) = bridge(store.stage().await?);
-        sinks.insert(kind, Box::new(writer));
-        stagings.push((kind, staging));
+/// Puts the whole catalog, and the documents of its image.
+async fn put_all(
+    transaction: &Transaction,
+    all: &AllFacts,
+    staged: Vec<(Kind, Box<dyn Staged>)>,
+) -> Result<CatalogImage, PollError> {
+    let puts = staged
+        .into_iter()
+        .map(|(kind, staged)| transaction.put_staged(all.made[&kind].with_kind(kind), staged));
+    try_join_all(puts).await?;
+    // After the layer, which they name.
+    let layer = all.made[&Kind::Blob];
+    let diff_id = all.diff_id.expect("the layer has a sink");
+    let documents = oci::Documents::new(layer, diff_id);
+    let image = documents.image(layer, diff_id);
+    for bytes in documents.into_all() {
+        let object = ObjectDigest::of(&bytes).with_kind(Kind::Blob);
+        transaction.put_verified(object, bytes.into()).await?;
     }
-    let facts = run(rendering.budget().clone(), move || rendering.write_all(sinks)).await?;
-    let mut staged = Vec::new();
-    for (kind, staging) in stagings {
-        // A store that failed made the writing fail: its error is the cause.
-        staged.push((kind, staging.await??));
+    Ok(image)
+}
+
+/// Staged objects that the whole catalog is written to, by their kind. They get their keys once their hashes are known.
+pub struct StagedAll {
+    sinks: Sinks,
+    stagings: Vec<(Kind, Staging)>,
+}
+
+impl StagedAll {
+    /// Opens an object of each kind.
+    ///
+    /// # Errors
+    /// The error of the store.
+    pub async fn open(store: &dyn Store, kinds: Vec<Kind>) -> Result<Self, StoreError> {
+        let (mut sinks, mut stagings) = (Sinks::new(), Vec::new());
+        for kind in kinds {
+            let (writer, staging) = bridge(store.stage().await?);
+            sinks.insert(kind, Box::new(writer));
+            stagings.push((kind, staging));
+        }
+        Ok(Self { sinks, stagings })
     }
-    Ok((facts?, staged))
+
+    /// Writes the whole catalog in one pass.
+    ///
+    /// # Errors
+    /// A store that fails, and the errors of [`Rendering::write_all`].
+    pub async fn write<E: From<StoreError> + From<RenderError> + From<JoinError>>(
+        self,
+        rendering: Arc<Rendering>,
+    ) -> Result<(AllFacts, Vec<(Kind, Box<dyn Staged>)>), E> {
+        let sinks = self.sinks;
+        let facts = run(rendering.budget().clone(), move || rendering.write_all(sinks)).await?;
+        let mut staged = Vec::new();
+        for (kind, staging) in self.stagings {
+            // A store that failed made the writing fail: its error is the cause.
+            staged.push((kind, staging.await??));
+        }
+        Ok((facts?, staged))
+    }
+}
+
+async fn put_index(transaction: &Transaction, rendering: Arc<Rendering>) -> Result<ObjectDigest, PollError> {
+    let index = run(rendering.budget().clone(), move || rendering.index()).await?;
+    let index = index.map_err(RenderError::Scratch)?;
+    let object = index.stored.with_kind(Kind::Index);
+    transaction.put_verified(object, index.bytes.into()).await?;
+    Ok(index.stored)
 }
 
 async fn put_facts(

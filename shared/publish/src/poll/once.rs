@@ -13,7 +13,7 @@ use work::{Budget, StopOnDrop};
 
 use super::{
     composing::{ResolvedInputs, refused_input},
-    facts::DescribedContent,
+    facts::FactReader,
     open_pull::OpenPull,
     pull::{ImageCopies, PublishedShards, copy_first, copy_image, read_content},
     signatures::verified_source,
@@ -284,8 +284,8 @@ impl<'a> Poll<'a> {
             let before = previous.filter(|_| !self.is_edited(transaction));
             check_packages(&content.rendering, before)?;
         }
-        let described = self.describe(transaction, content, recheck).await?;
-        self.publish(transaction, described, source).await.map(Some)
+        let reader = self.fact_reader(transaction, content, recheck).await?;
+        self.publish(transaction, reader, source).await.map(Some)
     }
 
     /// Counts the pull in `status.json` as begun, unless an earlier attempt of this poll did so.
@@ -328,11 +328,10 @@ impl<'a> Poll<'a> {
     async fn publish(
         &mut self,
         transaction: &Transaction,
-        described: DescribedContent,
+        reader: FactReader,
         source: SourceRef,
     ) -> Result<Outcome, PollError> {
-        let counts = described.validation;
-        let (snapshot, digest) = self.put_objects(transaction, described).await?;
+        let (snapshot, digest, counts) = self.put_objects(transaction, reader).await?;
         if let Some(base) = transaction.base()
             && base.snapshot.digest == digest
         {

@@ -96,7 +96,7 @@ async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
     let (Some((_, chunks)), Some(base)) = (chunks, base) else {
         return KnownChunks::new();
     };
-    let index = match read_stored::<Index>(&*poll.mirror.store, &base.index).await {
+    let index = match read_stored::<Index<'_>>(&*poll.mirror.store, &base.index).await {
         Ok(index) => index,
         Err(error) => {
             tracing::warn!(error = chain(&error), "cannot read the published index");
@@ -105,7 +105,7 @@ async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
     };
     let shards = base.shards().zip(index.shards);
     let same = shards.filter(|(shard, indexed)| shard.lines.sha256 == indexed.lines);
-    let same = same.map(|(shard, indexed)| (shard.clone(), indexed.metas));
+    let same = same.map(|(shard, indexed)| (shard.clone(), indexed.metas.into_owned()));
     render::known_chunks(chunks, same)
 }
 
@@ -268,6 +268,10 @@ impl PublishedShards {
 impl StoredShards for PublishedShards {
     fn stored(&self, lines: &Sha256) -> Option<ObjectDigest> {
         self.shards.get(lines).copied()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.shards.is_empty()
     }
 
     fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>> {

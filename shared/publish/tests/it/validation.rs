@@ -146,6 +146,11 @@ async fn refuse_keeps_the_old_state_until_it_is_forced() {
     let report = site.poll().await;
     assert!(matches!(report.error, Some(PollError::Refused(_))), "{report:?}");
     assert_eq!((report.outcome, report.failed_for_good()), (Outcome::Refused, false));
+    assert_eq!(
+        (report.packages_validated, report.objects_published),
+        (1, 0),
+        "{report:?}"
+    );
     let error = report.error_text().unwrap();
     let expected =
         "package b: the package has no channel; package b, channel stable: the default channel is not a channel";

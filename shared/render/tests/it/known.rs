@@ -63,16 +63,16 @@ fn known_chunks_make_the_same_catalog_as_parsed_ones() {
         let store = Arc::new(published(&before));
         for (to, after) in states.iter().enumerate() {
             let after: Vec<_> = after.iter().map(|(path, text)| (*path, text.as_str())).collect();
-            let mut again = try_render(&after, store.clone(), settings()).unwrap();
-            let mut parsed = render_hashed(&after);
+            let again = try_render(&after, store.clone(), settings()).unwrap();
+            let parsed = render_hashed(&after);
             assert_eq!(all(&again), all(&parsed), "{from} {to}");
             assert_eq!(again.chunks(), parsed.chunks(), "{from} {to}");
             let stored =
                 |rendering: &Rendering| -> Vec<_> { rendering.shards().iter().map(|shard| shard.stored).collect() };
             assert_eq!(stored(&again), stored(&parsed), "{from} {to}");
             assert_eq!(
-                again.take_index().unwrap().stored,
-                parsed.take_index().unwrap().stored,
+                again.index().unwrap().stored,
+                parsed.index().unwrap().stored,
                 "{from} {to}"
             );
         }

@@ -41,7 +41,7 @@ fn file_order_chunk_size_and_workers_do_not_change_the_lines() {
 
 #[test]
 fn shard_is_one_frame_with_its_lines_hash_and_index() {
-    let mut rendering = render(CATALOG);
+    let rendering = render(CATALOG);
     let mut whole = String::new();
     for shard in rendering.shards() {
         let lines = zstd::bulk::decompress(&rendering.compressed(shard).unwrap(), 1 << 20).unwrap();
@@ -58,7 +58,7 @@ fn shard_is_one_frame_with_its_lines_hash_and_index() {
         whole.push_str(std::str::from_utf8(&lines).unwrap());
     }
     assert_eq!(whole, LINES);
-    let index = rendering.take_index().unwrap();
+    let index = rendering.index().unwrap();
     assert_eq!(index.stored, ObjectDigest::of(&index.bytes));
     let read = Index::from_stored(&index.bytes).unwrap();
     let lines: Vec<_> = rendering.shards().iter().map(|shard| shard.lines.sha256).collect();

@@ -43,7 +43,7 @@ pub(crate) const V2: Packages<'_> = &[("cache", 3), ("database", 41), ("queue", 
 
 /// Publishes the packages under the next serial.
 pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages: Packages<'_>) -> Current {
-    let mut rendering = render(packages);
+    let rendering = render(packages);
     for shard in rendering.shards() {
         put(store, Kind::Package, rendering.compressed(shard).unwrap().into_owned()).await;
     }
@@ -59,7 +59,7 @@ pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages
         put(store, Kind::All(encoding), buffer.bytes()).await;
     }
     let image = put_image(store, layer.bytes(), facts.diff_id.unwrap()).await;
-    let index = put(store, Kind::Index, rendering.take_index().unwrap().bytes).await;
+    let index = put(store, Kind::Index, rendering.index().unwrap().bytes).await;
     let snapshot = rendering.snapshot(&facts, index, Some(image)).unwrap();
     let before = current(store, name).await;
     let stored = put(store, Kind::Snapshot, snapshot.to_stored().unwrap()).await;
@@ -182,7 +182,7 @@ pub(crate) async fn snapshot(store: &Arc<dyn Store>) -> Snapshot {
 /// Adds the findings of [`V1`] to its Snapshot as a poll records them. Returns the key of their object, and their numbers.
 pub(crate) async fn add_recorded_findings(store: &Arc<dyn Store>) -> (Key, ValidationCounts) {
     let reader = FactReader {
-        rendering: render(V1),
+        rendering: Arc::new(render(V1)),
         kinds: vec![FINDINGS],
         known: KnownFacts::default(),
         workers: 1,

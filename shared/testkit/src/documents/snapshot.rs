@@ -97,7 +97,10 @@ impl SnapshotBuilder {
                 metas: metas.len() as u64,
             });
             let lines = Sha256::of(lines);
-            index.shards.push(IndexedShard { lines, metas });
+            index.shards.push(IndexedShard {
+                lines,
+                metas: metas.into(),
+            });
         }
         // The global group has an empty name, so the map has it first, as `all.json` does.
         let all: Vec<u8> = self.packages.values().flatten().copied().collect();

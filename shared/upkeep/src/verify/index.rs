@@ -37,7 +37,7 @@ impl IndexedLines {
         snapshot: &Snapshot,
     ) -> Result<(), StoreError> {
         let key = snapshot.index.with_kind(Kind::Index).key();
-        let index = match read_stored::<Index>(store, &snapshot.index).await {
+        let index = match read_stored::<Index<'_>>(store, &snapshot.index).await {
             Ok(index) => Some(index),
             Err(ObjectError::Read(ReadError::Store(error))) if !error.is_not_found() => return Err(error),
             Err(_) => None,

@@ -104,13 +104,13 @@ fn blob_of(state: &Snapshot) -> Result<CheckedRequest, Violation> {
 }
 
 /// Checks that the index has every line of every shard, in order.
-fn fits(index: &Index, state: &Snapshot, shards: &[bytes::Bytes]) -> Result<(), Violation> {
+fn fits(index: &Index<'_>, state: &Snapshot, shards: &[bytes::Bytes]) -> Result<(), Violation> {
     let found = index.shards.iter().map(|shard| shard.lines);
     let named = state.shards().map(|shard| shard.lines.sha256);
     equal("that an index has the shards of its snapshot", &found.eq(named), &true)?;
     for (indexed, lines) in index.shards.iter().zip(shards) {
         let mut next = 0;
-        for meta in &indexed.metas {
+        for meta in &*indexed.metas {
             equal("where a line starts", &meta.offset, &next)?;
             next += meta.length;
             let at = usize::try_from(next).unwrap_or(usize::MAX);
