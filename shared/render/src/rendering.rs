@@ -120,11 +120,11 @@ impl Rendering {
 
     /// Returns the Snapshot, without facts. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.
     pub fn snapshot(&self, all: &AllFacts, index: ObjectDigest, image: Option<CatalogImage>) -> Option<Snapshot> {
-        let refs = self.shards.iter().zip(&all.metas).map(|(shard, metas)| ShardRef {
+        let refs = self.shards.iter().map(|shard| ShardRef {
             name: shard.name.clone(),
             stored: shard.stored,
             lines: shard.lines,
-            metas: *metas,
+            metas: shard.metas.len() as u64,
         });
         let (global, packages): (Vec<_>, Vec<_>) = refs.partition(|shard| shard.name.is_empty());
         let made = |encoding| all.made.get(&Kind::All(encoding)).copied();
@@ -132,7 +132,7 @@ impl Rendering {
             render_version: RENDER_VERSION,
             content_hash: all.content_hash,
             size: all.size,
-            metas: all.metas.iter().sum(),
+            metas: self.shards.iter().map(|shard| shard.metas.len() as u64).sum(),
             all: AllFormats {
                 zstd: made(Encoding::Zstd)?,
                 gzip: made(Encoding::Gzip)?,

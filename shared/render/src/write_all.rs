@@ -54,8 +54,6 @@ pub struct AllFacts {
     pub content_hash: Sha256,
     /// Size of `all.json`, in bytes.
     pub size: u64,
-    /// Number of Metas of each Shard, in their order.
-    pub metas: Vec<u64>,
     /// Objects as they were written, by their kind: those that had a sink.
     pub made: BTreeMap<Kind, ObjectDigest>,
     /// The sha256 of the uncompressed tar archive of the layer, if that had a sink.
@@ -94,12 +92,10 @@ impl Rendering {
             let zstd = join(zstd, "all.json.zst")?;
             let gzip = gzip.map_or_else(|| Ok(gzip::GzipDigests::default()), finish)?;
             let identity = join(identity, "all.json")?;
-            let metas = self.shards.iter().map(|shard| shard.metas.len() as u64).collect();
             let made = MADE.into_iter().zip([zstd, gzip.all, identity, gzip.layer]);
             Ok(AllFacts {
                 content_hash: read?,
                 size,
-                metas,
                 made: made.filter_map(|(kind, digest)| Some((kind, digest?))).collect(),
                 diff_id: gzip.diff_id,
             })
