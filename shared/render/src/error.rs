@@ -27,12 +27,9 @@ pub enum RenderError {
     /// The work of the budget was stopped.
     #[error("was not rendered to its end: the result is not wanted any more")]
     Stopped,
-    /// A stored Shard or `all.json.gz` does not have the bytes that its name promises.
-    #[error("the stored object {sha256} is damaged")]
-    Damaged {
-        /// The sha256 in its key.
-        sha256: Sha256,
-    },
+    /// A stored Shard or `all.json.gz`, by the sha256 in its key, that does not have the bytes which its name promises.
+    #[error("the stored object {0} is damaged")]
+    Damaged(Sha256),
     /// A stored Shard or `all.json.gz` cannot be read.
     #[error("cannot read the stored object {sha256}")]
     Unreadable {

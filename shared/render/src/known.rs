@@ -139,7 +139,7 @@ impl PartReader {
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), RenderError> {
         let stored = part.shard.0.stored;
-        let damaged = |_| RenderError::Damaged { sha256: stored.sha256 };
+        let damaged = |_| RenderError::Damaged(stored.sha256);
         self.0.take_if(|open| open.position > part.range.start);
         let open = match &mut self.0 {
             Some(open) => open,

@@ -45,9 +45,7 @@ impl Rendering {
     pub fn read_metas(&mut self) -> Result<(), RenderError> {
         let context = &self.context;
         self.shards.iter_mut().try_for_each(|shard| {
-            let damaged = || RenderError::Damaged {
-                sha256: shard.stored.sha256,
-            };
+            let damaged = || RenderError::Damaged(shard.stored.sha256);
             let compressed = load(&*context.stored, &shard.stored)?;
             let lines = zstd::Decoder::with_buffer(&compressed[..]).map_err(|_| damaged())?;
             shard.metas = index_lines(lines, shard.lines).ok_or_else(damaged)?;
@@ -111,9 +109,7 @@ impl Rendering {
         });
         // A shard of the store that does not decompress can be repaired; what was just compressed cannot.
         read.map_err(|error| match shard.is_stored() {
-            true => RenderError::Damaged {
-                sha256: shard.stored.sha256,
-            },
+            true => RenderError::Damaged(shard.stored.sha256),
             false => RenderError::Scratch(error),
         })
     }

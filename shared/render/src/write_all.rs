@@ -150,9 +150,7 @@ impl Rendering {
         self.context.check_budget()?;
         in_published(published.sha256, fed)?;
         if stored.last_chunk() != Some(&(check.digest() as u32).to_le_bytes()) {
-            return Err(RenderError::Damaged {
-                sha256: published.sha256,
-            });
+            return Err(RenderError::Damaged(published.sha256));
         }
         Ok(())
     }
@@ -188,9 +186,7 @@ impl Rendering {
             return copied.map_err(RenderError::Scratch);
         }
         if copied.is_err() || check.finish() != shard.lines.sha256 {
-            return Err(RenderError::Damaged {
-                sha256: shard.stored.sha256,
-            });
+            return Err(RenderError::Damaged(shard.stored.sha256));
         }
         Ok(())
     }
@@ -233,7 +229,7 @@ impl Rendering {
 /// Names the published object in the error of reading it.
 fn in_published<T>(sha256: Sha256, read: io::Result<T>) -> Result<T, RenderError> {
     read.map_err(|source| match source.kind() {
-        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => RenderError::Damaged { sha256 },
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => RenderError::Damaged(sha256),
         _ => RenderError::Unreadable { sha256, source },
     })
 }
