@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fmt, io, path::PathBuf};
+use std::{collections::BTreeSet, io, path::PathBuf};
 
 use model::Sha256;
 
@@ -16,13 +16,13 @@ pub(crate) fn shown(text: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// Files that are not valid FBC.
-    #[error("{}", ProblemList(problems))]
+    #[error("{}", problem_list(problems))]
     Invalid {
         /// Problems in the order of the file walk; never empty.
         problems: Vec<FileProblem>,
     },
     /// The catalog exceeds a limit.
-    #[error("{0}")]
+    #[error(transparent)]
     Limit(ExceededLimit),
     /// The work of the budget was stopped.
     #[error("was not rendered to its end: the result is not wanted any more")]
@@ -93,19 +93,14 @@ impl RenderError {
     }
 }
 
-struct ProblemList<'a>(&'a [FileProblem]);
-
-impl fmt::Display for ProblemList<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN_MAX: usize = 5;
-        let (shown, rest) = self.0.split_at(self.0.len().min(SHOWN_MAX));
-        for (at, problem) in shown.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "; " };
-            write!(f, "{comma}{}: {}", problem.path, problem.reason)?;
-        }
-        if !rest.is_empty() {
-            write!(f, "; and {} more", rest.len())?;
-        }
-        Ok(())
+fn problem_list(problems: &[FileProblem]) -> String {
+    const SHOWN_MAX: usize = 5;
+    let shown = problems.iter().take(SHOWN_MAX);
+    let mut list: Vec<String> = shown
+        .map(|FileProblem { path, reason, .. }| format!("{path}: {reason}"))
+        .collect();
+    if problems.len() > SHOWN_MAX {
+        list.push(format!("and {} more", problems.len() - SHOWN_MAX));
     }
+    list.join("; ")
 }

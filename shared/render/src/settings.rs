@@ -1,4 +1,4 @@
-use std::{fmt, num::NonZero, path::PathBuf, thread};
+use std::{num::NonZero, path::PathBuf, thread};
 
 use work::{Budget, DEFAULT_STEPS};
 
@@ -78,7 +78,8 @@ pub struct RenderLimits {
 }
 
 /// A limit that a catalog exceeds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place} exceeds the limit {name} of {limit}")]
 pub struct ExceededLimit {
     /// Name of the limit, as `catalogs.yaml` writes it.
     pub name: &'static str,
@@ -100,11 +101,5 @@ impl Default for RenderLimits {
             ignore_patterns: 1_000,
             steps: DEFAULT_STEPS,
         }
-    }
-}
-
-impl fmt::Display for ExceededLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} exceeds the limit {} of {}", self.place, self.name, self.limit)
     }
 }
