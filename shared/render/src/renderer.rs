@@ -169,7 +169,10 @@ impl Renderer {
     /// [`RenderError::Limit`], [`RenderError::Invalid`] with every problem of every file that is not ignored, and the
     /// storage errors.
     pub fn finish(mut self) -> Result<Rendering, RenderError> {
-        self.stop().map_err(RenderError::Scratch)?;
+        for ended in self.stop() {
+            let ended = ended.unwrap_or_else(|panic| panic::resume_unwind(panic));
+            ended.map_err(RenderError::Scratch)?;
+        }
         let WorkerResults {
             fragments,
             failures,
@@ -195,22 +198,17 @@ impl Renderer {
         assembly.finish(self.context.clone())
     }
 
-    fn stop(&mut self) -> io::Result<()> {
+    /// Closes the queue and waits for the workers.
+    fn stop(&mut self) -> Vec<thread::Result<io::Result<()>>> {
         self.jobs = None;
-        for worker in self.workers.drain(..) {
-            worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic))?;
-        }
-        Ok(())
+        self.workers.drain(..).map(JoinHandle::join).collect()
     }
 }
 
 /// Waits for the workers also when it is abandoned, because they hold memory.
 impl Drop for Renderer {
     fn drop(&mut self) {
-        self.jobs = None;
-        for worker in self.workers.drain(..) {
-            drop(worker.join());
-        }
+        drop(self.stop());
     }
 }
 
