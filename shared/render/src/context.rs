@@ -155,13 +155,7 @@ impl RenderContext {
         }
         let hash = self.recorded(hash, packages.0.len());
         let packages = packages.0.into_iter();
-        let fragments = packages.map(|(group, lines)| {
-            let fragment = self.fragment(place, group, lines, compressor)?;
-            Ok(Fragment {
-                chunk: hash.clone(),
-                ..fragment
-            })
-        });
+        let fragments = packages.map(|(group, lines)| self.fragment(place, group, lines, hash.clone(), compressor));
         fragments.collect()
     }
 
@@ -193,6 +187,7 @@ impl RenderContext {
         place: &ChunkPlace,
         group: String,
         mut lines: Lines,
+        chunk: Option<Arc<Sha256>>,
         compressor: &mut Compressor<'_>,
     ) -> io::Result<Fragment> {
         // A part is joined with the others, and hashed and compressed again.
@@ -214,7 +209,7 @@ impl RenderContext {
             size: lines.bytes.len() as u64,
             whole,
             published: None,
-            chunk: None,
+            chunk,
             body,
         })
     }
