@@ -56,7 +56,7 @@ impl Assembly {
         let packages = shards.iter().filter(|shard| !shard.name.is_empty()).count() as u64;
         let last = shards.last().map_or("", |shard| shard.name.as_str());
         context.usage.packages(packages, last);
-        within_limits(&context)?;
+        context.check_limits()?;
         Ok(Rendering {
             shards,
             chunks,
@@ -90,7 +90,7 @@ impl Assembly {
                 failure.path.clone_from(&path);
                 self.failures.push(failure);
             }
-            within_limits(context)?;
+            context.check_limits()?;
         }
         self.fragments.extend(fragments.into_values().flatten());
         self.failures.extend(failures.into_values().flatten());
@@ -133,11 +133,6 @@ fn linked_ignore_file(path: String, target: &str) -> RenderError {
     RenderError::of_file(path, reason)
 }
 
-fn within_limits(context: &RenderContext) -> Result<(), RenderError> {
-    let exceeded = context.usage.exceeded();
-    exceeded.map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
-}
-
 fn invalid(mut failures: Vec<FileFailure>) -> RenderError {
     failures.sort_by(|a, b| walk_order(&a.path, &b.path).then(a.part.cmp(&b.part)));
     let problems = failures.into_iter().map(|failure| FileProblem {
@@ -168,7 +163,7 @@ fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<Vec<S
         }
         groups.push(members);
     }
-    within_limits(context)?;
+    context.check_limits()?;
     let size = |group: &Vec<Fragment>| group.iter().map(|fragment| fragment.size).sum();
     let shards = for_each(groups, context.settings.workers, size, |group| {
         context.check_budget()?;

@@ -91,6 +91,12 @@ impl RenderContext {
         })
     }
 
+    /// Fails if the catalog exceeds a limit.
+    pub(crate) fn check_limits(&self) -> Result<(), RenderError> {
+        let exceeded = self.usage.exceeded();
+        exceeded.map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
+    }
+
     /// Records the problem of a file, which counts as one document.
     pub(crate) fn fail(&self, path: &Arc<str>, part: usize, error: &fbc::FbcError) {
         self.usage.add(path, 1, 0);

@@ -181,9 +181,7 @@ impl Renderer {
         if let Some(error) = scratch_error {
             return Err(RenderError::Scratch(error));
         }
-        if let Some(limit) = self.context.usage.exceeded() {
-            return Err(RenderError::Limit(limit));
-        }
+        self.context.check_limits()?;
         self.context.check_budget()?;
         self.compiled_ignore();
         let ignore = self.ignore.take().unwrap_or_else(|| Ok(IndexIgnore::default()));

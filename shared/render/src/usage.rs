@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use crate::{ExceededLimit, RenderLimits, error::shown};
 
 /// Counts documents and bytes of a catalog. Once a limit is exceeded, no more files are taken in.
+#[derive(Default)]
 pub(crate) struct Usage {
     limits: RenderLimits,
     documents: AtomicU64,
@@ -19,11 +20,7 @@ impl Usage {
     pub(crate) fn new(limits: &RenderLimits) -> Self {
         Self {
             limits: *limits,
-            documents: AtomicU64::new(0),
-            content_bytes: AtomicU64::new(0),
-            name_bytes: AtomicU64::new(0),
-            ignore_bytes: AtomicU64::new(0),
-            exceeded: Mutex::default(),
+            ..Self::default()
         }
     }
 
@@ -56,13 +53,11 @@ impl Usage {
         self.check("packages", self.limits.packages, count, last);
     }
 
-    /// Checks the steps of comparing paths with patterns, and the number of patterns. Returns false for another error.
-    pub(crate) fn ignore_limit(&self, place: &str, error: &fbc::FbcError) -> bool {
-        let fbc::FbcErrorKind::Limit { name, limit } = &error.kind else {
-            return false;
-        };
-        self.check(name, *limit as u64, u64::MAX, place);
-        true
+    /// Records the limit of an error, on the steps of comparing paths with patterns or on the number of patterns.
+    pub(crate) fn ignore_limit(&self, place: &str, error: &fbc::FbcError) {
+        if let fbc::FbcErrorKind::Limit { name, limit } = &error.kind {
+            self.check(name, *limit as u64, u64::MAX, place);
+        }
     }
 
     pub(crate) fn is_exceeded(&self) -> bool {
