@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::{CatalogName, DocumentCheck, Encoding, Facts, Garbage, Index, Sha256, Snapshot, StoredDocument};
+use crate::{CatalogName, DocumentCheck, Encoding, Facts, Garbage, Index, Sha256, Snapshot};
 
 /// The key of a stored object. Every key is also a URL path below the mirror's root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,36 +60,6 @@ impl CachePolicy {
     }
 }
 
-/// Everything in which kinds of objects differ.
-#[derive(Clone, Copy)]
-struct KindSpec {
-    folder: &'static str,
-    content_type: &'static str,
-    encoding: Encoding,
-    document: Option<DocumentCheck>,
-}
-
-impl KindSpec {
-    /// Returns the specification of canonical JSON lines.
-    const fn lines(folder: &'static str, encoding: Encoding) -> Self {
-        Self {
-            folder,
-            content_type: "application/jsonl",
-            encoding,
-            document: None,
-        }
-    }
-
-    /// Returns the specification of a compressed JSON document.
-    const fn document<D: StoredDocument>(folder: &'static str) -> Self {
-        Self {
-            content_type: "application/json",
-            document: Some(DocumentCheck::of::<D>()),
-            ..Self::lines(folder, Encoding::Zstd)
-        }
-    }
-}
-
 impl Kind {
     /// All kinds, in the order in which paths are matched.
     pub const ALL: [Self; 9] = [
@@ -104,25 +74,17 @@ impl Kind {
         Self::Blob,
     ];
 
-    const fn spec(self) -> KindSpec {
-        match self {
-            Self::All(encoding) => KindSpec::lines("all/sha256/", encoding),
-            Self::Package => KindSpec::lines("packages/sha256/", Encoding::Zstd),
-            Self::Snapshot => KindSpec::document::<Snapshot>("snapshots/sha256/"),
-            Self::Index => KindSpec::document::<Index<'_>>("indexes/sha256/"),
-            Self::Facts => KindSpec::document::<Facts>("facts/sha256/"),
-            Self::Garbage => KindSpec::document::<Garbage>("garbage/sha256/"),
-            Self::Blob => KindSpec {
-                // The document that names a blob knows its media type.
-                content_type: "application/octet-stream",
-                ..KindSpec::lines("blobs/sha256/", Encoding::Identity)
-            },
-        }
-    }
-
     /// Returns the folder that holds objects of this kind, with a slash at its end, for listings.
     pub const fn folder(self) -> &'static str {
-        self.spec().folder
+        match self {
+            Self::All(_) => "all/sha256/",
+            Self::Package => "packages/sha256/",
+            Self::Snapshot => "snapshots/sha256/",
+            Self::Index => "indexes/sha256/",
+            Self::Facts => "facts/sha256/",
+            Self::Garbage => "garbage/sha256/",
+            Self::Blob => "blobs/sha256/",
+        }
     }
 
     const fn extension(self) -> &'static str {
@@ -137,17 +99,32 @@ impl Kind {
 
     /// Returns the media type of the decoded content.
     pub const fn content_type(self) -> &'static str {
-        self.spec().content_type
+        match self {
+            Self::All(_) | Self::Package => "application/jsonl",
+            Self::Snapshot | Self::Index | Self::Facts | Self::Garbage => "application/json",
+            // The document that names a blob knows its media type.
+            Self::Blob => "application/octet-stream",
+        }
     }
 
     /// Returns the encoding of the stored bytes.
     pub const fn encoding(self) -> Encoding {
-        self.spec().encoding
+        match self {
+            Self::All(encoding) => encoding,
+            Self::Package | Self::Snapshot | Self::Index | Self::Facts | Self::Garbage => Encoding::Zstd,
+            Self::Blob => Encoding::Identity,
+        }
     }
 
     /// Returns the check of a document that can only be read as a whole; `None` for lines and blobs.
     pub const fn document(self) -> Option<DocumentCheck> {
-        self.spec().document
+        match self {
+            Self::Snapshot => Some(DocumentCheck::of::<Snapshot>()),
+            Self::Index => Some(DocumentCheck::of::<Index<'_>>()),
+            Self::Facts => Some(DocumentCheck::of::<Facts>()),
+            Self::Garbage => Some(DocumentCheck::of::<Garbage>()),
+            Self::All(_) | Self::Package | Self::Blob => None,
+        }
     }
 }
 
