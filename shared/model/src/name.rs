@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The name of a Catalog: a DNS-1123 subdomain, as Kubernetes names a `ClusterCatalog`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct CatalogName(String);
 
 /// A text that is not a DNS-1123 subdomain.
@@ -65,12 +65,6 @@ impl TryFrom<String> for CatalogName {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse()
-    }
-}
-
-impl From<CatalogName> for String {
-    fn from(name: CatalogName) -> Self {
-        name.0
     }
 }
 
