@@ -215,37 +215,31 @@ impl Current {
 pub(crate) mod timestamp {
     use std::time::{Duration, SystemTime};
 
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
     pub(crate) fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&humantime::format_rfc3339_seconds(*time))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
-        parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-
-    fn parse(text: &str) -> Result<SystemTime, humantime::TimestampError> {
-        let time = humantime::parse_rfc3339(text)?;
+        let time = humantime::parse_rfc3339(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
         let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Ok(time - Duration::from_nanos(since.subsec_nanos().into()))
     }
 
     /// Reads and writes an optional time.
     pub(crate) mod option {
-        use super::{Deserialize, Deserializer, Error, Serializer, SystemTime};
+        use super::{Deserialize, Deserializer, Serialize, Serializer, SystemTime};
+
+        #[derive(Serialize, Deserialize)]
+        struct Timestamp(#[serde(with = "super")] SystemTime);
 
         pub(crate) fn serialize<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
-            match time {
-                Some(time) => super::serialize(time, serializer),
-                None => serializer.serialize_none(),
-            }
+            time.map(Timestamp).serialize(serializer)
         }
 
         pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SystemTime>, D::Error> {
-            Option::<String>::deserialize(deserializer)?
-                .map(|text| super::parse(&text).map_err(D::Error::custom))
-                .transpose()
+            Ok(Option::<Timestamp>::deserialize(deserializer)?.map(|Timestamp(time)| time))
         }
     }
 }
