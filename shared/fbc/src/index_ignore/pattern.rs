@@ -33,18 +33,12 @@ impl Part {
 
 impl Pattern {
     pub(super) fn new(line: &str) -> Self {
-        let (include, line) = match line.strip_prefix('!') {
-            Some(rest) => (true, rest),
-            None => (false, line),
-        };
-        let (folders_only, line) = match line.strip_suffix('/') {
-            Some(rest) => (true, rest),
-            None => (false, line),
-        };
+        let name = line.strip_prefix('!').unwrap_or(line);
+        let name = name.strip_suffix('/').unwrap_or(name);
         Self {
-            parts: line.split('/').map(Part::new).collect(),
-            include,
-            folders_only,
+            parts: name.split('/').map(Part::new).collect(),
+            include: line.starts_with('!'),
+            folders_only: line.ends_with('/'),
         }
     }
 
@@ -152,7 +146,18 @@ pub(super) struct Glob(Vec<GlobToken>);
 impl Glob {
     /// Reads a pattern. Returns `None` if it is malformed.
     pub(super) fn new(pattern: &str) -> Option<Self> {
-        tokens(pattern).map(Self)
+        let mut tokens = Vec::new();
+        let mut rest = pattern.chars();
+        while let Some(c) = rest.next() {
+            tokens.push(match c {
+                '*' => GlobToken::Many,
+                '?' => GlobToken::Any,
+                '[' => class(&mut rest)?,
+                '\\' => GlobToken::One(rest.next()?),
+                _ => GlobToken::One(c),
+            });
+        }
+        Some(Self(tokens))
     }
 
     /// Returns true if `name` matches. Adds one to `steps` for each token or range that is compared.
@@ -189,21 +194,6 @@ impl Glob {
             (token, rest) = (*many + 1, taken.clone());
         }
     }
-}
-
-fn tokens(pattern: &str) -> Option<Vec<GlobToken>> {
-    let mut tokens = Vec::new();
-    let mut rest = pattern.chars();
-    while let Some(c) = rest.next() {
-        tokens.push(match c {
-            '*' => GlobToken::Many,
-            '?' => GlobToken::Any,
-            '[' => class(&mut rest)?,
-            '\\' => GlobToken::One(rest.next()?),
-            _ => GlobToken::One(c),
-        });
-    }
-    Some(tokens)
 }
 
 fn class(rest: &mut std::str::Chars<'_>) -> Option<GlobToken> {
