@@ -145,11 +145,6 @@ impl Text {
             self.bytes.extend_from_slice(bytes);
         }
     }
-
-    /// Removes the text and keeps its memory.
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-    }
 }
 
 impl Deref for Text {

@@ -104,7 +104,7 @@ impl LineBuilder {
 
     /// Removes the previous document and keeps the buffers.
     pub(crate) fn clear(&mut self) {
-        self.text.clear();
+        self.text.bytes.clear();
         self.keys.truncate(0);
         self.entries.clear();
         self.open.clear();
