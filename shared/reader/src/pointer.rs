@@ -11,7 +11,6 @@ use bytes::Bytes;
 use model::{CatalogName, Current, Document, Encoding, Key, Kind, Sha256};
 use parking_lot::{Mutex, RwLock};
 use store::{Fetched, Get, Object, Version};
-use trust::TrustError;
 
 use crate::{
     catalogs::PublishedCatalogs,
@@ -27,7 +26,6 @@ const POINTER_MAX: u64 = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct KnownPointer {
     pub(crate) name: CatalogName,
-    key: Key,
     pub(crate) current: Current,
     /// Bytes as they are stored and signed, with their hash.
     pub(crate) document: Bytes,
@@ -74,10 +72,6 @@ impl KnownPointer {
     fn seen(&self) -> Version {
         let refused = self.refused.lock();
         refused.clone().unwrap_or_else(|| self.version.clone())
-    }
-
-    fn refuse(&self, version: Version) {
-        *self.refused.lock() = Some(version);
     }
 }
 
@@ -136,26 +130,20 @@ impl PublishedCatalogs {
         name: &str,
         known: Option<Arc<KnownPointer>>,
     ) -> Result<Arc<KnownPointer>, ReaderError> {
-        let parsed;
-        let key = match &known {
-            Some(known) => &known.key,
-            None => {
-                parsed = Key::Current(name.parse().map_err(ReaderError::CatalogName)?);
-                &parsed
-            }
-        };
+        let catalog: CatalogName = name.parse().map_err(ReaderError::CatalogName)?;
+        let key = Key::Current(catalog.clone());
         let get = Get {
             range: None,
             // A refused version counts as seen: it would else be read, verified and logged at each request.
             unless: known.as_ref().map(|known| known.seen()),
         };
-        match (self.0.store.get(key, get).await, known.clone()) {
+        match (self.0.store.get(&key, get).await, known.clone()) {
             (Ok(Fetched::NotModified), Some(known)) => {
                 known.checked.store(self.now_ms(), Ordering::Relaxed);
                 Ok(known)
             }
-            (Ok(Fetched::NotModified), None) => Err(ReaderError::corrupt(key, Corruption::Mismatch)),
-            (Ok(Fetched::Object(object)), known) => Box::pin(self.load_pointer(key, object, known)).await,
+            (Ok(Fetched::NotModified), None) => Err(ReaderError::corrupt(&key, Corruption::Mismatch)),
+            (Ok(Fetched::Object(object)), known) => Box::pin(self.load_pointer(catalog, object, known)).await,
             (Err(error), _) if error.is_not_found() => {
                 // Under trust the highest serial that was served is remembered, so that to delete a pointer and to write
                 // an older one is no way around the check.
@@ -170,22 +158,23 @@ impl PublishedCatalogs {
 
     async fn load_pointer(
         &self,
-        key: &Key,
+        name: CatalogName,
         object: Object,
         known: Option<Arc<KnownPointer>>,
     ) -> Result<Arc<KnownPointer>, ReaderError> {
+        let key = Key::Current(name.clone());
         let version = object.info.version.clone();
         if object.info.size > POINTER_MAX {
-            return Err(ReaderError::corrupt(key, Corruption::TooLarge(POINTER_MAX)));
+            return Err(ReaderError::corrupt(&key, Corruption::TooLarge(POINTER_MAX)));
         }
-        let document = self.collect(key, object).await?;
-        let name = key.catalog().cloned();
-        let name = name.ok_or_else(|| ReaderError::corrupt(key, Corruption::Mismatch))?;
-        let unreadable = |source| ReaderError::corrupt(key, Corruption::Document(source));
-        let current = match self.verify_signature(&name, &document) {
-            Ok(()) => Current::from_bytes(&document).map_err(unreadable)?,
-            Err(error) => return self.keep_last(known, version, &name, error.into()),
-        };
+        let document = self.collect(&key, object).await?;
+        if let Some(trust) = &self.0.settings.trust
+            && let Err(error) = trust.verify(&name, &document)
+        {
+            return self.keep_last(known, version, &name, error.into());
+        }
+        let unreadable = |source| ReaderError::corrupt(&key, Corruption::Document(source));
+        let current = Current::from_bytes(&document).map_err(unreadable)?;
         // Without trusted keys a lower serial is accepted: the catalog was removed and published again.
         if let Some(known) = known.filter(|known| known.current.serial > current.serial)
             && self.0.settings.trust.is_some()
@@ -198,10 +187,9 @@ impl PublishedCatalogs {
         }
         let kinds = [current.snapshot.kind, current.all.zstd.kind, current.all.gzip.kind];
         if kinds != [Kind::Snapshot, Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip)] {
-            return Err(ReaderError::corrupt(key, Corruption::Mismatch));
+            return Err(ReaderError::corrupt(&key, Corruption::Mismatch));
         }
         let pointer = KnownPointer {
-            key: key.clone(),
             name,
             current,
             hash: Sha256::of(&document),
@@ -212,13 +200,6 @@ impl PublishedCatalogs {
         };
         let keep_later = self.0.settings.trust.is_some();
         Ok(self.0.pointers.insert(Arc::new(pointer), keep_later))
-    }
-
-    fn verify_signature(&self, catalog: &CatalogName, document: &[u8]) -> Result<(), TrustError> {
-        match &self.0.settings.trust {
-            Some(trust) => trust.verify(catalog, document).map(drop),
-            None => Ok(()),
-        }
     }
 
     /// Serves the last verified state, if there is one. Logs each refused version once.
@@ -235,7 +216,7 @@ impl PublishedCatalogs {
         };
         let serial = known.current.serial;
         tracing::error!(%catalog, serial, error = model::text::chain(&source), "refused a new pointer, serving the last verified one");
-        known.refuse(version);
+        *known.refused.lock() = Some(version);
         known.checked.store(self.now_ms(), Ordering::Relaxed);
         Ok(known)
     }
