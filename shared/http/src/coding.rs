@@ -6,7 +6,7 @@ use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Encoding, Key};
-use reader::{Chunks, Corruption, ReaderError};
+use reader::{Chunks, ReaderError};
 
 // The compressors' own defaults. Stored objects are made once at denser levels; here a client waits.
 const ZSTD_LEVEL: i32 = 3;
@@ -25,7 +25,7 @@ pub(crate) fn encode_all(bytes: Bytes, coding: Encoding) -> io::Result<Bytes> {
 /// Compresses a stream; identity returns it as it is. Other chunks give equal content but not always equal bytes, so a
 /// body that was compressed on the fly is never served in parts.
 pub(crate) fn encode(body: Chunks, coding: Encoding, key: Key) -> Result<Chunks, ReaderError> {
-    let Some(encoder) = CodingEncoder::new(coding).map_err(failed(&key))? else {
+    let Some(encoder) = CodingEncoder::new(coding).map_err(ReaderError::coding(&key))? else {
         return Ok(body);
     };
     let state = Some((body, encoder, key));
@@ -34,19 +34,15 @@ pub(crate) fn encode(body: Chunks, coding: Encoding, key: Key) -> Result<Chunks,
             return Ok::<_, ReaderError>(None);
         };
         while let Some(chunk) = body.try_next().await? {
-            let output = encoder.write(&chunk).map_err(failed(&key))?;
+            let output = encoder.write(&chunk).map_err(ReaderError::coding(&key))?;
             if !output.is_empty() {
                 return Ok(Some((output, Some((body, encoder, key)))));
             }
         }
-        let last = encoder.finish().map_err(failed(&key))?;
+        let last = encoder.finish().map_err(ReaderError::coding(&key))?;
         Ok(Some((last, None)))
     });
     Ok(encoded.boxed())
-}
-
-fn failed(key: &Key) -> impl Fn(io::Error) -> ReaderError + '_ {
-    |source| ReaderError::corrupt(key, Corruption::Coding(source))
 }
 
 enum CodingEncoder {

@@ -9,6 +9,7 @@ use store::{Object, Store, StoreExt};
 use crate::{
     cache::Caches,
     error::{Corruption, ReaderError},
+    objects::check_size,
     pointer::Pointers,
     state::{PublishedState, ReaderSettings},
 };
@@ -141,9 +142,7 @@ impl PublishedCatalogs {
         let bytes = store::collect(object.body, expected)
             .await
             .map_err(ReaderError::Store)?;
-        match bytes.len() as u64 {
-            found if found == expected => Ok(bytes),
-            found => Err(ReaderError::corrupt(key, Corruption::Size { expected, found })),
-        }
+        check_size(key, expected, bytes.len() as u64)?;
+        Ok(bytes)
     }
 }

@@ -10,10 +10,7 @@ use zstd::{
     zstd_safe::{InBuffer, OutBuffer},
 };
 
-use crate::{
-    error::ReaderError,
-    stream::{self as chunks, Chunks},
-};
+use crate::{error::ReaderError, stream::Chunks};
 
 /// Size of the chunks that decompression returns, in bytes: large enough to keep system calls few, small enough for a
 /// thousand requests at a time.
@@ -21,10 +18,10 @@ const CHUNK: usize = 128 << 10;
 
 /// Decompresses a stream of one zstd frame. Fails if the frame ends early or if bytes follow it.
 pub(crate) fn decode(body: Chunks, key: Key) -> Result<Chunks, ReaderError> {
-    let mut decoder = Decoder::new().map_err(chunks::coding(&key))?;
+    let mut decoder = Decoder::new().map_err(ReaderError::coding(&key))?;
     let limit = DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX);
     // The window bounds the memory of the decoder. A frame in a damaged or foreign store could ask for gigabytes.
-    decoder.set_parameter(limit).map_err(chunks::coding(&key))?;
+    decoder.set_parameter(limit).map_err(ReaderError::coding(&key))?;
     let decoding = FrameDecoder {
         body,
         decoder,
@@ -86,7 +83,7 @@ impl FrameDecoder {
     }
 
     fn failed(&self, error: io::Error) -> ReaderError {
-        chunks::coding(&self.key)(error)
+        ReaderError::coding(&self.key)(error)
     }
 }
 
@@ -104,6 +101,7 @@ pub(crate) fn decode_all(bytes: &[u8], size: u64) -> io::Result<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream as chunks;
 
     fn lines() -> Vec<u8> {
         (0_u32..200_000).flat_map(u32::to_be_bytes).collect()

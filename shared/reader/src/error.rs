@@ -1,3 +1,5 @@
+use std::io;
+
 use model::{CatalogNameError, DocumentError, Key};
 use store::StoreError;
 use trust::TrustError;
@@ -54,7 +56,7 @@ pub enum Corruption {
     Hash,
     /// Bytes that are not one complete frame or stream of their coding.
     #[error("it cannot be decompressed")]
-    Coding(#[source] std::io::Error),
+    Coding(#[source] io::Error),
     /// A document that cannot be read.
     #[error("it cannot be read")]
     Document(#[source] DocumentError),
@@ -97,6 +99,11 @@ impl ReaderError {
         }
     }
 
+    /// Returns a function that turns an error of a compressor into that of the object.
+    pub fn coding(key: &Key) -> impl Fn(io::Error) -> Self + '_ {
+        |source| Self::corrupt(key, Corruption::Coding(source))
+    }
+
     /// True if a document names an object that the store does not have.
     pub const fn is_missing(&self) -> bool {
         matches!(
@@ -106,14 +113,5 @@ impl ReaderError {
                 ..
             }
         )
-    }
-
-    /// Turns the failed read of an object that a document names into an error: there, a missing object is damage.
-    pub(crate) fn named(key: &Key, error: StoreError) -> Self {
-        if error.is_not_found() {
-            Self::corrupt(key, Corruption::Missing)
-        } else {
-            Self::Store(error)
-        }
     }
 }

@@ -17,6 +17,5 @@ pub use error::{Corruption, PointerRefused, ReaderError};
 pub use index::MetaFilter;
 pub use lines::{PublishedLines, SelectedLines};
 pub use objects::Extent;
-pub use state::PublishedState;
-pub use state::{ReaderSettings, Work};
+pub use state::{PublishedState, ReaderSettings, Work};
 pub use stream::{Chunks, exact, once, pick, small};

@@ -8,7 +8,7 @@ use crate::{
     cache::BodyKey,
     catalogs::PublishedCatalogs,
     decode::decode_all,
-    error::{Corruption, ReaderError},
+    error::ReaderError,
     index::MetaFilter,
     objects::Extent,
     state::PublishedState,
@@ -170,7 +170,7 @@ impl PublishedCatalogs {
     async fn read_decoded(&self, object: &ObjectRef, size: u64) -> Result<Bytes, ReaderError> {
         let stored = self.cached_object(object).await?;
         let decoded = self.run(size, move || decode_all(&stored, size)).await;
-        decoded.map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Coding(source)))
+        decoded.map_err(ReaderError::coding(&object.key()))
     }
 
     /// Streams selected lines from the Shards that hold them or, if these are most of them, from one read of the whole.

@@ -5,7 +5,7 @@ use std::{ops::Range, time::Duration};
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
 use model::{Hasher, Key, Kind, ObjectKey, ObjectRef, Sha256};
-use store::{StoreExt, Version};
+use store::{Object, StoreExt, Version};
 
 use crate::{
     cache::BodyKey,
@@ -85,9 +85,7 @@ impl PublishedCatalogs {
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
     pub async fn object(&self, object: &ObjectRef) -> Result<Bytes, ReaderError> {
         let key = object.key();
-        let found = self.0.store.open(&key, None).await;
-        let found = found.map_err(|error| ReaderError::named(&key, error))?;
-        check_size(&key, object.digest.size, found.info.size)?;
+        let found = self.open_object(object, None).await?;
         let bytes = self.collect(&key, found).await?;
         let copy = bytes.clone();
         if self.run(object.digest.size, move || Sha256::of(&copy)).await == object.digest.sha256 {
@@ -122,8 +120,8 @@ impl PublishedCatalogs {
             Extent::Part(range) => (Some(range.clone()), range.end - range.start),
         };
         for _ in 0..PART_ATTEMPTS {
-            let (version, body) = self.open_object(object, range.clone()).await?;
-            let entry = (key.clone(), version);
+            let Object { info, body } = self.open_object(object, range.clone()).await?;
+            let (entry, body) = ((key.clone(), info.version), chunks::stored(body));
             let verified = self.0.caches.verified.get(&entry);
             if verified.is_some_and(|verified| self.now().saturating_sub(verified) < VERIFIED_FOR) {
                 return Ok(chunks::exact(body, length, key));
@@ -142,26 +140,25 @@ impl PublishedCatalogs {
 
     /// Reads the object to its end, which remembers the version as verified.
     async fn verify_version(&self, object: &ObjectRef, version: Version) -> Result<(), ReaderError> {
-        let (found, body) = self.open_object(object, None).await?;
+        let found = self.open_object(object, None).await?;
         // Replaced meanwhile. The caller reads the new version from the start.
-        if found != version {
+        if found.info.version != version {
             return Ok(());
         }
-        let mut body = chunks::exact(self.hashed(body, object, version), object.digest.size, object.key());
+        let body = self.hashed(chunks::stored(found.body), object, version);
+        let mut body = chunks::exact(body, object.digest.size, object.key());
         while body.try_next().await?.is_some() {}
         Ok(())
     }
 
-    async fn open_object(
-        &self,
-        object: &ObjectRef,
-        range: Option<Range<u64>>,
-    ) -> Result<(Version, Chunks), ReaderError> {
+    /// Opens an object that a document names: there, a missing object is damage.
+    async fn open_object(&self, object: &ObjectRef, range: Option<Range<u64>>) -> Result<Object, ReaderError> {
         let key = object.key();
-        let found = self.0.store.open(&key, range).await;
-        let found = found.map_err(|error| ReaderError::named(&key, error))?;
-        check_size(&key, object.digest.size, found.info.size)?;
-        Ok((found.info.version, chunks::stored(found.body)))
+        match self.0.store.open(&key, range).await {
+            Ok(found) => check_size(&key, object.digest.size, found.info.size).map(|()| found),
+            Err(error) if error.is_not_found() => Err(ReaderError::corrupt(&key, Corruption::Missing)),
+            Err(error) => Err(ReaderError::Store(error)),
+        }
     }
 
     /// Passes the bytes on and fails at their end if their hash is wrong; else remembers the version as verified.
@@ -189,7 +186,7 @@ impl PublishedCatalogs {
     }
 }
 
-fn check_size(key: &Key, expected: u64, found: u64) -> Result<(), ReaderError> {
+pub(crate) fn check_size(key: &Key, expected: u64, found: u64) -> Result<(), ReaderError> {
     if found == expected {
         Ok(())
     } else {

@@ -1,6 +1,6 @@
 //! Adapters for streams of body chunks. None holds more than a few chunks.
 
-use std::{collections::VecDeque, io, ops::Range};
+use std::{collections::VecDeque, ops::Range};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
@@ -84,11 +84,6 @@ pub fn pick(chunks: Chunks, ranges: impl IntoIterator<Item = Range<u64>>) -> Chu
 /// Converts a length that is at most that of bytes in memory.
 pub fn small(length: u64) -> usize {
     usize::try_from(length).unwrap_or(usize::MAX)
-}
-
-/// Returns a function that turns an error of a compressor into that of the object.
-pub(crate) fn coding(key: &Key) -> impl Fn(io::Error) -> ReaderError + '_ {
-    |source| ReaderError::corrupt(key, Corruption::Coding(source))
 }
 
 /// Reads a stream of about `length` bytes into memory.
