@@ -1,10 +1,8 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use model::{Encoding, Kind, ObjectRef, ShardRef};
-use reader::{
-    BodyKey, Chunks, Corruption, Extent, PublishedLines, PublishedState, ReaderError, exact, once, pick, small,
-};
+use model::{Encoding, Kind, ObjectRef, Sha256, ShardRef};
+use reader::{BodyKey, Chunks, Extent, PublishedLines, PublishedState, ReaderError, exact, once, pick, small};
 
 use crate::{
     coding::{encode, encode_all},
@@ -79,7 +77,8 @@ impl App {
                 Box::pin(self.catalogs.cached_object(&object)).await?
             }
             Payload::Lines { lines, encoding } if self.catalogs.keeps(lines.largest()) => {
-                Box::pin(self.encoded(lines, encoding)).await?
+                let plain = self.catalogs.read_lines(&lines);
+                Box::pin(self.coded(lines.identity(), encoding, plain)).await?
             }
             payload => return Ok(payload),
         };
@@ -112,18 +111,20 @@ impl App {
         }
     }
 
-    /// Returns a few lines in an encoding, from memory or into it.
-    async fn encoded(&self, lines: PublishedLines, encoding: Encoding) -> Result<Bytes, ReaderError> {
+    /// Returns the content with this hash in a coding, from memory or into it. `plain` reads the content if it is needed. It must not
+    /// read from the cache of bodies what may be too large to be kept there.
+    pub(crate) async fn coded(
+        &self,
+        hash: Sha256,
+        encoding: Encoding,
+        plain: impl Future<Output = Result<Bytes, ReaderError>>,
+    ) -> Result<Bytes, ReaderError> {
         let make = async {
-            let plain = self.catalogs.read_lines(&lines).await?;
-            let encoded = self
-                .catalogs
-                .run(lines.length(), move || encode_all(plain, encoding))
-                .await;
-            encoded.map_err(|source| ReaderError::corrupt(&lines.key(), Corruption::Coding(source)))
+            let plain = plain.await?;
+            let length = plain.len() as u64;
+            let coded = self.catalogs.run(length, move || encode_all(plain, encoding)).await;
+            Ok::<_, ReaderError>(coded.expect("compressors of memory do not fail"))
         };
-        self.catalogs
-            .body(&BodyKey::Made(lines.identity(), encoding), make)
-            .await
+        self.catalogs.body(&BodyKey::Made(hash, encoding), make).await
     }
 }

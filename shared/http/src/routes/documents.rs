@@ -1,6 +1,6 @@
 //! The documents and objects of the store with the bytes that are stored, the content hash, the contract and the probes.
 
-use std::sync::atomic::Ordering;
+use std::{future::ready, sync::atomic::Ordering};
 
 use bytes::Bytes;
 use model::{CachePolicy, Document, Encoding, Key, Kind, ObjectDigest, ObjectKey, Sha256};
@@ -28,7 +28,8 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
     };
     // A 304 compresses nothing.
     if encoding != Encoding::Identity && representation.evaluate(&call.request.headers) == Precondition::Proceed {
-        let coded = call.app.coded(state.document_hash(), document.clone(), encoding);
+        let plain = ready(Ok(document.clone()));
+        let coded = call.app.coded(state.document_hash(), encoding, plain);
         representation.payload = Payload::Bytes(coded.await?);
     }
     Ok(representation)

@@ -1,6 +1,6 @@
 //! The page for people: an HTML document, its script and its style, which read the documents of the other routes.
 
-use std::sync::LazyLock;
+use std::{future::ready, sync::LazyLock};
 
 use bytes::Bytes;
 use http::{
@@ -9,16 +9,14 @@ use http::{
 };
 use model::{CachePolicy, Encoding, Facts, SearchPackage, Sha256, StoredDocument, decode_zstd};
 use olm::SEARCH;
-use reader::{BodyKey, Corruption, ReaderError};
+use reader::ReaderError;
 
 use super::RouteCall;
 use crate::{
-    coding::encode_all,
     error::ApiError,
     payload::Payload,
     respond::Representation,
     rfc9110::{Precondition, Tag, negotiate},
-    router::App,
 };
 
 const HTML: &str = include_str!("../../page/page.html");
@@ -109,9 +107,9 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     if encoding != Encoding::Zstd && representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let stored = call.app.catalogs.cached_object(&object).await?;
         let plain = decode_zstd(&stored, Facts::<SearchPackage>::MAX_BYTES);
-        let plain = plain.map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Coding(source)))?;
-        let bytes = call.app.coded(object.digest.sha256, plain.into(), encoding).await;
-        representation.payload = Payload::Bytes(bytes?);
+        let plain = plain.map_err(ReaderError::coding(&object.key()))?;
+        let coded = call.app.coded(object.digest.sha256, encoding, ready(Ok(plain.into())));
+        representation.payload = Payload::Bytes(coded.await?);
     }
     Ok(representation)
 }
@@ -124,7 +122,7 @@ async fn file(
 ) -> Result<Representation, ApiError> {
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
     let plain = Bytes::from_static(file.text.as_bytes());
-    let bytes = call.app.coded(file.hash, plain, encoding).await?;
+    let bytes = call.app.coded(file.hash, encoding, ready(Ok(plain))).await?;
     Ok(Representation {
         tag: Tag::of_made(file.hash, encoding),
         content_type: file.content_type,
@@ -136,21 +134,7 @@ async fn file(
     })
 }
 
-impl App {
-    /// Returns the bytes with this hash in a coding, from memory or into it.
-    pub(super) async fn coded(&self, hash: Sha256, plain: Bytes, encoding: Encoding) -> Result<Bytes, ReaderError> {
-        let make = async {
-            let length = plain.len() as u64;
-            let coded = self.catalogs.run(length, move || encode_all(plain, encoding)).await;
-            Ok::<_, ReaderError>(coded.expect("compressors of memory do not fail"))
-        };
-        self.catalogs.body(&BodyKey::Made(hash, encoding), make).await
-    }
-}
-
 fn headers<const N: usize>(fields: [(HeaderName, &'static str); N]) -> HeaderMap {
-    let fields = fields.into_iter();
-    fields
-        .map(|(name, value)| (name, HeaderValue::from_static(value)))
-        .collect()
+    let fields = fields.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    fields.into_iter().collect()
 }
