@@ -1,6 +1,6 @@
 //! Answers to errors: a problem document (RFC 9457), or below `/v2/` an error list as registries send it.
 
-use axum::body::Body;
+use axum::{body::Body, response::IntoResponse};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -61,13 +61,11 @@ pub(crate) fn respond(method: &Method, path: &str, error: &ApiError) -> Response
     if registry {
         mark_registry(&mut headers);
     }
-    let mut response = Response::new(match *method {
+    let body = match *method {
         Method::HEAD => Body::empty(),
         _ => Body::from(body),
-    });
-    *response.status_mut() = kind.status;
-    *response.headers_mut() = headers;
-    response
+    };
+    (kind.status, headers, body).into_response()
 }
 
 /// True if a path belongs to the registry, whose errors have another form.

@@ -1,6 +1,6 @@
 use std::{convert::Infallible, sync::Arc};
 
-use axum::{Router, body::Body, extract::Request};
+use axum::{Router, body::Body, extract::Request, response::IntoResponse};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
@@ -120,15 +120,9 @@ fn without_slash(request: &Parts) -> Option<HeaderValue> {
 }
 
 fn redirect(location: HeaderValue) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    let headers = response.headers_mut();
-    headers.insert(LOCATION, location);
-    headers.insert(
-        CACHE_CONTROL,
-        HeaderValue::from_static(CachePolicy::Pointer.cache_control()),
-    );
-    response
+    let cache = HeaderValue::from_static(CachePolicy::Pointer.cache_control());
+    let headers = [(LOCATION, location), (CACHE_CONTROL, cache)];
+    (StatusCode::PERMANENT_REDIRECT, headers).into_response()
 }
 
 /// True for the methods that read, the only ones that are answered.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use axum::{body::Body, response::IntoResponse};
 use http::{
     HeaderMap, HeaderValue, Method, Response, StatusCode,
     header::{
@@ -163,9 +164,6 @@ impl Origins {
 }
 
 /// Answers OPTIONS (RFC 9110, section 9.3.7), which a browser also asks before a GET with fields of its own.
-pub(crate) fn options<B: Default>() -> Response<B> {
-    let mut response = Response::new(B::default());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    response.headers_mut().insert(ALLOW, METHODS);
-    response
+pub(crate) fn options() -> Response<Body> {
+    (StatusCode::NO_CONTENT, [(ALLOW, METHODS)]).into_response()
 }
