@@ -11,8 +11,9 @@ mod page;
 mod registry;
 mod search;
 
-use std::{borrow::Cow, pin::Pin, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use http::request::Parts;
 use model::CatalogName;
 use reader::{PublishedState, ReaderError};
@@ -76,11 +77,9 @@ impl Route {
     }
 }
 
-/// The future of a handler. It is boxed, so that the future of a request is small: it is moved more than once.
-pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<Representation, ApiError>> + Send + 'a>>;
-
-/// A handler, which makes the representation of a route.
-pub(crate) type Handler = for<'a> fn(RouteCall<'a>) -> Answering<'a>;
+/// A handler, which makes the representation of a route. Its future is boxed, so that the future of a request is small: it is moved
+/// more than once.
+pub(crate) type Handler = for<'a> fn(RouteCall<'a>) -> BoxFuture<'a, Result<Representation, ApiError>>;
 
 /// A request whose route is known.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use model::{CachePolicy, Facts, StoredDocument};
-use olm::{SEARCH, SearchIndex, SearchQuery, SearchResults};
+use olm::{SEARCH, SearchIndex};
 use reader::{Corruption, PublishedState, ReaderError};
 use serde_json::json;
 
@@ -14,7 +14,8 @@ pub(super) async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError
     let index = call.app.search_index(&state).await?;
     let content_hash = state.current().content_hash;
     let (text, offset, limit) = (query.text.clone(), query.offset, query.limit);
-    let found = call.app.search_in(index, query).await?;
+    let (weight, find) = (index.weight(), move || index.find(&query));
+    let found = call.app.catalogs.run(weight, find).await?;
     let answer = json!({
         "contentHash": content_hash,
         "query": text,
@@ -31,11 +32,6 @@ pub(super) async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError
 }
 
 impl App {
-    async fn search_in(&self, index: Arc<SearchIndex>, query: SearchQuery) -> Result<SearchResults, ApiError> {
-        let found = self.catalogs.run(index.weight(), move || index.find(&query)).await;
-        Ok(found?)
-    }
-
     /// Returns the index of a published state, from memory or into it.
     async fn search_index(&self, state: &PublishedState) -> Result<Arc<SearchIndex>, ApiError> {
         let snapshot = state.snapshot().await?;
