@@ -1,9 +1,10 @@
 //! The open connections, and room for new ones.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
+use slab::Slab;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -25,23 +26,17 @@ const ROOM_WAIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Connections {
     permits: Arc<Semaphore>,
-    open: Mutex<OpenConnections>,
+    open: Mutex<Slab<Arc<ConnectionWatch>>>,
     /// Metric with the number of open connections.
     count: Gauge,
-}
-
-#[derive(Debug, Default)]
-struct OpenConnections {
-    /// Number of the next connection.
-    next: u64,
-    watches: HashMap<u64, Arc<ConnectionWatch>>,
 }
 
 /// Place of one connection. It is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionPlace {
     connections: Arc<Connections>,
-    number: u64,
+    /// Key of the connection among the open ones.
+    key: usize,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -79,17 +74,11 @@ impl Connections {
                 free.ok()?.ok()?
             }
         };
-        let number = {
-            let mut open = self.open.lock();
-            open.next += 1;
-            let number = open.next;
-            open.watches.insert(number, watch);
-            number
-        };
+        let key = self.open.lock().insert(watch);
         self.count.inc();
         Some(ConnectionPlace {
             connections: self,
-            number,
+            key,
             _permit: permit,
         })
     }
@@ -97,10 +86,7 @@ impl Connections {
     /// Ends the connection that has been idle for longest. Returns false if none is idle.
     fn close_idle(&self) -> bool {
         let open = self.open.lock();
-        let idle = open
-            .watches
-            .values()
-            .filter_map(|watch| Some((watch.idle_for()?, watch)));
+        let idle = open.iter().filter_map(|(_, watch)| Some((watch.idle_for()?, watch)));
         match idle.max_by_key(|(idle, _)| *idle) {
             Some((idle, watch)) if idle >= IDLE_MIN => {
                 watch.replaced.cancel();
@@ -113,7 +99,7 @@ impl Connections {
 
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
-        self.connections.open.lock().watches.remove(&self.number);
+        self.connections.open.lock().remove(self.key);
         self.connections.count.dec();
     }
 }

@@ -1,7 +1,6 @@
 //! Progress of a connection, and the decision to keep or close it.
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -10,6 +9,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use slab::Slab;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -38,22 +38,15 @@ pub(crate) struct ConnectionWatch {
 
 #[derive(Debug)]
 struct WatchState {
-    /// Answers that are not finished, by the number of their request.
-    answers: HashMap<u64, AnswerState>,
-    /// Number of requests on this connection so far, which numbers the next.
-    requests: u64,
+    /// Answers that are not finished: the time at which bytes were handed out that the client has to take. `None` while the server
+    /// produces the next bytes, and the client waits.
+    answers: Slab<Option<Instant>>,
+    /// True from the first request on.
+    has_requested: bool,
     /// Time at which the connection last had something to do.
     active: Instant,
     /// A write that the network does not take.
     blocked: Option<BlockedWrite>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AnswerState {
-    /// The server is producing the next bytes. The client waits.
-    Producing,
-    /// The client has to take the bytes that were handed out at this time.
-    HandedOut(Instant),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +70,8 @@ pub(crate) enum Verdict {
 impl ConnectionWatch {
     pub(crate) fn new(limits: Arc<ServerLimits>) -> Arc<Self> {
         let state = WatchState {
-            answers: HashMap::new(),
-            requests: 0,
+            answers: Slab::new(),
+            has_requested: false,
             active: Instant::now(),
             blocked: None,
         };
@@ -108,12 +101,10 @@ impl ConnectionWatch {
     /// Reports a request. Its answer is finished when the ticket is dropped.
     pub(crate) fn begin_request(self: &Arc<Self>) -> RequestTicket {
         let mut state = self.state.lock();
-        state.requests += 1;
-        let number = state.requests;
-        state.answers.insert(number, AnswerState::Producing);
+        state.has_requested = true;
         RequestTicket {
             watch: Arc::clone(self),
-            number,
+            key: state.answers.insert(None),
         }
     }
 
@@ -149,15 +140,15 @@ impl ConnectionWatch {
     pub(crate) fn verdict(&self) -> Verdict {
         let (state, limits, may_wait) = (self.state.lock(), &self.limits, self.may_wait());
         let is_stalled = |since: Instant| since.elapsed() > limits.stalled;
-        let mut answers = state.answers.values();
+        let mut answers = state.answers.iter();
         // A slow store is not the client's fault.
-        if answers.any(|answer| matches!(answer, AnswerState::HandedOut(since) if is_stalled(*since)))
+        if answers.any(|(_, handed_out)| handed_out.is_some_and(is_stalled))
             || state.blocked.is_some_and(|blocked| is_stalled(blocked.since))
         {
             return Verdict::Close(CloseReason::Stalled);
         }
         // A connection that sends nothing is closed sooner than an idle one, which has shown that it is a client.
-        if state.requests == 0 && !may_wait && state.active.elapsed() > limits.first_request {
+        if !state.has_requested && !may_wait && state.active.elapsed() > limits.first_request {
             return Verdict::Close(CloseReason::Silent);
         }
         match state.idle(may_wait) {
@@ -181,7 +172,7 @@ impl BlockedWrite {
 impl WatchState {
     /// Returns the time since the last answer, if the connection has had a request, or needs none, and has nothing to do now.
     fn idle(&self, may_wait: bool) -> Option<Duration> {
-        let is_idle = (self.requests > 0 || may_wait) && self.answers.is_empty() && self.blocked.is_none();
+        let is_idle = (self.has_requested || may_wait) && self.answers.is_empty() && self.blocked.is_none();
         is_idle.then(|| self.active.elapsed())
     }
 }
@@ -190,29 +181,30 @@ impl WatchState {
 #[derive(Debug)]
 pub(crate) struct RequestTicket {
     watch: Arc<ConnectionWatch>,
-    number: u64,
+    /// Key of its answer among the unfinished ones.
+    key: usize,
 }
 
 impl RequestTicket {
     /// Reports that the server is producing the next bytes.
     pub(crate) fn producing(&self) {
-        self.set(AnswerState::Producing);
+        self.set(None);
     }
 
     /// Reports that bytes were handed out to the client.
     pub(crate) fn handed_out(&self) {
-        self.set(AnswerState::HandedOut(Instant::now()));
+        self.set(Some(Instant::now()));
     }
 
-    fn set(&self, answer: AnswerState) {
-        self.watch.state.lock().answers.insert(self.number, answer);
+    fn set(&self, handed_out: Option<Instant>) {
+        self.watch.state.lock().answers[self.key] = handed_out;
     }
 }
 
 impl Drop for RequestTicket {
     fn drop(&mut self) {
         let mut state = self.watch.state.lock();
-        state.answers.remove(&self.number);
+        state.answers.remove(self.key);
         state.active = Instant::now();
     }
 }
