@@ -36,7 +36,6 @@ const LOCAL_RESETS: usize = 1024;
 const GRPC_WINDOW: u32 = (64 << 10) - 1;
 
 /// Parts of a running server that all connections share.
-#[derive(Debug)]
 pub(crate) struct SharedParts {
     pub(crate) server: Server,
     pub(crate) router: Router,
@@ -91,7 +90,7 @@ pub(crate) async fn serve(shared: Arc<SharedParts>, watch: Arc<ConnectionWatch>,
     let Some(tls) = tls else {
         return drive(&shared, &watch, stream).await;
     };
-    let handshake = TlsAcceptor::from(Arc::clone(&*tls.current())).accept(stream);
+    let handshake = TlsAcceptor::from(tls.current()).accept(stream);
     let handshake = timeout(limits.handshake, handshake);
     match shared.stop.run_until_cancelled(handshake).await {
         Some(Ok(Ok(stream))) => drive(&shared, &watch, stream).await,

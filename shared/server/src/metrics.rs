@@ -57,17 +57,6 @@ pub(crate) enum LoginOutcome {
     Busy,
 }
 
-/// Kind of files that are reloaded together, the `file` label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub(crate) enum FileKind {
-    /// The certificate chain and its private key.
-    Certificate,
-    /// User list of `--readers`: names with hashes of passwords or tokens.
-    #[strum(to_string = "readers")]
-    Users,
-}
-
 impl ServerMetrics {
     /// Adds the metrics of the server to a registry.
     pub fn register(registry: &mut Registry) -> Self {
@@ -101,8 +90,8 @@ impl ServerMetrics {
         self.logins.get_or_create(&[("outcome", outcome.into())]).inc();
     }
 
-    pub(crate) fn set_broken(&self, file: FileKind, broken: bool) {
-        self.broken.get_or_create(&[("file", file.into())]).set(broken.into());
+    pub(crate) fn set_broken(&self, file: &'static str, broken: bool) {
+        self.broken.get_or_create(&[("file", file)]).set(broken.into());
     }
 }
 

@@ -1,14 +1,11 @@
 //! Files that are read again when they change.
 
-use std::{fmt, fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use model::Sha256;
 use parking_lot::{Mutex, RwLock};
 
-use crate::{
-    metrics::{FileKind, ServerMetrics},
-    tls::FileError,
-};
+use crate::{metrics::ServerMetrics, tls::FileError};
 
 /// Time between two checks of the files. Reading a few kB costs nothing, and an administrator who replaces a certificate
 /// or removes a user does not want to wait.
@@ -18,7 +15,8 @@ type Parse<T> = fn(&[Vec<u8>]) -> Result<T, FileError>;
 
 /// The content of files, parsed, and kept up to date.
 pub(crate) struct ReloadedFiles<T> {
-    kind: FileKind,
+    /// Name of the files in logs and metrics.
+    name: &'static str,
     paths: Vec<PathBuf>,
     parse: Parse<T>,
     current: RwLock<Arc<T>>,
@@ -33,16 +31,16 @@ impl<T> ReloadedFiles<T> {
     /// # Errors
     /// [`FileError`] for files that cannot be used.
     pub(crate) fn new(
-        kind: FileKind,
+        name: &'static str,
         paths: Vec<PathBuf>,
         parse: Parse<T>,
         metrics: ServerMetrics,
     ) -> Result<Self, FileError> {
         let texts = read(&paths)?;
         let current = Arc::new(parse(&texts)?);
-        metrics.set_broken(kind, false);
+        metrics.set_broken(name, false);
         Ok(Self {
-            kind,
+            name,
             paths,
             parse,
             current: RwLock::new(current),
@@ -66,16 +64,16 @@ impl<T> ReloadedFiles<T> {
             return;
         }
         *seen = hash;
-        let file: &str = self.kind.into();
+        let file = self.name;
         match texts.and_then(|texts| (self.parse)(&texts)) {
             Ok(new) => {
                 *self.current.write() = Arc::new(new);
-                self.metrics.set_broken(self.kind, false);
+                self.metrics.set_broken(file, false);
                 tracing::info!(file, "reloaded changed file");
             }
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                self.metrics.set_broken(self.kind, true);
+                self.metrics.set_broken(file, true);
                 tracing::error!(
                     error,
                     file,
@@ -83,14 +81,6 @@ impl<T> ReloadedFiles<T> {
                 );
             }
         }
-    }
-}
-
-impl<T> fmt::Debug for ReloadedFiles<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReloadedFiles")
-            .field("paths", &self.paths)
-            .finish_non_exhaustive()
     }
 }
 
@@ -126,7 +116,7 @@ mod tests {
     fn reload_broken_change_keeps_previous_content() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        let new = || ReloadedFiles::new(FileKind::Users, vec![path.clone()], parse, ServerMetrics::default());
+        let new = || ReloadedFiles::new("readers", vec![path.clone()], parse, ServerMetrics::default());
         assert!(matches!(new(), Err(FileError::Read { .. })));
         fs::write(&path, "").unwrap();
         assert!(matches!(new(), Err(FileError::NoUsers)));

@@ -11,7 +11,7 @@ use crate::{
     connections::Connections,
     front::Front,
     limits::{ServerLimits, raise_limit},
-    metrics::{CloseReason, FileKind, ServerMetrics},
+    metrics::{CloseReason, ServerMetrics},
     reload::{CHECK_INTERVAL, ReloadedFiles},
     tls,
     tls::FileError,
@@ -32,10 +32,9 @@ const UNSENT_BYTES: u32 = 128 << 10;
 /// An HTTP server that is configured and not running yet.
 ///
 /// Files are read when they are added, so that a mistake shows before the server runs.
-#[derive(Debug)]
 pub struct Server {
     pub(crate) limits: Arc<ServerLimits>,
-    pub(crate) tls: Option<ReloadedFiles<Arc<ServerConfig>>>,
+    pub(crate) tls: Option<ReloadedFiles<ServerConfig>>,
     pub(crate) authenticator: Option<Authenticator>,
     pub(crate) metrics: ServerMetrics,
     pub(crate) front: Front,
@@ -84,7 +83,7 @@ impl Server {
     pub fn with_tls(mut self, certificate: PathBuf, key: PathBuf) -> Result<Self, FileError> {
         let metrics = self.metrics.clone();
         let files = vec![certificate, key];
-        self.tls = Some(ReloadedFiles::new(FileKind::Certificate, files, tls::parse, metrics)?);
+        self.tls = Some(ReloadedFiles::new("certificate", files, tls::parse, metrics)?);
         Ok(self)
     }
 

@@ -9,7 +9,7 @@ use rustls::{
 use crate::users::COST_MAX;
 
 /// Parses a chain of certificates and its key, in this order, both PEM. HTTP/2 is offered before HTTP/1.1.
-pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<Arc<ServerConfig>, FileError> {
+pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<ServerConfig, FileError> {
     let [chain, key] = texts else {
         unreachable!("a certificate and a key are two files");
     };
@@ -26,7 +26,7 @@ pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<Arc<ServerConfig>, FileError> {
         .map_err(FileError::KeyPair)?;
     // RFC 7301; RFC 9113, section 3.2.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 /// A certificate, key or user list that cannot be used. No message quotes the content of a file.

@@ -16,7 +16,7 @@ use ring::{
 use tokio::sync::Semaphore;
 
 use crate::{
-    metrics::{FileKind, LoginOutcome, ServerMetrics},
+    metrics::{LoginOutcome, ServerMetrics},
     reload::ReloadedFiles,
     tls::FileError,
     users::list::{UserList, parse},
@@ -27,7 +27,6 @@ use crate::{
 const WAITING_MAX: usize = 32;
 
 /// Checks the credentials of requests against the user list.
-#[derive(Debug)]
 pub(crate) struct Authenticator {
     pub(crate) users: ReloadedFiles<UserList>,
     waiting: Semaphore,
@@ -44,7 +43,7 @@ impl Authenticator {
     pub(crate) fn new(path: PathBuf, metrics: ServerMetrics) -> Result<Self, FileError> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
-            users: ReloadedFiles::new(FileKind::Users, vec![path], parse, metrics.clone())?,
+            users: ReloadedFiles::new("readers", vec![path], parse, metrics.clone())?,
             waiting: Semaphore::new(WAITING_MAX),
             workers: Semaphore::new((processors / 2).max(1)),
             metrics,
