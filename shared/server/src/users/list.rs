@@ -10,6 +10,7 @@ pub(crate) const COST_MAX: u32 = 14;
 /// Users with the hashes of their tokens and passwords. They cannot be printed.
 ///
 /// A name may occur twice, while its secret is being replaced.
+#[derive(Default)]
 pub(crate) struct UserList {
     tokens: Vec<(String, Sha256)>,
     passwords: Vec<(String, String)>,
@@ -17,28 +18,12 @@ pub(crate) struct UserList {
     pub(crate) verified: VerifiedLogins,
 }
 
-/// Password hashes to verify for a name.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PasswordHashes {
-    pub(crate) hashes: Vec<String>,
-    /// False if the name has no password. The hashes are then another user's, and no password is right.
-    pub(crate) is_known: bool,
-}
-
-/// Parses a user list. One user a line; empty lines and lines that begin with `#` are ignored.
-pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<UserList, FileError> {
-    let text = texts.first().map(Vec::as_slice).unwrap_or_default();
-    let text = std::str::from_utf8(text).map_err(|_| FileError::UserEncoding)?;
-    UserList::parse(text)
-}
-
 impl UserList {
-    fn parse(text: &str) -> Result<Self, FileError> {
-        let mut users = Self {
-            tokens: Vec::new(),
-            passwords: Vec::new(),
-            verified: VerifiedLogins::default(),
-        };
+    /// Parses the only file of a user list. One user a line; empty lines and lines that begin with `#` are ignored.
+    pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<Self, FileError> {
+        let text = texts.first().map(Vec::as_slice).unwrap_or_default();
+        let text = std::str::from_utf8(text).map_err(|_| FileError::UserEncoding)?;
+        let mut users = Self::default();
         let lines = text.lines().map(str::trim).zip(1..);
         for (line, number) in lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#')) {
             users.add(line, number)?;
@@ -84,22 +69,21 @@ impl UserList {
             .into()
     }
 
-    /// Returns the password hashes of a name.
-    pub(crate) fn passwords(&self, name: &str) -> PasswordHashes {
-        let own = |(owner, hash): &(String, String)| (owner == name).then(|| hash.clone());
-        let own: Vec<_> = self.passwords.iter().filter_map(own).collect();
-        if !own.is_empty() {
-            return PasswordHashes {
-                hashes: own,
-                is_known: true,
-            };
+    /// Returns true if the password is one of this name. Blocks for as long as bcrypt takes.
+    pub(crate) fn has_password(&self, name: &str, password: &[u8]) -> bool {
+        let mut candidates = self.candidates(name).into_iter();
+        let matching = candidates.find(|(_, hash)| bcrypt::verify(password, hash).unwrap_or(false));
+        matching.is_some_and(|(owner, _)| owner == name)
+    }
+
+    /// Returns the users whose password hashes are verified for a name: those of the name, else another one.
+    fn candidates(&self, name: &str) -> Vec<&(String, String)> {
+        let own: Vec<_> = self.passwords.iter().filter(|(owner, _)| owner == name).collect();
+        if own.is_empty() {
+            // An unknown name costs as much time as a wrong password, so that the duration does not tell which names exist.
+            return self.passwords.iter().take(1).collect();
         }
-        // An unknown name costs as much time as a wrong password, so that the duration does not tell which names exist.
-        let decoy = self.passwords.first().map(|(_, hash)| hash.clone());
-        PasswordHashes {
-            hashes: decoy.into_iter().collect(),
-            is_known: false,
-        }
+        own
     }
 }
 
@@ -109,13 +93,26 @@ mod tests {
 
     #[test]
     fn user_list_finds_tokens_and_passwords() {
-        let hash = bcrypt::hash("pass", 4).unwrap();
+        let [old, new] = ["old", "pass"].map(|password| bcrypt::hash(password, 4).unwrap());
         let token = Sha256::of(b"token");
-        let text = format!("# users\n\nalice:{hash}\n  robot:sha256:{token}\nalice:{hash}\n");
-        let users = UserList::parse(&text).unwrap();
-        let (alice, unknown) = (users.passwords("alice"), users.passwords("unknown"));
-        assert_eq!((alice.hashes, alice.is_known), (vec![hash.clone(), hash.clone()], true));
-        assert_eq!((unknown.hashes, unknown.is_known), (vec![hash.clone()], false));
+        let text = format!("# users\n\nalice:{old}\n  robot:sha256:{token}\nalice:{new}\n");
+        let users = UserList::parse(&[text.into()]).unwrap();
+        for (name, password, expected) in [
+            ("alice", "old", true),
+            ("alice", "pass", true),
+            ("alice", "token", false),
+            ("unknown", "old", false),
+        ] {
+            assert_eq!(
+                users.has_password(name, password.as_bytes()),
+                expected,
+                "{name} {password}"
+            );
+        }
+        assert_eq!(
+            [users.candidates("alice").len(), users.candidates("unknown").len()],
+            [2, 1]
+        );
         for (name, token, expected) in [
             (None, "token", true),
             (Some("robot"), "token", true),
@@ -147,7 +144,7 @@ mod tests {
                 "line 1 of the user list has a bcrypt hash of a cost above 14",
             ),
         ] {
-            let error = UserList::parse(text).err().unwrap().to_string();
+            let error = UserList::parse(&[text.into()]).err().unwrap().to_string();
             assert!(error.contains(expected), "{text}: {error}");
             assert!(!error.contains("alice"), "{error}");
         }

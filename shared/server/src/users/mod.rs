@@ -4,7 +4,7 @@ mod list;
 
 pub(crate) use list::COST_MAX;
 
-use std::{collections::HashSet, path::PathBuf, sync::Arc, thread};
+use std::{collections::HashSet, path::PathBuf, thread};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, StatusCode, header::AUTHORIZATION};
@@ -19,7 +19,7 @@ use crate::{
     metrics::{LoginOutcome, ServerMetrics},
     reload::ReloadedFiles,
     tls::FileError,
-    users::list::{UserList, parse},
+    users::list::UserList,
 };
 
 /// Requests that may wait for the verification of their password. Further ones are answered with 429. At bcrypt's usual
@@ -43,7 +43,7 @@ impl Authenticator {
     pub(crate) fn new(path: PathBuf, metrics: ServerMetrics) -> Result<Self, FileError> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
-            users: ReloadedFiles::new("readers", vec![path], parse, metrics.clone())?,
+            users: ReloadedFiles::new("readers", vec![path], UserList::parse, metrics.clone())?,
             waiting: Semaphore::new(WAITING_MAX),
             workers: Semaphore::new((processors / 2).max(1)),
             metrics,
@@ -70,16 +70,15 @@ impl Authenticator {
             Credentials::Bearer(token) if users.has_token(None, &token) => LoginOutcome::Accepted,
             Credentials::Bearer(_) => LoginOutcome::Refused,
             Credentials::Basic { name, password } if users.has_token(Some(&name), &password) => LoginOutcome::Accepted,
-            Credentials::Basic { name, password } => self.verify(users, &name, password).await,
+            Credentials::Basic { name, password } => self.verify(&users, &name, &password).await,
         }
     }
 
-    async fn verify(&self, users: Arc<UserList>, name: &str, password: Vec<u8>) -> LoginOutcome {
-        let tag = users.verified.tag(name, &password);
+    async fn verify(&self, users: &UserList, name: &str, password: &[u8]) -> LoginOutcome {
+        let tag = users.verified.tag(name, password);
         if users.verified.contains(&tag) {
             return LoginOutcome::Accepted;
         }
-        let candidates = users.passwords(name);
         let Ok(_place) = self.waiting.try_acquire() else {
             return LoginOutcome::Busy;
         };
@@ -88,9 +87,7 @@ impl Authenticator {
         if users.verified.contains(&tag) {
             return LoginOutcome::Accepted;
         }
-        let is_right = |hash: &String| bcrypt::verify(&password, hash).unwrap_or(false);
-        let matches = tokio::task::block_in_place(|| candidates.hashes.iter().any(is_right));
-        if matches && candidates.is_known {
+        if tokio::task::block_in_place(|| users.has_password(name, password)) {
             users.verified.add(tag);
             LoginOutcome::Accepted
         } else {
@@ -177,6 +174,8 @@ impl VerifiedLogins {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use base64::{Engine, engine::general_purpose::STANDARD};
     use http::{HeaderValue, header::AUTHORIZATION};
