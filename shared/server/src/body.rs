@@ -58,20 +58,17 @@ impl Body for WatchedBody {
         if !self.rest.is_empty() {
             return Poll::Ready(Some(Ok(self.next_piece())));
         }
-        match Pin::new(&mut self.inner).poll_frame(cx) {
-            Poll::Ready(Some(Ok(frame))) => Poll::Ready(Some(Ok(match frame.into_data() {
-                Ok(data) => {
-                    self.rest = data;
-                    self.next_piece()
-                }
-                Err(trailers) => trailers,
-            }))),
-            Poll::Pending => {
-                self.ticket.producing();
-                Poll::Pending
-            }
-            end @ Poll::Ready(_) => end,
+        let polled = Pin::new(&mut self.inner).poll_frame(cx);
+        if polled.is_pending() {
+            self.ticket.producing();
         }
+        polled.map_ok(|frame| match frame.into_data() {
+            Ok(data) => {
+                self.rest = data;
+                self.next_piece()
+            }
+            Err(trailers) => trailers,
+        })
     }
 
     fn is_end_stream(&self) -> bool {

@@ -116,9 +116,8 @@ pub(crate) fn raise_limit(connections: usize) -> usize {
         maximum,
     };
     let available = match current {
-        None => wanted,
-        Some(current) if current >= wanted => wanted,
-        Some(current) => setrlimit(Resource::Nofile, raised).map_or(current, |()| allowed),
+        Some(current) if current < wanted => setrlimit(Resource::Nofile, raised).map_or(current, |()| allowed),
+        _ => wanted,
     };
     let fit = usize::try_from(available.saturating_sub(OTHERS) / 2).unwrap_or(usize::MAX);
     fit.clamp(1, connections)
