@@ -191,17 +191,19 @@ impl Notifier {
     /// if some have not.
     async fn deliver(&self, catalog: &CatalogName, start: u64) -> Result<Option<PublicationId>, ReadError> {
         let mut outbox = Outbox::open(&*self.store, catalog).await?;
-        let Some(published) = outbox.published() else {
+        let Some(current) = outbox.current.clone() else {
             return Ok(None);
         };
+        let published = PublicationId::from(&current);
         // Before the first send: a receiver that is down now, and a process that dies, must find the cursor later.
         outbox.add_receivers(&self.names_for(catalog), start).await?;
         let mut due = Vec::new();
         for limited in self.receivers_of(catalog) {
             let cursor = outbox.cursor(limited.receiver.name());
             if cursor != Some(published) {
-                let event = outbox.event(&self.settings.source, cursor).await?;
-                due.extend(event.map(|event| (limited, event)));
+                let packages = outbox.changes(cursor, &current).await?;
+                let event = Event::new(&self.settings.source, catalog, cursor, &current, packages);
+                due.push((limited, event));
             }
         }
         let sent: Vec<_> = due

@@ -8,8 +8,6 @@ use model::{CatalogName, Current, Key, Notified, PublicationId, Snapshot};
 use publish::ChangedPackages;
 use store::{Condition, ObjectError, ReadError, Store, StoreExt, find_stored};
 
-use crate::Event;
-
 /// Serial that no publication has: before it comes the present one.
 pub(crate) const AFTER_ALL: u64 = u64::MAX;
 
@@ -18,7 +16,8 @@ pub(crate) struct Outbox<'a> {
     store: &'a dyn Store,
     catalog: &'a CatalogName,
     cursors: Cursors,
-    current: Option<Current>,
+    /// Publication that `current.json` names; `None` if there is no catalog.
+    pub(crate) current: Option<Current>,
 }
 
 impl<'a> Outbox<'a> {
@@ -35,11 +34,6 @@ impl<'a> Outbox<'a> {
         })
     }
 
-    /// Returns the publication that `current.json` names; `None` if there is no catalog.
-    pub(crate) fn published(&self) -> Option<PublicationId> {
-        self.current.as_ref().map(PublicationId::from)
-    }
-
     /// Stores cursors for those of `names` that have none: the last publication before the serial `before`. The
     /// caller does this before it sends anything, so that a receiver that is down from the start misses nothing.
     pub(crate) async fn add_receivers(&mut self, names: &[&str], before: u64) -> Result<(), ReadError> {
@@ -53,7 +47,15 @@ impl<'a> Outbox<'a> {
             return Ok(());
         }
         self.cursors.extend(new.clone());
-        add(self.store, self.catalog, &new).await
+        let edit = |cursors: &mut Cursors| {
+            let before = cursors.len();
+            for (name, cursor) in &new {
+                // A cursor that another process has added meanwhile is kept: it may have moved already.
+                cursors.entry(name.clone()).or_insert(*cursor);
+            }
+            cursors.len() > before
+        };
+        change(self.store, self.catalog, edit).await
     }
 
     /// Returns the last publication that a receiver has acknowledged.
@@ -61,17 +63,8 @@ impl<'a> Outbox<'a> {
         self.cursors.get(receiver).copied().flatten()
     }
 
-    /// Returns the event that leads from a cursor to the present publication; `None` if there is no catalog.
-    pub(crate) async fn event(&self, source: &str, from: Option<PublicationId>) -> Result<Option<Event>, ReadError> {
-        let Some(current) = &self.current else {
-            return Ok(None);
-        };
-        let packages = self.changes(from, current).await?;
-        Ok(Some(Event::new(source, self.catalog, from, current, packages)))
-    }
-
-    /// Returns the difference of two snapshots, or `None` if one of them was deleted.
-    async fn changes(
+    /// Returns the difference between a cursor and the present publication, or `None` if one of their snapshots was deleted.
+    pub(crate) async fn changes(
         &self,
         from: Option<PublicationId>,
         current: &Current,
@@ -89,14 +82,11 @@ impl<'a> Outbox<'a> {
 
     /// Returns the snapshot of a publication, if the history and the store still have it.
     async fn snapshot(&self, cursor: PublicationId) -> Result<Option<Snapshot>, ReadError> {
-        let known = self.current.iter().flat_map(Current::publications);
-        let Some(object) = known
-            .filter(|known| PublicationId::from(known) == cursor)
-            .map(|known| known.snapshot)
-            .next()
-        else {
+        let mut known = self.current.iter().flat_map(Current::publications);
+        let Some(found) = known.find(|known| PublicationId::from(known) == cursor) else {
             return Ok(None);
         };
+        let object = found.snapshot;
         match find_stored(self.store, &object.digest).await {
             Ok(found) => Ok(found),
             Err(ObjectError::Read(error @ ReadError::Store(_))) => Err(error),
@@ -111,19 +101,6 @@ impl<'a> Outbox<'a> {
 
 /// The cursor of each receiver by its name. `None` for a receiver that was added before the first publication.
 type Cursors = BTreeMap<String, Option<PublicationId>>;
-
-/// Adds cursors for receivers that have none yet.
-async fn add(store: &dyn Store, catalog: &CatalogName, new: &Cursors) -> Result<(), ReadError> {
-    let edit = |cursors: &mut Cursors| {
-        let before = cursors.len();
-        for (name, cursor) in new {
-            // A cursor that another process has added meanwhile is kept: it may have moved already.
-            cursors.entry(name.clone()).or_insert(*cursor);
-        }
-        cursors.len() > before
-    };
-    change(store, catalog, edit).await
-}
 
 /// Moves the cursor of one receiver, unless another process has moved it meanwhile.
 pub(crate) async fn advance(
