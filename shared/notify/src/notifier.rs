@@ -39,13 +39,15 @@ const CONCURRENT_READS: usize = 16;
 /// Maximum time for one attempt: the minimum that Standard Webhooks recommends.
 const ATTEMPT_MAX: Duration = Duration::from_secs(15);
 
-/// Source of events, and the time for sending them.
+/// Source of events, the time for sending them, and their counters.
 #[derive(Debug, Clone)]
 pub struct NotifierSettings {
     /// The `source` of every event, a URI reference of this mirror. Default: `/catalogs`.
     pub source: String,
     /// Maximum time for all attempts before the next poll. Default: 30 s, because the command waits for it.
     pub total: Duration,
+    /// Counters of the events. Default: some that are on no page.
+    pub metrics: NotifyMetrics,
 }
 
 impl Default for NotifierSettings {
@@ -53,17 +55,7 @@ impl Default for NotifierSettings {
         Self {
             source: "/catalogs".to_owned(),
             total: Duration::from_secs(30),
-        }
-    }
-}
-
-impl NotifierSettings {
-    /// Returns settings for a server, where no command waits: half an hour covers most restarts of a receiver.
-    #[must_use]
-    pub fn patient(self) -> Self {
-        Self {
-            total: Duration::from_secs(30 * 60),
-            ..self
+            metrics: NotifyMetrics::default(),
         }
     }
 }
@@ -74,7 +66,6 @@ pub struct Notifier {
     store: Arc<dyn Store>,
     receivers: Vec<LimitedReceiver>,
     settings: NotifierSettings,
-    metrics: NotifyMetrics,
     queues: Mutex<HashMap<CatalogName, Arc<CatalogQueue>>>,
 }
 
@@ -107,28 +98,16 @@ impl Notifier {
             store,
             receivers: receivers.into_iter().map(limited).collect(),
             settings,
-            metrics: NotifyMetrics::default(),
             queues: Mutex::default(),
         }
-    }
-
-    /// Counts with `metrics` from now on.
-    #[must_use]
-    pub fn with_metrics(self, metrics: NotifyMetrics) -> Self {
-        Self { metrics, ..self }
     }
 
     /// Stores the first cursors of new receivers. Call it before the first polls: from then on no publication is missed,
     /// even if the program dies right after its commit. Failures are logged.
     pub async fn register_receivers(&self, catalogs: &[CatalogName]) {
         // Boxed, because the compiler cannot tell that a stream of borrowing futures is `Send`.
-        let started: Vec<_> = catalogs
-            .iter()
-            .map(|catalog| self.add_receivers(catalog).boxed())
-            .collect();
-        stream::iter(started)
-            .buffer_unordered(CONCURRENT_READS)
-            .collect::<()>()
+        stream::iter(catalogs)
+            .for_each_concurrent(CONCURRENT_READS, |catalog| self.add_receivers(catalog).boxed())
             .await;
     }
 
@@ -220,7 +199,7 @@ impl Notifier {
         let sent = self.attempts(limited, event).await;
         let (receiver, id, data) = (limited.receiver.name(), &event.id, &event.data);
         // Counted before it is logged: a test that waits for the log line then finds the count.
-        self.metrics.count(receiver, &sent);
+        self.settings.metrics.count(receiver, &sent);
         match sent {
             Ok(()) => tracing::info!(receiver, id, "delivered an event"),
             Err(error @ SendError::Permanent(_)) => {

@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use clap::Args;
@@ -30,6 +31,9 @@ use crate::{
     exit::Exit,
     wiring,
 };
+
+/// Maximum time to send an event, where no command waits: half an hour covers most restarts of a receiver.
+const NOTIFY_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// Largest `--cache-size`, 1 TiB in MiB.
 const CACHE_MIB_MAX: u64 = 1 << 20;
@@ -109,8 +113,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     } else {
         let end_first = first_polls(&config, &*store, polled.clone()).await?;
         let mirror = wiring::mirror(&args.catalogs, &place, &config, store.clone(), polls.clone())?;
-        config.events = config.events.patient();
-        let notifier = wiring::notifier(&mut config, store.clone()).with_metrics(events);
+        config.events.metrics = events;
+        config.events.total = NOTIFY_TIME;
+        let notifier = wiring::notifier(&mut config, store.clone());
         Some(poll(mirror, notifier, config.catalogs.clone(), end_first, stop.clone()))
     };
 
