@@ -1,5 +1,3 @@
-use std::time::SystemTime;
-
 use bytes::Bytes;
 use model::{CatalogName, Current, PublicationId, SourceRef};
 use publish::ChangedPackages;
@@ -62,7 +60,7 @@ impl Event {
         packages: Option<ChangedPackages>,
     ) -> Self {
         let published = PublicationId::from(current);
-        let time = rfc3339(current.published_at);
+        let time = humantime::format_rfc3339_seconds(current.published_at).to_string();
         Self {
             specversion: "1.0",
             id: id(catalog, previous, published),
@@ -98,8 +96,4 @@ fn id(catalog: &CatalogName, previous: Option<PublicationId>, published: Publica
     let hash = published.content_hash.to_string();
     // Receivers that missed different publications get different events, so the old serial is part of the identifier.
     format!("{catalog}:{from}:{}:{}", published.serial, &hash[..16])
-}
-
-fn rfc3339(time: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(time).to_string()
 }

@@ -12,8 +12,7 @@ pub trait Receiver: Debug + Send + Sync {
     fn name(&self) -> &str;
 
     /// Returns true if it wants the events of a catalog. Default: all.
-    fn wants(&self, catalog: &CatalogName) -> bool {
-        let _ = catalog;
+    fn wants(&self, _: &CatalogName) -> bool {
         true
     }
 

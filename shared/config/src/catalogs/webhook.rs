@@ -1,6 +1,5 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
-use model::CatalogName;
 use notify::{NotifierSettings, Receiver, SecretLocation, Webhook};
 use publish::Catalog;
 
@@ -18,8 +17,6 @@ pub(crate) struct NotifySettings {
 #[derive(Debug)]
 struct PlacedWebhook {
     place: String,
-    /// Catalogs whose events are sent; empty means all.
-    catalogs: Vec<CatalogName>,
     webhook: Webhook,
 }
 
@@ -49,13 +46,13 @@ impl NotifySettings {
             if !names.insert(placed.webhook.name()) {
                 problems.add(&placed.place, "another webhook has the same name");
             }
-            for unknown in placed.catalogs.iter().filter(|name| !known.contains(name)) {
+            for unknown in placed.webhook.catalogs.iter().filter(|name| !known.contains(name)) {
                 problems.add(&placed.place, format!("the catalog {unknown} is not configured"));
             }
         }
         let webhooks = self.webhooks.into_iter();
         let webhooks = webhooks.filter_map(|placed| {
-            let webhook = placed.webhook.only(placed.catalogs).trusting(ca_files);
+            let webhook = placed.webhook.trusting(ca_files);
             let webhook = problems.ok(&placed.place, webhook)?;
             Some(Box::new(webhook) as Box<dyn Receiver>)
         });
@@ -87,9 +84,7 @@ fn read(mut section: Section) -> Option<PlacedWebhook> {
     problems.for_each(|problem| section.problem(problem));
     let place = section.place.clone();
     section.finish();
-    Some(PlacedWebhook {
-        place,
-        catalogs,
-        webhook: webhook.ok()?,
-    })
+    let mut webhook = webhook.ok()?;
+    webhook.catalogs.extend(catalogs);
+    Some(PlacedWebhook { place, webhook })
 }

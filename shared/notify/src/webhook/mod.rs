@@ -14,7 +14,7 @@ use fetch::{FetchSettings, FetchSettingsError, Fetcher, RedirectTarget, RequestS
 use model::CatalogName;
 use reqwest::{
     Method, StatusCode, Url,
-    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue},
+    header::{CONTENT_TYPE, HeaderMap, HeaderValue, InvalidHeaderValue},
 };
 
 pub use self::secret::SecretLocation;
@@ -27,7 +27,7 @@ pub struct Webhook {
     url: Url,
     secret: SecretLocation,
     /// Catalogs to send events of; empty means all.
-    catalogs: BTreeSet<CatalogName>,
+    pub catalogs: BTreeSet<CatalogName>,
     fetcher: Fetcher,
 }
 
@@ -37,7 +37,7 @@ pub struct Webhook {
 pub struct WebhookError(pub(crate) String);
 
 impl Webhook {
-    /// Creates a webhook. The secrets are read again for each event, but must exist now too.
+    /// Creates a webhook for the events of all catalogs. The secrets are read again for each event, but must exist now too.
     ///
     /// # Errors
     /// All errors in the arguments.
@@ -54,15 +54,6 @@ impl Webhook {
                 fetcher: Fetcher::new(FetchSettings::default()).expect("the default settings can be used"),
             }),
             (url, read) => Err(url.err().into_iter().chain(read.err()).collect()),
-        }
-    }
-
-    /// Limits the webhook to events of these catalogs. No catalogs means all.
-    #[must_use]
-    pub fn only(self, catalogs: impl IntoIterator<Item = CatalogName>) -> Self {
-        Self {
-            catalogs: catalogs.into_iter().collect(),
-            ..self
         }
     }
 
@@ -126,28 +117,18 @@ fn is_web(url: &Url) -> bool {
 }
 
 fn headers(id: &str, timestamp: u64, signature: &str) -> Result<HeaderMap, InvalidHeaderValue> {
-    Ok(HeaderMap::from_iter([
-        (CONTENT_TYPE, HeaderValue::from_static(Event::MEDIA_TYPE)),
-        (HeaderName::from_static("webhook-id"), HeaderValue::try_from(id)?),
-        (
-            HeaderName::from_static("webhook-timestamp"),
-            HeaderValue::from(timestamp),
-        ),
-        (
-            HeaderName::from_static("webhook-signature"),
-            HeaderValue::try_from(signature)?,
-        ),
-    ]))
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(Event::MEDIA_TYPE));
+    headers.insert("webhook-id", HeaderValue::try_from(id)?);
+    headers.insert("webhook-timestamp", HeaderValue::from(timestamp));
+    headers.insert("webhook-signature", HeaderValue::try_from(signature)?);
+    Ok(headers)
 }
 
 /// Sorts a status (Standard Webhooks 1.0.0, "Deliverability and reliability").
 fn outcome(status: StatusCode, headers: &HeaderMap) -> Result<(), SendError> {
-    let is_busy = [
-        StatusCode::REQUEST_TIMEOUT,
-        StatusCode::TOO_EARLY,
-        StatusCode::TOO_MANY_REQUESTS,
-    ]
-    .contains(&status);
+    // Request Timeout, Too Early, Too Many Requests.
+    let is_busy = matches!(status.as_u16(), 408 | 425 | 429);
     // The body of the answer is not read.
     let source = format!("it answered {status}").into();
     match status {
