@@ -2,11 +2,6 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
-use store::Store;
-use tokio::time::timeout;
-use upkeep::{GcOptions, GcReport};
-
 /// Time that is reserved for what follows the work: the status of a poll that was cut off, the metrics and the answer.
 const MARGIN: Duration = Duration::from_secs(2);
 
@@ -60,20 +55,8 @@ impl Deadline {
 /// the next one continues.
 const WIND_DOWN: Duration = Duration::from_secs(30);
 
-/// Takes the step that is due. Stops deleting early enough to return its report.
-pub(crate) async fn collect(store: &dyn Store, options: GcOptions, deadline: Deadline) -> anyhow::Result<GcReport> {
-    let left = deadline.left();
-    let options = GcOptions {
-        time: Some(working_time(left)),
-        ..options
-    };
-    // The limit of the deletes does not bound a single request: a store that hangs would use up the invocation.
-    let collecting = timeout(left, upkeep::gc(store, &options)).await;
-    Ok(collecting.context("the store did not answer until the time was over")??)
-}
-
 /// Returns the time for deletes: all but [`WIND_DOWN`], and at least half of `left`.
-fn working_time(left: Duration) -> Duration {
+pub(crate) fn working_time(left: Duration) -> Duration {
     left.saturating_sub(WIND_DOWN).max(left / 2)
 }
 

@@ -6,24 +6,25 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use anyhow::Context;
 use aws_lambda_events::sqs::SqsBatchResponse;
 use futures_util::FutureExt;
 use model::{CatalogName, Outcome};
 use publish::{Catalog, PollOrder, Report};
 use serde_json::{Value, json};
 use store::Store;
-use tokio::time::timeout;
+use tokio::{sync::Mutex, time::timeout};
 use tracing::Instrument;
 use upkeep::{GcOptions, GcReport, RollbackOptions};
 
 use crate::{
     CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
-    deadline::collect,
+    deadline::working_time,
     metrics::{self, CatalogMetrics},
     queue,
     round::{Candidate, side_by_side, take_followers},
     secrets::PullSecrets,
-    site::{Site, SiteCache},
+    site::Site,
 };
 
 /// Time that must be left to start the check of one catalog. Reading the objects of a catalog rarely takes less.
@@ -34,7 +35,8 @@ pub struct Poller {
     pub(crate) environment: Arc<Environment>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) services: Arc<dyn Services>,
-    sites: SiteCache,
+    /// Mirror of the last configuration.
+    pub(crate) site: Mutex<Option<Arc<Site>>>,
     pub(crate) secrets: PullSecrets,
 }
 
@@ -43,7 +45,7 @@ impl Poller {
     pub fn new(environment: Arc<Environment>, store: Arc<dyn Store>, services: Arc<dyn Services>) -> Self {
         Self {
             secrets: PullSecrets::new(environment.pull_secrets.clone()),
-            sites: SiteCache::default(),
+            site: Mutex::default(),
             environment,
             store,
             services,
@@ -62,7 +64,7 @@ impl Poller {
     }
 
     async fn run(&self, event: PollerEvent, deadline: Deadline) -> anyhow::Result<Value> {
-        let (site, secrets) = tokio::join!(self.sites.site(self), self.secrets.refresh(&*self.services));
+        let (site, secrets) = tokio::join!(self.site(), self.secrets.refresh(&*self.services));
         // The problems of the configuration first: they say more than a secret that it may not even need.
         let site = site?;
         secrets?;
@@ -95,18 +97,14 @@ impl<'a> Invocation<'a> {
         let (due, not_due) = all.iter().partition(|candidate| candidate.is_due(now));
         let answer = self.poll(due, not_due, self.poller.environment.queue.is_some()).await;
         self.measure(&all, &answer.reports);
-        let failed = answer
-            .reports
-            .iter()
-            .find_map(|report| Some((&report.catalog, report.error_text()?)));
+        let mut reports = answer.reports.iter();
+        let failed = reports.find_map(|report| Some((&report.catalog, report.error_text()?)));
         match failed {
             // An error, so that the function's own alarms notice it. One failing source among many is not: its status and
             // metrics have it, and the others are fine.
             Some((catalog, error)) if answer.is_hopeless() => {
-                anyhow::bail!(
-                    "none of {} catalogs could be polled, such as {catalog}: {error}",
-                    answer.reports.len()
-                )
+                let polled = answer.reports.len();
+                anyhow::bail!("none of {polled} catalogs could be polled, such as {catalog}: {error}")
             }
             _ => Ok(answer),
         }
@@ -124,7 +122,9 @@ impl<'a> Invocation<'a> {
     async fn poll_now(self, manual: ManualEvent) -> anyhow::Result<PollerAnswer> {
         let chosen = self.read(self.chosen(&manual.catalogs)?).await;
         let answer = if manual.force {
-            self.force(chosen.iter().collect()).await
+            let pulled = self.pull(chosen.iter().collect(), true).await;
+            let left = names(&pulled.left);
+            self.answer(pulled.reports, left).await
         } else {
             // Not through the queue: an operator waits for the result.
             self.poll(chosen.iter().collect(), Vec::new(), false).await
@@ -219,12 +219,6 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    async fn force(self, chosen: Vec<&Candidate>) -> PollerAnswer {
-        let pulled = self.pull(chosen, true).await;
-        let left = names(&pulled.left);
-        self.answer(pulled.reports, left).await
-    }
-
     async fn answer(self, mut reports: Vec<Report>, left: Vec<CatalogName>) -> PollerAnswer {
         self.finish(&reports).await;
         // Polls end in any order; a sorted answer can be compared with an earlier one.
@@ -300,13 +294,20 @@ impl<'a> Invocation<'a> {
         Ok(answer)
     }
 
+    /// Takes the step that is due. Stops deleting early enough to return its report.
     async fn collect(self, dry_run: bool) -> anyhow::Result<GcReport> {
+        let left = self.deadline.left();
         let options = GcOptions {
             retention: self.site.retention.clone(),
+            time: Some(working_time(left)),
             dry_run,
             ..GcOptions::default()
         };
-        let collected = collect(&*self.poller.store, options, self.deadline).await;
+        // The limit of the deletes does not bound a single request: a store that hangs would use up the invocation.
+        let ended = timeout(left, upkeep::gc(&*self.poller.store, &options)).await;
+        let collected = ended
+            .context("the store did not answer until the time was over")
+            .and_then(|collected| Ok(collected?));
         // A dry run changes nothing, so its figures must not reach the alarms.
         if !dry_run {
             metrics::write_collection(self.poller.environment.metrics, &collected);

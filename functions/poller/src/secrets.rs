@@ -18,7 +18,8 @@ pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 pub(crate) struct PullSecrets {
     /// Names or ARNs in Secrets Manager.
     ids: Vec<String>,
-    logins: Logins,
+    /// Shared with the sources, so that a refresh changes the logins of these too.
+    pub(crate) logins: Logins,
     age: Mutex<SecretAge>,
 }
 
@@ -40,11 +41,6 @@ impl PullSecrets {
             logins: Logins::default(),
             age: Mutex::new(SecretAge::Never),
         }
-    }
-
-    /// Returns the logins. They share their content with `self`, so a refresh changes them too.
-    pub(crate) fn logins(&self) -> Logins {
-        self.logins.clone()
     }
 
     /// Makes the next event read the secrets again.
@@ -80,17 +76,16 @@ impl PullSecrets {
     async fn read(&self, services: &dyn Services) -> anyhow::Result<()> {
         let reads: Vec<_> = self.ids.iter().map(|id| services.secret(id)).collect();
         let texts = join_all(reads).await;
-        let named = self.ids.iter().zip(&texts);
-        let failed = |(id, text): (&String, &anyhow::Result<String>)| {
-            let error = text.as_ref().err()?;
-            Some(format!("{id}: {}", chain(error.as_ref())))
-        };
-        // All at once, so that an operator needs one attempt to correct them.
-        let problems: Vec<_> = named.clone().filter_map(failed).collect();
-        if !problems.is_empty() {
-            anyhow::bail!("cannot read the pull secrets: {}", problems.join("; "));
+        let (mut documents, mut problems) = (Vec::new(), Vec::new());
+        for (id, text) in self.ids.iter().zip(&texts) {
+            match text {
+                Ok(text) => documents.push((id.as_str(), text.as_str())),
+                Err(error) => problems.push(format!("{id}: {}", chain(error.as_ref()))),
+            }
         }
-        let documents = named.filter_map(|(id, text)| Some((id.as_str(), text.as_deref().ok()?)));
+        // All at once, so that an operator needs one attempt to correct them.
+        let problems = problems.join("; ");
+        anyhow::ensure!(problems.is_empty(), "cannot read the pull secrets: {problems}");
         self.logins.set(documents).context("cannot use the pull secrets")
     }
 }

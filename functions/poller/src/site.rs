@@ -3,12 +3,11 @@
 use std::{sync::Arc, time::Instant};
 
 use anyhow::Context;
-use config::{Config, ConfigKeys};
+use config::Config;
 use futures_util::future::try_join_all;
 use notify::Notifier;
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
 use source::Sources;
-use tokio::sync::Mutex;
 use trust::{Signer, SigningKey};
 use upkeep::Retention;
 
@@ -38,12 +37,13 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    fn new(poller: &Poller, config: Config, signer: Option<Signer>, tag: Option<String>) -> anyhow::Result<Self> {
+    fn new(poller: &Poller, config: Config, tag: Option<String>) -> anyhow::Result<Self> {
+        let signer = config.keys.signer();
         let receivers = config.receivers.into_iter().chain(poller.services.bus()).collect();
         let settings = settings(&poller.environment, &config.limits, signer.clone());
         let images = source::SourceSettings {
             // Shared with the cache of secrets, so that rotated ones reach a cached site.
-            logins: poller.secrets.logins(),
+            logins: poller.secrets.logins.clone(),
             no_logins: (!poller.environment.publish_private).then_some(PUBLIC_MIRROR),
             ..config.images
         };
@@ -66,19 +66,16 @@ impl Site {
     }
 }
 
-/// Cache of the last [`Site`], built anew when the configuration changes.
-#[derive(Default)]
-pub(crate) struct SiteCache(Mutex<Option<Arc<Site>>>);
-
-impl SiteCache {
-    /// Returns the site of the current configuration, which costs one conditional request if it is an object of S3.
+impl Poller {
+    /// Returns the site of the current configuration: the last one, unless the configuration has changed. To know that costs one
+    /// conditional request if it is an object of S3.
     ///
     /// # Errors
     /// If the configuration or a signing key cannot be read or used.
-    pub(crate) async fn site(&self, poller: &Poller) -> anyhow::Result<Arc<Site>> {
-        let mut last = self.0.lock().await;
+    pub(crate) async fn site(&self) -> anyhow::Result<Arc<Site>> {
+        let mut last = self.site.lock().await;
         last.take_if(|site| site.is_stale());
-        let (place, document) = match (&poller.environment.catalogs, &*last) {
+        let (place, document) = match (&self.environment.catalogs, &*last) {
             (ConfigLocation::Text(_), Some(site)) => return Ok(site.clone()),
             (ConfigLocation::Text(text), None) => {
                 let (text, tag) = (text.clone(), None);
@@ -86,7 +83,7 @@ impl SiteCache {
             }
             (ConfigLocation::Object { bucket, key }, known) => {
                 let tag = known.as_ref().and_then(|site| site.tag.as_deref());
-                match (poller.services.catalogs(tag).await?, known) {
+                match (self.services.catalogs(tag).await?, known) {
                     (Some(document), _) => (format!("s3://{bucket}/{key}"), document),
                     (None, Some(site)) => return Ok(site.clone()),
                     (None, None) => {
@@ -97,9 +94,11 @@ impl SiteCache {
         };
         // A broken configuration fails the event also if an earlier one is cached. Otherwise a warm function would hide the mistake
         // until the next cold start.
-        let config = poller.environment.config(&place, &document.text)?;
-        let signer = signer(&poller.environment, &*poller.services, &config).await?;
-        let site = Arc::new(Site::new(poller, config, signer, document.tag)?);
+        let mut config = self.environment.config(&place, &document.text)?;
+        // The configuration adds the public keys to trust.
+        let keys = self.environment.signing_keys.iter();
+        config.keys.signing = try_join_all(keys.map(|id| signing_key(id, &*self.services))).await?;
+        let site = Arc::new(Site::new(self, config, document.tag)?);
         Ok(last.insert(site).clone())
     }
 }
@@ -121,16 +120,7 @@ fn settings(environment: &Environment, limits: &SourceLimits, signer: Option<Sig
     }
 }
 
-/// Reads the private keys from their secrets, which are PEM texts. The configuration adds the public keys to trust.
-async fn signer(environment: &Environment, services: &dyn Services, config: &Config) -> anyhow::Result<Option<Signer>> {
-    let keys = environment.signing_keys.iter().map(|id| signing_key(id, services));
-    let keys = ConfigKeys {
-        signing: try_join_all(keys).await?,
-        trusted: config.keys.trusted.clone(),
-    };
-    Ok(keys.signer())
-}
-
+/// Reads a private key from its secret, which is a PEM text.
 async fn signing_key(id: &str, services: &dyn Services) -> anyhow::Result<SigningKey> {
     let text = services.secret(id).await;
     let text = text.with_context(|| format!("cannot read the signing key {id}"))?;
