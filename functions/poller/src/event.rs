@@ -31,24 +31,19 @@ pub struct QueueRecord {
 
 /// Event that an operator sends. Unknown fields are refused, so that a misspelt option does not go unnoticed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ManualEvent {
     /// Action to carry out. Default: `poll`.
-    #[serde(default)]
     pub action: ManualAction,
     /// Catalogs to work on. Default: all. Must be empty for `gc`, and exactly one for `rollback`.
-    #[serde(default)]
     pub catalogs: Vec<CatalogName>,
     /// For a poll: pulls although the digest is known, and publishes although packages are gone. Default: false.
-    #[serde(default)]
     pub force: bool,
     /// For a rollback: the content hash, or its first digits.
     pub content_hash: Option<String>,
     /// For a rollback: publishes content that was not verified under the current policy of the source. Default: false.
-    #[serde(default)]
     pub unverified: bool,
     /// For garbage collection: writes nothing, and reports what would be condemned. Default: false.
-    #[serde(default)]
     pub dry_run: bool,
 }
 
@@ -134,11 +129,9 @@ impl ManualEvent {
 /// Returns true for the events of EventBridge rules and of EventBridge Scheduler (Amazon EventBridge User Guide, "Scheduled
 /// events").
 fn is_scheduled(fields: &Map<String, Value>) -> bool {
-    let is = |name: &str, values: &[&str]| {
-        let value = fields.get(name).and_then(Value::as_str);
-        value.is_some_and(|value| values.contains(&value))
-    };
-    is("source", &["aws.events", "aws.scheduler"]) && is("detail-type", &["Scheduled Event"])
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let is_own = matches!(text("source"), Some("aws.events" | "aws.scheduler"));
+    is_own && text("detail-type") == Some("Scheduled Event")
 }
 
 fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
@@ -149,9 +142,9 @@ fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
         return Err(unknown("its records are not those of an SQS queue"));
     }
     let records: Option<_> = event.records.into_iter().map(QueueRecord::from_message).collect();
-    Ok(PollerEvent::Queue(
-        records.ok_or_else(|| unknown("a record has no messageId"))?,
-    ))
+    records
+        .map(PollerEvent::Queue)
+        .ok_or_else(|| unknown("a record has no messageId"))
 }
 
 impl QueueRecord {
