@@ -30,7 +30,7 @@ pub const INLINE_MAX: u64 = (PAYLOAD_MAX - ENVELOPE_MAX) / 4 * 3;
 /// on the number of quotes, and would alter a range that begins inside a character. With a quote in every fourth byte, text
 /// would save little for catalogs.
 #[derive(Debug)]
-pub(crate) struct FunctionAnswer(Response<Vec<u8>>);
+pub(crate) struct FunctionAnswer(pub(crate) Response<Vec<u8>>);
 
 impl FunctionAnswer {
     /// Reads a response to its end. A response that is cut off becomes a 503, because nothing has been sent yet. The cause was
@@ -46,14 +46,6 @@ impl FunctionAnswer {
                 Self(unavailable())
             }
         }
-    }
-
-    pub(crate) fn status(&self) -> StatusCode {
-        self.0.status()
-    }
-
-    pub(crate) fn size(&self) -> usize {
-        self.0.body().len()
     }
 }
 
@@ -84,16 +76,9 @@ fn unavailable() -> Response<Vec<u8>> {
 /// may read the object.
 const EXPIRES: Duration = Duration::from_secs(15 * 60);
 
-/// Finds presigned URLs of objects in a private bucket.
+/// Finds presigned URLs of objects in a private bucket, which the credentials of the store sign.
 #[derive(Debug, Clone)]
-pub struct Presigned(S3Store);
-
-impl Presigned {
-    /// Takes the store whose credentials sign the URLs.
-    pub const fn new(store: S3Store) -> Self {
-        Self(store)
-    }
-}
+pub(crate) struct Presigned(pub(crate) S3Store);
 
 #[async_trait]
 impl Locate for Presigned {
@@ -115,16 +100,16 @@ mod tests {
     #[tokio::test]
     async fn collect_turns_a_cut_off_body_into_503() {
         let answer = collected(vec![Ok(b"{}".to_vec()), Err("gone")]).await;
-        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(answer.0.headers()[CONTENT_LENGTH], answer.size().to_string());
+        assert_eq!(answer.0.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer.0.headers()[CONTENT_LENGTH], answer.0.body().len().to_string());
     }
 
     #[tokio::test]
     async fn collect_refuses_bodies_above_the_limit() {
         let limit = usize::try_from(INLINE_MAX).unwrap();
         let whole = collected(vec![Ok(vec![b'x'; limit])]).await;
-        assert_eq!((whole.status(), whole.size()), (StatusCode::OK, limit));
+        assert_eq!((whole.0.status(), whole.0.body().len()), (StatusCode::OK, limit));
         let more = collected(vec![Ok(vec![b'x'; limit]), Ok(vec![b'x'])]).await;
-        assert_eq!(more.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(more.0.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
 }

@@ -46,8 +46,8 @@ async fn handle(router: Router, request: Request) -> Result<FunctionAnswer, Infa
         method = method.as_str(),
         path = uri.path(),
         query = uri.query().unwrap_or_default(),
-        status = answer.status().as_u16(),
-        bytes = answer.size(),
+        status = answer.0.status().as_u16(),
+        bytes = answer.0.body().len(),
         duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
         "answered request"
     );

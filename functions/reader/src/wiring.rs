@@ -8,7 +8,7 @@ use reader::{PublishedCatalogs, ReaderSettings};
 use store::s3::S3Store;
 use trust::Trust;
 
-use crate::{Presigned, ReaderEnvironment, function};
+use crate::{ReaderEnvironment, answer::Presigned, function};
 
 /// Answers events until the service ends the process.
 ///
@@ -46,7 +46,7 @@ fn s3_settings() -> store::s3::S3Settings {
 fn settings(environment: &ReaderEnvironment, store: &S3Store) -> http_api::HttpSettings {
     let to: Arc<dyn Locate> = match &environment.public_url {
         Some(url) => Arc::new(url.clone()),
-        None => Arc::new(Presigned::new(store.clone())),
+        None => Arc::new(Presigned(store.clone())),
     };
     http_api::HttpSettings {
         // The CDN adds the fields: its cache has one answer for all origins.
