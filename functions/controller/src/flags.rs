@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
+use clap::{ArgAction, Parser};
 use store::StorePlace;
 
 use crate::secrets::ObjectName;
@@ -32,8 +32,15 @@ const IGNORED: &[&str] = &[
 /// Verbosity of klog from which its users log details of each step.
 const DEBUG_VERBOSITY: u8 = 4;
 
-/// The command line.
-#[derive(Debug, Args)]
+/// Serves the ClusterCatalogs of a cluster, in place of catalogd.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = "Other flags of catalogd are accepted and have no effect.",
+    max_term_width = 100,
+    // The last one of a repeated flag counts, as in Go programs.
+    args_override_self = true
+)]
 pub(crate) struct Flags {
     /// Address of /metrics, such as :7443. Needs --tls-cert and --tls-key. Default with these: :7443.
     #[arg(long, value_name = "ADDRESS")]
@@ -89,15 +96,11 @@ pub(crate) struct Flags {
     /// Log level of klog: from 4 on, debug.
     #[arg(long = "v", short = 'v', value_name = "LEVEL", default_value_t = 0)]
     verbosity: u8,
+    #[arg(long = IGNORED[0], aliases = &IGNORED[1..], num_args = 0..=1, action = ArgAction::Append, hide = true)]
+    _ignored: Vec<String>,
 }
 
 impl Flags {
-    /// Parses the command line. Exits with a message if it is wrong.
-    pub(crate) fn parse() -> Self {
-        let matches = command().get_matches();
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
-    }
-
     /// Returns the log filter for the verbosity.
     pub(crate) const fn log_filter(&self) -> &'static str {
         match self.verbosity {
@@ -126,24 +129,6 @@ impl Flags {
     }
 }
 
-fn command() -> Command {
-    let ignored = IGNORED.iter().map(|name| {
-        Arg::new(name)
-            .long(name)
-            .num_args(0..=1)
-            .action(ArgAction::Append)
-            .hide(true)
-    });
-    let command = Command::new("catalog-mirror-controller")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Serves the ClusterCatalogs of a cluster, in place of catalogd")
-        .after_help("Other flags of catalogd are accepted and have no effect.")
-        .max_term_width(100)
-        // The last one of a repeated flag counts, as in Go programs.
-        .args_override_self(true);
-    Flags::augment_args(command).args(ignored)
-}
-
 fn object_name(text: &str) -> Result<ObjectName, &'static str> {
     match text.split_once('/') {
         Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
@@ -155,13 +140,13 @@ fn object_name(text: &str) -> Result<ObjectName, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Arg, CommandFactory};
+
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<Flags, clap::Error> {
         let arguments = std::iter::once(&"catalogd").chain(arguments);
-        command()
-            .try_get_matches_from(arguments)
-            .and_then(|matches| Flags::from_arg_matches(&matches))
+        Flags::try_parse_from(arguments)
     }
 
     #[test]
@@ -216,7 +201,8 @@ mod tests {
             assert!(readme.contains(&format!("`--{flag}`")), "{flag} is not in the README");
             assert!(parse(&[&format!("--{flag}=1")]).is_ok(), "{flag}");
         }
-        let all = command();
+        assert!(parse(&["--logtostderr", "--vmodule=a=1", "--vmodule"]).is_ok());
+        let all = Flags::command();
         for flag in all.get_arguments().filter_map(Arg::get_long) {
             assert!(readme.contains(&format!("`--{flag}`")), "{flag} is not in the README");
         }

@@ -25,6 +25,8 @@ mod write;
 
 use std::process::ExitCode;
 
+use clap::Parser;
+
 /// Allocator of static programs, in place of that of musl. The command line program has the measurements.
 #[cfg(target_env = "musl")]
 #[global_allocator]
