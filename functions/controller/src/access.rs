@@ -1,6 +1,6 @@
 //! Access to /metrics: the API server authenticates the token, and decides whether its user may `get` the path.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{
     extract::{Request, State},
@@ -15,76 +15,62 @@ use k8s_openapi::api::{
 use kube::{Api, Client, api::PostParams};
 use tokio::{sync::Semaphore, time::timeout};
 
-/// Maximum number of tokens that are reviewed at a time, so that a flood of wrong ones does not reach the API server.
-const REVIEWS_MAX: usize = 4;
+/// Places for tokens that are reviewed at a time, so that a flood of wrong ones does not reach the API server.
+static REVIEWS: Semaphore = Semaphore::const_new(4);
+
 /// Maximum time for the review of one token.
 const REVIEW_TIME: Duration = Duration::from_secs(10);
 
-/// Reviews of tokens by the API server.
-pub(crate) struct TokenAccess {
-    client: Client,
-    reviews: Semaphore,
-}
-
-impl TokenAccess {
-    /// Asks with this client, whose user needs the role `system:auth-delegator` or the same rules.
-    pub(crate) fn new(client: Client) -> Self {
-        Self {
-            client,
-            reviews: Semaphore::new(REVIEWS_MAX),
+/// Returns 200 for a token whose user may see the page, else the status of the refusal: 401 for one that is not valid, 403 for
+/// a user without the right.
+async fn status(client: &Client, token: &str) -> StatusCode {
+    // Refused, not queued: requests that wait hold connections.
+    let Ok(_permit) = REVIEWS.try_acquire() else {
+        return StatusCode::TOO_MANY_REQUESTS;
+    };
+    match timeout(REVIEW_TIME, review(client, token)).await {
+        Ok(Ok(status)) => status,
+        Ok(Err(error)) => {
+            tracing::warn!(error = model::text::chain(&error), "cannot review access to /metrics");
+            StatusCode::SERVICE_UNAVAILABLE
         }
-    }
-
-    /// Returns 200 for a token whose user may see the page, else the status of the refusal: 401 for one that is not valid, 403 for
-    /// a user without the right.
-    async fn status(&self, token: &str) -> StatusCode {
-        // Refused, not queued: requests that wait hold connections.
-        let Ok(_permit) = self.reviews.try_acquire() else {
-            return StatusCode::TOO_MANY_REQUESTS;
-        };
-        match timeout(REVIEW_TIME, self.review(token)).await {
-            Ok(Ok(status)) => status,
-            Ok(Err(error)) => {
-                tracing::warn!(error = model::text::chain(&error), "cannot review access to /metrics");
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            Err(_) => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
-
-    async fn review(&self, token: &str) -> Result<StatusCode, kube::Error> {
-        let mut review = TokenReview::default();
-        review.spec.token = Some(token.to_owned());
-        let reviews: Api<TokenReview> = Api::all(self.client.clone());
-        let reviewed = reviews.create(&PostParams::default(), &review).await?;
-        let status = reviewed.status.unwrap_or_default();
-        let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
-            return Ok(StatusCode::UNAUTHORIZED);
-        };
-        let mut review = SubjectAccessReview::default();
-        let spec = &mut review.spec;
-        (spec.user, spec.uid, spec.groups, spec.extra) = (user.username, user.uid, user.groups, user.extra);
-        spec.non_resource_attributes = Some(NonResourceAttributes {
-            path: Some("/metrics".to_owned()),
-            verb: Some("get".to_owned()),
-        });
-        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        let reviewed = reviews.create(&PostParams::default(), &review).await?;
-        let is_allowed = reviewed.status.is_some_and(|status| status.allowed);
-        Ok(if is_allowed {
-            StatusCode::OK
-        } else {
-            StatusCode::FORBIDDEN
-        })
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
-/// Answers 401 without a valid token, and 403 to users without the right.
-pub(crate) async fn check(State(access): State<Arc<TokenAccess>>, request: Request, next: Next) -> Response {
+async fn review(client: &Client, token: &str) -> Result<StatusCode, kube::Error> {
+    let mut review = TokenReview::default();
+    review.spec.token = Some(token.to_owned());
+    let reviews: Api<TokenReview> = Api::all(client.clone());
+    let reviewed = reviews.create(&PostParams::default(), &review).await?;
+    let status = reviewed.status.unwrap_or_default();
+    let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
+        return Ok(StatusCode::UNAUTHORIZED);
+    };
+    let mut review = SubjectAccessReview::default();
+    let spec = &mut review.spec;
+    (spec.user, spec.uid, spec.groups, spec.extra) = (user.username, user.uid, user.groups, user.extra);
+    spec.non_resource_attributes = Some(NonResourceAttributes {
+        path: Some("/metrics".to_owned()),
+        verb: Some("get".to_owned()),
+    });
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let reviewed = reviews.create(&PostParams::default(), &review).await?;
+    let is_allowed = reviewed.status.is_some_and(|status| status.allowed);
+    Ok(if is_allowed {
+        StatusCode::OK
+    } else {
+        StatusCode::FORBIDDEN
+    })
+}
+
+/// Answers 401 without a valid token, and 403 to users without the right. The user of the client needs the role
+/// `system:auth-delegator` or the same rules.
+pub(crate) async fn check(State(client): State<Client>, request: Request, next: Next) -> Response {
     let Some(token) = bearer(request.headers()) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    match access.status(token).await {
+    match status(&client, token).await {
         StatusCode::OK => next.run(request).await,
         refused => refused.into_response(),
     }

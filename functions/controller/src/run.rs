@@ -22,8 +22,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use upkeep::GcMetrics;
 
 use crate::{
-    access::{self, TokenAccess},
-    authorities,
+    access, authorities,
     catalog::ClusterCatalog,
     election::{Election, Role},
     flags::Flags,
@@ -95,15 +94,16 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         started,
         was_ready: false.into(),
     });
-    let mut servers = Servers {
-        stop: stop.clone(),
-        tasks: vec![watching],
+    let mut tasks = vec![watching];
+    let mut start = async |server: Server, address: &str, routes: Router| -> anyhow::Result<SocketAddr> {
+        let listener = wiring::bind(address).await?;
+        let address = listener.local_addr()?;
+        tasks.push(tokio::spawn(server.run(listener, routes, stop.clone())));
+        Ok(address)
     };
     let beside = |has_tls| wiring::server(&flags, server::ServerMetrics::default(), has_tls);
     if !matches!(flags.health_probe_bind_address.as_str(), "" | "0") {
-        servers
-            .start(beside(false)?, &flags.health_probe_bind_address, health.routes())
-            .await?;
+        start(beside(false)?, &flags.health_probe_bind_address, health.routes()).await?;
     }
     if let Some(address) = flags.metrics_address()? {
         let role = role.clone();
@@ -111,15 +111,14 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
             polls.refresh(objects.state().iter().map(|object| object.name()));
             metrics.set_role(&role.borrow());
         });
-        let access = Arc::new(TokenAccess::new(client.clone()));
-        let page = page.layer(middleware::from_fn_with_state(access, access::check));
-        servers.start(beside(true)?, address, page).await?;
+        let page = page.layer(middleware::from_fn_with_state(client.clone(), access::check));
+        start(beside(true)?, address, page).await?;
     }
     // The API server speaks TLS only.
     if flags.tls_cert.is_some() {
         let address = format!(":{}", flags.webhook_server_port);
         let server = beside(true)?.with_content();
-        servers.start(server, &address, webhook::routes()).await?;
+        start(server, &address, webhook::routes()).await?;
     }
     let settings = ReaderSettings {
         // Another replica may have published to the same store, and a status may name that state already.
@@ -130,7 +129,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let catalogs = PublishedCatalogs::new(store, settings);
     let gate = middleware::from_fn_with_state(served.clone(), refuse_behind);
     let routes = http_api::router(catalogs, HttpSettings::default(), requests).layer(gate);
-    let address = servers.start(api, &flags.catalogs_server_addr, routes).await?;
+    let address = start(api, &flags.catalogs_server_addr, routes).await?;
     tracing::info!(%address, store = %place, base = flags.base(), "serving");
 
     let authorities = flags.pull_cas_dir.clone().map(|folder| {
@@ -149,27 +148,10 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     };
     worker.run(election).await;
     drop(authorities);
-    for task in servers.tasks {
+    for task in tasks {
         task.await?;
     }
     Ok(())
-}
-
-/// Servers that end with the program.
-struct Servers {
-    stop: CancellationToken,
-    tasks: Vec<JoinHandle<()>>,
-}
-
-impl Servers {
-    /// Starts a server. Returns its address.
-    async fn start(&mut self, server: Server, address: &str, routes: Router) -> anyhow::Result<SocketAddr> {
-        let listener = wiring::bind(address).await?;
-        let address = listener.local_addr()?;
-        self.tasks
-            .push(tokio::spawn(server.run(listener, routes, self.stop.clone())));
-        Ok(address)
-    }
 }
 
 /// Returns a flag that becomes true once the objects were listed.
