@@ -24,16 +24,13 @@ type Content = Vec<(PathBuf, Vec<u8>)>;
 ///
 /// # Errors
 /// If the folder cannot be read.
-pub(crate) fn certificates(folder: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
-    let Some(folder) = folder else {
-        return Ok(Vec::new());
-    };
+pub(crate) fn certificates(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     files(folder, "crt").with_context(|| format!("cannot read the folder {} (--pull-cas-dir)", folder.display()))
 }
 
 fn content(folder: &Path) -> anyhow::Result<Content> {
     let read = |file: PathBuf| fs::read(&file).map(|bytes| (file, bytes));
-    let content: io::Result<_> = certificates(Some(folder))?.into_iter().map(read).collect();
+    let content: io::Result<_> = certificates(folder)?.into_iter().map(read).collect();
     Ok(content?)
 }
 
@@ -86,8 +83,7 @@ mod tests {
         let expected = ["a.crt", "b.crt"].map(|name| (folder.join(name), name.as_bytes().to_vec()));
         assert_eq!(content(&folder).unwrap(), expected);
         fs::remove_dir_all(&folder).unwrap();
-        let error = format!("{:#}", certificates(Some(&folder)).unwrap_err());
+        let error = format!("{:#}", certificates(&folder).unwrap_err());
         assert!(error.contains("--pull-cas-dir"), "{error}");
-        assert!(certificates(None).unwrap().is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Leader election over the Lease of catalogd.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::MicroTime, jiff::Timestamp};
 use kube::{Api, Client, api::PostParams};
@@ -129,10 +129,7 @@ impl Election {
     /// Tries once to acquire or renew. Returns true if the Lease is ours now.
     async fn attempt(&mut self) -> Result<bool, kube::Error> {
         let ended = timeout(REQUEST_TIME, self.request()).await;
-        ended.unwrap_or_else(|_| {
-            let timed_out = std::io::Error::from(std::io::ErrorKind::TimedOut);
-            Err(kube::Error::Service(timed_out.into()))
-        })
+        ended.unwrap_or_else(|late| Err(kube::Error::Service(io::Error::from(late).into())))
     }
 
     async fn request(&mut self) -> Result<bool, kube::Error> {

@@ -85,10 +85,8 @@ async fn pull(object: &ClusterCatalog, reference: &str, puller: &Puller) -> bool
     match puller.poll(&catalog).await {
         Ok(report) => report.error.is_none(),
         Err(error) => {
-            tracing::warn!(
-                error = model::text::chain(error.as_ref()),
-                "cannot pull what a status names"
-            );
+            let error = model::text::chain(error.as_ref());
+            tracing::warn!(error, "cannot pull what a status names");
             false
         }
     }
@@ -106,9 +104,7 @@ pub(crate) async fn remove_others(store: &dyn Store, names: &BTreeSet<String>) {
         Ok(())
     };
     if let Err(error) = remove().await {
-        tracing::warn!(
-            error = model::text::chain(&error),
-            "cannot remove catalogs without a ClusterCatalog"
-        );
+        let error = model::text::chain(&error);
+        tracing::warn!(error, "cannot remove catalogs without a ClusterCatalog");
     }
 }

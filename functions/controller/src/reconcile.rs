@@ -65,12 +65,8 @@ pub(crate) async fn reconcile(object: Arc<ClusterCatalog>, context: Arc<Context>
 
 /// Returns the wait after a failure.
 pub(crate) fn after_error(object: &ClusterCatalog, error: &ReconcileError) -> Action {
-    let error: &dyn std::error::Error = error;
-    tracing::warn!(
-        catalog = object.name(),
-        error = model::text::chain(error),
-        "trying again"
-    );
+    let error = model::text::chain(error);
+    tracing::warn!(catalog = object.name(), error, "trying again");
     Action::requeue(publish::jittered(API_RETRY))
 }
 

@@ -72,7 +72,9 @@ pub(crate) fn puller(
 ) -> anyhow::Result<Puller> {
     let (logins, rules) = (Logins::default(), RegistryRules::default());
     let mut loader = ConfigLoader::new(Duration::ZERO);
-    loader.sources().http.ca_files = certificates(flags.pull_cas_dir.as_deref())?;
+    if let Some(folder) = &flags.pull_cas_dir {
+        loader.sources().http.ca_files = certificates(folder)?;
+    }
     let mut config = loader.finish()?;
     (config.images.logins, config.images.rules) = (logins.clone(), rules.clone());
     let images = Sources::new(config.images).context("cannot set up the registry client")?;
