@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::PropertyFields;
+use crate::{DeprecationTarget, PropertyFields};
 
 /// Fields that every Meta may have.
 #[derive(Default, Deserialize)]
@@ -18,64 +18,47 @@ pub(crate) struct MetaHeader<'a> {
 /// Fields of an `olm.package` that matter here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OlmPackage<'a> {
-    #[serde(borrow, default)]
-    pub(crate) default_channel: Option<Cow<'a, str>>,
+pub(crate) struct OlmPackage {
+    pub(crate) default_channel: Option<String>,
 }
 
-/// Fields of an `olm.channel` that matter here.
+/// Entries of an `olm.channel` or of an `olm.deprecations`.
 #[derive(Deserialize)]
-pub(crate) struct OlmChannel<'a> {
-    #[serde(borrow, default)]
-    pub(crate) entries: Option<Vec<OlmEntry<'a>>>,
+pub(crate) struct EntryList<E> {
+    pub(crate) entries: Option<Vec<E>>,
 }
 
+/// Entry of an `olm.channel`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OlmEntry<'a> {
-    #[serde(borrow)]
-    pub(crate) name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    pub(crate) replaces: Option<Cow<'a, str>>,
-    #[serde(default)]
+pub(crate) struct OlmEntry {
+    pub(crate) name: String,
+    pub(crate) replaces: Option<String>,
     pub(crate) skips: Option<Vec<String>>,
-    #[serde(borrow, default)]
-    pub(crate) skip_range: Option<Cow<'a, str>>,
+    pub(crate) skip_range: Option<String>,
+}
+
+/// Entry of an `olm.deprecations`.
+#[derive(Deserialize)]
+pub(crate) struct OlmDeprecation {
+    pub(crate) reference: DeprecationTarget,
+    pub(crate) message: Option<String>,
 }
 
 /// Fields of an `olm.bundle`. A bundle whose content lies in the catalog (`olm.bundle.object`) has no image.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OlmBundle<'a> {
-    #[serde(borrow, default)]
-    pub(crate) image: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pub(crate) related_images: Option<Vec<OlmImage<'a>>>,
-    #[serde(borrow, default)]
+    pub(crate) image: Option<String>,
+    pub(crate) related_images: Option<Vec<OlmImage>>,
+    #[serde(borrow)]
     pub(crate) properties: Option<Vec<PropertyFields<'a>>>,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct OlmImage<'a> {
-    #[serde(borrow, default)]
-    pub(crate) name: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pub(crate) image: Option<Cow<'a, str>>,
-}
-
-/// Fields of an `olm.deprecations` that matter here.
-#[derive(Deserialize)]
-pub(crate) struct OlmDeprecations<'a> {
-    #[serde(borrow, default)]
-    pub(crate) entries: Option<Vec<OlmDeprecation<'a>>>,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct OlmDeprecation<'a> {
-    #[serde(borrow)]
-    pub(crate) reference: MetaHeader<'a>,
-    #[serde(borrow, default)]
-    pub(crate) message: Option<Cow<'a, str>>,
+pub(crate) struct OlmImage {
+    pub(crate) name: Option<String>,
+    pub(crate) image: Option<String>,
 }
 
 /// Fields of the value of a property `olm.package`.

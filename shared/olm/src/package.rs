@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::Sha256;
+use serde::Deserialize;
 
 use crate::graph::{GraphEntry, heads};
 
@@ -31,8 +32,8 @@ impl Package {
     /// Returns the message of a deprecation. The name is empty for the package.
     pub fn deprecation(&self, schema: &str, name: &str) -> Option<&str> {
         let (schema, name) = (schema.to_owned(), name.to_owned());
-        let message = self.deprecations.get(&DeprecationTarget { schema, name })?;
-        Some(message)
+        let message = self.deprecations.get(&DeprecationTarget { schema, name });
+        message.map(String::as_str)
     }
 }
 
@@ -65,7 +66,8 @@ pub struct RelatedImage {
 }
 
 /// Target of a deprecation: a package, a channel or a bundle.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(default)]
 pub struct DeprecationTarget {
     /// Schema of the target: `olm.package`, `olm.channel` or `olm.bundle`.
     pub schema: String,

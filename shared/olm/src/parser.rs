@@ -1,8 +1,8 @@
 use model::{Sha256, text::LineBuffer};
 
 use crate::{
-    Bundle, ChannelEntry, DeprecationTarget, Gvk, LIFECYCLES, Package, RelatedImage, UnreadableMeta,
-    meta::{MetaHeader, OlmBundle, OlmChannel, OlmDeprecations, OlmEntry, OlmPackage},
+    Bundle, ChannelEntry, Gvk, LIFECYCLES, Package, RelatedImage, UnreadableMeta,
+    meta::{EntryList, MetaHeader, OlmBundle, OlmDeprecation, OlmEntry, OlmPackage},
 };
 
 /// Parser of the lines of one Shard, which may come in chunks of any size.
@@ -79,21 +79,26 @@ impl Package {
     }
 
     fn read_package(&mut self, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: OlmPackage<'_> = serde_json::from_slice(line)?;
+        let read: OlmPackage = serde_json::from_slice(line)?;
         // Of several `olm.package`, which OLM refuses, the last one counts.
-        self.default_channel = read.default_channel.map(Into::into);
+        self.default_channel = read.default_channel;
         self.package_lines.push(hash);
         Ok(())
     }
 
     fn read_channel(&mut self, name: &str, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: OlmChannel<'_> = serde_json::from_slice(line)?;
+        let read: EntryList<OlmEntry> = serde_json::from_slice(line)?;
         let channel = self.channels.entry(name.to_owned()).or_default();
         channel.lines.push(hash);
-        let entries = read.entries.into_iter().flatten();
-        channel
-            .entries
-            .extend(entries.map(|entry| (entry.name.clone().into_owned(), entry.into())));
+        let not_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
+        for entry in read.entries.into_iter().flatten() {
+            let updates = ChannelEntry {
+                replaces: not_empty(entry.replaces),
+                skips: entry.skips.into_iter().flatten().collect(),
+                skip_range: not_empty(entry.skip_range),
+            };
+            channel.entries.insert(entry.name, updates);
+        }
         Ok(())
     }
 
@@ -108,39 +113,23 @@ impl Package {
             let api = (property.kind == "olm.gvk").then(|| property.value::<Gvk>());
             bundle.provides.extend(api.flatten().map(|api| api.text()));
         }
-        bundle.image = read.image.map(Into::into).unwrap_or_default();
+        bundle.image = read.image.unwrap_or_default();
         let images = read.related_images.into_iter().flatten();
         // A related image without a reference names nothing that could be pulled.
         bundle.related_images.extend(images.filter_map(|image| {
-            let reference = image.image.filter(|image| !image.is_empty())?.into_owned();
-            let name = image.name.map(Into::into).unwrap_or_default();
+            let reference = image.image.filter(|image| !image.is_empty())?;
+            let name = image.name.unwrap_or_default();
             Some(RelatedImage { name, reference })
         }));
         Ok(())
     }
 
     fn read_deprecations(&mut self, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: OlmDeprecations<'_> = serde_json::from_slice(line)?;
+        let read: EntryList<OlmDeprecation> = serde_json::from_slice(line)?;
         self.deprecation_lines.push(hash);
-        for entry in read.entries.into_iter().flatten() {
-            let what = DeprecationTarget {
-                schema: entry.reference.schema.into_owned(),
-                name: entry.reference.name.into_owned(),
-            };
-            self.deprecations
-                .insert(what, entry.message.map(Into::into).unwrap_or_default());
-        }
+        let entries = read.entries.into_iter().flatten();
+        let messages = entries.map(|entry| (entry.reference, entry.message.unwrap_or_default()));
+        self.deprecations.extend(messages);
         Ok(())
-    }
-}
-
-impl From<OlmEntry<'_>> for ChannelEntry {
-    fn from(entry: OlmEntry<'_>) -> Self {
-        let text = |text: std::borrow::Cow<'_, str>| (!text.is_empty()).then(|| text.into_owned());
-        Self {
-            replaces: entry.replaces.and_then(text),
-            skips: entry.skips.into_iter().flatten().collect(),
-            skip_range: entry.skip_range.and_then(text),
-        }
     }
 }
