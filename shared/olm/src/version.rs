@@ -203,30 +203,27 @@ fn read_part(part: &str, all: &mut Vec<RangeCondition>) -> Result<(), String> {
             ..version
         })
     };
-    let before = |text: &str| read(text).map(|version| VersionPlace::At(version, false));
-    let behind = |text: &str| read(text).map(|version| VersionPlace::At(version, true));
-    if part.contains('x') {
-        let (low, end) = &wildcard(version);
-        match operator.trim() {
-            ">" => all.push(Above(before(end)?)),
-            ">=" => all.push(Above(before(low)?)),
-            "<" => all.push(Below(before(low)?)),
-            "<=" => all.push(Below(before(end)?)),
-            "" | "=" | "==" => all.extend([Above(before(low)?), Below(before(end)?)]),
-            // Both at once, which no version fulfils: blang joins them so, against its own description.
-            "!" | "!=" => all.extend([Below(before(low)?), Above(before(end)?)]),
-            // blang drops an unknown operator before an `x`.
-            _ => all.extend([Above(before(low)?), Below(behind(low)?)]),
-        }
-        return Ok(());
-    }
+    let place = |text: &str, is_behind| read(text).map(|version| VersionPlace::At(version, is_behind));
+    let is_wildcard = part.contains('x');
+    let (low, end) = if is_wildcard {
+        wildcard(version)
+    } else {
+        (version.to_owned(), version.to_owned())
+    };
+    // The versions that the text stands for lie between these places. A place that the operator does not need may be malformed.
+    let start = || place(&low, false);
+    let end = || place(&end, !is_wildcard);
     match operator.trim() {
-        "" | "=" | "==" => all.extend([Above(before(version)?), Below(behind(version)?)]),
+        ">" => all.push(Above(end()?)),
+        ">=" => all.push(Above(start()?)),
+        "<" => all.push(Below(start()?)),
+        "<=" => all.push(Below(end()?)),
+        "" | "=" | "==" => all.extend([Above(start()?), Below(end()?)]),
+        // Both at once, which no version fulfils: blang joins them so, against its own description.
+        "!" | "!=" if is_wildcard => all.extend([Below(start()?), Above(end()?)]),
         "!" | "!=" => all.push(Not(read(version)?)),
-        "<" => all.push(Below(before(version)?)),
-        "<=" => all.push(Below(behind(version)?)),
-        ">" => all.push(Above(behind(version)?)),
-        ">=" => all.push(Above(before(version)?)),
+        // blang drops an unknown operator before an `x`.
+        _ if is_wildcard => all.extend([Above(start()?), Below(place(&low, true)?)]),
         unknown => return Err(format!("the operator {unknown:?} is not known")),
     }
     Ok(())
