@@ -20,13 +20,12 @@ pub struct Changes {
     /// Packages that were added, removed or changed.
     pub packages: Differences<PackageSummary, PackageChange>,
     /// Changes of the metas that belong to no package; null if there are none.
-    #[serde(default)]
     pub global: Option<PackageChange>,
 }
 
 /// Values that differ between the two states, such as the channels of a package. `Summary` describes a value that only one
 /// state has, `Change` one that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Differences<Summary, Change> {
     /// Values that only the newer state has.
     pub added: Vec<Summary>,
@@ -46,7 +45,6 @@ pub struct PackageSummary {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub omitted: bool,
     /// Default channel of the package.
-    #[serde(default)]
     pub default_channel: Option<String>,
     /// Channels of the package and their heads.
     pub channels: Vec<ChannelSummary>,
@@ -84,7 +82,7 @@ pub struct PackageChange {
 }
 
 /// Name and heads of a channel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelSummary {
     /// Name of the channel.
     pub name: String,
@@ -93,7 +91,7 @@ pub struct ChannelSummary {
 }
 
 /// Changes of a channel that both states have. If neither heads nor entries differ, another field does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelChange {
     /// Name of the channel.
     pub name: String,
@@ -105,19 +103,18 @@ pub struct ChannelChange {
 }
 
 /// Name, version and image of a bundle.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleSummary {
     /// Name of the bundle.
     pub name: String,
     /// Version of the bundle, if it has one.
-    #[serde(default)]
     pub version: Option<String>,
     /// Image of the bundle; empty if the catalog holds its content.
     pub image: String,
 }
 
 /// Changes of a bundle that both states have. If no field below differs, other properties do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BundleChange {
     /// Name of the bundle.
@@ -135,7 +132,7 @@ pub struct BundleChange {
 }
 
 /// Value that differs between the two states.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueChange<T> {
     /// Value in the older state.
     pub from: T,
@@ -147,7 +144,7 @@ pub struct ValueChange<T> {
 pub type TextChange = ValueChange<Option<String>>;
 
 /// Target and message of a deprecation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeprecationSummary {
     /// Schema of the deprecated meta: `olm.package`, `olm.channel` or `olm.bundle`.
     pub schema: String,
@@ -158,7 +155,7 @@ pub struct DeprecationSummary {
 }
 
 /// Change of a deprecation that both states have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeprecationChange {
     /// Schema of the deprecated meta: `olm.package`, `olm.channel` or `olm.bundle`.
     pub schema: String,

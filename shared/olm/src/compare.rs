@@ -112,22 +112,17 @@ impl Changes {
 
 impl PackageSummary {
     fn new(name: &str, package: &Package) -> Self {
+        // Beside an empty package all parts are new.
+        let all = PackageChange::between(name, &Package::default(), package);
         Self {
-            name: name.to_owned(),
+            name: all.name,
             omitted: false,
             default_channel: package.default_channel.clone(),
-            channels: summaries(&package.channels, ChannelSummary::of),
-            bundles: summaries(&package.bundles, BundleSummary::of),
-            deprecations: summaries(&package.deprecations, |target, message| {
-                DeprecationSummary::of(target, message)
-            }),
+            channels: all.channels.added,
+            bundles: all.bundles.added,
+            deprecations: all.deprecations.added,
         }
     }
-}
-
-/// Describes every entry of a map.
-fn summaries<K: Clone, V, Summary>(map: &BTreeMap<K, V>, summary: fn(K, &V) -> Summary) -> Vec<Summary> {
-    map.iter().map(|(key, value)| summary(key.clone(), value)).collect()
 }
 
 impl PackageChange {
@@ -144,8 +139,16 @@ impl PackageChange {
             bundles: Differences::between([&old.bundles, &new.bundles], BundleSummary::of, BundleChange::between),
             deprecations: Differences::between(
                 [&old.deprecations, &new.deprecations],
-                |target, message| DeprecationSummary::of(target, message),
-                |target, old, new| DeprecationChange::between(target, old, new),
+                |DeprecationTarget { schema, name }, message| DeprecationSummary {
+                    schema,
+                    name,
+                    message: message.clone(),
+                },
+                |DeprecationTarget { schema, name }, old, new| {
+                    let (from, to) = (Some(old.clone()), Some(new.clone()));
+                    let message = ValueChange { from, to };
+                    DeprecationChange { schema, name, message }
+                },
             ),
             others: others(old, new),
             ..Self::default()
@@ -157,17 +160,6 @@ impl PackageChange {
         };
         change.reordered = change == nothing;
         change
-    }
-}
-
-// Not derived: that would ask for defaults of the elements.
-impl<Summary, Change> Default for Differences<Summary, Change> {
-    fn default() -> Self {
-        Self {
-            added: Vec::new(),
-            removed: Vec::new(),
-            changed: Vec::new(),
-        }
     }
 }
 
@@ -240,21 +232,6 @@ impl BundleChange {
 impl<T: PartialEq> ValueChange<T> {
     fn between(from: T, to: T) -> Option<Self> {
         (from != to).then_some(Self { from, to })
-    }
-}
-
-impl DeprecationSummary {
-    fn of(DeprecationTarget { schema, name }: DeprecationTarget, message: &str) -> Self {
-        let message = message.to_owned();
-        Self { schema, name, message }
-    }
-}
-
-impl DeprecationChange {
-    fn between(DeprecationTarget { schema, name }: DeprecationTarget, old: &str, new: &str) -> Self {
-        let (from, to) = (Some(old.to_owned()), Some(new.to_owned()));
-        let message = ValueChange { from, to };
-        Self { schema, name, message }
     }
 }
 
