@@ -133,8 +133,6 @@ pub struct SearchHit {
 struct Match {
     score: f64,
     field: SearchField,
-    /// Number of terms that matched.
-    terms: usize,
 }
 
 impl SearchField {
@@ -267,40 +265,36 @@ impl SearchIndex {
 
     /// Returns the Packages that have all terms.
     fn matches(&self, terms: &[String]) -> HashMap<u32, Match> {
-        let mut found: HashMap<u32, Match> = HashMap::new();
-        for (at, term) in terms.iter().enumerate() {
-            let of_term = self.matches_of(term);
+        let mut found: Option<HashMap<u32, Match>> = None;
+        for term in terms {
+            let mut of_term = self.matches_of(term);
             // A term that few Packages have tells more than one that many have.
             let rarity = (1.0 + self.packages.len() as f64 / of_term.len().max(1) as f64).ln();
-            for (package, (score, field)) in of_term {
-                let score = score * rarity;
-                match found.get_mut(&package) {
-                    Some(known) if known.terms == at => {
-                        known.score += score;
-                        known.field = known.field.min(field);
-                        known.terms += 1;
-                    }
-                    None if at == 0 => {
-                        let terms = 1;
-                        found.insert(package, Match { score, field, terms });
-                    }
-                    _ => {}
+            of_term.values_mut().for_each(|matched| matched.score *= rarity);
+            if let Some(before) = found {
+                of_term.retain(|package, _| before.contains_key(package));
+                for (package, matched) in &mut of_term {
+                    let before = &before[package];
+                    matched.score += before.score;
+                    matched.field = matched.field.min(before.field);
                 }
             }
-            found.retain(|_, matched| matched.terms == at + 1);
+            found = Some(of_term);
         }
-        found
+        found.unwrap_or_default()
     }
 
     /// Returns the Packages that have a term, with the best score and its field. Typos count if
     /// no word of a name, keyword or kind starts with the term: descriptions have typos of their own.
-    fn matches_of(&self, term: &str) -> HashMap<u32, (f64, SearchField)> {
+    fn matches_of(&self, term: &str) -> HashMap<u32, Match> {
         let mut found = HashMap::new();
         let mut add = |quality: f64, postings: &[Posting]| {
             for posting in postings {
-                let new = (quality * posting.field.weight(), posting.field);
+                let field = posting.field;
+                let score = quality * field.weight();
+                let new = Match { score, field };
                 let best = found.entry(posting.package).or_insert(new);
-                if new.0 > best.0 {
+                if score > best.score {
                     *best = new;
                 }
             }
