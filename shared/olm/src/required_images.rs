@@ -169,14 +169,11 @@ impl RequiredImages {
 /// noticed only in the disconnected cluster.
 fn check_readable(name: &str, package: &Package) -> Result<(), SelectionError> {
     let matters = |line: &&UnreadableMeta| matches!(&*line.schema, "olm.bundle" | "olm.channel");
-    let Some(UnreadableMeta {
-        schema,
-        name: of,
-        reason,
-    }) = package.unreadable.iter().find(matters)
-    else {
+    let Some(line) = package.unreadable.iter().find(matters) else {
         return Ok(());
     };
-    let problem = format!("the {schema} {of:?} of package {name} cannot be read: {reason}");
-    Err(SelectionError(problem))
+    Err(SelectionError(format!(
+        "the {} {:?} of package {name} cannot be read: {}",
+        line.schema, line.name, line.reason
+    )))
 }
