@@ -10,6 +10,7 @@ use super::{
     package::header,
     quoted,
     schemas::CHANNEL,
+    shape::decode,
     value::{Value, ValueBudget},
 };
 
@@ -27,7 +28,7 @@ impl<'a> ChannelFacts<'a> {
     pub(crate) fn decode(line: usize, bytes: &'a [u8], budget: &mut ValueBudget, report: &mut Report<'_>) -> Self {
         let header = header(bytes);
         let place = Place::new(line, header.text("name"), "");
-        let channel = report.decode(bytes, &CHANNEL, place, budget);
+        let channel = report.decoded(decode(bytes, &CHANNEL, budget), place);
         Self { line, channel }
     }
 

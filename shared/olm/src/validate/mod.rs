@@ -24,11 +24,7 @@ pub use report::{FilePlace, PlacedFinding, Validation};
 pub use rule::{Rule, Severity};
 pub use shape::decode_base64;
 
-use self::{
-    package::PackageFacts,
-    shape::{Decoded, Shape, decode},
-    value::{Value, ValueBudget},
-};
+use self::{package::PackageFacts, shape::Decoded, value::Value};
 
 /// Maximum number of characters of a foreign text in a violation. A name may have megabytes.
 const TEXT_CHARS: usize = 300;
@@ -201,19 +197,7 @@ impl Report<'_> {
         });
     }
 
-    /// Decodes a line, and reports the fields that have the wrong type.
-    fn decode<'a>(
-        &mut self,
-        line: &'a [u8],
-        shape: &'static Shape,
-        place: Place<'_>,
-        budget: &mut ValueBudget,
-    ) -> Value<'a> {
-        self.decoded(decode(line, shape, budget), place)
-    }
-
-    /// Returns the value of a line that was decoded, and reports what was wrong.
-    /// Reports the rules that a decoded line breaks.
+    /// Returns the value of a decoded line, and reports the rules that it breaks.
     fn decoded<'a>(&mut self, (value, errors): Decoded<'a>, place: Place<'_>) -> Value<'a> {
         for (rule, detail) in errors {
             self.add(rule, place, &detail);

@@ -60,7 +60,6 @@ impl PackageFacts {
             return self.bundle(line, place, report);
         }
         // Wrong types of these fields are reported with the schema's other fields.
-        let mut budget = ValueBudget::new(line.len());
         let header = header(line);
         let schema = header.text("schema");
         let is_known = matches!(
@@ -70,7 +69,8 @@ impl PackageFacts {
         counts.known += u64::from(is_known);
         match schema {
             "olm.package" => {
-                let package = report.decode(line, &PACKAGE, place, &mut budget);
+                let decoded = decode(line, &PACKAGE, &mut ValueBudget::new(line.len()));
+                let package = report.decoded(decoded, place);
                 self.package(&package, place, report);
             }
             "olm.channel" => self.channels.push((at, line.to_vec())),
@@ -209,8 +209,8 @@ impl PackageFacts {
     ) {
         for (number, (line, bytes)) in self.deprecations.iter().enumerate() {
             let (place, has_package) = (Place::new(*line, "", ""), !self.name.is_empty());
-            let mut budget = ValueBudget::new(bytes.len());
-            let deprecations = report.decode(bytes, &DEPRECATIONS, place, &mut budget);
+            let decoded = decode(bytes, &DEPRECATIONS, &mut ValueBudget::new(bytes.len()));
+            let deprecations = report.decoded(decoded, place);
             report.require(has_package, Rule::DeprecationsPackageMissing, place);
             report.require(!has_package || is_defined, Rule::DeprecationsPackageUnknown, place);
             report.require(number == 0, Rule::DeprecationsDuplicate, place);
