@@ -35,6 +35,6 @@ pub use search::{
 pub use upgrade::{UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep, comparable_version};
 pub use validate::{
     FINDINGS, FINDINGS_MAX, FilePlace, PlacedFinding, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator,
-    Validation, ValidationSummary, decode_base64,
+    Validation, ValidationSummary, decode_base64, is_cache_key,
 };
 pub use version::{VersionRange, VersionRangeError, VersionSpan};

@@ -321,9 +321,7 @@ fn no_provider(text: &str, api: &GroupVersionKind) -> String {
 
 /// Checks a name as opm does, which makes paths of them.
 fn check_name(what: &str, name: &str) -> Result<(), AnswerError> {
-    let starts = name.starts_with(|char: char| char.is_ascii_alphanumeric());
-    let rest = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    if starts && name.bytes().all(rest) {
+    if olm::is_cache_key(name) {
         return Ok(());
     }
     Err(AnswerError::InvalidArgument(format!(

@@ -20,6 +20,7 @@ use serde::Serialize;
 use work::Budget;
 
 pub use findings::{FINDINGS, FINDINGS_MAX, ValidationSummary};
+pub use package::is_cache_key;
 pub use report::{FilePlace, PlacedFinding, Validation};
 pub use rule::{Rule, Severity};
 pub use shape::decode_base64;

@@ -80,7 +80,7 @@ impl PackageFacts {
             other => {
                 counts.add_other(model::text::line(other, super::TEXT_CHARS), 1);
                 let package = header.text("package");
-                if !is_key(other) || !(package.is_empty() || is_key(package)) {
+                if !is_cache_key(other) || !(package.is_empty() || is_cache_key(package)) {
                     report.add(Rule::SchemaNameInvalid, place, &quoted(other));
                 }
                 if other == LIFECYCLES {
@@ -257,13 +257,10 @@ fn is_label(name: &str) -> bool {
     ends && name.len() <= LABEL_MAX && name.chars().all(|c| is_alphanumeric(c) || c == '-')
 }
 
-/// Returns true for a text that `opm serve` accepts as a part of a key of its cache.
-fn is_key(text: &str) -> bool {
-    let first = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-    first
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+/// Returns true for a text that `opm serve` accepts as a part of a key of its cache: `^[a-zA-Z0-9][a-zA-Z0-9._-]*$`.
+pub fn is_cache_key(text: &str) -> bool {
+    let is_in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_in_key)
 }
 
 /// Returns the reason for which an icon cannot be shown.
