@@ -290,9 +290,8 @@ impl ApiIndex {
         if !package_name.is_empty() {
             check_name("packageName", package_name)?;
         }
-        let mut customs = self.record(package_name).into_iter().flat_map(|record| &record.customs);
-        let found = customs.find(|custom| custom.schema == *schema);
-        Ok(found.map_or(&[], |custom| &custom.lines))
+        let found = self.record(package_name).and_then(|record| record.customs.get(schema));
+        Ok(found.map_or(&[], Vec::as_slice))
     }
 
     fn find_package(&self, name: &str) -> Option<&Arc<PackageRecord>> {

@@ -19,5 +19,5 @@ mod recorder;
 pub use answers::BundlePlace;
 pub use contents::{ContentsBuilder, PackageContents};
 pub use json::meta_struct;
-pub use record::{ApiIndex, BundleRecord, ChannelRecord, CustomRecord, EntryRecord, LineRange, PackageRecord};
+pub use record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord};
 pub use recorder::PackageRecorder;

@@ -38,8 +38,8 @@ pub struct PackageRecord {
     pub channels: Vec<ChannelRecord>,
     /// Bundles by name.
     pub bundles: Vec<BundleRecord>,
-    /// Metas of custom schemas.
-    pub customs: Vec<CustomRecord>,
+    /// Lines of the Metas of each custom schema, in the order of the Shard.
+    pub customs: BTreeMap<String, Vec<LineRange>>,
     /// Memory that it takes, in bytes.
     pub memory: usize,
 }
@@ -84,15 +84,6 @@ pub struct BundleRecord {
     /// Fields of its [`ApiBundle`](super::api::ApiBundle), without what depends on the channel and without its manifests. Encoded,
     /// because some bundles have thousands of properties.
     pub message: Vec<u8>,
-}
-
-/// Metas of one custom schema.
-#[derive(Debug, PartialEq, Eq)]
-pub struct CustomRecord {
-    /// Their schema.
-    pub schema: String,
-    /// Their lines, in the order of the Shard.
-    pub lines: Vec<LineRange>,
 }
 
 /// Records of all Packages of a state. Those of lines that an earlier state has too are shared with its index.

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::{
     bundle_line::read_bundle_line,
     go::{self, Wrong},
-    record::{BundleRecord, ChannelRecord, CustomRecord, EntryRecord, LineRange, PackageRecord},
+    record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
 };
 
 /// Maximum memory of one record, in bytes: twice what the records of all 333 packages of a large real catalog take. Lines of many
@@ -129,7 +129,6 @@ impl PackageRecorder {
                 name,
             });
         }
-        let customs = self.customs.into_iter();
         let (package_line, default_channel) = self.package.unzip();
         Ok(PackageRecord {
             name: self.name,
@@ -139,7 +138,7 @@ impl PackageRecorder {
             deprecation: deprecation("olm.package", ""),
             channels,
             bundles,
-            customs: customs.map(|(schema, lines)| CustomRecord { schema, lines }).collect(),
+            customs: self.customs,
             memory: self.used.0,
         })
     }
