@@ -162,14 +162,11 @@ impl ApiIndex {
     /// # Errors
     /// Fails if there is no such package, channel or bundle.
     pub fn get_bundle(&self, request: &GetBundleRequest) -> Result<BundlePlace<'_>, AnswerError> {
-        let GetBundleRequest {
-            pkg_name,
-            channel_name,
-            csv_name,
-        } = request;
-        let mut entries = self.package(pkg_name)?.channel(channel_name)?;
-        entries.find(|entry| entry.bundle().name == *csv_name).ok_or_else(|| {
-            let [package, channel, bundle] = [pkg_name, channel_name, csv_name].map(|name| go_quoted(name));
+        let mut entries = self.package(&request.pkg_name)?.channel(&request.channel_name)?;
+        let found = entries.find(|entry| entry.bundle().name == request.csv_name);
+        found.ok_or_else(|| {
+            let names = [&request.pkg_name, &request.channel_name, &request.csv_name];
+            let [package, channel, bundle] = names.map(|name| go_quoted(name));
             AnswerError::NotFound(format!(
                 "package {package}, channel {channel}, bundle {bundle} not found"
             ))
@@ -208,21 +205,16 @@ impl ApiIndex {
     /// # Errors
     /// Fails if there is no such package or channel, or if no entry replaces or skips the bundle.
     pub fn get_bundle_that_replaces(&self, request: &GetReplacementRequest) -> Result<BundlePlace<'_>, AnswerError> {
-        let GetReplacementRequest {
-            csv_name,
-            pkg_name,
-            channel_name,
-        } = request;
         // opm has no quotes in this text only.
-        let not_found = || AnswerError::NotFound(format!("package {pkg_name} not found"));
-        let package = self.find_package(pkg_name).ok_or_else(not_found)?;
+        let not_found = || AnswerError::NotFound(format!("package {} not found", request.pkg_name));
+        let package = self.find_package(&request.pkg_name).ok_or_else(not_found)?;
         let replaces = |found: &BundlePlace<'_>| {
             let EntryRecord { replaces, skips, .. } = found.entry;
-            replaces == csv_name || skips.contains(csv_name)
+            *replaces == request.csv_name || skips.contains(&request.csv_name)
         };
-        let found = package.channel(channel_name)?.filter(replaces);
+        let found = package.channel(&request.channel_name)?.filter(replaces);
         found.max_by(BundlePlace::cmp_version).ok_or_else(|| {
-            let [package, channel] = [pkg_name, channel_name].map(|name| go_quoted(name));
+            let [package, channel] = [&request.pkg_name, &request.channel_name].map(|name| go_quoted(name));
             AnswerError::NotFound(format!("no entry found for package {package}, channel {channel}"))
         })
     }
