@@ -1,7 +1,5 @@
 //! Line of a bundle, read once: the message that `ListBundles` sends of it.
 
-use std::borrow::Cow;
-
 use prost::{Message, encoding};
 use serde_json::value::RawValue;
 
@@ -24,8 +22,8 @@ pub(crate) fn read_bundle_line(text: &str, package: &str, line: LineRange) -> Re
     let mut found = Found::default();
     go::elements(properties.map_or("null", RawValue::get), |property| {
         let [kind, value] = go::fields(property.get(), &["type", "value"])?;
-        match go::text(kind)? {
-            kind if matches!(&*kind, "olm.csv.metadata" | "olm.bundle.object") => Ok(()),
+        match &*go::text(kind)? {
+            "olm.csv.metadata" | "olm.bundle.object" => Ok(()),
             kind => found.property(kind, value.map_or("", RawValue::get)),
         }
     })?;
@@ -57,8 +55,8 @@ struct Found {
 }
 
 impl Found {
-    fn property(&mut self, kind: Cow<'_, str>, value: &str) -> Result<(), Wrong> {
-        match &*kind {
+    fn property(&mut self, kind: &str, value: &str) -> Result<(), Wrong> {
+        match kind {
             "olm.package" => {
                 let [version] = texts(value, &["version"])?;
                 self.version = version.into_owned();
@@ -66,20 +64,17 @@ impl Found {
             "olm.gvk" => self.gvk(PROVIDED_TAG, value)?,
             "olm.gvk.required" => {
                 self.gvk(REQUIRED_TAG, value)?;
-                self.dependency("olm.gvk", value.to_owned());
+                self.typed_value(DEPENDENCY_TAG, "olm.gvk", value);
             }
             "olm.package.required" => {
                 let [name, range] = texts(value, &["packageName", "versionRange"])?;
                 let (name, range) = (json::plain(&name), json::plain(&range));
-                self.dependency("olm.package", format!(r#"{{"packageName":{name},"version":{range}}}"#));
+                let dependency = format!(r#"{{"packageName":{name},"version":{range}}}"#);
+                self.typed_value(DEPENDENCY_TAG, "olm.package", &dependency);
             }
             _ => {}
         }
-        let property = TypedValue {
-            r#type: kind.into_owned(),
-            value: value.to_owned(),
-        };
-        encoding::message::encode(PROPERTY_TAG, &property, &mut self.encoded);
+        self.typed_value(PROPERTY_TAG, kind, value);
         Ok(())
     }
 
@@ -95,11 +90,11 @@ impl Found {
         Ok(())
     }
 
-    fn dependency(&mut self, kind: &str, value: String) {
-        let dependency = TypedValue {
+    fn typed_value(&mut self, tag: u32, kind: &str, value: &str) {
+        let typed = TypedValue {
             r#type: kind.to_owned(),
-            value,
+            value: value.to_owned(),
         };
-        encoding::message::encode(DEPENDENCY_TAG, &dependency, &mut self.encoded);
+        encoding::message::encode(tag, &typed, &mut self.encoded);
     }
 }
