@@ -8,7 +8,10 @@ use base64::{
     alphabet::STANDARD,
     engine::{GeneralPurpose, GeneralPurposeConfig},
 };
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Deserialize,
+    de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 
 use super::{
     Rule,
@@ -99,14 +102,6 @@ enum Step {
 }
 
 impl State<'_> {
-    fn wrong<'a>(&mut self, expected: &str) -> Value<'a> {
-        if self.errors.len() < ERRORS_MAX {
-            let detail = format!("{}: must be {expected}", self.path());
-            self.errors.push((self.rule, detail));
-        }
-        Value::Absent
-    }
-
     fn path(&self) -> String {
         let mut path = String::new();
         for step in &self.path {
@@ -148,7 +143,12 @@ impl Decode<'_, '_> {
             Shape::List(_) => "a list",
             Shape::Map(_) | Shape::Object(_) | Shape::Property => "an object",
         };
-        self.state.wrong(expected)
+        let state = self.state;
+        if state.errors.len() < ERRORS_MAX {
+            let detail = format!("{}: must be {expected}", state.path());
+            state.errors.push((state.rule, detail));
+        }
+        Value::Absent
     }
 
     fn child<'de, A: MapAccess<'de>>(
@@ -167,8 +167,8 @@ impl Decode<'_, '_> {
     fn object<'de, A: MapAccess<'de>>(mut self, fields: Fields, mut map: A) -> Result<Value<'de>, A::Error> {
         // Empty until a field is known: a list may have millions of `{}`.
         let mut values = Vec::new();
-        while let Some(field) = map.next_key_seed(FieldName(fields))? {
-            let Some((at, name, shape)) = field else {
+        while let Some(Key(key)) = map.next_key()? {
+            let Some((at, name, shape)) = find_field(fields, &key) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -196,8 +196,8 @@ impl Decode<'_, '_> {
         self.state.budget.take(PROPERTY.len())?;
         let (mut kind, mut value) = (Value::Absent, Value::Absent);
         // Canonical lines have `type` before `value`.
-        while let Some(field) = map.next_key_seed(FieldName(PROPERTY))? {
-            match field.map(|(at, ..)| at) {
+        while let Some(Key(key)) = map.next_key()? {
+            match find_field(PROPERTY, &key).map(|(at, ..)| at) {
                 Some(0) => kind = self.child(Step::Field("type"), &Shape::Text, &mut map)?,
                 Some(_) => {
                     let name = match &kind {
@@ -343,35 +343,17 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
     }
 }
 
-/// Search for the field that a key means.
-struct FieldName(Fields);
+/// Key of an object. It is borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Field with its position among all fields, its name and its shape.
-type FoundField = (usize, &'static str, &'static Shape);
-
-impl<'de> DeserializeSeed<'de> for FieldName {
-    type Value = Option<FoundField>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for FieldName {
-    type Value = Option<FoundField>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: de::Error>(self, key: &str) -> Result<Self::Value, E> {
-        let exact = names(self.0).position(|name| name == key);
-        let at = exact.or_else(|| names(self.0).position(|name| name.eq_ignore_ascii_case(key)));
-        let fields = self
-            .0
-            .iter()
-            .flat_map(|(names, shape)| names.iter().map(move |name| (*name, shape)));
-        let mut fields = fields.enumerate().map(|(at, (name, shape))| (at, name, shape));
-        Ok(at.and_then(|at| fields.nth(at)))
-    }
+/// Returns the field that a key means, with its position among all fields, its name and its shape.
+fn find_field(fields: Fields, key: &str) -> Option<(usize, &'static str, &'static Shape)> {
+    let exact = names(fields).position(|name| name == key);
+    let at = exact.or_else(|| names(fields).position(|name| name.eq_ignore_ascii_case(key)))?;
+    let shapes = fields
+        .iter()
+        .flat_map(|(names, shape)| names.iter().map(move |_| shape));
+    let (name, shape) = names(fields).zip(shapes).nth(at)?;
+    Some((at, name, shape))
 }
