@@ -61,15 +61,14 @@ const CSV_METADATA: Shape = Object(&[
     (&["keywords"], TEXTS),
     (&["apiServiceDefinitions"], API_SERVICES),
     (&["crdDescriptions"], CRDS),
-    (
-        &["installModes"],
-        List(&Object(&[(&["type"], Text), (&["supported"], Bool)])),
-    ),
+    (&["installModes"], List(&INSTALL_MODE)),
     (&["links"], List(&LINK)),
     (&["maintainers"], List(&Object(&[(&["name", "email"], Text)]))),
     (&["nativeAPIs"], List(&GVK)),
     (&["provider"], LINK),
 ]);
+
+const INSTALL_MODE: Shape = Object(&[(&["type"], Text), (&["supported"], Bool)]);
 
 const CRDS: Shape = Object(&[(&["owned", "required"], List(&CRD_DESCRIPTION))]);
 const API_SERVICES: Shape = Object(&[(&["owned", "required"], List(&API_SERVICE_DESCRIPTION))]);
@@ -77,34 +76,20 @@ const API_SERVICES: Shape = Object(&[(&["owned", "required"], List(&API_SERVICE_
 const CRD_DESCRIPTION: Shape = Object(&[
     (&["name", "version", "kind", "displayName", "description"], Text),
     (&["resources"], RESOURCES),
-    (
-        &["statusDescriptors", "specDescriptors", "actionDescriptors"],
-        DESCRIPTORS,
-    ),
+    (DESCRIPTOR_LISTS, DESCRIPTORS),
 ]);
 
 const API_SERVICE_DESCRIPTION: Shape = Object(&[
-    (
-        &[
-            "name",
-            "group",
-            "version",
-            "kind",
-            "deploymentName",
-            "displayName",
-            "description",
-        ],
-        Text,
-    ),
+    (&["name", "version", "kind", "displayName", "description"], Text),
+    (&["group", "deploymentName"], Text),
     (&["containerPort"], Integer(32)),
     (&["resources"], RESOURCES),
-    (
-        &["statusDescriptors", "specDescriptors", "actionDescriptors"],
-        DESCRIPTORS,
-    ),
+    (DESCRIPTOR_LISTS, DESCRIPTORS),
 ]);
 
 const RESOURCES: Shape = List(&Object(&[(&["name", "kind", "version"], Text)]));
+
+const DESCRIPTOR_LISTS: &[&str] = &["statusDescriptors", "specDescriptors", "actionDescriptors"];
 
 const DESCRIPTORS: Shape = List(&Object(&[
     (&["path", "displayName", "description"], Text),
