@@ -70,13 +70,8 @@ impl ChangeRows {
     fn summary(&mut self, sign: char, package: &PackageSummary) {
         let default_channel = package.default_channel.as_deref().unwrap_or_default();
         self.one_sided(sign, &package.name, ["package", "", default_channel]);
-        self.parts(
-            sign,
-            &package.name,
-            &package.channels,
-            &package.bundles,
-            &package.deprecations,
-        );
+        let (channels, bundles) = (&package.channels, &package.bundles);
+        self.parts(sign, &package.name, channels, bundles, &package.deprecations);
     }
 
     fn change(&mut self, package: &PackageChange) {
