@@ -97,10 +97,8 @@ impl Dependencies {
         self.apis.extend(bundle.apis.iter().cloned());
         for constraint in &bundle.requires {
             self.budget.charge(1)?;
-            let number = *self
-                .numbers
-                .entry((package.clone(), constraint.clone()))
-                .or_insert(self.required.len());
+            let key = (package.clone(), constraint.clone());
+            let number = *self.numbers.entry(key).or_insert(self.required.len());
             let Some(required) = self.required.get_mut(number) else {
                 self.required.push(RequiredBy {
                     package: package.clone(),
@@ -142,23 +140,22 @@ impl Dependencies {
                     });
                     facts.version = facts.version.or(read.ok());
                     self.count(package, json.len())?;
-                    continue;
                 }
                 "olm.gvk" => {
                     if let Ok(api) = serde_json::from_str::<Gvk>(json) {
                         facts.apis.push(self.keep(package, &api.text())?);
                     }
-                    continue;
                 }
-                _ => {}
+                _ => {
+                    let Some(constraint) = property.requirement() else {
+                        continue;
+                    };
+                    if constraint.len() > REQUIREMENT_BYTES_MAX {
+                        return Err(too_large(package, REQUIREMENT_BYTES_MAX));
+                    }
+                    facts.requires.push(self.keep(package, &constraint)?);
+                }
             }
-            let Some(constraint) = property.requirement() else {
-                continue;
-            };
-            if constraint.len() > REQUIREMENT_BYTES_MAX {
-                return Err(too_large(package, REQUIREMENT_BYTES_MAX));
-            }
-            facts.requires.push(self.keep(package, &constraint)?);
         }
         Ok(Some(facts))
     }
