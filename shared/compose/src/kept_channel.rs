@@ -18,14 +18,11 @@ pub(crate) struct ChannelFault<'a> {
 
 impl<'a> From<GraphFault<'a>> for ChannelFault<'a> {
     fn from(fault: GraphFault<'a>) -> Self {
-        let text = match &fault {
-            GraphFault::NoHead => "has no head: its entries replace or skip each other in a cycle".to_owned(),
-            GraphFault::Heads(heads) => format!("has several heads: {}", listed(heads)),
-            GraphFault::Cycle { replaces, .. } => format!("has a cycle of replaces through {replaces}"),
-        };
-        let loose = match fault {
-            GraphFault::Heads(heads) => heads,
-            GraphFault::NoHead | GraphFault::Cycle { .. } => Vec::new(),
+        let no_head = "has no head: its entries replace or skip each other in a cycle";
+        let (text, loose) = match fault {
+            GraphFault::NoHead => (no_head.to_owned(), Vec::new()),
+            GraphFault::Heads(heads) => (format!("has several heads: {}", listed(&heads)), heads),
+            GraphFault::Cycle { replaces, .. } => (format!("has a cycle of replaces through {replaces}"), Vec::new()),
         };
         Self { text, loose }
     }
@@ -101,16 +98,11 @@ impl BrokenWords {
         kept: &KeptEntries<'_>,
         fault: ChannelFault<'_>,
     ) -> String {
-        let Self {
-            selection,
-            connect,
-            otherwise,
-        } = self;
         let advice = match old.and_then(|channel| connecting(channel, kept, fault.loose)) {
-            Some(missing) => format!("{connect}: {missing}"),
-            None => otherwise.to_owned(),
+            Some(missing) => format!("{}: {missing}", self.connect),
+            None => self.otherwise.to_owned(),
         };
-        format!("{place}: with {selection} the channel {}; {advice}", fault.text)
+        format!("{place}: with {} the channel {}; {advice}", self.selection, fault.text)
     }
 }
 
