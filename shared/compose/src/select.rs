@@ -78,7 +78,7 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             let has = listed(&self.package.channels.keys().collect::<Vec<_>>());
             return Err(format!("package {} has no channel {channel}; it has {has}", self.name));
         }
-        let Some(bundles) = self.rule.bundles() else {
+        let Some(bundles) = &self.rule.bundles else {
             return Ok(());
         };
         let channels = self.package.channels.values();

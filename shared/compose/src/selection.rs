@@ -77,7 +77,7 @@ pub(crate) struct PackageRule<'a> {
     full: bool,
     package: Option<&'a PackageSelection>,
     /// Names of `selectedBundles`, if there are any.
-    bundles: Option<BTreeSet<&'a str>>,
+    pub(crate) bundles: Option<BTreeSet<&'a str>>,
 }
 
 impl Selection {
@@ -99,7 +99,9 @@ impl Selection {
 
     /// Returns true if the whole package is selected, so that its lines need not be read.
     pub fn takes_whole(&self, package: &str) -> bool {
-        self.rule(package).is_some_and(|rule| rule.takes_whole())
+        let plain = |package: &PackageSelection| package.channels.is_empty() && package.default_channel.is_none();
+        let rule = self.rule(package);
+        rule.is_some_and(|rule| rule.full && rule.package.is_none_or(plain))
     }
 
     pub(crate) fn rule(&self, package: &str) -> Option<PackageRule<'_>> {
@@ -210,12 +212,6 @@ fn check_name(place: &str, name: &str, is_new: bool) -> Result<(), String> {
 }
 
 impl<'a> PackageRule<'a> {
-    /// Returns true if every line of the package is taken, whatever it says.
-    pub(crate) fn takes_whole(&self) -> bool {
-        let plain = |package: &PackageSelection| package.channels.is_empty() && package.default_channel.is_none();
-        self.full && self.package.is_none_or(plain)
-    }
-
     pub(crate) fn default_channel(&self) -> Option<&'a str> {
         self.package?.default_channel.as_deref()
     }
@@ -224,11 +220,6 @@ impl<'a> PackageRule<'a> {
     pub(crate) fn channels(&self) -> impl Iterator<Item = &'a str> {
         let channels = self.package.map_or(&[][..], |package| &package.channels);
         channels.iter().map(|channel| channel.name.as_str())
-    }
-
-    /// Returns the names of `selectedBundles`, if there are any.
-    pub(crate) const fn bundles(&self) -> Option<&BTreeSet<&'a str>> {
-        self.bundles.as_ref()
     }
 
     /// Returns the rule for a channel, or `None` if the channel is not selected.
