@@ -176,11 +176,10 @@ impl CatalogBundle {
 impl BundleDocument {
     /// Returns the whole document.
     pub(crate) fn root(&self) -> DocumentField<'_> {
-        let (path, value) = (String::new(), &self.value);
         DocumentField {
             document: self,
-            path,
-            value,
+            path: String::new(),
+            value: &self.value,
         }
     }
 }

@@ -81,11 +81,9 @@ impl IncludeCandidate {
     /// takes its place.
     pub(crate) fn selection(&self, name: &str, names: &KeptEntries<'_>) -> Selection {
         let has = |channel: &Channel| channel.entries.keys().any(|entry| names.contains(entry.as_str()));
-        let other = if self.channels.get(&self.default_channel).is_some_and(has) {
-            None
-        } else {
-            self.channels.iter().find(|(_, channel)| has(channel))
-        };
+        let has_default = self.channels.get(&self.default_channel).is_some_and(has);
+        let mut channels = self.channels.iter();
+        let other = channels.find(|(_, channel)| !has_default && has(channel));
         let bundles = names.iter().map(|name| SelectedBundle {
             name: (*name).to_owned(),
         });

@@ -256,7 +256,12 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         }
         self.explanation.decide(decisions);
         match (owner, selected) {
-            (Some(input), None) => self.push_whole(name, input, &mut lines),
+            (Some(input), None) => {
+                if self.notes_requirements {
+                    lines.for_each(|line| self.dependencies.add_line(name, line))?;
+                }
+                self.push(name, ComposedContent::Shard { input })
+            }
             (_, selected) => self.push_edited(name, EditedLines::new(&mut lines, selected)?),
         }
     }
@@ -278,11 +283,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             let reason = format!("documents of {} are added", catalog.name);
             decisions.push(Decision::of_package(name, true, reason));
         }
-        let (mut old, mut new, mut merged) = (
-            PackageOutline::default(),
-            PackageOutline::default(),
-            MergedLines::default(),
-        );
+        let (mut old, mut new) = (PackageOutline::default(), PackageOutline::default());
+        let mut merged = MergedLines::default();
         let mut unchanged = EditedLines::new(&mut lines, selected)?;
         // Notices are made when the lines are written.
         while let Some(line) = unchanged.next(&mut Explanation::default())? {
@@ -340,14 +342,6 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     fn push(&mut self, name: &str, content: ComposedContent<'_>) -> Result<(), ComposeError> {
         let name = name.to_owned();
         (self.sink)(ComposedPackage { name, content }).map_err(ComposeError::Sink)
-    }
-
-    /// Passes a whole package to the receiver, and notes what its bundles require and provide.
-    fn push_whole(&mut self, name: &str, input: usize, lines: &mut PackageReader) -> Result<(), ComposeError> {
-        if self.notes_requirements {
-            lines.for_each(|line| self.dependencies.add_line(name, line))?;
-        }
-        self.push(name, ComposedContent::Shard { input })
     }
 
     /// Passes the lines of a package to the receiver, and notes what its bundles require and provide.

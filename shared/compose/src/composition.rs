@@ -115,9 +115,7 @@ impl Composition {
 impl CompositionInput {
     /// Returns the text by which messages call the input.
     pub fn name(&self) -> &str {
-        self.catalog
-            .as_ref()
-            .or(self.source.as_ref())
-            .map_or("", String::as_str)
+        let name = self.catalog.as_deref().or(self.source.as_deref());
+        name.unwrap_or_default()
     }
 }

@@ -36,9 +36,7 @@ pub struct ComposeFileError(String);
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FileHeader {
-    #[serde(default)]
-    api_version: Option<Spanned<String>>,
-    #[serde(default)]
+    api_version: Option<String>,
     kind: Option<String>,
 }
 
@@ -114,8 +112,8 @@ impl ComposeFile {
         let Some(kind) = header.kind else {
             return read(text).map(Self::Composition);
         };
-        let version = header.api_version.as_ref().map_or("", |version| version.value.as_str());
-        match (kind.as_str(), version) {
+        let version = header.api_version.unwrap_or_default();
+        match (kind.as_str(), version.as_str()) {
             ("ImageSetConfiguration", "mirror.openshift.io/v2alpha1") => image_set(text).map(Self::ImageSet),
             ("ImageSetConfiguration", "mirror.openshift.io/v1alpha2") => Err(old_format(text)),
             ("FilterConfiguration", "olm.operatorframework.io/filter/mirror/v1alpha1") => {

@@ -205,7 +205,6 @@ impl MergedLine {
 
 #[derive(Deserialize)]
 struct EntryList {
-    #[serde(default)]
     entries: Option<Vec<Box<RawValue>>>,
 }
 

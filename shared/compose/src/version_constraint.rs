@@ -173,12 +173,10 @@ impl ConstraintOperator {
 impl PartialVersion {
     fn new(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
-        let (text, build) = text
-            .split_once('+')
-            .map_or((text, None), |(text, build)| (text, Some(build)));
-        let (core, pre) = text
-            .split_once('-')
-            .map_or((text, None), |(core, pre)| (core, Some(pre)));
+        let (before, build) = text.split_once('+').unzip();
+        let text = before.unwrap_or(text);
+        let (core, pre) = text.split_once('-').unzip();
+        let core = core.unwrap_or(text);
         if build.is_some_and(|build| build.is_empty() || BuildMetadata::new(build).is_err()) || pre == Some("") {
             return None;
         }
