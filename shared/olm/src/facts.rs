@@ -19,7 +19,7 @@ pub struct FactKind {
     /// Version of the recorder. It grows when the same lines would give other facts.
     pub version: u32,
     /// Starts the recorder of one Shard.
-    pub recorder: for<'s> fn(RecordedShard<'s>) -> Box<dyn Recorder + 's>,
+    pub recorder: for<'s> fn(RecordedShard<'s>) -> Box<dyn Recorder<'s> + 's>,
     /// Maximum size of all parts of one document, in bytes: several times those of the largest real catalog. Parts beyond it lack
     /// their long texts.
     pub bytes_max: usize,
@@ -46,14 +46,12 @@ pub struct RecordedShard<'s> {
 }
 
 /// Recorder of one kind of facts about one Shard.
-pub trait Recorder {
+pub trait Recorder<'s> {
     /// Adds the next bytes, which may start or end within a line.
     fn push(&mut self, lines: &[u8]);
 
     /// Returns the part after the last bytes.
-    fn finish<'s>(self: Box<Self>) -> Recording<'s>
-    where
-        Self: 's;
+    fn finish(self: Box<Self>) -> Recording<'s>;
 }
 
 /// State of one part.
@@ -61,7 +59,7 @@ pub enum Recording<'s> {
     /// Part in JSON; `null` if there is nothing to say about the Package.
     Done(Box<RawValue>),
     /// Recorder that needs the lines, once more after a pass.
-    Reading(Box<dyn Recorder + 's>),
+    Reading(Box<dyn Recorder<'s> + 's>),
 }
 
 /// Builder of the document of one kind, whose parts come in the order of the Snapshot.

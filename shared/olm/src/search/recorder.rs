@@ -134,17 +134,14 @@ struct ObjectProperty<'a> {
     data: Cow<'a, str>,
 }
 
-impl Recorder for SearchRecorder<'_> {
+impl<'a> Recorder<'a> for SearchRecorder<'a> {
     fn push(&mut self, lines: &[u8]) {
         let mut buffer = mem::take(&mut self.buffer);
         buffer.push(lines, |line| self.line(line));
         self.buffer = buffer;
     }
 
-    fn finish<'s>(self: Box<Self>) -> Recording<'s>
-    where
-        Self: 's,
-    {
+    fn finish(self: Box<Self>) -> Recording<'a> {
         let wanted = self.default_head.as_ref().filter(|wanted| match &self.head {
             Some((head, _)) => head != *wanted,
             None => self.has_bundle(wanted),

@@ -59,16 +59,13 @@ impl FindingsRecorder {
     }
 }
 
-impl Recorder for FindingsRecorder {
+impl<'s> Recorder<'s> for FindingsRecorder {
     fn push(&mut self, lines: &[u8]) {
         let found = &mut self.found;
         self.validator.push(lines, &mut |violation| add(found, violation));
     }
 
-    fn finish<'s>(self: Box<Self>) -> Recording<'s>
-    where
-        Self: 's,
-    {
+    fn finish(self: Box<Self>) -> Recording<'s> {
         let mut found = self.found;
         found.schemas = self.validator.finish(&mut |violation| add(&mut found, violation)).other;
         found.counts.unknown_schemas = found.schemas.values().sum();

@@ -33,7 +33,7 @@ fn lines(metas: &[Value]) -> (Vec<u8>, Vec<IndexedMeta>) {
     (lines, index)
 }
 
-fn recorder<'s>(name: &'s str, metas: &'s [IndexedMeta]) -> Box<dyn Recorder + 's> {
+fn recorder<'s>(name: &'s str, metas: &'s [IndexedMeta]) -> Box<dyn Recorder<'s> + 's> {
     static BUDGET: LazyLock<Budget> = LazyLock::new(Budget::default);
     (SEARCH.recorder)(RecordedShard {
         name,
