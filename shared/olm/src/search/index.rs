@@ -128,11 +128,11 @@ pub struct SearchHit {
     pub matched: Option<SearchField>,
 }
 
-/// Best match of a Package so far.
-#[derive(Debug, Clone, Copy)]
+/// Best match of a Package so far. Without a term it has no field.
+#[derive(Debug, Clone, Copy, Default)]
 struct Match {
     score: f64,
-    field: SearchField,
+    field: Option<SearchField>,
 }
 
 impl SearchField {
@@ -228,28 +228,21 @@ impl SearchIndex {
             return Err(TooManyTerms);
         }
         let filter = query.filter.folded();
-        let mut found: Vec<(u32, Option<Match>)> = match terms.is_empty() {
-            true => (0..).take(self.packages.len()).map(|at| (at, None)).collect(),
-            false => {
-                let matches = self.matches(&terms).into_iter();
-                matches.map(|(at, matched)| (at, Some(matched))).collect()
-            }
-        };
+        let mut found: Vec<(u32, Match)> = self.matches(&terms).into_iter().collect();
         found.retain(|(at, _)| accepts(&filter, &self.packages[*at as usize]));
         let whole = joined(&query.text);
         for (at, matched) in &mut found {
-            if let Some(matched) = matched.as_mut().filter(|_| self.names[*at as usize].contains(&whole)) {
+            if !terms.is_empty() && self.names[*at as usize].contains(&whole) {
                 matched.score += WHOLE_NAME;
             }
         }
-        let score = |matched: &Option<Match>| matched.map_or(0.0, |matched| matched.score);
         // Of equal ones the shortest name first: the query is most of it.
         let length = |at: &u32| match terms.is_empty() {
             true => 0,
             false => self.names[*at as usize][0].len(),
         };
         found.sort_by(|(one, left), (other, right)| {
-            let by_score = score(right).total_cmp(&score(left));
+            let by_score = right.score.total_cmp(&left.score);
             by_score.then_with(|| (length(one), one).cmp(&(length(other), other)))
         });
         let limit = query.limit.min(SEARCH_LIMIT_MAX);
@@ -263,7 +256,7 @@ impl SearchIndex {
         })
     }
 
-    /// Returns the Packages that have all terms.
+    /// Returns the Packages that have all terms; all Packages if there is no term.
     fn matches(&self, terms: &[String]) -> HashMap<u32, Match> {
         let mut found: Option<HashMap<u32, Match>> = None;
         for term in terms {
@@ -281,7 +274,8 @@ impl SearchIndex {
             }
             found = Some(of_term);
         }
-        found.unwrap_or_default()
+        let all = (0..).zip(&self.packages);
+        found.unwrap_or_else(|| all.map(|(at, _)| (at, Match::default())).collect())
     }
 
     /// Returns the Packages that have a term, with the best score and its field. Typos count if
@@ -290,8 +284,7 @@ impl SearchIndex {
         let mut found = HashMap::new();
         let mut add = |quality: f64, postings: &[Posting]| {
             for posting in postings {
-                let field = posting.field;
-                let score = quality * field.weight();
+                let (score, field) = (quality * posting.field.weight(), Some(posting.field));
                 let new = Match { score, field };
                 let best = found.entry(posting.package).or_insert(new);
                 if score > best.score {
@@ -326,8 +319,7 @@ impl SearchIndex {
 }
 
 impl SearchHit {
-    fn new(package: &SearchPackage, matched: Option<Match>) -> Self {
-        let score = matched.map_or(0.0, |matched| matched.score);
+    fn new(package: &SearchPackage, matched: Match) -> Self {
         Self {
             package: package.name.clone(),
             display_name: package.display_name.clone(),
@@ -339,8 +331,8 @@ impl SearchHit {
             categories: package.categories.clone(),
             arches: package.arches.clone(),
             // Two digits, so that the text does not depend on the order of additions.
-            score: (score * 100.0).round() / 100.0,
-            matched: matched.map(|matched| matched.field),
+            score: (matched.score * 100.0).round() / 100.0,
+            matched: matched.field,
         }
     }
 }
