@@ -13,12 +13,8 @@ pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
     if text.len() == 64 && text.bytes().all(is_lower_hex) {
         return Some("64 hexadecimal digits are the ID of an image");
     }
-    let ImageReference {
-        registry,
-        repository,
-        tag,
-        digest,
-    } = ImageReference::as_written(text);
+    let image = ImageReference::as_written(text);
+    let (registry, repository) = (image.registry, image.repository);
     let name = match (registry.as_str(), repository.contains('/')) {
         ("docker.io" | "index.docker.io", false) => format!("docker.io/library/{repository}"),
         ("index.docker.io", true) => format!("docker.io/{repository}"),
@@ -30,10 +26,10 @@ pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
     if name.len() > NAME_MAX {
         return Some("registry and repository are longer than 255 characters");
     }
-    if tag.is_some_and(|tag| !is_tag(&tag)) {
+    if image.tag.is_some_and(|tag| !is_tag(&tag)) {
         return Some("the tag is malformed");
     }
-    if digest.is_some_and(|digest| !is_digest(&digest)) {
+    if image.digest.is_some_and(|digest| !is_digest(&digest)) {
         return Some("the digest is malformed");
     }
     None
@@ -46,16 +42,13 @@ fn is_name(name: &str) -> bool {
 }
 
 fn is_host(text: &str) -> bool {
-    let (host, port) = match text.split_once(':') {
-        Some((host, port)) => (host, Some(port)),
-        None => (text, None),
-    };
+    let (host, port) = text.split_once(':').unzip();
     let is_label = |label: &str| {
         let ends = !label.is_empty() && !label.starts_with('-') && !label.ends_with('-');
         ends && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    host.split('.').all(is_label) && port.is_none_or(is_port)
+    host.unwrap_or(text).split('.').all(is_label) && port.is_none_or(is_port)
 }
 
 /// Returns true for a part of a repository: lower-case letters and digits, with `.`, `_`, `__` or dashes between them.
