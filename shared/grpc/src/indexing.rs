@@ -51,14 +51,14 @@ pub(crate) async fn make_index(
         let mut known = known.filter_map(|known| known.record_of(&shard.name, shard.lines.sha256));
         let (known, state, runtime) = (known.next().cloned(), state.clone(), Handle::current());
         async move {
-            let Some(record) = known else {
-                let budget = Budget::default();
-                let own = budget.clone();
-                let read = move || runtime.block_on(read_record(&state, &shard, is_validated, &own));
-                let record = work::run(budget, read).await.map_err(|error| failed(&error))?;
-                return record.map(Arc::new);
-            };
-            Ok(record)
+            if let Some(record) = known {
+                return Ok(record);
+            }
+            let budget = Budget::default();
+            let own = budget.clone();
+            let read = move || runtime.block_on(read_record(&state, &shard, is_validated, &own));
+            let record = work::run(budget, read).await.map_err(|error| failed(&error))?;
+            record.map(Arc::new)
         }
     });
     let mut records = records.buffered(READS);
