@@ -74,12 +74,12 @@ fn build(
         Ok::<_, AnswerError>(())
     };
     let mut package_line = Vec::new();
-    let range = record.package_line.unwrap_or_default().offsets();
+    let range = record.package_line.clone().unwrap_or_default();
     read(vec![range], &mut |line| package_line = line.to_vec())?;
     let mut builder = ContentsBuilder::new(Arc::clone(record), &package_line, CONTENTS_BYTES / 2)?;
     let mut bundles: Vec<usize> = (0..record.bundles.len()).collect();
-    bundles.sort_by_key(|at| record.bundles[*at].line.offset);
-    let ranges = bundles.iter().map(|at| record.bundles[*at].line.offsets()).collect();
+    bundles.sort_by_key(|at| record.bundles[*at].line.start);
+    let ranges = bundles.iter().map(|at| record.bundles[*at].line.clone()).collect();
     let mut bundles = bundles.into_iter();
     let mut added = Ok(());
     let mut add = |line: &[u8]| {

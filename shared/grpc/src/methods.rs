@@ -14,7 +14,7 @@ use crate::{
     call::ApiCall,
     catalogs::{IndexedState, failed},
     olm_v0::{
-        ApiIndex, BundlePlace, LineRange,
+        ApiIndex, BundlePlace,
         api::{ApiBundle, CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind},
         meta_struct,
     },
@@ -98,7 +98,7 @@ pub(crate) async fn list_custom_schemas(call: ApiCall, request: CustomSchemasReq
         return Ok(());
     }
     let chunks = state.state.package(&request.package_name).await?;
-    let mut chunks = pick(chunks, ranges.iter().map(LineRange::offsets));
+    let mut chunks = pick(chunks, ranges.iter().cloned());
     let mut lines = LineBuffer::default();
     while let Some(chunk) = chunks.try_next().await? {
         let mut messages = Vec::new();
@@ -135,7 +135,8 @@ async fn complete<'i>(
     message: fn(&BundlePlace<'i>) -> ApiBundle,
 ) -> Answer {
     let record = entry.package;
-    let line = entry.bundle().line.length;
+    let line = &entry.bundle().line;
+    let line = line.end - line.start;
     // The manifests are sent twice, as `csvJson` and as `object`.
     let memory = call.shared.memory.reserve(line.saturating_mul(2)).await?;
     let contents = call.shared.contents.get(&state.state, record).await?;

@@ -45,17 +45,16 @@ fn record(lines: &[u8], chunk: usize) -> Result<PackageRecord, String> {
 
 /// Asks for everything.
 fn ask(index: &ApiIndex, lines: &[u8]) {
-    let line = |range: LineRange| {
-        let offsets = range.offsets();
-        let [start, end] = [offsets.start, offsets.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+    let line = |range: &LineRange| {
+        let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
         lines.get(start..end.min(lines.len())).unwrap_or_default()
     };
     let complete = |place: BundlePlace<'_>| {
         let record = place.package;
-        let package_line = line(record.package_line.unwrap_or_default());
+        let package_line = line(&record.package_line.clone().unwrap_or_default());
         let mut builder = ContentsBuilder::new(Arc::clone(record), package_line, CONTENTS_MAX)?;
         for (at, bundle) in record.bundles.iter().enumerate() {
-            builder.add(at, line(bundle.line))?;
+            builder.add(at, line(&bundle.line))?;
         }
         builder.finish().complete(record, place.position(), place.message())
     };
@@ -66,7 +65,7 @@ fn ask(index: &ApiIndex, lines: &[u8]) {
             package_name: package,
         };
         for range in index.list_custom_schemas(&custom).unwrap_or_default() {
-            line(*range)
+            line(range)
                 .split(|byte| *byte == b'\n')
                 .for_each(|line| drop(meta_struct(line)));
         }

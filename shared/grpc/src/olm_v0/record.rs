@@ -5,21 +5,8 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use model::Sha256;
 
-/// Position of lines in the uncompressed Shard.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LineRange {
-    /// Offset of the first byte.
-    pub offset: u64,
-    /// Number of bytes, with the newline.
-    pub length: u64,
-}
-
-impl LineRange {
-    /// Returns the offsets of the first byte and after the last byte.
-    pub const fn offsets(&self) -> Range<u64> {
-        self.offset..self.offset.saturating_add(self.length)
-    }
-}
+/// Position of a line in the uncompressed Shard, in bytes. The newline is a part of it.
+pub type LineRange = Range<u64>;
 
 /// Record of one Package.
 #[derive(Debug, PartialEq, Eq)]

@@ -145,11 +145,8 @@ impl PackageRecorder {
 
     fn line(&mut self, line: &[u8]) {
         self.line += 1;
-        let range = LineRange {
-            offset: self.offset,
-            length: line.len() as u64 + 1,
-        };
-        self.offset += range.length;
+        let range = self.offset..self.offset + line.len() as u64 + 1;
+        self.offset = range.end;
         if self.failed.is_none()
             && let Err(reason) = self.read(line, range)
         {

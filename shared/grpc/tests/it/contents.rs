@@ -19,11 +19,11 @@ pub(crate) fn complete(lines: &[u8], place: BundlePlace<'_>, message: ApiBundle)
 /// Makes the contents of the package of a bundle.
 fn contents(lines: &[u8], place: BundlePlace<'_>, limit: usize) -> Result<PackageContents, AnswerError> {
     let record = place.package;
-    let line = |range: LineRange| &lines[range.offset as usize..range.offsets().end as usize];
-    let package_line = record.package_line.map_or(&b""[..], line);
+    let line = |range: &LineRange| &lines[range.start as usize..range.end as usize];
+    let package_line = record.package_line.as_ref().map_or(&b""[..], line);
     let mut builder = ContentsBuilder::new(record.clone(), package_line, limit)?;
     for (at, bundle) in record.bundles.iter().enumerate() {
-        builder.add(at, line(bundle.line))?;
+        builder.add(at, line(&bundle.line))?;
     }
     Ok(builder.finish())
 }

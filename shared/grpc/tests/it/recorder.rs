@@ -84,7 +84,7 @@ fn custom_lines_of_a_shard_without_a_package_are_found() {
     };
     let ranges = index.list_custom_schemas(&request).unwrap();
     let length = line.len() as u64;
-    assert!(ranges.iter().map(|range| range.offset).eq([0, length, 2 * length]));
+    assert!(ranges.iter().map(|range| range.start).eq([0, length, 2 * length]));
     assert_eq!(index.list_packages().count(), 0);
 }
 
