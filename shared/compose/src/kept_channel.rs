@@ -33,7 +33,7 @@ impl<'a> From<GraphFault<'a>> for ChannelFault<'a> {
 pub(crate) fn check<'a>(channel: &'a Channel, kept: &KeptEntries<'a>) -> Result<(), ChannelFault<'a>> {
     let entries = channel.graph_entries().filter(|entry| kept.contains(entry.name));
     let graph = ChannelGraph::new(&entries.collect::<Vec<_>>())?;
-    let reached = reached(channel, kept, graph.head());
+    let reached = reached(channel, kept, graph.head);
     let is_loose = |name: &&str| !reached.contains(name) || !graph.is_connected(name);
     let loose: Vec<&str> = kept.iter().copied().filter(is_loose).collect();
     if loose.is_empty() {

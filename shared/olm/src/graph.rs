@@ -16,7 +16,8 @@ pub struct GraphEntry<'a> {
 /// Upgrade graph with one head and without a cycle along `replaces`.
 #[derive(Debug, Clone)]
 pub struct ChannelGraph<'a> {
-    head: &'a str,
+    /// Entry that no entry replaces or skips.
+    pub head: &'a str,
     /// Entries from the head along `replaces`, and those that an entry skips.
     connected: HashSet<&'a str>,
 }
@@ -52,11 +53,6 @@ impl<'a> ChannelGraph<'a> {
         let head = chain[0];
         connected.extend(chain);
         Ok(Self { head, connected })
-    }
-
-    /// Returns the entry that no entry replaces or skips.
-    pub const fn head(&self) -> &'a str {
-        self.head
     }
 
     /// Returns false for a stranded entry: one that is neither on the chain from the head nor skipped.
