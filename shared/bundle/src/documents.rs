@@ -134,10 +134,7 @@ impl CatalogBundle {
     /// # Errors
     /// A line that OLM would refuse.
     pub fn find(lines: &[u8], wanted: &str) -> Result<Option<Self>, BundleError> {
-        let is_version = |property: &PropertyFields<'_>| {
-            let value: Value = property.value().unwrap_or_default();
-            property.kind == "olm.package" && value["version"] == wanted
-        };
+        let is_version = |property: &PropertyFields<'_>| property.bundle_version().as_deref() == Some(wanted);
         for line in lines.split(|byte| *byte == b'\n') {
             let bundle: BundleFields<'_> = serde_json::from_slice(line).unwrap_or_default();
             let mut properties = bundle.properties.iter().flatten();

@@ -7,7 +7,6 @@ use std::{
 
 use olm::{BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan};
 use semver::{BuildMetadata, Version};
-use serde::Deserialize;
 use work::Budget;
 
 use crate::{
@@ -34,11 +33,6 @@ pub(crate) struct BundleDependencies {
     pub(crate) apis: Vec<Rc<str>>,
     /// JSON of a [`Constraint`] each.
     pub(crate) requires: Vec<Rc<str>>,
-}
-
-#[derive(Deserialize)]
-struct PackageProperty {
-    version: Version,
 }
 
 /// Requirements of a composed catalog, and what fulfils them.
@@ -131,18 +125,17 @@ impl Dependencies {
             requires: Vec::new(),
         };
         for property in bundle.properties.iter().flatten() {
-            let json = property.json();
             match &*property.kind {
                 "olm.package" => {
-                    let read = serde_json::from_str::<PackageProperty>(json).map(|property| Version {
+                    let version = property.bundle_version().and_then(|version| version.parse().ok());
+                    facts.version = facts.version.or(version.map(|version| Version {
                         build: BuildMetadata::EMPTY,
-                        ..property.version
-                    });
-                    facts.version = facts.version.or(read.ok());
-                    self.count(package, json.len())?;
+                        ..version
+                    }));
+                    self.count(package, property.json().len())?;
                 }
                 "olm.gvk" => {
-                    if let Ok(api) = serde_json::from_str::<Gvk>(json) {
+                    if let Some(api) = property.value::<Gvk>() {
                         facts.apis.push(self.keep(package, &api.text())?);
                     }
                 }

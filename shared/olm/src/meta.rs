@@ -61,17 +61,11 @@ pub(crate) struct OlmImage {
     pub(crate) image: Option<String>,
 }
 
-/// Fields of the value of a property `olm.package`.
-#[derive(Deserialize)]
-struct PackageProperty {
-    version: String,
-}
-
 impl OlmBundle<'_> {
     /// Returns the version in the property `olm.package`.
     pub(crate) fn version(&self) -> Option<String> {
         let mut properties = self.properties.iter().flatten();
         let package = properties.find(|property| property.kind == "olm.package")?;
-        package.value::<PackageProperty>().map(|package| package.version)
+        package.bundle_version()
     }
 }

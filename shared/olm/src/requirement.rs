@@ -30,6 +30,12 @@ pub struct PropertyFields<'a> {
     value: Option<&'a RawValue>,
 }
 
+/// Fields of the value of a property `olm.package`.
+#[derive(Deserialize)]
+struct PackageProperty {
+    version: String,
+}
+
 /// Property with the newest version of OpenShift for which a bundle is.
 const MAX_OPENSHIFT: &str = "olm.maxOpenShiftVersion";
 
@@ -96,6 +102,12 @@ impl<'a> PropertyFields<'a> {
     /// Reads the value; `None` if it has another type.
     pub fn value<T: Deserialize<'a>>(&self) -> Option<T> {
         serde_json::from_str(self.json()).ok()
+    }
+
+    /// Returns the version of the bundle, which `olm.package` has; `None` for another property.
+    pub fn bundle_version(&self) -> Option<String> {
+        let package = (self.kind == "olm.package").then(|| self.value::<PackageProperty>());
+        package.flatten().map(|package| package.version)
     }
 
     /// Returns the newest version of OpenShift for which the bundle is, as OLM v0 reads it; `None` for another property.
