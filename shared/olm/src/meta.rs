@@ -24,7 +24,7 @@ pub(crate) struct OlmPackage {
 
 /// Entries of an `olm.channel` or of an `olm.deprecations`.
 #[derive(Deserialize)]
-pub(crate) struct EntryList<E> {
+pub(crate) struct OlmEntries<E> {
     pub(crate) entries: Option<Vec<E>>,
 }
 

@@ -2,7 +2,7 @@ use model::{Sha256, text::LineBuffer};
 
 use crate::{
     Bundle, ChannelEntry, Gvk, LIFECYCLES, Package, RelatedImage, UnreadableMeta,
-    meta::{EntryList, MetaHeader, OlmBundle, OlmDeprecation, OlmEntry, OlmPackage},
+    meta::{MetaHeader, OlmBundle, OlmDeprecation, OlmEntries, OlmEntry, OlmPackage},
 };
 
 /// Parser of the lines of one Shard, which may come in chunks of any size.
@@ -87,7 +87,7 @@ impl Package {
     }
 
     fn read_channel(&mut self, name: &str, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: EntryList<OlmEntry> = serde_json::from_slice(line)?;
+        let read: OlmEntries<OlmEntry> = serde_json::from_slice(line)?;
         let channel = self.channels.entry(name.to_owned()).or_default();
         channel.lines.push(hash);
         let not_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
@@ -125,7 +125,7 @@ impl Package {
     }
 
     fn read_deprecations(&mut self, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: EntryList<OlmDeprecation> = serde_json::from_slice(line)?;
+        let read: OlmEntries<OlmDeprecation> = serde_json::from_slice(line)?;
         self.deprecation_lines.push(hash);
         let entries = read.entries.into_iter().flatten();
         let messages = entries.map(|entry| (entry.reference, entry.message.unwrap_or_default()));

@@ -167,7 +167,7 @@ impl Decode<'_, '_> {
     fn object<'de, A: MapAccess<'de>>(mut self, fields: Fields, mut map: A) -> Result<Value<'de>, A::Error> {
         // Empty until a field is known: a list may have millions of `{}`.
         let mut values = Vec::new();
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(FieldKey(key)) = map.next_key()? {
             let Some((at, name, shape)) = find_field(fields, &key) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
@@ -196,7 +196,7 @@ impl Decode<'_, '_> {
         self.state.budget.take(PROPERTY.len())?;
         let (mut kind, mut value) = (Value::Absent, Value::Absent);
         // Canonical lines have `type` before `value`.
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(FieldKey(key)) = map.next_key()? {
             match find_field(PROPERTY, &key).map(|(at, ..)| at) {
                 Some(0) => kind = self.child(Step::Field("type"), &Shape::Text, &mut map)?,
                 Some(_) => {
@@ -345,7 +345,7 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
 
 /// Key of an object. It is borrowed where it has no escapes.
 #[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct FieldKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Returns the field that a key means, with its position among all fields, its name and its shape.
 fn find_field(fields: Fields, key: &str) -> Option<(usize, &'static str, &'static Shape)> {
