@@ -178,10 +178,8 @@ fn filter_entries(
     keep: impl Fn(&RawValue) -> serde_json::Result<bool>,
 ) -> Result<Option<Vec<u8>>, RewriteError> {
     let object: RawObject = serde_json::from_slice(line)?;
-    let entries: Option<Vec<&RawValue>> = object
-        .get("entries")
-        .map(|raw| serde_json::from_str(raw.get()))
-        .transpose()?;
+    let entries = object.get("entries").map_or("null", |raw| raw.get());
+    let entries: Option<Vec<&RawValue>> = serde_json::from_str(entries)?;
     let entries = entries.unwrap_or_default();
     let mut kept = Vec::with_capacity(entries.len());
     for entry in &entries {

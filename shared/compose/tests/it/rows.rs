@@ -117,6 +117,14 @@ fn selection_that_breaks_a_channel_is_refused() {
 }
 
 #[test]
+fn apply_keeps_a_list_of_deprecations_that_is_null() {
+    let deprecations = "{\"entries\":null,\"package\":\"db\",\"schema\":\"olm.deprecations\"}\n";
+    let selection = selection("packages: [{name: db, channels: [{name: stable}]}]");
+    let (kept, _) = apply(&selection, "db", &[db(), deprecations.to_owned()].concat()).unwrap();
+    assert!(kept.unwrap().ends_with(deprecations));
+}
+
+#[test]
 fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
     let other = |name: &str, field: &str| {
         format!("{{\"name\":\"{name}\",\"n\":12345678901234567890,\"package\":\"db\",{field}\"schema\":\"x.y\"}}\n")

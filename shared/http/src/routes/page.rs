@@ -105,10 +105,13 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
         ..Representation::empty_document(CachePolicy::Pointer)
     };
     if encoding != Encoding::Zstd && representation.evaluate(&call.request.headers) == Precondition::Proceed {
-        let stored = call.app.catalogs.cached_object(&object).await?;
-        let plain = decode_zstd(&stored, Facts::<SearchPackage>::MAX_BYTES);
-        let plain = plain.map_err(ReaderError::coding(&object.key()))?;
-        let coded = call.app.coded(object.digest.sha256, encoding, ready(Ok(plain.into())));
+        let plain = async {
+            let stored = call.app.catalogs.object(&object).await?;
+            let decode = move || decode_zstd(&stored, Facts::<SearchPackage>::MAX_BYTES);
+            let plain = call.app.catalogs.run(object.digest.size, decode).await;
+            Ok(plain.map_err(ReaderError::coding(&object.key()))?.into())
+        };
+        let coded = call.app.coded(object.digest.sha256, encoding, plain);
         representation.payload = Payload::Bytes(coded.await?);
     }
     Ok(representation)
