@@ -8,7 +8,8 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
-use config::{Config, ConfigLoader, NamedSource, host_and_port, platform, poll_interval};
+use config::{Config, ConfigLoader, host_and_port, named_catalog, platform, poll_interval};
+use publish::Catalog;
 use source::{PlainHttp, TargetPlatform};
 use store::{FolderStore, S3Location, Store, StorePlace};
 
@@ -57,8 +58,8 @@ pub(crate) struct S3Args {
 #[derive(Debug, Args)]
 pub(crate) struct CatalogArgs {
     /// Catalog to mirror, such as operatorhubio=quay.io/operatorhubio/catalog:latest. May be repeated.
-    #[arg(long = "catalog", value_name = "NAME=SOURCE")]
-    pub(crate) named_sources: Vec<NamedSource>,
+    #[arg(long = "catalog", value_name = "NAME=SOURCE", value_parser = named_catalog)]
+    pub(crate) named_catalogs: Vec<Catalog>,
     /// Time between two polls of catalogs that configure none, from 1s to 365d.
     #[arg(long, default_value = "10m", value_parser = poll_interval)]
     pub(crate) interval: Duration,

@@ -69,19 +69,13 @@ fn read(mut manifest: Section) -> Option<PlacedCatalog> {
     let source = spec.require("source").section("source");
     spec.finish();
     let (source, interval) = read_source(source?)?;
-    let catalog = Catalog::new(name?, source);
-    Some(PlacedCatalog {
-        limits,
-        ..PlacedCatalog::new(
-            &manifest.place,
-            Catalog {
-                availability: availability.unwrap_or_default(),
-                interval,
-                validation: validation.unwrap_or(catalog.validation),
-                ..catalog
-            },
-        )
-    })
+    let mut catalog = Catalog::new(name?, source);
+    catalog.availability = availability.unwrap_or_default();
+    catalog.interval = interval;
+    catalog.validation = validation.unwrap_or(catalog.validation);
+    let mut placed = PlacedCatalog::new(&manifest.place, catalog);
+    placed.limits = limits;
+    Some(placed)
 }
 
 /// Reads the annotations for this program. Those that are unknown are refused, since most are misspelt.

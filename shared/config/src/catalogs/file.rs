@@ -19,6 +19,7 @@ use super::{
     poll_interval,
     section::{Section, text},
     values::{self, host_and_port, platform},
+    webhook,
 };
 use crate::problems::Problems;
 
@@ -80,26 +81,26 @@ impl ConfigLoader {
 
     fn add_document(&mut self, mut document: Section) {
         let interval = document.parsed("interval", poll_interval).unwrap_or(self.interval);
-        self.store = document.field("store").or(self.store.take());
+        self.config.store = document.field("store").or(self.config.store.take());
         if let Some(section) = document.section("registries") {
-            add_registries(&mut self.sources, section);
+            add_registries(&mut self.config.images, section);
         }
         if let Some(mut section) = document.section("limits") {
             for (_, set, to) in limits::read(&mut section) {
-                set(&mut self.limits, to);
+                set(&mut self.config.limits, to);
             }
         }
         if let Some(section) = document.section("notify") {
-            self.notify.add(section);
+            webhook::add(section, self);
         }
         if let Some(section) = document.section("retention") {
-            self.retention = Some(read_retention(section));
+            self.config.retention = Some(read_retention(section));
         }
         if let Some(section) = document.section("server") {
-            self.server.add(section);
+            self.config.server.add(section);
         }
         if let Some(section) = document.section("grpc") {
-            self.grpc = GrpcConfig::read(section);
+            self.config.grpc = GrpcConfig::read(section);
         }
         if let Some(section) = document.section("signing") {
             self.add_keys(section, Self::signing_key);
@@ -136,14 +137,11 @@ impl ConfigLoader {
         let validation = validation_mode(&mut section);
         let limits = section.section("limits").map(limits::read_own).unwrap_or_default();
         for (name, source) in sources {
-            let catalog = Catalog::new(name, source);
-            let catalog = Catalog {
-                availability: availability.unwrap_or_default(),
-                interval: Some(interval),
-                // The default depends on the source.
-                validation: validation.unwrap_or(catalog.validation),
-                ..catalog
-            };
+            let mut catalog = Catalog::new(name, source);
+            catalog.availability = availability.unwrap_or_default();
+            catalog.interval = Some(interval);
+            // The default depends on the source.
+            catalog.validation = validation.unwrap_or(catalog.validation);
             self.catalogs.push(PlacedCatalog {
                 place: section.place.clone(),
                 catalog,

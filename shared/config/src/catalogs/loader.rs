@@ -1,17 +1,16 @@
-use std::{collections::BTreeMap, fs, path::Path, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use model::CatalogName;
-use publish::{Catalog, SourceLimits};
+use publish::Catalog;
 use source::{Source, SourceSettings};
 use trust::policy::OpenPgpBackend;
-use upkeep::Retention;
 
 use super::{
-    Config, ConfigKeys, GrpcConfig, ServerConfig, composed,
+    Config, ServerConfig, composed,
     file::{PlacedCatalog, check_files},
     keys::{KeyContext, PlacedRule, public_keys, signing_key},
     limits,
-    webhook::NotifySettings,
+    webhook::{self, PlacedWebhook},
 };
 use crate::{
     Variables,
@@ -38,26 +37,14 @@ use crate::{
 pub struct ConfigLoader {
     /// Interval of catalogs that configure none.
     pub(crate) interval: Duration,
-    pub(crate) store: Option<String>,
-    pub(crate) sources: SourceSettings,
-    pub(crate) limits: SourceLimits,
+    /// Everything but catalogs and receivers, which are checked against each other in the end.
+    pub(crate) config: Config,
     pub(crate) catalogs: Vec<PlacedCatalog>,
-    pub(crate) notify: NotifySettings,
-    pub(crate) retention: Option<Retention>,
-    pub(crate) server: ServerConfig,
-    pub(crate) grpc: GrpcConfig,
-    pub(crate) keys: ConfigKeys,
+    pub(crate) webhooks: Vec<PlacedWebhook>,
     /// Rule for the signatures of catalogs that have no rule of their own.
     pub(crate) signature: Option<PlacedRule>,
     pub(crate) problems: Problems,
     key_context: KeyContext,
-}
-
-/// A catalog of the command line: `NAME=SOURCE`.
-#[derive(Debug, Clone)]
-pub struct NamedSource {
-    name: CatalogName,
-    source: Source,
 }
 
 // What is added last wins where only one value is possible.
@@ -72,7 +59,7 @@ impl ConfigLoader {
 
     /// Sets the default of `limits.memoryBytes`. For AWS Lambda, where all memory is little. Call it before adding files.
     pub const fn memory(&mut self, bytes: usize) {
-        self.limits.memory_bytes = bytes;
+        self.config.limits.memory_bytes = bytes;
     }
 
     /// Adds a file of `catalogs.yaml` documents and `ClusterCatalog` manifests.
@@ -85,28 +72,28 @@ impl ConfigLoader {
     }
 
     /// Adds a catalog of the command line.
-    pub fn named_source(&mut self, named: &NamedSource) {
+    pub fn named_catalog(&mut self, catalog: &Catalog) {
         let catalog = Catalog {
             interval: Some(self.interval),
-            ..Catalog::new(named.name.clone(), named.source.clone())
+            ..catalog.clone()
         };
         self.catalogs.push(PlacedCatalog::new("--catalog", catalog));
     }
 
     /// Returns the settings for reading sources, so that more can be added.
     pub const fn sources(&mut self) -> &mut SourceSettings {
-        &mut self.sources
+        &mut self.config.images
     }
 
     /// Adds a limit `NAME=VALUE`.
     pub fn limit(&mut self, text: &str) {
-        let set = limits::set(&mut self.limits, text);
+        let set = limits::set(&mut self.config.limits, text);
         self.problems.ok(format!("--limit {text}"), set);
     }
 
     /// Adds settings of the HTTP server.
     pub fn server(&mut self, server: ServerConfig) {
-        self.server.extend(server);
+        self.config.server.extend(server);
     }
 
     /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere. Call it before adding files.
@@ -117,14 +104,14 @@ impl ConfigLoader {
     /// Adds a private key that signs publications, by its path. `place` names it in problems.
     pub fn signing_key(&mut self, place: &str, key: &str) {
         let key = signing_key(key, self.key_context.no_files);
-        self.keys.signing.extend(self.problems.ok(place, key));
+        self.config.keys.signing.extend(self.problems.ok(place, key));
     }
 
     /// Adds public keys that are trusted, by a path or as a PEM text. `place` names them in problems.
     pub fn verify_key(&mut self, place: &str, key: &str) {
         let keys = public_keys(key, self.key_context.no_files);
         let keys = self.problems.ok(place, keys);
-        self.keys.trusted.extend(keys.into_iter().flatten());
+        self.config.keys.trusted.extend(keys.into_iter().flatten());
     }
 
     /// Sets the parser of OpenPGP keys. Without one a policy that needs them is a problem.
@@ -142,8 +129,8 @@ impl ConfigLoader {
     /// # Errors
     /// All problems: of the texts, of the files that they name, and of catalogs and webhooks that do not fit together.
     pub fn finish(self) -> Result<Config, ConfigProblems> {
-        let problems = &self.problems;
-        if self.store.as_deref() == Some("") {
+        let (problems, mut config) = (&self.problems, self.config);
+        if config.store.as_deref() == Some("") {
             problems.add("store", "the name of the folder or bucket is empty");
         }
         if self.key_context.no_files {
@@ -157,28 +144,14 @@ impl ConfigLoader {
             if let Some(rule) = placed.signature.as_ref().or(self.signature.as_ref()) {
                 rule.apply(&mut placed.catalog, self.key_context, problems);
             }
-            placed.set_limits(&self.limits);
+            placed.set_limits(&config.limits);
         }
-        let catalogs: Vec<Catalog> = catalogs.into_iter().map(|placed| placed.catalog).collect();
-        let (events, receivers) = self.notify.finish(&catalogs, &self.sources.http.ca_files, problems);
-        self.server.check(problems);
-        check_files(&self.sources, problems);
-        let images = SourceSettings {
-            limits: self.limits.image.clone(),
-            ..self.sources
-        };
-        problems.none_or(Config {
-            store: self.store,
-            catalogs,
-            images,
-            limits: self.limits,
-            receivers,
-            server: self.server,
-            grpc: self.grpc,
-            events,
-            retention: self.retention,
-            keys: self.keys,
-        })
+        config.catalogs = catalogs.into_iter().map(|placed| placed.catalog).collect();
+        config.receivers = webhook::receivers(self.webhooks, &config, problems);
+        config.server.check(problems);
+        check_files(&config.images, problems);
+        config.images.limits = config.limits.image.clone();
+        problems.none_or(config)
     }
 }
 
@@ -207,15 +180,12 @@ fn unique(catalogs: Vec<PlacedCatalog>, problems: &Problems) -> Vec<PlacedCatalo
     by_name.into_values().collect()
 }
 
-impl FromStr for NamedSource {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parts = text.split_once('=');
-        let (name, source) = parts.ok_or_else(|| anyhow::anyhow!("write NAME=SOURCE"))?;
-        Ok(Self {
-            name: name.parse()?,
-            source: Source::of_argument(source)?,
-        })
-    }
+/// Parses a catalog of the command line, `NAME=SOURCE`.
+///
+/// # Errors
+/// A text of another form, and a name or a source that cannot be one.
+pub fn named_catalog(text: &str) -> Result<Catalog, anyhow::Error> {
+    let parts = text.split_once('=');
+    let (name, source) = parts.ok_or_else(|| anyhow::anyhow!("write NAME=SOURCE"))?;
+    Ok(Catalog::new(name.parse()?, Source::of_argument(source)?))
 }

@@ -13,7 +13,7 @@ mod webhook;
 
 pub use self::{
     keys::ConfigKeys,
-    loader::{ConfigLoader, NamedSource},
+    loader::{ConfigLoader, named_catalog},
     server::{GrpcConfig, ServerConfig, ServerLimitsConfig},
     values::{
         byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval, time_limit,

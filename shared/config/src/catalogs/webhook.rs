@@ -1,63 +1,50 @@
-use std::{collections::BTreeSet, path::PathBuf};
+use std::collections::BTreeSet;
 
-use notify::{NotifierSettings, Receiver, SecretLocation, Webhook};
-use publish::Catalog;
+use notify::{Receiver, SecretLocation, Webhook};
 
-use super::section::Section;
+use super::{Config, ConfigLoader, section::Section};
 use crate::problems::Problems;
-
-/// Entries of `notify` of all files together, in the order of the files.
-#[derive(Debug, Default)]
-pub(crate) struct NotifySettings {
-    events: NotifierSettings,
-    webhooks: Vec<PlacedWebhook>,
-}
 
 /// A webhook and the place where it is configured, for problems.
 #[derive(Debug)]
-struct PlacedWebhook {
+pub(crate) struct PlacedWebhook {
     place: String,
     webhook: Webhook,
 }
 
-impl NotifySettings {
-    pub(crate) fn add(&mut self, mut section: Section) {
-        let source: Option<String> = section.field("source");
-        if source.as_deref() == Some("") {
-            section.problem("source is empty");
-        }
-        self.events.source = source.unwrap_or(std::mem::take(&mut self.events.source));
-        let webhooks = section.sections("webhooks", "webhook");
-        self.webhooks.extend(webhooks.into_iter().filter_map(read));
-        section.finish();
+/// Adds `notify` of `catalogs.yaml`. The webhooks of all files together are the receivers, in the order of the files.
+pub(crate) fn add(mut section: Section, loader: &mut ConfigLoader) {
+    let source: Option<String> = section.field("source");
+    if source.as_deref() == Some("") {
+        section.problem("source is empty");
     }
+    if let Some(source) = source {
+        loader.config.events.source = source;
+    }
+    let webhooks = section.sections("webhooks", "webhook");
+    loader.webhooks.extend(webhooks.into_iter().filter_map(read));
+    section.finish();
+}
 
-    /// Checks names and catalogs, once all files have been read. Returns the settings of events, and the receivers, which trust
-    /// `ca_files`.
-    pub(crate) fn finish(
-        self,
-        catalogs: &[Catalog],
-        ca_files: &[PathBuf],
-        problems: &Problems,
-    ) -> (NotifierSettings, Vec<Box<dyn Receiver>>) {
-        let known: BTreeSet<_> = catalogs.iter().map(|catalog| &catalog.name).collect();
-        let mut names = BTreeSet::new();
-        for placed in &self.webhooks {
-            if !names.insert(placed.webhook.name()) {
-                problems.add(&placed.place, "another webhook has the same name");
-            }
-            for unknown in placed.webhook.catalogs.iter().filter(|name| !known.contains(name)) {
-                problems.add(&placed.place, format!("the catalog {unknown} is not configured"));
-            }
+/// Checks names and catalogs, once all files have been read. Returns the receivers, which trust the `caFiles` of the
+/// configuration.
+pub(crate) fn receivers(webhooks: Vec<PlacedWebhook>, config: &Config, problems: &Problems) -> Vec<Box<dyn Receiver>> {
+    let known: BTreeSet<_> = config.catalogs.iter().map(|catalog| &catalog.name).collect();
+    let mut names = BTreeSet::new();
+    for placed in &webhooks {
+        if !names.insert(placed.webhook.name()) {
+            problems.add(&placed.place, "another webhook has the same name");
         }
-        let webhooks = self.webhooks.into_iter();
-        let webhooks = webhooks.filter_map(|placed| {
-            let webhook = placed.webhook.trusting(ca_files);
-            let webhook = problems.ok(&placed.place, webhook)?;
-            Some(Box::new(webhook) as Box<dyn Receiver>)
-        });
-        (self.events, webhooks.collect())
+        for unknown in placed.webhook.catalogs.iter().filter(|name| !known.contains(name)) {
+            problems.add(&placed.place, format!("the catalog {unknown} is not configured"));
+        }
     }
+    let receivers = webhooks.into_iter().filter_map(|placed| {
+        let webhook = placed.webhook.trusting(&config.images.http.ca_files);
+        let webhook = problems.ok(&placed.place, webhook)?;
+        Some(Box::new(webhook) as Box<dyn Receiver>)
+    });
+    receivers.collect()
 }
 
 fn read(mut section: Section) -> Option<PlacedWebhook> {
