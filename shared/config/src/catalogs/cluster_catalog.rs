@@ -134,18 +134,16 @@ fn registry_image(text: &str) -> Result<Source, String> {
 mod tests {
     use publish::ValidationMode;
 
-    use crate::ConfigLoader;
+    use super::super::tests::load;
 
     #[test]
     fn cluster_catalog_has_its_validation_as_an_annotation() {
         let mode = |annotation: &str| {
-            let mut loader = ConfigLoader::new(std::time::Duration::from_secs(600));
             let text = format!(
                 "{{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {{name: a, annotations: \
                  {{{annotation}}}}}, spec: {{source: {{type: Image, image: {{ref: 'quay.io/a/b:v1'}}}}}}}}"
             );
-            loader.text("file", &text);
-            loader.finish().map(|config| config.catalogs[0].validation)
+            load(&text).map(|config| config.catalogs[0].validation)
         };
         assert_eq!(mode("").unwrap(), ValidationMode::Warn);
         assert_eq!(mode("catalog-mirror/validate: refuse").unwrap(), ValidationMode::Refuse);
@@ -191,9 +189,7 @@ mod tests {
             ("{apiVersion: v1, kind: List}".to_owned(), "the List has no items"),
             ("{apiVersion: v1, kind: ConfigMap}".to_owned(), "ConfigMap"),
         ] {
-            let mut loader = ConfigLoader::new(std::time::Duration::from_secs(600));
-            loader.text("file", &text);
-            let problems = loader.finish().unwrap_err().to_string();
+            let problems = load(&text).unwrap_err().to_string();
             assert!(problems.contains(part), "{part} is not in {problems}");
         }
     }

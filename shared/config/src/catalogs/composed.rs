@@ -111,18 +111,9 @@ pub(crate) fn connect(catalogs: &mut [PlacedCatalog], problems: &Problems) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use publish::InputPlace;
 
-    use super::*;
-    use crate::{Config, ConfigLoader, ConfigProblems};
-
-    fn load(text: &str) -> Result<Config, ConfigProblems> {
-        let mut loader = ConfigLoader::new(Duration::from_secs(600));
-        loader.text("catalogs.yaml", text);
-        loader.finish()
-    }
+    use super::{super::tests::load, *};
 
     #[test]
     fn problems_of_compositions_name_catalog_and_cause() {

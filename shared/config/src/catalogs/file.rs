@@ -243,17 +243,13 @@ mod tests {
 
     use publish::ValidationMode;
 
-    use crate::ConfigLoader;
+    use super::{super::tests::load, ConfigLoader};
 
     #[test]
     fn validate_is_read_for_each_catalog() {
         let mode = |field: &str| {
-            let mut loader = ConfigLoader::new(Duration::from_secs(600));
-            loader.text(
-                "f",
-                &format!("catalogs: [{{name: a, source: 'quay.io/a/b:v1'{field}}}]"),
-            );
-            loader.finish().map(|config| config.catalogs[0].validation)
+            let config = load(&format!("catalogs: [{{name: a, source: 'quay.io/a/b:v1'{field}}}]"));
+            config.map(|config| config.catalogs[0].validation)
         };
         for (field, expected) in [
             ("", ValidationMode::Warn),
@@ -271,9 +267,7 @@ mod tests {
     }
 
     fn problems(text: &str) -> String {
-        let mut loader = ConfigLoader::new(Duration::from_secs(600));
-        loader.text("catalogs.yaml", text);
-        loader.finish().unwrap_err().to_string()
+        load(text).unwrap_err().to_string()
     }
 
     #[test]
@@ -339,9 +333,7 @@ catalogs:
             ("{grace: soon}", "retention, grace: \"soon\" is not a duration"),
             ("{weeks: 3}", "unknown field weeks"),
         ] {
-            let mut loader = ConfigLoader::new(Duration::from_secs(600));
-            loader.text("file", &format!("retention: {retention}"));
-            let problems = loader.finish().unwrap_err().to_string();
+            let problems = problems(&format!("retention: {retention}"));
             assert!(problems.contains(part), "{part} is not in {problems}");
         }
     }

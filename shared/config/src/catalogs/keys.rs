@@ -188,7 +188,7 @@ impl KeyContext {
         if self.no_files {
             return Err("files are not read here: write the keys into the configuration, as cosign.keys".to_owned());
         }
-        let text = fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+        let text = read(path)?;
         let files = KeySources {
             read: &|path: &Path| fs::read(path),
             keyrings: self.keyrings,
@@ -199,9 +199,7 @@ impl KeyContext {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use crate::ConfigLoader;
+    use super::super::tests::load;
 
     /// The verification of signatures must not end because a variable of a template is empty.
     #[test]
@@ -213,9 +211,7 @@ mod tests {
             "trust: {keys: ['']}",
             "signature: {cosign: {keys: []}}\ncatalogs: [{name: a, source: 'quay.io/a/b:v1'}]",
         ] {
-            let mut loader = ConfigLoader::new(Duration::from_secs(600));
-            loader.text("file", text);
-            let problems = loader.finish().unwrap_err().to_string();
+            let problems = load(text).unwrap_err().to_string();
             assert!(
                 problems.contains("trust") || problems.contains("keys"),
                 "{text}: {problems}"

@@ -110,7 +110,7 @@ fn to_usize(number: u64) -> usize {
 mod tests {
     use std::time::Duration;
 
-    use super::*;
+    use super::{super::tests::load, *};
     use crate::ConfigLoader;
 
     fn read(texts: &[&str]) -> Result<SourceLimits, String> {
@@ -145,9 +145,7 @@ mod tests {
     }
 
     fn own(text: &str) -> Result<Vec<Option<SourceLimits>>, String> {
-        let mut loader = ConfigLoader::new(Duration::from_secs(600));
-        loader.text("file", text);
-        let config = loader.finish().map_err(|problems| problems.to_string())?;
+        let config = load(text).map_err(|problems| problems.to_string())?;
         Ok(config.catalogs.into_iter().map(|catalog| catalog.limits).collect())
     }
 

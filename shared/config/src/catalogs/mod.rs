@@ -44,3 +44,18 @@ pub struct Config {
     /// Keys that sign publications, and keys that are trusted.
     pub keys: ConfigKeys,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Config, ConfigLoader};
+    use crate::ConfigProblems;
+
+    /// Reads one text as the whole configuration.
+    pub(super) fn load(text: &str) -> Result<Config, ConfigProblems> {
+        let mut loader = ConfigLoader::new(Duration::from_secs(600));
+        loader.text("catalogs.yaml", text);
+        loader.finish()
+    }
+}

@@ -129,12 +129,11 @@ impl ServerLimitsConfig {
 mod tests {
     use std::time::Duration;
 
+    use super::super::tests::load;
     use crate::{ConfigLoader, ConfigProblems, ServerConfig};
 
     fn read(text: &str) -> Result<ServerConfig, ConfigProblems> {
-        let mut loader = ConfigLoader::new(Duration::from_secs(60));
-        loader.text("catalogs.yaml", text);
-        loader.finish().map(|config| config.server)
+        load(text).map(|config| config.server)
     }
 
     #[test]
