@@ -9,18 +9,11 @@ use std::{
 };
 
 fn main() {
-    set_variable("BUILD_COMMIT", &commit());
-    set_variable(
-        "BUILD_RUSTC",
-        &output_of(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default(),
-    );
-    set_variable("BUILD_TARGET", &variable("TARGET"));
-    set_variable("BUILD_PROFILE", &variable("PROFILE"));
+    let compiler = output_of(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default();
+    let (target, profile) = (variable("TARGET"), variable("PROFILE"));
+    println!("cargo::rustc-env=BUILD_COMMIT={}", commit());
+    println!("cargo::rustc-env=BUILD_TOOLS={compiler} for {target} ({profile})");
     pack_example(Path::new("example"));
-}
-
-fn set_variable(name: &str, value: &str) {
-    println!("cargo::rustc-env={name}={value}");
 }
 
 fn variable(name: &str) -> String {

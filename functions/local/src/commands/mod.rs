@@ -58,12 +58,7 @@ const VERSION: &str = concat!(
     " (",
     env!("BUILD_COMMIT"),
     ")\nbuilt with ",
-    env!("BUILD_RUSTC"),
-    " for ",
-    env!("BUILD_TARGET"),
-    " (",
-    env!("BUILD_PROFILE"),
-    ")"
+    env!("BUILD_TOOLS")
 );
 
 const EXAMPLES: &str = "\
