@@ -6,11 +6,12 @@ use ::sync::{HttpOrigin, OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
 use anyhow::Context;
 use model::{CatalogName, text::did_you_mean};
 use olm::{Package, PackageParser};
+use publish::RenderSink;
 use source::Source;
 
 use crate::{
     args::{Access, CatalogAccess, is_source},
-    commands::{SourceReader, compose},
+    commands::{compose, read_source},
     published, wiring,
 };
 
@@ -25,16 +26,12 @@ pub(crate) async fn open(text: &str, access: &CatalogAccess) -> anyhow::Result<R
         let settings = wiring::mirror_settings(&access.registries, mirror)?;
         OriginCatalog::open(Arc::new(HttpOrigin::new(mirror.parse()?, settings)?), &name).await?
     } else if is_source(text) {
-        let reader = SourceReader::new(&access.registries)?;
-        let sink = reader.read(&Source::of_argument(text)?, false).await?;
         let source = text.to_owned();
-        return work::run(reader.budget, move || {
-            Ok(ReadCatalog::Rendered {
-                rendering: sink.finish()?,
-                source,
-            })
-        })
-        .await?;
+        let end = |sink: RenderSink| {
+            let rendering = sink.finish()?;
+            Ok(ReadCatalog::Rendered { rendering, source })
+        };
+        return read_source(&Source::of_argument(text)?, &access.registries, false, end).await;
     } else {
         let store = access.store.open_alone(Access::Read).await?;
         match OriginCatalog::open(Arc::new(StoreOrigin(store.clone())), &text.parse()?).await {

@@ -26,7 +26,7 @@ mod upgrade;
 mod validate;
 mod verify;
 
-pub(crate) use self::render::SourceReader;
+pub(crate) use self::render::read_source;
 use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 use tracing::{Instrument, info_span};

@@ -7,8 +7,8 @@ use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering,
 use anyhow::Context;
 use clap::Args;
 use model::{Encoding, Kind};
-use publish::{RenderSink, SourceLimits};
-use source::{EmptyLayers, Source, Sources};
+use publish::RenderSink;
+use source::{EmptyLayers, Source};
 use work::{Budget, MemoryPool};
 
 use crate::{args::RegistryArgs, exit::Exit, wiring};
@@ -26,41 +26,30 @@ pub(crate) struct RenderArgs {
 pub(super) const SHARD_LEVEL: i32 = 1;
 
 pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
-    let reader = SourceReader::new(&args.registries)?;
-    let sink = reader.read(&args.source, false).await?;
-    work::run(reader.budget, move || print(&sink.finish()?)).await?
+    read_source(&args.source, &args.registries, false, |sink| print(&sink.finish()?)).await
 }
 
-/// Renders sources without a store.
-pub(crate) struct SourceReader {
-    images: Sources,
-    limits: SourceLimits,
-    /// Bound of the work on the source.
-    pub(crate) budget: Budget,
-}
-
-impl SourceReader {
-    pub(crate) fn new(registries: &RegistryArgs) -> anyhow::Result<Self> {
-        let (images, limits) = wiring::sources(&[], registries)?;
-        let budget = Budget::new(limits.catalog.steps, MemoryPool::new(limits.memory_bytes));
-        Ok(Self { images, limits, budget })
-    }
-
-    /// Reads all files of a source; with `positions`, keeps the place of each document in them.
-    pub(crate) async fn read(&self, source: &Source, positions: bool) -> anyhow::Result<RenderSink> {
-        let digest = self.images.resolve(source).await?;
-        let settings = RenderSettings {
-            positions,
-            shard_level: SHARD_LEVEL,
-            limits: self.limits.catalog,
-            budget: self.budget.clone(),
-            ..RenderSettings::default()
-        };
-        let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
-        let none = EmptyLayers::default();
-        let (sink, _) = self.images.read(source, &digest, &none, sink).await?;
-        Ok(sink)
-    }
+/// Reads all files of a source without a store, and ends on a blocking thread. With `positions` the place of each document in the files
+/// is kept.
+pub(crate) async fn read_source<T: Send + 'static>(
+    source: &Source,
+    registries: &RegistryArgs,
+    positions: bool,
+    end: impl FnOnce(RenderSink) -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    let (images, limits) = wiring::sources(&[], registries)?;
+    let budget = Budget::new(limits.catalog.steps, MemoryPool::new(limits.memory_bytes));
+    let digest = images.resolve(source).await?;
+    let settings = RenderSettings {
+        positions,
+        shard_level: SHARD_LEVEL,
+        limits: limits.catalog,
+        budget: budget.clone(),
+        ..RenderSettings::default()
+    };
+    let sink = RenderSink::new(Renderer::start(settings, Arc::new(NoStoredShards)), Arc::default());
+    let (sink, _) = images.read(source, &digest, &EmptyLayers::default(), sink).await?;
+    work::run(budget, move || end(sink)).await?
 }
 
 /// Prints the canonical lines of a catalog.

@@ -6,9 +6,9 @@ use publish::RenderSink;
 use source::Source;
 use store::Store;
 
-use super::render::SourceReader;
+use super::render::read_source;
 use crate::{
-    args::{self, Access, RegistryArgs, StoreArgs},
+    args::{self, Access, CatalogAccess},
     exit::Exit,
     output::{Column, Table, print_report, print_table, print_text, printable},
     published,
@@ -29,9 +29,7 @@ At most 1,000 findings are printed, with the number of all. The code of a rule, 
 Exit codes: 0 no errors, 1 errors or the catalog cannot be read, 2 the command line is wrong.")]
 pub(crate) struct ValidateArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    #[command(flatten)]
-    pub(crate) registries: RegistryArgs,
+    pub(crate) access: CatalogAccess,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -62,20 +60,16 @@ impl ValidatedCatalog {
 
 pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
     let validation = match args.what {
-        ValidatedCatalog::Source(source) => validate_source(&source, &args.registries).await?,
+        ValidatedCatalog::Source(source) => {
+            read_source(&source, &args.access.registries, true, validate_rendered).await?
+        }
         ValidatedCatalog::Published(name) => {
-            let store = args.store.open_alone(Access::Read).await?;
+            let store = args.access.store.open_alone(Access::Read).await?;
             validate_published(&*store, &name).await?
         }
     };
     print_report(&validation, args.json, print_validation)?;
     Ok(Exit::of_check(validation.servable))
-}
-
-async fn validate_source(source: &Source, registries: &RegistryArgs) -> anyhow::Result<Validation> {
-    let reader = SourceReader::new(registries)?;
-    let sink = reader.read(source, true).await?;
-    work::run(reader.budget, move || validate_rendered(sink)).await?
 }
 
 fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
