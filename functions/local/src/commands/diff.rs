@@ -9,7 +9,7 @@ use source::Source;
 use store::{FolderStore, Store, find_stored};
 
 use crate::{
-    args::{self, Access, RegistryArgs, StoreArgs},
+    args::{self, Access, CatalogAccess, RegistryArgs},
     exit::Exit,
     output::{self, print_rows, print_text, short},
     published, wiring,
@@ -23,9 +23,7 @@ least 7). Sources are written as for `render` and need no store.
 Exit codes: 0 no differences, 10 differences, 1 failed.")]
 pub(crate) struct DiffArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    #[command(flatten)]
-    pub(crate) registries: RegistryArgs,
+    pub(crate) access: CatalogAccess,
     /// Print the JSON document of `GET /catalogs/{c}/changes` instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -47,9 +45,9 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     let changes = if args::is_source(&args.what) {
         let newer = args.old.as_deref().context("name two sources to compare")?;
         anyhow::ensure!(args.new.is_none(), "name only two sources to compare");
-        between_sources([&args.what, newer], &args.registries).await?
+        between_sources([&args.what, newer], &args.access.registries).await?
     } else {
-        let store = args.store.open_alone(Access::Read).await?;
+        let store = args.access.store.open_alone(Access::Read).await?;
         let name = args.what.parse()?;
         between_states(&*store, &name, args.old.as_deref(), args.new.as_deref()).await?
     };

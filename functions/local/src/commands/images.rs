@@ -7,7 +7,7 @@ use olm::{BundleSelection, RequiredImages};
 use store::Store;
 
 use crate::{
-    args::{Access, RegistryArgs, StoreArgs},
+    args::{Access, CatalogAccess},
     exit::Exit,
     output::{print_json, print_text, print_yaml, printable},
     published, wiring,
@@ -21,9 +21,7 @@ configuration says `full: true`; --heads-only does the same here.
 Exit codes: 0 done, 1 failed, or --check found an image missing or got no answer.")]
 pub(crate) struct ImagesArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    #[command(flatten)]
-    pub(crate) registries: RegistryArgs,
+    pub(crate) access: CatalogAccess,
     /// Package whose bundles are listed. May be repeated.
     #[arg(long = "package", value_name = "PACKAGE")]
     pub(crate) packages: Vec<String>,
@@ -58,7 +56,7 @@ pub(crate) enum ImagesFormat {
 }
 
 pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
-    let store = args.store.open_alone(Access::Read).await?;
+    let store = args.access.store.open_alone(Access::Read).await?;
     let choice = BundleSelection {
         packages: args.packages.into_iter().collect(),
         channels: args.channels.into_iter().collect(),
@@ -69,7 +67,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     found.check_choice(&choice)?;
     let mut checks = None;
     if args.check {
-        checks = Some(check_images(&wiring::sources(&[], &args.registries)?.0, &found.needs).await);
+        checks = Some(check_images(&wiring::sources(&[], &args.access.registries)?.0, &found.needs).await);
     }
     print_images(args.format, &found, checks.as_ref())?;
     let is_missing = checks.is_some_and(|checks| print_missing(&found.needs, &checks));
