@@ -120,7 +120,7 @@ pub(crate) struct TrustArgs {
 }
 
 /// Report of a command that may publish something.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ReportArgs {
     /// Print JSON instead of a table.
     #[arg(long)]

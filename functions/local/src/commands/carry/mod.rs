@@ -82,6 +82,9 @@ struct ClusterArgs {
     /// Namespace of CatalogSources. Outside OpenShift it is `olm`.
     #[arg(long, default_value = "openshift-marketplace")]
     namespace: String,
+    /// Registry for images and catalogs. An image lies below the name of its registry: REGISTRY/quay.io/team/app.
+    #[arg(value_name = "REGISTRY")]
+    registry: TargetRegistry,
 }
 
 #[derive(Debug, Args)]
@@ -104,14 +107,11 @@ struct CarryInArgs {
     store: StoreArgs,
     #[command(flatten)]
     allow: AllowArgs,
-    #[command(flatten)]
-    cluster: ClusterArgs,
     /// Folder that `carry out` has filled.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Registry for images and catalogs. An image lies below the name of its registry: REGISTRY/quay.io/team/app.
-    #[arg(value_name = "REGISTRY")]
-    registry: TargetRegistry,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 #[derive(Debug, Args)]
@@ -120,14 +120,11 @@ struct CarryAcrossArgs {
     copy: CopyArgs,
     #[command(flatten)]
     store: StoreArgs,
-    #[command(flatten)]
-    cluster: ClusterArgs,
     /// ImageSetConfiguration of oc-mirror v2.
     #[arg(value_name = "ISC")]
     file: PathBuf,
-    /// Registry for images and catalogs. An image lies below the name of its registry: REGISTRY/quay.io/team/app.
-    #[arg(value_name = "REGISTRY")]
-    registry: TargetRegistry,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// Folder of the images in the folder that is carried.
@@ -174,7 +171,7 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
 }
 
 async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
-    let (folder, target) = (&args.folder, &args.registry);
+    let (folder, target) = (&args.folder, &args.cluster.registry);
     let carried = CarriedFolder::read(folder)?;
     let tools = Tools::new(&args.copy, Some(target)).await?;
     let path = folder.join(&carried.archive);
@@ -191,20 +188,17 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     }
     let store = args.store.open_alone(Access::Create).await?;
     let options = args.allow.options(format!("archive {}", path.display()));
-    let report = ReportArgs {
-        json: false,
-        detailed_exitcode: false,
-    };
-    let imported = print(&Importer::new(archive, store.clone(), options).run().await?, report)?;
+    let reports = Importer::new(archive, store.clone(), options).run().await?;
+    let imported = print(&reports, ReportArgs::default())?;
     let images = &carried.images;
     let mut failed = tools.copy(images, from, to).await;
-    failed += tools.finish(&store, &names, images, target, &args.cluster).await?;
+    failed += tools.finish(&store, &names, images, &args.cluster).await?;
     Ok(Exit::of_check(imported == Exit::Success && failed == 0))
 }
 
 async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
     let catalogs = image_set(&args.file)?;
-    let target = &args.registry;
+    let target = &args.cluster.registry;
     let tools = Tools::new(&args.copy, Some(target)).await?;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
     let store: Arc<dyn Store> = if args.copy.dry_run {
@@ -216,7 +210,7 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
     if args.copy.dry_run {
         println!("would push {}", join(&found.names));
     } else {
-        let finished = tools.finish(&store, &found.names, &found.images, target, &args.cluster);
+        let finished = tools.finish(&store, &found.names, &found.images, &args.cluster);
         found.failed += finished.await?;
     }
     Ok(Exit::of_check(found.failed == 0))

@@ -106,12 +106,12 @@ impl Tools {
         store: &Arc<dyn Store>,
         names: &[CatalogName],
         images: &[CarriedImage],
-        target: &TargetRegistry,
         args: &ClusterArgs,
     ) -> anyhow::Result<usize> {
+        let target = &args.registry;
         let (mut targets, mut failed) = (Vec::new(), 0);
         for name in names {
-            match self.push(&**store, name, target, args).await {
+            match self.push(&**store, name, args).await {
                 Ok(pushed) => targets.push(pushed),
                 Err(error) => {
                     failed += 1;
@@ -131,16 +131,10 @@ impl Tools {
         Ok(failed)
     }
 
-    async fn push(
-        &self,
-        store: &dyn Store,
-        name: &CatalogName,
-        target: &TargetRegistry,
-        args: &ClusterArgs,
-    ) -> anyhow::Result<ManifestTarget> {
+    async fn push(&self, store: &dyn Store, name: &CatalogName, args: &ClusterArgs) -> anyhow::Result<ManifestTarget> {
         let (current, snapshot) = published::state(store, name).await?;
         let place = CatalogRepository::new(name, &current.source.reference);
-        let pushed = ManifestTarget::pushed(&target.base, name, &place, args.interval)?;
+        let pushed = ManifestTarget::pushed(&args.registry.base, name, &place, args.interval)?;
         let Source::Registry { reference, .. } = pushed.image.parse()? else {
             anyhow::bail!("{} is no place for an image", pushed.image);
         };
