@@ -44,22 +44,6 @@ pub(crate) struct ServeArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) catalogs: CatalogArgs,
-    #[command(flatten)]
-    pub(crate) server: ServerArgs,
-    /// Serve the store and poll nothing. The store may be read-only.
-    #[arg(long)]
-    pub(crate) no_poll: bool,
-    /// Address to answer the registry API of OLM v0 (gRPC) on, such as 0.0.0.0:50051. The first label of the host that a
-    /// client asks is the catalog.
-    #[arg(long, env = "CATALOG_MIRROR_GRPC", value_name = "ADDRESS", value_parser = config::listen_address)]
-    pub(crate) grpc: Option<SocketAddr>,
-    /// Catalog for clients of --grpc whose host names none. Default: the only one.
-    #[arg(long, value_name = "NAME", requires = "grpc")]
-    pub(crate) grpc_catalog: Option<CatalogName>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ServerArgs {
     /// Address to listen on, or a port of 127.0.0.1.
     #[arg(long, env = "CATALOG_MIRROR_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = config::listen_address)]
     pub(crate) listen: SocketAddr,
@@ -75,22 +59,27 @@ pub(crate) struct ServerArgs {
     /// Memory for cached shards, indexes and catalogs, in MiB, at most 1 TiB.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(0..=CACHE_MIB_MAX))]
     pub(crate) cache_size: u64,
-}
-
-impl From<&ServerArgs> for ServerConfig {
-    fn from(args: &ServerArgs) -> Self {
-        Self {
-            tls_cert: args.tls_cert.clone(),
-            tls_key: args.tls_key.clone(),
-            readers: args.readers.clone(),
-            ..Self::default()
-        }
-    }
+    /// Serve the store and poll nothing. The store may be read-only.
+    #[arg(long)]
+    pub(crate) no_poll: bool,
+    /// Address to answer the registry API of OLM v0 (gRPC) on, such as 0.0.0.0:50051. The first label of the host that a
+    /// client asks is the catalog.
+    #[arg(long, env = "CATALOG_MIRROR_GRPC", value_name = "ADDRESS", value_parser = config::listen_address)]
+    pub(crate) grpc: Option<SocketAddr>,
+    /// Catalog for clients of --grpc whose host names none. Default: the only one.
+    #[arg(long, value_name = "NAME", requires = "grpc")]
+    pub(crate) grpc_catalog: Option<CatalogName>,
 }
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     // Everything that can be wrong is found before the port is open, so that no request reaches a server that fails.
-    let mut config = wiring::config(&args.store, &args.catalogs, (&args.server).into())?;
+    let server = ServerConfig {
+        tls_cert: args.tls_cert.clone(),
+        tls_key: args.tls_key.clone(),
+        readers: args.readers.clone(),
+        ..ServerConfig::default()
+    };
+    let mut config = wiring::config(&args.store, &args.catalogs, server)?;
     if config.catalogs.is_empty() && !args.no_poll {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
     }
@@ -119,9 +108,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         Some(poll(mirror, notifier, config.catalogs.clone(), end_first, stop.clone()))
     };
 
-    let listener = wiring::bind(args.server.listen, "--listen").await?;
+    let listener = wiring::bind(args.listen, "--listen").await?;
     let reading = ReaderSettings {
-        cache_bytes: args.server.cache_size << 20,
+        cache_bytes: args.cache_size << 20,
         freshness: place.freshness(),
         trust: config.keys.trust(),
         offload: http_api::offload,
@@ -175,7 +164,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
 
 /// Warns about passwords without TLS. A proxy in front may speak TLS, so it is not an error.
 fn warn_without_tls(args: &ServeArgs, config: &Config) {
-    let (server, address) = (&config.server, args.server.listen.ip());
+    let (server, address) = (&config.server, args.listen.ip());
     if server.readers.is_some() && server.tls_cert.is_none() && !address.is_loopback() {
         tracing::warn!("without --tls-cert the passwords and tokens of users can be read on the network");
     }
