@@ -35,10 +35,7 @@ pub(crate) trait Table: Sized + 'static {
 
 /// Prints values as a JSON array for programs, or as a table for people.
 pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::Result<()> {
-    if json {
-        return print_json(&values);
-    }
-    print_table(values)
+    print_report(&values, json, |values| print_table(values))
 }
 
 /// Prints values as a table for people.
