@@ -44,11 +44,8 @@ fn command() -> clap::Command {
 
 /// Returns the names in the store. A shell shows no errors, so a store that cannot be read has none.
 fn candidates(are_packages: bool) -> Vec<CompletionCandidate> {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        return Vec::new();
-    };
-    let names = runtime.block_on(names(are_packages)).unwrap_or_default();
-    names.into_iter().map(CompletionCandidate::new).collect()
+    let names = server::block_on(names(are_packages)).ok().and_then(Result::ok);
+    names.into_iter().flatten().map(CompletionCandidate::new).collect()
 }
 
 async fn names(are_packages: bool) -> anyhow::Result<BTreeSet<String>> {

@@ -1,9 +1,9 @@
-use std::{fs, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{fs, io, net::SocketAddr, path::Path, slice, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use clap::Args;
 use prometheus_client::registry::Registry;
-use publish::{Catalog, Mirror, PollOptions, Report};
+use publish::{Catalog, Mirror, PollOptions};
 use reader::{PublishedCatalogs, ReaderSettings};
 use serde_json::Value;
 use source::{REF_NAME, Source, Sources};
@@ -58,16 +58,20 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let images = Sources::new(source::SourceSettings::default())?;
     let mirror = Mirror::new(images, store, publish::MirrorSettings::default(), polls);
     println!("An example catalog image is polled, published and served. Nothing leaves this machine.\n");
-    let first = mirror.poll(&catalog, PollOptions::default()).await;
-    show("The first poll publishes everything:", first)?;
-    let second = mirror.poll(&catalog, PollOptions::default()).await;
-    show("The second poll finds the same digest and does nothing:", second)?;
+    let poll = async |title: &str| -> anyhow::Result<()> {
+        let report = mirror.poll(&catalog, PollOptions::default()).await;
+        println!("{title}");
+        print_polls(slice::from_ref(&report), false)?;
+        println!();
+        report.error.map_or(Ok(()), |error| Err(error.into()))
+    };
+    poll("The first poll publishes everything:").await?;
+    poll("The second poll finds the same digest and does nothing:").await?;
     println!("{}", invitation(&url));
     let update = async {
         tokio::time::sleep(args.update_after).await;
         tag(&layout, "v2")?;
-        let updated = mirror.poll(&catalog, PollOptions::default()).await;
-        show("The image was updated, and the poll published the changes:", updated)
+        poll("The image was updated, and the poll published the changes:").await
     };
     if let Some(updated) = stop.run_until_cancelled(update).await {
         updated?;
@@ -100,13 +104,6 @@ fn serve(
     let catalogs = PublishedCatalogs::new(store.clone(), settings);
     let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page);
     tokio::spawn(server.run(listener, router, stop.clone()))
-}
-
-fn show(title: &str, report: Report) -> anyhow::Result<()> {
-    println!("{title}");
-    print_polls(std::slice::from_ref(&report), false)?;
-    println!();
-    report.error.map_or(Ok(()), |error| Err(error.into()))
 }
 
 fn invitation(url: &str) -> String {

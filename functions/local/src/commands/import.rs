@@ -79,7 +79,7 @@ fn described(files: &[PathBuf], manifest: &Manifest) -> String {
 }
 
 /// Opens a volume. Standard input is copied to a temporary file first: an archive is read several times.
-fn open_volume(path: &Path) -> anyhow::Result<VolumeFile> {
+pub(super) fn open_volume(path: &Path) -> anyhow::Result<VolumeFile> {
     if path != Path::new("-") {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         return Ok((path.display().to_string(), file));

@@ -87,11 +87,21 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
         ..args.allow.options(args.from.to_string())
     };
     let copier = Copier::new(origin, args.s3.open(&args.to, Access::Create).await?, options);
+    // The origin's list is read again in each round.
+    let round = async || -> anyhow::Result<_> {
+        match args.names.as_slice() {
+            [] => Ok(copier.copy_listed().await?),
+            names => Ok(copier.copy_all(names).await),
+        }
+    };
     let Some(interval) = args.watch else {
-        return once(&args, &copier).await;
+        let progress = output::show_copy(copier.progress(), args.report.json);
+        let reports = round().await;
+        progress.finish_and_clear();
+        return print(&reports?, args.report);
     };
     // A copy in progress is abandoned, and the old state stays published.
-    watch(interval, "cannot sync", async || round(&args, &copier).await).await
+    watch(interval, "cannot sync", round).await
 }
 
 /// Repeats work at an interval until a signal. The next round may succeed, so an error does not end it.
@@ -111,21 +121,6 @@ pub(super) async fn watch<T>(
     };
     stop.run_until_cancelled(watching).await;
     Ok(Exit::Success)
-}
-
-async fn once(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Exit> {
-    let progress = output::show_copy(copier.progress(), args.report.json);
-    let reports = round(args, copier).await;
-    progress.finish_and_clear();
-    print(&reports?, args.report)
-}
-
-/// Copies all catalogs once. The origin's list is read again in each round.
-async fn round(args: &SyncArgs, copier: &Copier) -> anyhow::Result<Vec<SyncReport>> {
-    match args.names.as_slice() {
-        [] => Ok(copier.copy_listed().await?),
-        names => Ok(copier.copy_all(names).await),
-    }
 }
 
 /// Prints the reports of a sync or an import, then fetched and repaired objects and errors. Returns the exit code for them.

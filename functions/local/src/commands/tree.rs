@@ -5,7 +5,7 @@ use ::tree::{FolderTree, TreeReport, TreeTarget, export};
 use anyhow::Context;
 use clap::Args;
 use config::poll_interval;
-use store::{Store, StorePlace};
+use store::StorePlace;
 
 use crate::{
     args::{Access, StoreArgs},
@@ -41,20 +41,18 @@ pub(super) async fn run(args: &TreeArgs, from: &StoreArgs, json: bool) -> anyhow
         #[cfg(not(feature = "s3"))]
         StorePlace::S3(bucket) => anyhow::bail!(crate::args::without_s3(bucket)),
     };
-    let round = async || once(&store, &target, json).await;
+    let round = async || {
+        let report = export(store.clone(), target.clone(), SystemTime::now()).await?;
+        for name in &report.left_out {
+            eprintln!("{}: no file can have this name", printable(name));
+        }
+        print(&[report], json).map(|()| Exit::Success)
+    };
     match args.watch {
         None => round().await,
         // The next run completes what an interrupted one leaves.
         Some(interval) => watch(interval, "cannot write the tree", round).await,
     }
-}
-
-async fn once(store: &Arc<dyn Store>, target: &Arc<dyn TreeTarget>, json: bool) -> anyhow::Result<Exit> {
-    let report = export(store.clone(), target.clone(), SystemTime::now()).await?;
-    for name in &report.left_out {
-        eprintln!("{}: no file can have this name", printable(name));
-    }
-    print(&[report], json).map(|()| Exit::Success)
 }
 
 impl Table for TreeReport {

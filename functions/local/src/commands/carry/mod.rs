@@ -3,7 +3,7 @@
 mod tools;
 
 use std::{
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
@@ -22,6 +22,7 @@ use store::{FolderStore, Store};
 use self::tools::{Collected, Tools};
 use super::{
     compose,
+    import::open_volume,
     sync::{AllowArgs, print},
 };
 use crate::{
@@ -175,8 +176,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let carried = CarriedFolder::read(folder)?;
     let tools = Tools::new(&args.copy, Some(target)).await?;
     let path = folder.join(&carried.archive);
-    let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-    let archive = Archive::open(vec![(path.display().to_string(), file)]).await?;
+    let archive = Archive::open(vec![open_volume(&path)?]).await?;
     let packed = archive.manifest().catalogs.iter();
     let names: Vec<CatalogName> = packed.map(|packed| packed.name.clone()).collect();
     let images_folder = folder.join(IMAGES);
