@@ -193,15 +193,19 @@ fn check_store(path: &Path) -> anyhow::Result<()> {
 }
 
 impl StoreArgs {
-    /// Returns the location on the command line, else in the configuration, else the default.
-    pub(crate) fn place(&self, config: &Config) -> anyhow::Result<StorePlace> {
-        let place = self.location(config)?;
-        self.s3.check_used([&place])?;
+    /// Returns the location on the command line, else in the configuration, else the default. The options for S3 apply to
+    /// `other` too.
+    pub(crate) fn place(&self, config: &Config, other: Option<&StorePlace>) -> anyhow::Result<StorePlace> {
+        let place = match (&self.store, &config.store) {
+            (Some(place), _) => place.clone(),
+            (None, Some(text)) => text.parse().context("store of the configuration")?,
+            (None, None) => StorePlace::Folder(DEFAULT_STORE.into()),
+        };
+        self.s3.check_used([&place].into_iter().chain(other))?;
         Ok(place)
     }
 
-    /// Returns the location for a command that needs nothing else of the configuration. The options for S3 apply to
-    /// `other` too.
+    /// Returns the location for a command that needs nothing else of the configuration.
     pub(crate) fn place_alone(&self, other: Option<&StorePlace>) -> anyhow::Result<StorePlace> {
         // The files are not even read if the command line names the store: a mistake elsewhere in them is no reason
         // not to look at a store.
@@ -209,22 +213,12 @@ impl StoreArgs {
             Some(_) => Config::default(),
             None => wiring::files_and_keys(&self.config, &KeyArgs::default())?,
         };
-        let place = self.location(&config)?;
-        self.s3.check_used([&place].into_iter().chain(other))?;
-        Ok(place)
+        self.place(&config, other)
     }
 
     /// Opens the store for a command that needs nothing else of the configuration.
     pub(crate) async fn open_alone(&self, access: Access) -> anyhow::Result<Arc<dyn Store>> {
         self.s3.open(&self.place_alone(None)?, access).await
-    }
-
-    fn location(&self, config: &Config) -> anyhow::Result<StorePlace> {
-        match (&self.store, &config.store) {
-            (Some(place), _) => Ok(place.clone()),
-            (None, Some(text)) => text.parse().context("store of the configuration"),
-            (None, None) => Ok(StorePlace::Folder(DEFAULT_STORE.into())),
-        }
     }
 }
 

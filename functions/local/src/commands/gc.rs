@@ -39,7 +39,7 @@ pub(crate) struct GcArgs {
 pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     let config = wiring::files_and_keys(&args.store.config, &KeyArgs::default())?;
     let access = if args.dry_run { Access::Read } else { Access::Write };
-    let store = args.store.s3.open(&args.store.place(&config)?, access).await?;
+    let store = args.store.s3.open(&args.store.place(&config, None)?, access).await?;
     let configured = config.retention.unwrap_or_default();
     let options = GcOptions {
         retention: configured.with(args.keep_generations, args.keep_days, args.grace),

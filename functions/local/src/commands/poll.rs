@@ -32,7 +32,7 @@ pub(crate) struct PollArgs {
 pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     let mut config = wiring::config(&args.store, &args.catalogs, ServerConfig::default())?;
     let catalogs = chosen(&config, &args.names)?;
-    let place = args.store.place(&config)?;
+    let place = args.store.place(&config, None)?;
     let store = args.store.s3.open(&place, Access::Create).await?;
     let notifier = wiring::notifier(&mut config, store.clone());
     let mirror = wiring::mirror(&args.catalogs, &place, &config, store, publish::PollMetrics::default())?;

@@ -39,7 +39,8 @@ pub(crate) struct RollbackArgs {
 
 pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     let mut config = wiring::files_and_keys(&args.store.config, &args.keys)?;
-    let store = args.store.s3.open(&args.store.place(&config)?, Access::Write).await?;
+    let place = args.store.place(&config, None)?;
+    let store = args.store.s3.open(&place, Access::Write).await?;
     published::check_names(&*store, slice::from_ref(&args.name)).await?;
     let notifier = wiring::notifier(&mut config, store.clone());
     // A rollback is a publication, so its events are sent now and not only by the next poll.

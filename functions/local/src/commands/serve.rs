@@ -83,7 +83,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     if config.catalogs.is_empty() && !args.no_poll {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
     }
-    let place = args.store.place(&config)?;
+    let place = args.store.place(&config, None)?;
     let access = if args.no_poll { Access::Follow } else { Access::Create };
     let store = args.store.s3.open(&place, access).await?;
     let mut registry = Registry::with_prefix("catalog_mirror");

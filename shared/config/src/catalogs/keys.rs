@@ -149,17 +149,9 @@ impl KeyContext {
             ));
         };
         let image = ImageReference::as_written(&reference.whole());
-        match rule {
-            SignatureRule {
-                cosign: Some(cosign),
-                policy: None,
-                lookaside: None,
-            } => Ok(Some((self.cosign(image, &cosign)?, None))),
-            SignatureRule {
-                cosign: None,
-                policy: Some(path),
-                lookaside,
-            } => {
+        match (rule.cosign, rule.policy, rule.lookaside) {
+            (Some(cosign), None, None) => Ok(Some((self.cosign(image, &cosign)?, None))),
+            (None, Some(path), lookaside) => {
                 let policy = self.containers(image, &path)?;
                 let lookaside = lookaside.map(|text| text.parse()).transpose();
                 let lookaside = lookaside.map_err(|error: LookasideError| error.to_string())?;
