@@ -1,17 +1,18 @@
-use std::process::ExitCode;
+use std::process::{ExitCode, Termination};
 
 use model::Outcome;
 
 /// The exit code of a command. clap exits with 2 by itself for a wrong command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: the command did its work. Publishing something is a success like finding nothing new, so that
+    /// The command did its work. Publishing something is a success like finding nothing new, so that
     /// `catalog-mirror poll && next` runs `next` and a service manager sees no failure.
-    Success,
-    /// 1: something failed, was refused or is damaged.
-    Failed,
-    /// 10: something was published and `--detailed-exitcode` was given, or `diff` found a difference.
-    Changed,
+    Success = 0,
+    /// Something failed, was refused or is damaged.
+    Failed = 1,
+    /// Something was published and `--detailed-exitcode` was given, or `diff` found a difference.
+    // Not 2, which terraform takes for this: here 2 is a wrong command line.
+    Changed = 10,
 }
 
 impl Exit {
@@ -35,14 +36,9 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Success => 0,
-            Exit::Failed => 1,
-            // Not 2, which terraform takes for this: here 2 is a wrong command line.
-            Exit::Changed => 10,
-        })
+impl Termination for Exit {
+    fn report(self) -> ExitCode {
+        ExitCode::from(self as u8)
     }
 }
 

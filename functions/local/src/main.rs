@@ -11,9 +11,9 @@ mod output;
 mod published;
 mod wiring;
 
-use std::process::ExitCode;
-
 use clap::Parser;
+
+use crate::exit::Exit;
 
 /// Allocator of static programs, which are those of the container image, in place of that of musl. Measured on 132 MB of JSON
 /// lines, as the CPU time of a cold publication, its peak of memory, the CPU time of a whole catalog without a coding, and the
@@ -23,7 +23,7 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-fn main() -> ExitCode {
+fn main() -> Exit {
     complete::answer();
     let cli = commands::Cli::parse();
     config::logs::init(cli.log_format, cli.log_filter());
@@ -33,10 +33,10 @@ fn main() -> ExitCode {
         tracing::debug!(%error, "cannot start again with fewer arenas");
     }
     match commands::run(cli) {
-        Ok(exit) => exit.into(),
+        Ok(exit) => exit,
         Err(error) => {
             output::print_failure("error", &model::text::chain(error.as_ref()));
-            exit::Exit::Failed.into()
+            Exit::Failed
         }
     }
 }

@@ -246,17 +246,6 @@ mod tests {
             registryPoll:
               interval: 2m
         ");
-        insta::assert_snapshot!(yaml(&[cluster_catalog(&target(Some(Sha256::of(b""))))]), @r"
-        apiVersion: olm.operatorframework.io/v1
-        kind: ClusterCatalog
-        metadata:
-          name: cc-community-v4-20-latest
-        spec:
-          source:
-            image:
-              ref: mirror.example:8443/community.v4-20@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
-            type: Image
-        ");
     }
 
     fn yaml(documents: &[Value]) -> String {

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{collections::BTreeMap, error::Error, fs, path::Path, time::Duration};
 
 use model::CatalogName;
 use publish::Catalog;
@@ -184,8 +184,7 @@ fn unique(catalogs: Vec<PlacedCatalog>, problems: &Problems) -> Vec<PlacedCatalo
 ///
 /// # Errors
 /// A text of another form, and a name or a source that cannot be one.
-pub fn named_catalog(text: &str) -> Result<Catalog, anyhow::Error> {
-    let parts = text.split_once('=');
-    let (name, source) = parts.ok_or_else(|| anyhow::anyhow!("write NAME=SOURCE"))?;
+pub fn named_catalog(text: &str) -> Result<Catalog, Box<dyn Error + Send + Sync>> {
+    let (name, source) = text.split_once('=').ok_or("write NAME=SOURCE")?;
     Ok(Catalog::new(name.parse()?, Source::of_argument(source)?))
 }
