@@ -29,8 +29,8 @@ pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
     read_source(&args.source, &args.registries, false, |sink| print(&sink.finish()?)).await
 }
 
-/// Reads all files of a source without a store, and ends on a blocking thread. With `positions` the place of each document in the files
-/// is kept.
+/// Reads all files of a source without a store, and runs `end` on a blocking thread. With `positions` the sink keeps the place of each
+/// document in the files.
 pub(crate) async fn read_source<T: Send + 'static>(
     source: &Source,
     registries: &RegistryArgs,
