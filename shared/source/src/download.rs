@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::EmptyLayers;
+use model::{EmptyLayers, ImageReference};
 use oci::{BlobRef, Digest, LimitExceeded, NamedLimit};
-use oci_client::Reference;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -130,7 +129,7 @@ impl Sources {
     /// As [`Self::read`], an image that is too large for `space`, and a file that cannot be written.
     pub async fn download(
         &self,
-        reference: &Reference,
+        reference: &ImageReference,
         digest: &Digest,
         empty: &EmptyLayers,
         space: &DownloadSpace,

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fetch::Traffic;
-use model::EmptyLayers;
+use model::{EmptyLayers, ImageReference};
 use oci::{
     Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform, content_root, parse_manifest,
 };
-use oci_client::Reference;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tracing::Instrument;
@@ -144,9 +143,8 @@ impl Sources {
     /// A registry that refuses to answer is an error and does not count as absent.
     pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
         match source {
-            Source::Registry { reference, pinned } => {
-                let tag = reference.tag().unwrap_or("latest");
-                let version = pinned.as_ref().map_or(tag, Digest::as_str);
+            Source::Registry { reference, .. } => {
+                let version = reference.version();
                 let asking = async { self.session_with(reference, version).await?.exists(version).await };
                 self.in_time(asking).await
             }
@@ -287,11 +285,11 @@ impl Sources {
         Err(ImageError::Nested(digest).into())
     }
 
-    pub(crate) fn session(&self, reference: &Reference) -> Session {
+    pub(crate) fn session(&self, reference: &ImageReference) -> Session {
         self.client.session(reference, &self.settings, "pull")
     }
 
-    pub(crate) fn push_session(&self, reference: &Reference) -> Session {
+    pub(crate) fn push_session(&self, reference: &ImageReference) -> Session {
         self.client.session(reference, &self.settings, "pull,push")
     }
 
