@@ -13,12 +13,12 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tracing::Instrument;
 
-use crate::archive::{ArchiveRequest, Archives};
+use crate::archive::Archives;
 use crate::blob_source::BlobSource;
 use crate::dir;
 use crate::error::Error;
 use crate::failure::ServerFault;
-use crate::git::{GitCommits, GitRequest};
+use crate::git::GitCommits;
 use crate::layers;
 use crate::layout::Layout;
 use crate::registry::{RegistryClient, Session};
@@ -120,11 +120,11 @@ impl Sources {
                 Source::Archive(location) => {
                     // As long as a pull, because the digest is known only after the last byte.
                     let limit = self.settings.pull_timeout;
-                    let resolving = timeout(limit, ArchiveRequest::new(self, location).resolve());
+                    let resolving = timeout(limit, self.resolve_archive(location));
                     // On the heap, so that polls of images do not carry this state.
                     Box::pin(resolving).await.map_err(|_| Error::Timeout(limit))?
                 }
-                Source::Git(location) => self.in_time(Box::pin(GitRequest::new(self, location).resolve())).await,
+                Source::Git(location) => self.in_time(Box::pin(self.resolve_git(location))).await,
                 Source::Dir(path) => {
                     let (path, settings) = (path.clone(), Arc::clone(&self.settings));
                     blocking(move || dir::digest(&path, &settings)).await
@@ -205,8 +205,8 @@ impl Sources {
         let blobs = match source {
             Source::Registry { reference, .. } => self.registry_with(reference, digest).await?,
             Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
-            Source::Archive(location) => return Box::pin(ArchiveRequest::new(self, location).read(digest, sink)).await,
-            Source::Git(location) => return Box::pin(GitRequest::new(self, location).read(digest, sink)).await,
+            Source::Archive(location) => return Box::pin(self.read_archive(location, digest, sink)).await,
+            Source::Git(location) => return Box::pin(self.read_git(location, digest, sink)).await,
             Source::Dir(path) => {
                 let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
                 let folders = settings.content.folders();

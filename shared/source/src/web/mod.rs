@@ -16,21 +16,23 @@ use reqwest::{StatusCode, Url};
 use crate::error::Error;
 use crate::failure::{ServerFault, ServerPlace};
 use crate::server::AskedServer;
+use crate::settings::SourceSettings;
 use crate::sources::Sources;
 
 pub(crate) use copy::BodyCopy;
 
 /// The requests for one resolve or read. Credentials are read once, and again for the next one.
-pub(crate) struct WebSession {
+pub(crate) struct WebSession<'a> {
+    pub(crate) settings: &'a SourceSettings,
     pub(crate) server: AskedServer,
     login: Option<Login>,
     /// Fields from a header file. They may hold secrets.
     fields: HeaderMap,
 }
 
-impl WebSession {
+impl<'a> WebSession<'a> {
     /// Reads the credentials for the host and path of `url`. Sends nothing.
-    pub(crate) async fn open(sources: &Sources, url: &Url) -> Result<Self, Error> {
+    pub(crate) async fn open(sources: &'a Sources, url: &Url) -> Result<Self, Error> {
         let settings = sources.settings();
         let host = authority(url);
         let path = url.path().trim_matches('/');
@@ -55,7 +57,12 @@ impl WebSession {
         if url.scheme() == "http" && !settings.http.allows_plain_http(&host) {
             return Err(server.failed(ServerFault::PlainHttp));
         }
-        Ok(Self { server, login, fields })
+        Ok(Self {
+            settings,
+            server,
+            login,
+            fields,
+        })
     }
 
     /// Makes one attempt at a request. Returns a success, or a 304 if the request has a condition.
