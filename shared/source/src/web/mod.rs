@@ -76,8 +76,8 @@ impl<'a> WebSession<'a> {
             StatusCode::OK => return Ok(response),
             StatusCode::NOT_MODIFIED if is_conditional => return Ok(response),
             // No credentials went to another server, so its refusal says nothing about them.
-            StatusCode::UNAUTHORIZED if response.is_home => ServerFault::Unauthorized { login },
-            StatusCode::FORBIDDEN if response.is_home => ServerFault::Forbidden { login },
+            StatusCode::UNAUTHORIZED if response.is_home => ServerFault::Unauthorized(login),
+            StatusCode::FORBIDDEN if response.is_home => ServerFault::Forbidden(login),
             StatusCode::NOT_FOUND | StatusCode::GONE => ServerFault::NotFound {
                 what: "such file".to_owned(),
             },
