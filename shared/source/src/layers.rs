@@ -10,6 +10,7 @@
 //! scanned while upper ones are still being read, and the order is strict all the same.
 
 use std::collections::BTreeSet;
+use std::io::{self, BufRead};
 use std::mem::replace;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use crate::blob_source::{BlobSource, StreamEnd};
 use crate::error::Error;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
-use crate::stream::{CHUNKS_AHEAD, ChannelReader, bounded};
+use crate::stream::{CHUNKS_AHEAD, bounded, reader_of};
 
 /// Reads all layers of `image` that may matter. Returns only after every fetched layer was verified.
 pub(crate) async fn read<S: FileSink + 'static>(
@@ -142,7 +143,8 @@ impl<S: FileSink + 'static> LayerTurn<S> {
         let (layer, depth) = (self.scan.layer.clone(), self.scan.depth);
         let (scan, above) = (self.scan, self.above);
         let budget = scan.budget.work().clone();
-        let scanner = bounded(&budget, move || scan_layer(&scan, ChannelReader::new(from), above));
+        let raw = reader_of(from);
+        let scanner = bounded(&budget, move || scan_layer(&scan, raw, above));
         let (fetched, scanned) = tokio::join!(blobs.stream(&layer, to), scanner);
         let scanned = settle(fetched, scanned)?;
         let is_empty = matches!(scanned, Scanned::Empty(_));
@@ -163,14 +165,14 @@ impl<S: FileSink + 'static> LayerTurn<S> {
 /// Scans one layer on a blocking thread.
 fn scan_layer<S: FileSink>(
     scan: &LayerScan,
-    mut raw: ChannelReader,
+    mut raw: impl BufRead,
     above: oneshot::Receiver<OverlayState<S>>,
 ) -> Result<Scanned<S>, UnpackError> {
     let mut above = Some(above);
     let scanned = scan.run(&mut raw, || above.take()?.blocking_recv().ok());
     if !matches!(scanned, Err(UnpackError::Abandoned)) {
         // To the end of the stream, because a wrong digest there explains the failure better.
-        raw.drain();
+        io::copy(&mut raw, &mut io::sink()).ok();
     }
     match (scanned?, above) {
         (Some(state), _) => Ok(Scanned::Changed(Box::new(state))),
