@@ -81,11 +81,6 @@ impl RetryWaits {
         }
     }
 
-    /// Returns the number of attempts so far.
-    pub(crate) fn attempts(&self) -> AttemptCount {
-        self.attempts
-    }
-
     /// Returns the end of the schedule.
     pub fn deadline(&self) -> Instant {
         self.deadline
@@ -161,7 +156,7 @@ impl Retries {
             return Err(error);
         };
         let Some(delay) = self.waits.wait_after(failure) else {
-            *attempts = self.waits.attempts();
+            *attempts = self.waits.attempts;
             return Err(error);
         };
         tracing::debug!(failure = %failure, delay_ms = delay.as_millis(), "retrying the request");
