@@ -36,8 +36,6 @@ impl<'a> WebSession<'a> {
         let settings = sources.settings();
         let host = authority(url);
         let path = url.path().trim_matches('/');
-        let login = settings.login(&host, path).await?;
-        let fields = settings.header_files.read(&host)?;
         let place = ServerPlace {
             text: url.to_string(),
             name: host.clone(),
@@ -46,9 +44,8 @@ impl<'a> WebSession<'a> {
             failed_mirrors: Vec::new(),
         };
         let server = AskedServer::new(sources.client.fetcher.with_own_traffic(None), place);
-        if let Some(login) = &login {
-            login.secret.add_to(&mut server.secrets());
-        }
+        let login = server.login(settings, path).await?;
+        let fields = settings.header_files.read(&host)?;
         for value in fields.values().filter_map(|value| value.to_str().ok()) {
             // Of `Bearer TOKEN` the token alone, which is in the whole too.
             server.secrets().add(value.rsplit(' ').next().unwrap_or(value));
