@@ -39,18 +39,13 @@ pub(crate) struct Archives(Arc<Mutex<BTreeMap<String, SharedArchive>>>);
 /// Locked during a request, so that two catalogs in one archive download it once.
 type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
 
-/// Last answer for the archive at one URL, and its bytes.
+/// Last answer for the archive at one URL.
 #[derive(Default)]
 struct KnownArchive {
-    last: Option<LastAnswer>,
-    copy: Option<Arc<BodyCopy>>,
-}
-
-/// The last body of an archive.
-struct LastAnswer {
-    digest: Digest,
+    digest: Option<Digest>,
     /// Version that the server gave to the body, if it did. A time is none: a file may change twice within its second.
     tag: Option<HeaderValue>,
+    copy: Option<Arc<BodyCopy>>,
 }
 
 impl Sources {
@@ -82,7 +77,7 @@ impl Sources {
                 Some(copy) => copy,
                 None => {
                     // Without conditions: the bytes are needed even if they have not changed.
-                    known.last = None;
+                    known.tag = None;
                     known.ask(&session, location).await?;
                     known.copy.take().ok_or(Error::Abandoned)?
                 }
@@ -111,7 +106,7 @@ impl Sources {
         if unpacked.is_err() {
             // The bytes may have been mixed from two versions while the server replaced its file, so the next resolve does
             // not rely on their version.
-            shared.lock().await.last = None;
+            shared.lock().await.tag = None;
         }
         let sink = unpacked.map_err(|error| session.server.redact(error))?;
         let pull = Pull {
@@ -139,14 +134,13 @@ impl KnownArchive {
 
     async fn attempt(&mut self, session: &WebSession<'_>, location: &ArchiveLocation) -> Result<Digest, Error> {
         let mut request = RequestSpec::default();
-        let tag = self.last.as_ref().and_then(|last| last.tag.clone());
-        request.headers.extend(tag.map(|tag| (IF_NONE_MATCH, tag)));
+        request.headers.extend(self.tag.clone().map(|tag| (IF_NONE_MATCH, tag)));
         let limit = session.settings.resolve_timeout;
         // Only until the headers: the body has its own minimum throughput.
         let answered = timeout(limit, session.send(&location.url, request));
         let response = answered.await.map_err(|_| Error::Timeout(limit))??;
-        if let (StatusCode::NOT_MODIFIED, Some(last)) = (response.status(), &self.last) {
-            return Ok(last.digest.clone());
+        if let (StatusCode::NOT_MODIFIED, Some(digest)) = (response.status(), &self.digest) {
+            return Ok(digest.clone());
         }
         let tag = response.headers().get(ETAG).cloned();
         // Before the new copy: it may need the space of the old one.
@@ -155,10 +149,7 @@ impl KnownArchive {
         let response = response.keeping(&["gzip", "x-gzip", "zstd"]);
         let copy = BodyCopy::receive(session, response).await?;
         let digest = copy.blob.digest.clone();
-        self.last = Some(LastAnswer {
-            digest: digest.clone(),
-            tag,
-        });
+        (self.digest, self.tag) = (Some(digest.clone()), tag);
         self.copy = Some(Arc::new(copy));
         Ok(digest)
     }

@@ -50,11 +50,8 @@ impl BodyCopy {
         let (to, from) = mpsc::channel(CHUNKS_AHEAD);
         let receiving = async move {
             let mut received = 0;
-            while let Some(chunk) = response
-                .chunk()
-                .await
-                .map_err(|failed| session.server.fetch_failed(failed))?
-            {
+            let report = |failed| session.server.fetch_failed(failed);
+            while let Some(chunk) = response.chunk().await.map_err(report)? {
                 received += chunk.len() as u64;
                 // A declared length may be missing or wrong.
                 max.check(received, place)?;
