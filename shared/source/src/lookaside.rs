@@ -35,10 +35,8 @@ impl std::str::FromStr for Lookaside {
         let wrong = || LookasideError(text.to_owned());
         let url = Url::parse(text).map_err(|_| wrong())?;
         match url.scheme() {
-            "https" | "http" if url.query().is_none() && url.username().is_empty() && url.password().is_none() => {
-                Ok(Self::Http(url))
-            }
             "file" => url.to_file_path().map(Self::Folder).map_err(|()| wrong()),
+            _ if url.query().is_none() && fetch::unusable(&url).is_none() => Ok(Self::Http(url)),
             _ => Err(wrong()),
         }
     }

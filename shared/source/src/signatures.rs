@@ -135,7 +135,8 @@ impl SignatureSearch {
                 digest: layer.digest.clone(),
                 size: layer.size,
             };
-            let payload = self.session.signature(&blob).await?.into();
+            let limit = self.session.settings.limits.signature();
+            let payload = self.session.small_blob("signature", &blob, limit).await?.into();
             match layer.attached() {
                 Some(signature) => self.signatures.attached.push(AttachedSignature {
                     payload,

@@ -4,7 +4,7 @@ use std::mem::take;
 
 use bytes::Bytes;
 use fetch::{FetchError, RedirectRefusal, RequestSpec};
-use oci::{BlobRef, Digest, media_type};
+use oci::{Digest, media_type};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode, Url};
 
@@ -90,12 +90,6 @@ impl Session {
         let request = manifest_request(Method::GET, tag, &what);
         let document = if_found(self.whole_document(&request, self.settings.limits.manifest()).await)?;
         Ok(document.map(|document| document.body))
-    }
-
-    /// Returns a signed payload or a whole signature, verified against its digest only.
-    pub(crate) async fn signature(&self, blob: &BlobRef) -> Result<Bytes, Error> {
-        self.small_blob("signature", blob, self.settings.limits.signature())
-            .await
     }
 
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
