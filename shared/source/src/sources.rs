@@ -39,7 +39,7 @@ pub struct Sources {
     pub(crate) client: RegistryClient,
     pub(crate) archives: Archives,
     pub(crate) commits: GitCommits,
-    settings: Arc<SourceSettings>,
+    pub(crate) settings: Arc<SourceSettings>,
 }
 
 /// The cost of reading one image.
@@ -212,13 +212,11 @@ impl Sources {
                 let folders = settings.content.folders();
                 let folders = folders.iter().map(|folder| (*folder).to_owned()).collect();
                 let sink = blocking(move || dir::read(&path, &digest, &settings, sink)).await?;
-                return Ok((
-                    sink,
-                    Pull {
-                        folders,
-                        ..Pull::default()
-                    },
-                ));
+                let pull = Pull {
+                    folders,
+                    ..Pull::default()
+                };
+                return Ok((sink, pull));
             }
         };
         let read = self.read_image(&blobs, digest, empty, sink).await;
@@ -289,10 +287,6 @@ impl Sources {
         self.client.session(reference, &self.settings, "pull")
     }
 
-    pub(crate) fn push_session(&self, reference: &ImageReference) -> Session {
-        self.client.session(reference, &self.settings, "pull,push")
-    }
-
     pub(crate) fn layout(&self, dir: &Path) -> Layout {
         Layout::new(dir, &self.settings.limits)
     }
@@ -304,20 +298,6 @@ impl From<Traffic> for Pull {
             bytes: traffic.bytes,
             requests: traffic.requests,
             ..Self::default()
-        }
-    }
-}
-
-impl Pull {
-    pub(crate) fn skip(&mut self, layer: &Digest) {
-        self.layers_skipped += 1;
-        self.empty_layers.empty.insert(layer.to_string());
-    }
-
-    pub(crate) fn note(&mut self, layer: &Digest, is_empty: bool) {
-        self.layers_fetched += 1;
-        if is_empty {
-            self.empty_layers.empty.insert(layer.to_string());
         }
     }
 }
