@@ -32,21 +32,15 @@ pub struct RetryWaits {
     attempts: AttemptCount,
 }
 
-/// Number of attempts of one request, for errors. Its text is empty for one attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Number of attempts after the first one of a request, for errors. Its text counts all of them, and is empty for one attempt.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptCount(usize);
-
-impl Default for AttemptCount {
-    fn default() -> Self {
-        Self(1)
-    }
-}
 
 impl fmt::Display for AttemptCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            1 => Ok(()),
-            attempts => write!(f, " ({attempts} attempts)"),
+            0 => Ok(()),
+            repeated => write!(f, " ({} attempts)", repeated + 1),
         }
     }
 }
