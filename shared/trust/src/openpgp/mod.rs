@@ -48,7 +48,8 @@ impl Keyring for CertificateRing {
     }
 
     fn fingerprints(&self) -> Vec<String> {
-        let mut fingerprints: Vec<_> = self.0.iter().flat_map(Certificate::signing_fingerprints).collect();
+        let keys = self.0.iter().flat_map(|certificate| &certificate.keys);
+        let mut fingerprints: Vec<_> = keys.map(|key| key.fingerprint.clone()).collect();
         fingerprints.sort();
         fingerprints
     }
