@@ -65,16 +65,13 @@ impl Sources {
 
 impl Lookaside {
     async fn all(&self, session: &Session, folder: &str) -> Result<Vec<Vec<u8>>, Error> {
+        let limit = session.settings.limits.signatures();
         let mut found = Vec::new();
         for number in 1_u64.. {
             let Some(signature) = self.read(session, &format!("{folder}/signature-{number}")).await? else {
                 break;
             };
-            session
-                .settings
-                .limits
-                .signatures()
-                .check(number, || folder.to_owned())?;
+            limit.check(number, || folder.to_owned())?;
             found.push(signature.into());
         }
         Ok(found)

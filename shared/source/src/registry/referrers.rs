@@ -102,15 +102,14 @@ impl Session {
 
     async fn try_file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
         let response = self.server.follow(url.clone(), &RequestSpec::default()).await?;
+        let (limit, what) = (self.settings.limits.signature(), url.path());
         match response.status() {
             StatusCode::NOT_FOUND => Ok(None),
-            StatusCode::OK => self
-                .body(response, self.settings.limits.signature(), url.path())
-                .await
-                .map(Some),
-            status => Err(self
-                .server
-                .failed(self.status_fault(status, response.headers(), url.path()))),
+            StatusCode::OK => self.body(response, limit, what).await.map(Some),
+            status => {
+                let fault = self.status_fault(status, response.headers(), what);
+                Err(self.server.failed(fault))
+            }
         }
     }
 }
