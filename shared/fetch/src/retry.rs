@@ -246,6 +246,12 @@ mod tests {
     }
 
     #[test]
+    fn attempt_count_includes_the_first_attempt() {
+        let text = |repeated| AttemptCount(repeated).to_string();
+        assert_eq!((text(0), text(4)), (String::new(), " (5 attempts)".to_owned()));
+    }
+
+    #[test]
     fn single_attempt_is_not_repeated() {
         for attempts in [0, 1] {
             let attempts = Some(attempts);
