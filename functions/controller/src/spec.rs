@@ -68,7 +68,9 @@ fn manifest(object: &ClusterCatalog) -> Value {
 /// Returns `REPOSITORY@DIGEST`, as the status names what was resolved.
 pub(crate) fn canonical(source: &Source, digest: &str) -> String {
     match source {
-        Source::Registry { reference, .. } => format!("{}@{digest}", reference.name()),
+        Source::Registry { reference, .. } => {
+            format!("{}/{}@{digest}", reference.registry(), reference.repository())
+        }
         other => format!("{other}@{digest}"),
     }
 }
@@ -78,7 +80,7 @@ fn check_reference(source: &Source, text: &str) -> Result<(), String> {
     let Source::Registry { reference, pinned } = source else {
         return Err(format!("{source} is not an image in a registry"));
     };
-    if pinned.is_some() && reference.tag.is_some() {
+    if pinned.is_some() && reference.tag().is_some() {
         return Err(format!("{source} has both a tag and a digest: remove one of them"));
     }
     let full = source.to_string();

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{EmptyLayers, ImageReference};
+use model::EmptyLayers;
 use oci::{BlobRef, Digest, LimitExceeded, NamedLimit};
+use oci_client::Reference;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -124,7 +125,7 @@ impl Sources {
     /// As [`Self::read`], an image that is too large for `space`, and a file that cannot be written.
     pub async fn download(
         &self,
-        reference: &ImageReference,
+        reference: &Reference,
         digest: &Digest,
         empty: &EmptyLayers,
         space: &DownloadSpace,

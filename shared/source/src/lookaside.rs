@@ -58,7 +58,7 @@ impl Sources {
             return Ok(Vec::new());
         };
         let session = self.session(reference);
-        let folder = format!("{}@{}={}", reference.repository, digest.algorithm(), digest.hex());
+        let folder = format!("{}@{}={}", reference.repository(), digest.algorithm(), digest.hex());
         self.in_time(lookaside.all(&session, &folder)).await
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use model::ImageReference;
 use oci::Digest;
+use oci_client::Reference;
 use tokio::time::timeout;
 
 use crate::blob_source::BlobSource;
@@ -17,22 +17,22 @@ const MIRROR_TIME: Duration = Duration::from_secs(20);
 
 impl Sources {
     /// Returns the digest of a tag, as the first mirror has it that answers, else the registry itself.
-    pub(crate) async fn resolve_tag(&self, reference: &ImageReference) -> Result<Digest, Error> {
-        let tag = reference.tag_or_latest();
-        let places = self.places(reference, tag)?;
+    pub(crate) async fn resolve_tag(&self, reference: &Reference) -> Result<Digest, Error> {
+        // As podman and docker complete a reference without tag.
+        let places = self.places(reference, reference.tag().unwrap_or("latest"))?;
         let mut failed = Vec::new();
         for mirror in &places.mirrors {
             let session = self.session(mirror);
-            match ask_mirror(&session, session.resolve(tag)).await {
+            match ask_mirror(&session, session.resolve(reference)).await {
                 Ok(digest) => return Ok(digest),
                 Err(failure) => failed.push(failure),
             }
         }
-        self.session(&places.registry).after(failed).resolve(tag).await
+        self.session(&places.registry).after(failed).resolve(reference).await
     }
 
     /// Returns a session with the first mirror that has a tag or digest, else with the registry itself, which is not asked here.
-    pub(crate) async fn session_with(&self, reference: &ImageReference, version: &str) -> Result<Session, Error> {
+    pub(crate) async fn session_with(&self, reference: &Reference, version: &str) -> Result<Session, Error> {
         let places = self.places(reference, version)?;
         let mut failed = Vec::new();
         for mirror in &places.mirrors {
@@ -47,12 +47,12 @@ impl Sources {
     }
 
     /// Returns the place of an image in a registry or its mirrors.
-    pub(crate) async fn registry_with(&self, reference: &ImageReference, digest: &Digest) -> Result<BlobSource, Error> {
+    pub(crate) async fn registry_with(&self, reference: &Reference, digest: &Digest) -> Result<BlobSource, Error> {
         let session = Box::pin(self.session_with(reference, digest.as_str())).await?;
         Ok(BlobSource::Registry(session))
     }
 
-    fn places(&self, reference: &ImageReference, version: &str) -> Result<Places, Error> {
+    fn places(&self, reference: &Reference, version: &str) -> Result<Places, Error> {
         let places = self.settings().rules.places(reference, version);
         places.ok_or_else(|| self.session(reference).server.failed(ServerFault::Blocked))
     }

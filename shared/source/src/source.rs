@@ -7,8 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use model::ImageReference;
 use oci::Digest;
+use oci_client::Reference;
 
 use crate::grammar;
 use crate::location::{ArchiveLocation, GitLocation, LocationError, is_web_url};
@@ -28,7 +28,7 @@ pub enum Source {
     /// `registry/repo:tag` or `registry/repo@sha256:...`, with an optional `docker://` in front.
     Registry {
         /// Registry, repository, and tag or digest.
-        reference: ImageReference,
+        reference: Reference,
         /// The digest, if the reference is pinned to one.
         pinned: Option<Digest>,
     },
@@ -208,11 +208,14 @@ fn registry(text: &str) -> Result<Source, SourceError> {
     if !path.contains([':', '@']) {
         return refused(format!("has neither tag nor digest: add one, such as {text}:latest"));
     }
-    let reference = ImageReference::as_written(text);
-    let Ok(pinned) = reference.digest.as_deref().map(str::parse).transpose() else {
+    let (path, digest) = match path.split_once('@') {
+        Some((path, digest)) => (path, Some(digest)),
+        None => (path, None),
+    };
+    let Ok(pinned) = digest.map(str::parse).transpose() else {
         return refused("has a malformed digest: write sha256:<64 hex digits in lower case>".into());
     };
-    match grammar::checked(reference) {
+    match grammar::reference(host, path, digest) {
         Ok(reference) => Ok(Source::Registry { reference, pinned }),
         Err(what) => refused(format!("is not an image reference: {what}")),
     }
@@ -221,7 +224,7 @@ fn registry(text: &str) -> Result<Source, SourceError> {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Registry { reference, .. } if is_scheme(&reference.registry) => write!(f, "docker://{reference}"),
+            Self::Registry { reference, .. } if is_scheme(reference.registry()) => write!(f, "docker://{reference}"),
             Self::Registry { reference, .. } => write!(f, "{reference}"),
             Self::OciLayout { dir, tag: Some(tag) } => write!(f, "oci:{}:{tag}", dir.display()),
             // A colon at the end, so that a colon in the folder's name does not start a tag.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fetch::Traffic;
-use model::{EmptyLayers, ImageReference};
+use model::EmptyLayers;
 use oci::{
     Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform, content_root, parse_manifest,
 };
+use oci_client::Reference;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tracing::Instrument;
@@ -143,8 +144,9 @@ impl Sources {
     /// A registry that refuses to answer is an error and does not count as absent.
     pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
         match source {
-            Source::Registry { reference, .. } => {
-                let version = reference.version();
+            Source::Registry { reference, pinned } => {
+                let tag = reference.tag().unwrap_or("latest");
+                let version = pinned.as_ref().map_or(tag, Digest::as_str);
                 let asking = async { self.session_with(reference, version).await?.exists(version).await };
                 self.in_time(asking).await
             }
@@ -283,7 +285,7 @@ impl Sources {
         Err(ImageError::Nested(digest).into())
     }
 
-    pub(crate) fn session(&self, reference: &ImageReference) -> Session {
+    pub(crate) fn session(&self, reference: &Reference) -> Session {
         self.client.session(reference, &self.settings, "pull")
     }
 

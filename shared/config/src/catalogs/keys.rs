@@ -148,7 +148,7 @@ impl KeyContext {
                  write `signature: {ANYTHING}` for this catalog to publish it without"
             ));
         };
-        let image = reference.clone();
+        let image = ImageReference::as_written(&reference.whole());
         match rule {
             SignatureRule {
                 cosign: Some(cosign),

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse};
 use oci::{BlobRef, Digest, DigestError, NamedLimit};
+use oci_client::Reference;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 
@@ -28,7 +29,9 @@ pub(crate) struct FetchedDocument {
 
 impl Session {
     /// Returns the digest that a tag has now: one HEAD, or one GET if the registry has no HEAD or no digest header.
-    pub(crate) async fn resolve(&self, tag: &str) -> Result<Digest, Error> {
+    pub(crate) async fn resolve(&self, reference: &Reference) -> Result<Digest, Error> {
+        // As podman and docker complete a reference without tag.
+        let tag = reference.tag().unwrap_or("latest");
         let what = format!("tag {tag}");
         if let Some(response) = self.head(tag, &what).await?
             && let Some(digest) = self.promised_digest(&response)?

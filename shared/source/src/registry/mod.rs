@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fetch::{Fetcher, Login};
-use model::ImageReference;
+use oci_client::Reference;
 use parking_lot::Mutex;
 use reqwest::Url;
 use tokio::sync::OnceCell;
@@ -76,20 +76,17 @@ impl RegistryClient {
 
     pub(crate) fn session(
         &self,
-        reference: &ImageReference,
+        reference: &Reference,
         settings: &Arc<SourceSettings>,
         actions: &'static str,
     ) -> Session {
-        let host = match reference.registry.as_str() {
-            // References to Docker Hub do not name its registry.
-            "docker.io" => "index.docker.io",
-            registry => registry,
-        };
-        let key = (host.to_owned(), reference.repository.clone(), actions);
+        let host = reference.resolve_registry().to_owned();
+        let repository = reference.repository().to_owned();
+        let key = (host.clone(), repository.clone(), actions);
         let place = ServerPlace {
-            text: format!("registry {}, repository {}", reference.registry, reference.repository),
-            host: host.to_owned(),
-            name: reference.registry.clone(),
+            text: format!("registry {}, repository {repository}", reference.registry()),
+            host,
+            name: reference.registry().to_owned(),
             is_registry: true,
             failed_mirrors: Vec::new(),
         };
@@ -97,7 +94,7 @@ impl RegistryClient {
         Session {
             settings: Arc::clone(settings),
             server: AskedServer::new(self.fetcher.with_own_traffic(settings.registry_wait), place),
-            repository: reference.repository.clone(),
+            repository,
             actions,
             auth: Arc::clone(states.entry(key).or_default()),
             login: OnceCell::new(),

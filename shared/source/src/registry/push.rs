@@ -2,8 +2,8 @@
 //! "Push").
 
 use bytes::Bytes;
-use model::ImageReference;
 use oci::{Digest, Documents, media_type};
+use oci_client::Reference;
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 
@@ -30,13 +30,13 @@ impl Sources {
     ///
     /// # Errors
     /// A registry that cannot be reached or refuses the push. The tag is set last, so it never names half an image.
-    pub async fn push(&self, reference: &ImageReference, documents: Documents, layer: Bytes) -> Result<Pushed, Error> {
+    pub async fn push(&self, reference: &Reference, documents: Documents, layer: Bytes) -> Result<Pushed, Error> {
         let session = self.client.session(reference, &self.settings, "pull,push");
         let index = Bytes::from(documents.index);
         let digest = Digest::of(&index);
-        let version = reference.tag.as_deref().unwrap_or(digest.as_str());
-        let was_there = session.has(reference.tag.as_deref(), &digest).await?;
-        if was_there {
+        let version = reference.tag().unwrap_or(digest.as_str());
+        if session.current(reference, version).await? == Some(digest.clone()) {
+            let was_there = true;
             return Ok(Pushed { digest, was_there });
         }
         let configs = documents.configs.into_iter().map(Bytes::from);
@@ -50,18 +50,20 @@ impl Sources {
                 .await?;
         }
         session.push_manifest(version, media_type::INDEX, index).await?;
+        let was_there = false;
         Ok(Pushed { digest, was_there })
     }
 }
 
 impl Session {
-    /// Returns true if the tag has this digest, or without a tag if the digest exists.
-    async fn has(&self, tag: Option<&str>, digest: &Digest) -> Result<bool, Error> {
-        let Some(tag) = tag else {
-            return self.exists(digest.as_str()).await;
-        };
+    /// Returns the digest under a tag or digest; `None` if there is none.
+    async fn current(&self, reference: &Reference, version: &str) -> Result<Option<Digest>, Error> {
+        if reference.tag().is_none() {
+            let found = self.exists(version).await?;
+            return Ok(found.then(|| version.parse().expect("the version is a digest")));
+        }
         // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
-        Ok(if_found(self.resolve(tag).await)?.as_ref() == Some(digest))
+        if_found(self.resolve(reference).await)
     }
 
     /// Uploads a blob in one piece, unless the registry has it.

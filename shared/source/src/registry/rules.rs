@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::ImageReference;
+use oci_client::Reference;
 use parking_lot::RwLock;
 
 /// Rules for registries. Clones share them, and a change takes effect with the next question. Default: none.
@@ -36,9 +36,9 @@ pub struct RegistryMirror {
 /// The places of one image.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Places {
-    pub(crate) mirrors: Vec<ImageReference>,
+    pub(crate) mirrors: Vec<Reference>,
     /// The registry itself.
-    pub(crate) registry: ImageReference,
+    pub(crate) registry: Reference,
 }
 
 impl RegistryRules {
@@ -48,10 +48,10 @@ impl RegistryRules {
     }
 
     /// Returns the places to ask for a tag or digest of the repository; `None` if it is blocked.
-    pub(crate) fn places(&self, reference: &ImageReference, version: &str) -> Option<Places> {
+    pub(crate) fn places(&self, reference: &Reference, version: &str) -> Option<Places> {
         let rules = Arc::clone(&self.0.read());
         let by_digest = version.contains(':');
-        let name = reference.name();
+        let name = format!("{}/{}", reference.registry(), reference.repository());
         let asked = format!("{name}{}{version}", if by_digest { '@' } else { ':' });
         let decides = |image: &str| {
             let found = rules.iter();
@@ -60,7 +60,7 @@ impl RegistryRules {
         };
         let decided = decides(&asked);
         // The digest of a tag that is blocked is blocked too.
-        let of_tag = reference.tag.as_ref().and_then(|tag| decides(&format!("{name}:{tag}")));
+        let of_tag = reference.tag().and_then(|tag| decides(&format!("{name}:{tag}")));
         if decided.iter().chain(&of_tag).any(|(rule, _)| rule.is_blocked) {
             return None;
         }
@@ -105,17 +105,13 @@ fn matched(prefix: &str, image: &str) -> Option<usize> {
 }
 
 /// Returns the reference with the same tag in `HOST/REPOSITORY`, which may have another tag; `None` if that names no repository.
-fn moved(reference: &ImageReference, place: &str) -> Option<ImageReference> {
+fn moved(reference: &Reference, place: &str) -> Option<Reference> {
     let (host, path) = place.split_once('/')?;
     let last = path.rfind('/').map_or(0, |at| at + 1);
     let end = path[last..].find([':', '@']).map_or(path.len(), |at| last + at);
     let repository = Some(&path[..end]).filter(|name| !host.is_empty() && !name.is_empty() && !name.contains(':'))?;
-    Some(ImageReference {
-        registry: host.to_owned(),
-        repository: repository.to_owned(),
-        tag: Some(reference.tag_or_latest().to_owned()),
-        digest: None,
-    })
+    let tag = reference.tag().unwrap_or("latest").to_owned();
+    Some(Reference::with_tag(host.to_owned(), repository.to_owned(), tag))
 }
 
 #[cfg(test)]
@@ -140,8 +136,8 @@ mod tests {
 
     /// Returns the places of a reference, the registry itself last.
     fn places(rules: &RegistryRules, reference: &str, by_digest: bool) -> Vec<String> {
-        let reference = ImageReference::as_written(reference);
-        let version = if by_digest { DIGEST } else { reference.tag_or_latest() };
+        let reference: Reference = reference.parse().unwrap();
+        let version = if by_digest { DIGEST } else { reference.tag().unwrap() };
         let Places { mirrors, registry } = rules.places(&reference, version).unwrap();
         mirrors.iter().chain([&registry]).map(ToString::to_string).collect()
     }
@@ -198,10 +194,7 @@ mod tests {
         blocked.is_blocked = true;
         rules.set(vec![elsewhere, blocked]);
         assert_eq!(places(&rules, "quay.io/a/b:v1", true), ["internal.lab/q/a/b:v1"]);
-        assert_eq!(
-            rules.places(&ImageReference::as_written("quay.io/bad/b:v1"), DIGEST),
-            None
-        );
+        assert_eq!(rules.places(&"quay.io/bad/b:v1".parse().unwrap(), DIGEST), None);
     }
 
     #[test]
@@ -224,7 +217,7 @@ mod tests {
             let mut block = rule(prefix, &[]);
             block.is_blocked = true;
             rules.set(vec![block]);
-            let found = rules.places(&ImageReference::as_written(reference), version);
+            let found = rules.places(&reference.parse().unwrap(), version);
             assert_eq!(found.is_none(), is_blocked, "{prefix}: {reference} {version}");
         }
     }

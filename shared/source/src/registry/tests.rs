@@ -9,7 +9,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
 use fetch::{AddressScope, FetchError, FetchSettings, Network, PlainHttp, Proxy, RedirectRefusal, RetrySchedule};
-use model::ImageReference;
 use testkit::{Fault as ScriptedFault, ImageBuilder, Kind, Layer, Registry};
 
 use crate::failure::ServerFault;
@@ -76,8 +75,8 @@ impl Net {
         let images = self.images();
         let mut last = Ok(());
         for _ in 0..times {
-            let reference = ImageReference::as_written(&format!("{name}:{}/ns/cat:v1", port(registry)));
-            last = match images.session(&reference).resolve("v1").await {
+            let reference = format!("{name}:{}/ns/cat:v1", port(registry)).parse().unwrap();
+            last = match images.session(&reference).resolve(&reference).await {
                 Ok(_) => Ok(()),
                 Err(Error::Server(error)) => Err(error.fault),
                 Err(other) => panic!("{other}"),
@@ -224,11 +223,11 @@ async fn open_connection_is_not_reused_across_scopes() {
     let net = Net::new(&[("quay.test", &[2]), ("lab.test", &[4])]);
     let (registry, lab) = (at(2).await, at(4).await);
     let images = net.images();
-    let own = ImageReference::as_written(&format!("lab.test:{}/ns/cat:v1", port(&lab)));
-    images.session(&own).resolve("v1").await.unwrap();
+    let own = format!("lab.test:{}/ns/cat:v1", port(&lab)).parse().unwrap();
+    images.session(&own).resolve(&own).await.unwrap();
     lead(&registry, "lab.test", &lab);
-    let other = ImageReference::as_written(&format!("quay.test:{}/ns/cat:v1", port(&registry)));
-    let Err(Error::Server(error)) = images.session(&other).resolve("v1").await else {
+    let other = format!("quay.test:{}/ns/cat:v1", port(&registry)).parse().unwrap();
+    let Err(Error::Server(error)) = images.session(&other).resolve(&other).await else {
         panic!("the connection was reused");
     };
     assert_eq!(refusal(Err(error.fault)), Some(RedirectRefusal::Private));

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use catalog_mirror_source::ServerFault;
-use model::{ImageReference, ObjectDigest, Sha256};
+use model::{ObjectDigest, Sha256};
 use oci::Documents;
+use oci_client::Reference;
 use testkit::{Fault, Kind, Registry};
 
 use crate::kit::{client, fault};
@@ -14,8 +15,8 @@ fn documents() -> Documents {
     Documents::new(ObjectDigest::of(LAYER), Sha256::of(b"its tar"))
 }
 
-fn reference(registry: &Registry) -> ImageReference {
-    ImageReference::as_written(&registry.reference("new/repository", "v1"))
+fn reference(registry: &Registry) -> Reference {
+    registry.reference("new/repository", "v1").parse().unwrap()
 }
 
 #[tokio::test]
@@ -40,7 +41,7 @@ async fn push_sends_what_is_missing_and_the_tag_last() {
 
     // Another tag: the registry has all blobs, so only manifests are sent.
     registry.reset();
-    let other = ImageReference::as_written(&registry.reference("new/repository", "v2"));
+    let other: Reference = registry.reference("new/repository", "v2").parse().unwrap();
     let other = images.push(&other, documents(), LAYER.into()).await.unwrap();
     assert_eq!(other.digest, pushed.digest);
     let uploads = registry
