@@ -32,7 +32,7 @@ pub(crate) fn catalog(object: &ClusterCatalog) -> Result<Catalog, Fact> {
 fn load(object: &ClusterCatalog, policy: Option<&Path>) -> Result<Catalog, String> {
     let mut loader = ConfigLoader::new(Duration::ZERO);
     #[cfg(feature = "openpgp")]
-    loader.openpgp(&trust::openpgp::Rpgp);
+    loader.openpgp(trust::openpgp::read_keyring);
     if let Some(policy) = policy {
         let rule = json!({"signature": {"policy": policy}});
         loader.text("signature policy", &rule.to_string());

@@ -32,7 +32,7 @@ fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader
     let mut loader = ConfigLoader::new(interval);
     // Only this program links OpenPGP; the Lambda functions leave its crates out.
     #[cfg(feature = "openpgp")]
-    loader.openpgp(&trust::openpgp::Rpgp);
+    loader.openpgp(trust::openpgp::read_keyring);
     files.iter().for_each(|file| loader.file(file));
     for file in &keys.signing_key {
         loader.signing_key("--signing-key", &file.display().to_string());

@@ -30,10 +30,8 @@ pub struct Network {
 
 /// All addresses of a host name are nearer than the request may go.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name} resolves only to addresses that must not be connected to")]
+#[error("it resolves only to addresses that must not be connected to")]
 pub struct ScopeViolation {
-    /// Host name that was resolved.
-    pub name: String,
     /// The nearest scope among its addresses.
     pub scope: AddressScope,
 }
@@ -60,17 +58,14 @@ impl fmt::Debug for Network {
 }
 
 impl Network {
-    fn allowed(&self, name: &str, found: &[IpAddr], nearest: AddressScope) -> Result<Vec<SocketAddr>, ScopeViolation> {
+    fn allowed(&self, found: &[IpAddr], nearest: AddressScope) -> Result<Vec<SocketAddr>, ScopeViolation> {
         let scope = |address: &&IpAddr| (self.scope)(**address);
         // Dropped one by one: a name may have both a public and a private address, and the public one may be used.
         let allowed = found.iter().filter(|address| scope(address) <= nearest);
         // The client replaces port 0 by the port of the URL.
         let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, 0)).collect();
         match found.iter().map(|address| scope(&address)).max() {
-            Some(scope) if allowed.is_empty() => Err(ScopeViolation {
-                name: name.to_owned(),
-                scope,
-            }),
+            Some(scope) if allowed.is_empty() => Err(ScopeViolation { scope }),
             _ => Ok(allowed),
         }
     }
@@ -79,10 +74,9 @@ impl Network {
 impl Resolve for ScopedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (network, nearest) = (self.network.clone(), self.nearest);
-        let name = name.as_str().to_owned();
+        let found = (network.lookup)(name.as_str().to_owned());
         Box::pin(async move {
-            let found = (network.lookup)(name.clone()).await?;
-            let addresses: Addrs = Box::new(network.allowed(&name, &found, nearest)?.into_iter());
+            let addresses: Addrs = Box::new(network.allowed(&found.await?, nearest)?.into_iter());
             Ok(addresses)
         })
     }
@@ -99,7 +93,7 @@ mod tests {
 
     fn allowed(nearest: AddressScope, found: &[&str]) -> Result<Vec<String>, AddressScope> {
         let found: Vec<IpAddr> = found.iter().map(|text| text.parse().unwrap()).collect();
-        let allowed = Network::default().allowed("name", &found, nearest);
+        let allowed = Network::default().allowed(&found, nearest);
         allowed
             .map(|kept| kept.iter().map(|address| address.ip().to_string()).collect())
             .map_err(|error| error.scope)

@@ -32,21 +32,15 @@ pub struct RetryWaits {
     attempts: AttemptCount,
 }
 
-/// Number of attempts of one request, for errors. Its text is empty for one attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Number of attempts after the first one of a request, for errors. Its text counts all of them, and is empty for one attempt.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptCount(usize);
-
-impl Default for AttemptCount {
-    fn default() -> Self {
-        Self(1)
-    }
-}
 
 impl fmt::Display for AttemptCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            1 => Ok(()),
-            attempts => write!(f, " ({attempts} attempts)"),
+            0 => Ok(()),
+            repeated => write!(f, " ({} attempts)", repeated + 1),
         }
     }
 }
@@ -79,11 +73,6 @@ impl RetryWaits {
             deadline: Instant::now() + schedule.total,
             attempts: AttemptCount::default(),
         }
-    }
-
-    /// Returns the number of attempts so far.
-    pub(crate) fn attempts(&self) -> AttemptCount {
-        self.attempts
     }
 
     /// Returns the end of the schedule.
@@ -161,7 +150,7 @@ impl Retries {
             return Err(error);
         };
         let Some(delay) = self.waits.wait_after(failure) else {
-            *attempts = self.waits.attempts();
+            *attempts = self.waits.attempts;
             return Err(error);
         };
         tracing::debug!(failure = %failure, delay_ms = delay.as_millis(), "retrying the request");
@@ -254,6 +243,12 @@ mod tests {
         tokio::time::sleep(59 * SECOND).await;
         assert_eq!(waits.next_wait(None), None);
         assert_eq!(waits.deadline(), deadline);
+    }
+
+    #[test]
+    fn attempt_count_includes_the_first_attempt() {
+        let text = |repeated| AttemptCount(repeated).to_string();
+        assert_eq!((text(0), text(4)), (String::new(), " (5 attempts)".to_owned()));
     }
 
     #[test]

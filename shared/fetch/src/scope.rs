@@ -33,19 +33,6 @@ pub enum AddressScope {
     Forbidden,
 }
 
-/// Metadata services at IPv4 addresses that no forbidden range covers: Alibaba, Azure, Oracle.
-const METADATA_V4: [Ipv4Addr; 3] = [
-    Ipv4Addr::new(100, 100, 100, 200),
-    Ipv4Addr::new(168, 63, 129, 16),
-    Ipv4Addr::new(192, 0, 0, 192),
-];
-
-/// Metadata services at IPv6 addresses: Google, Scaleway. AWS uses several addresses in `fd00:ec2::/32`.
-const METADATA_V6: [Ipv6Addr; 2] = [
-    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
-    Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42),
-];
-
 /// Names of metadata services. They are checked as text because behind a proxy the name is not resolved here.
 const METADATA_NAMES: [&str; 4] = [
     "metadata.google.internal",
@@ -81,13 +68,13 @@ impl AddressScope {
 }
 
 fn of_v4(address: Ipv4Addr) -> AddressScope {
-    if METADATA_V4.contains(&address) {
-        return AddressScope::Forbidden;
-    }
     match address.octets() {
         // Linux connects 0.0.0.0 to loopback.
         [0 | 127, ..] => AddressScope::Machine,
-        [169, 254, ..] | [224..=255, ..] => AddressScope::Forbidden,
+        // The last three are metadata services outside of the ranges: Alibaba, Azure, Oracle.
+        [169, 254, ..] | [224..=255, ..] | [100, 100, 100, 200] | [168, 63, 129, 16] | [192, 0, 0, 192] => {
+            AddressScope::Forbidden
+        }
         [10, ..]
         | [172, 16..=31, ..]
         | [192, 168, ..]
@@ -103,10 +90,12 @@ fn of_v4(address: Ipv4Addr) -> AddressScope {
 
 /// Returns the scope of an IPv6 address without an embedded IPv4 address.
 fn of_v6(address: Ipv6Addr) -> AddressScope {
-    let segments = address.segments();
-    match segments {
-        _ if METADATA_V6.contains(&address) => AddressScope::Forbidden,
-        [0xfd00, 0xec2, ..] | [0xfe80..=0xfebf | 0xff00..=0xffff, ..] => AddressScope::Forbidden,
+    match address.segments() {
+        // Link-local and multicast addresses, then metadata services: AWS, which uses several addresses, Google, Scaleway.
+        [0xfe80..=0xfebf | 0xff00..=0xffff, ..]
+        | [0xfd00, 0xec2, ..]
+        | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254]
+        | [0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42] => AddressScope::Forbidden,
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => AddressScope::Machine,
         // Teredo and documentation.
         [0x2001, 0 | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => AddressScope::Site,

@@ -19,7 +19,7 @@ use crate::path::shown;
 /// assert!("sha256:E3B0".parse::<Digest>().is_err());
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Digest(String);
 
 /// The text is not a digest.
@@ -129,12 +129,6 @@ impl TryFrom<String> for Digest {
 
     fn try_from(text: String) -> Result<Self, DigestError> {
         text.parse()
-    }
-}
-
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.0
     }
 }
 

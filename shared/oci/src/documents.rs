@@ -37,9 +37,9 @@ impl Documents {
 
     /// Returns the description of the image that a Snapshot contains. `layer` and `diff_id` name its only layer.
     pub fn image(&self, layer: ObjectDigest, diff_id: Sha256) -> CatalogImage {
-        let all = |documents: &[Vec<u8>]| documents.iter().map(|bytes| stored(bytes)).collect();
+        let all = |documents: &[Vec<u8>]| documents.iter().map(|bytes| ObjectDigest::of(bytes)).collect();
         CatalogImage {
-            index: stored(&self.index),
+            index: ObjectDigest::of(&self.index),
             manifests: all(&self.manifests),
             configs: all(&self.configs),
             layer,
@@ -58,13 +58,6 @@ pub fn digest(sha256: &Sha256) -> String {
     format!("sha256:{sha256}")
 }
 
-fn stored(bytes: &[u8]) -> ObjectDigest {
-    ObjectDigest {
-        size: bytes.len() as u64,
-        sha256: Sha256::of(bytes),
-    }
-}
-
 /// Returns an image config (OCI image specification, "Image Configuration"): the required fields, the label and the history. It has
 /// no `created`: a time would change the digest of an image whose content is the same.
 fn config(architecture: &str, diff_id: Sha256) -> Vec<u8> {
@@ -77,7 +70,10 @@ fn config(architecture: &str, diff_id: Sha256) -> Vec<u8> {
 
 /// Returns an image manifest with one layer (OCI image specification, "Image Manifest").
 fn manifest(config: &[u8], layer: ObjectDigest) -> Vec<u8> {
-    let (kind, config) = (media_type::MANIFEST, descriptor(media_type::CONFIG, stored(config)));
+    let (kind, config) = (
+        media_type::MANIFEST,
+        descriptor(media_type::CONFIG, ObjectDigest::of(config)),
+    );
     let layer = descriptor(media_type::LAYER, layer);
     format!(r#"{{"schemaVersion":2,"mediaType":"{kind}","config":{{{config}}},"layers":[{{{layer}}}]}}"#).into_bytes()
 }
@@ -86,7 +82,7 @@ fn manifest(config: &[u8], layer: ObjectDigest) -> Vec<u8> {
 fn index(manifests: &[Vec<u8>]) -> Vec<u8> {
     let entries = manifests.iter().zip(ARCHITECTURES).map(|(manifest, architecture)| {
         let (entry, platform) = (
-            descriptor(media_type::MANIFEST, stored(manifest)),
+            descriptor(media_type::MANIFEST, ObjectDigest::of(manifest)),
             platform(architecture),
         );
         format!(r#"{{{entry},"platform":{{{platform}}}}}"#)

@@ -39,74 +39,62 @@ pub(crate) struct Archives(Arc<Mutex<BTreeMap<String, SharedArchive>>>);
 /// Locked during a request, so that two catalogs in one archive download it once.
 type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
 
-/// Last answer for the archive at one URL, and its bytes.
+/// Last answer for the archive at one URL.
 #[derive(Default)]
 struct KnownArchive {
-    last: Option<LastAnswer>,
+    digest: Option<Digest>,
+    /// Version that the server gave to the body, if it did. A time is none: a file may change twice within its second.
+    tag: Option<HeaderValue>,
     copy: Option<Arc<BodyCopy>>,
 }
 
-/// The last body of an archive.
-struct LastAnswer {
-    digest: Digest,
-    /// Version that the server gave to the body, if it did. A time is none: a file may change twice within its second.
-    tag: Option<HeaderValue>,
-}
-
-/// One resolve or read of one archive.
-pub(crate) struct ArchiveRequest<'a> {
-    sources: &'a Sources,
-    location: &'a ArchiveLocation,
-}
-
-impl<'a> ArchiveRequest<'a> {
-    pub(crate) const fn new(sources: &'a Sources, location: &'a ArchiveLocation) -> Self {
-        Self { sources, location }
-    }
-
-    /// Returns the revision that the archive has now.
-    pub(crate) async fn resolve(self) -> Result<Digest, Error> {
-        let shared = self.sources.archives.at(self.location);
+impl Sources {
+    /// Returns the revision that an archive has now.
+    pub(crate) async fn resolve_archive(&self, location: &ArchiveLocation) -> Result<Digest, Error> {
+        let shared = self.archives.at(location);
         let mut known = shared.lock().await;
-        let session = self.session().await?;
-        let asked = self.ask(&session, &mut known).await;
-        let digest = asked.map_err(|error| session.server.redact(error))?;
+        let session = WebSession::open(self, &location.url).await?;
+        let digest = known.ask(&session, location).await?;
         if let Some(copy) = &known.copy {
             tokio::spawn(forget_later(Arc::clone(&shared), Arc::downgrade(copy)));
         }
-        Ok(self.revision(&digest))
+        Ok(location.revision(&digest))
     }
 
-    /// Passes the files of the archive to `sink` if it still has the revision `expected`.
-    pub(crate) async fn read<S: FileSink + 'static>(self, expected: &Digest, sink: S) -> Result<(S, Pull), Error> {
-        let shared = self.sources.archives.at(self.location);
-        let session = self.session().await?;
+    /// Passes the files of an archive to `sink` if it still has the revision `expected`.
+    pub(crate) async fn read_archive<S: FileSink + 'static>(
+        &self,
+        location: &ArchiveLocation,
+        expected: &Digest,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
+        let shared = self.archives.at(location);
+        let session = WebSession::open(self, &location.url).await?;
         let copy = {
             let mut known = shared.lock().await;
             let kept = known.copy.take();
-            match kept.filter(|copy| self.revision(&copy.blob.digest) == *expected) {
+            match kept.filter(|copy| location.revision(&copy.blob.digest) == *expected) {
                 Some(copy) => copy,
                 None => {
                     // Without conditions: the bytes are needed even if they have not changed.
-                    known.last = None;
-                    let asked = self.ask(&session, &mut known).await;
-                    asked.map_err(|error| session.server.redact(error))?;
+                    known.tag = None;
+                    known.ask(&session, location).await?;
                     known.copy.take().ok_or(Error::Abandoned)?
                 }
             }
         };
         let traffic = copy.traffic;
         let archive = TreeArchive {
-            place: format!("archive {}", &self.location.url),
+            place: format!("archive {}", location.url),
             blob: copy.blob.clone(),
-            limits: self.sources.settings().limits.clone(),
+            limits: self.settings().limits.clone(),
             work: Budget::default(),
         };
         let work = archive.work.clone();
-        if self.revision(&copy.blob.digest) != *expected {
+        if location.revision(&copy.blob.digest) != *expected {
             return Err(archive.fault(TreeFault::Changed));
         }
-        let folder = self.location.folder.clone();
+        let folder = location.folder.clone();
         let unpacked = bounded(&work, move || {
             let root = match folder {
                 Some(parts) => Root::plain(parts),
@@ -118,7 +106,7 @@ impl<'a> ArchiveRequest<'a> {
         if unpacked.is_err() {
             // The bytes may have been mixed from two versions while the server replaced its file, so the next resolve does
             // not rely on their version.
-            shared.lock().await.last = None;
+            shared.lock().await.tag = None;
         }
         let sink = unpacked.map_err(|error| session.server.redact(error))?;
         let pull = Pull {
@@ -127,55 +115,43 @@ impl<'a> ArchiveRequest<'a> {
         };
         Ok((sink, pull))
     }
+}
 
-    async fn session(&self) -> Result<WebSession, Error> {
-        WebSession::open(self.sources, &self.location.url).await
-    }
-
+impl KnownArchive {
     /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of the whole archive.
-    async fn ask(&self, session: &WebSession, known: &mut KnownArchive) -> Result<Digest, Error> {
+    async fn ask(&mut self, session: &WebSession<'_>, location: &ArchiveLocation) -> Result<Digest, Error> {
         let mut retries = session.server.retries();
         loop {
-            match self.attempt(session, known).await {
+            match self.attempt(session, location).await {
                 Ok(digest) => return Ok(digest),
-                Err(error) => retries.pause(error).await?,
+                Err(error) => retries
+                    .pause(error)
+                    .await
+                    .map_err(|error| session.server.redact(error))?,
             }
         }
     }
 
-    async fn attempt(&self, session: &WebSession, known: &mut KnownArchive) -> Result<Digest, Error> {
+    async fn attempt(&mut self, session: &WebSession<'_>, location: &ArchiveLocation) -> Result<Digest, Error> {
         let mut request = RequestSpec::default();
-        let tag = known.last.as_ref().and_then(|last| last.tag.clone());
-        request.headers.extend(tag.map(|tag| (IF_NONE_MATCH, tag)));
-        let limit = self.sources.settings().resolve_timeout;
+        request.headers.extend(self.tag.clone().map(|tag| (IF_NONE_MATCH, tag)));
+        let limit = session.settings.resolve_timeout;
         // Only until the headers: the body has its own minimum throughput.
-        let answered = timeout(limit, session.send(&self.location.url, request));
+        let answered = timeout(limit, session.send(&location.url, request));
         let response = answered.await.map_err(|_| Error::Timeout(limit))??;
-        if let (StatusCode::NOT_MODIFIED, Some(last)) = (response.status(), &known.last) {
-            return Ok(last.digest.clone());
+        if let (StatusCode::NOT_MODIFIED, Some(digest)) = (response.status(), &self.digest) {
+            return Ok(digest.clone());
         }
         let tag = response.headers().get(ETAG).cloned();
         // Before the new copy: it may need the space of the old one.
-        (known.last, known.copy) = (None, None);
+        *self = Self::default();
         // Some servers take the compression of the file for a coding. Its first bytes decide about it when it is read.
         let response = response.keeping(&["gzip", "x-gzip", "zstd"]);
-        let copy = BodyCopy::receive(session, self.sources.settings(), response).await?;
+        let copy = BodyCopy::receive(session, response).await?;
         let digest = copy.blob.digest.clone();
-        known.last = Some(LastAnswer {
-            digest: digest.clone(),
-            tag,
-        });
-        known.copy = Some(Arc::new(copy));
+        (self.digest, self.tag) = (Some(digest.clone()), tag);
+        self.copy = Some(Arc::new(copy));
         Ok(digest)
-    }
-
-    /// Returns the revision of the catalog in an archive. Another folder of the same archive is another catalog, and the
-    /// revision alone decides about reading it.
-    fn revision(&self, archive: &Digest) -> Digest {
-        match &self.location.folder {
-            None => archive.clone(),
-            Some(parts) => Digest::of(format!("{archive}#{}", parts.join("/")).as_bytes()),
-        }
     }
 }
 

@@ -36,7 +36,11 @@ impl BlobSource {
     /// Returns the bytes of the image config, which hash to its digest.
     pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
         match self {
-            Self::Registry(session) => session.config(blob).await,
+            Self::Registry(session) => {
+                session
+                    .small_blob("config", blob, session.settings.limits.config())
+                    .await
+            }
             Self::Layout(layout) => layout.config(blob).await,
         }
     }

@@ -83,7 +83,7 @@ impl DownloadSpace {
         place: impl Fn() -> String,
     ) -> Result<OwnedSemaphorePermit, LimitExceeded> {
         self.limit().check(bytes, place)?;
-        let permits = u32::try_from(permits_for(bytes)).unwrap_or(u32::MAX);
+        let permits = u32::try_from(permits(bytes)).unwrap_or(u32::MAX);
         let taken = Arc::clone(&self.permits).acquire_many_owned(permits).await;
         Ok(taken.expect("the semaphore is never closed"))
     }
@@ -91,16 +91,11 @@ impl DownloadSpace {
 
 /// Gives back what a copy of this size does not need of its space.
 pub(crate) fn give_back(space: &mut OwnedSemaphorePermit, bytes: u64) {
-    let unused = space.num_permits().saturating_sub(permits_for(bytes));
+    let unused = space.num_permits().saturating_sub(permits(bytes));
     drop(space.split(unused));
 }
 
-/// Returns the number of permits of a copy.
-fn permits_for(bytes: u64) -> usize {
-    usize::try_from(bytes / PERMIT_BYTES).unwrap_or(usize::MAX).max(1)
-}
-
-/// Returns the number of permits of a space.
+/// Returns the number of permits of a copy or of a space.
 fn permits(bytes: u64) -> usize {
     let permits = usize::try_from(bytes / PERMIT_BYTES).unwrap_or(usize::MAX);
     permits.clamp(1, Semaphore::MAX_PERMITS)

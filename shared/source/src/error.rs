@@ -138,15 +138,11 @@ impl From<UnpackError> for Error {
 
 impl RequestError for Error {
     fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
-        match self {
-            Self::Server(failure) => match &mut **failure {
-                ServerFailure {
-                    fault: ServerFault::Fetch(error),
-                    attempts,
-                    ..
-                } => Some((error, attempts)),
-                _ => None,
-            },
+        let Self::Server(failure) = self else {
+            return None;
+        };
+        match &mut failure.fault {
+            ServerFault::Fetch(error) => Some((error, &mut failure.attempts)),
             _ => None,
         }
     }
@@ -155,10 +151,8 @@ impl RequestError for Error {
 impl Error {
     /// Returns true if the registry took longer than [`SourceSettings::registry_wait`](crate::SourceSettings::registry_wait).
     pub fn is_slow_registry(&self) -> bool {
-        match self {
-            Self::Server(failure) => matches!(failure.fault, ServerFault::Fetch(FetchError::WaitedTooLong(_))),
-            _ => false,
-        }
+        let too_long = |fault: &ServerFault| matches!(fault, ServerFault::Fetch(FetchError::WaitedTooLong(_)));
+        matches!(self, Self::Server(failure) if too_long(&failure.fault))
     }
 
     /// Turns an error of reading `path` into one that names it.

@@ -44,18 +44,12 @@ pub struct ServerPlace {
 /// The kind of a server's failure.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerFault {
-    /// 401 to fresh credentials, or without any configured.
-    #[error("401, {}", login.as_deref().map_or_else(|| "it wants credentials and none are configured".to_owned(), |login| format!("the credentials from {login} were refused")))]
-    Unauthorized {
-        /// File or helper that gave the credentials, if some were sent.
-        login: Option<String>,
-    },
-    /// 403: the account, or an anonymous user, may not read it.
-    #[error("403, {} may not read it", login.as_deref().map_or_else(|| "anonymous users".to_owned(), |login| format!("the account from {login}")))]
-    Forbidden {
-        /// File or helper that gave the credentials, if some were sent.
-        login: Option<String>,
-    },
+    /// 401 to fresh credentials, or without any configured. Holds the file or helper that gave the credentials, if some were sent.
+    #[error("401, {}", .0.as_deref().map_or_else(|| "it wants credentials and none are configured".to_owned(), |login| format!("the credentials from {login} were refused")))]
+    Unauthorized(Option<String>),
+    /// 403: the account, or an anonymous user, may not read it. Holds the same as [`Self::Unauthorized`].
+    #[error("403, {} may not read it", .0.as_deref().map_or_else(|| "anonymous users".to_owned(), |login| format!("the account from {login}")))]
+    Forbidden(Option<String>),
     /// 404 or 410: no such manifest, tag, blob or file.
     #[error("404, there is no {what}")]
     NotFound {
@@ -139,11 +133,11 @@ impl ServerFailure {
         use FetchError::{Address, NotTls, RateLimited, Redirect};
         use ServerFault as Fault;
         Some(match &self.fault {
-            Fault::Unauthorized { .. } if is_registry => format!(
+            Fault::Unauthorized(_) if is_registry => format!(
                 "log in with `podman login {host}`, or name a file that has credentials for it with --auth-file or \
                  REGISTRY_AUTH_FILE"
             ),
-            Fault::Unauthorized { .. } => {
+            Fault::Unauthorized(_) => {
                 format!("add a user and a password for {host} to a file of authFiles (--auth-file)")
             }
             Fault::PlainHttp => format!("use https, or list {host} {PLAIN_HTTP}"),
@@ -159,7 +153,7 @@ impl ServerFailure {
                 format!("if that is intended list {host} {INTERNAL}")
             }
             Fault::Fetch(RateLimited { .. }) => "poll less often, or log in to be granted more".to_owned(),
-            Fault::Forbidden { .. } => "ask its owner for the right to read it, or use another account".to_owned(),
+            Fault::Forbidden(_) => "ask its owner for the right to read it, or use another account".to_owned(),
             Fault::NotFound { .. } => {
                 let names = if is_registry { "name and the tag" } else { "URL" };
                 format!("check the {names}; some servers also answer so without credentials")

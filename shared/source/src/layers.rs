@@ -10,13 +10,14 @@
 //! scanned while upper ones are still being read, and the order is strict all the same.
 
 use std::collections::BTreeSet;
+use std::io::{self, BufRead};
 use std::mem::replace;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use oci::{
-    BlobRef, Depth, Digest, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, RootState,
-    UnpackBudget, UnpackError, shown,
+    BlobRef, Digest, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, RootState, UnpackBudget,
+    UnpackError, shown,
 };
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
@@ -26,7 +27,7 @@ use crate::blob_source::{BlobSource, StreamEnd};
 use crate::error::Error;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
-use crate::stream::{CHUNKS_AHEAD, ChannelReader, bounded};
+use crate::stream::{CHUNKS_AHEAD, bounded, reader_of};
 
 /// Reads all layers of `image` that may matter. Returns only after every fetched layer was verified.
 pub(crate) async fn read<S: FileSink + 'static>(
@@ -43,7 +44,8 @@ pub(crate) async fn read<S: FileSink + 'static>(
     let mut turns = Vec::new();
     for (depth, layer) in from_the_top(image).into_iter().enumerate() {
         if empty.contains(layer.digest.as_str()) {
-            pull.skip(&layer.digest);
+            pull.layers_skipped += 1;
+            pull.empty_layers.empty.insert(layer.digest.to_string());
             continue;
         }
         let (below, next) = oneshot::channel();
@@ -66,7 +68,10 @@ pub(crate) async fn read<S: FileSink + 'static>(
     let mut done = stream::iter(turns).buffered(settings.side_by_side.max(1));
     let mut last = None;
     while let Some(read) = done.try_next().await? {
-        pull.note(&read.layer, read.is_empty);
+        pull.layers_fetched += 1;
+        if read.is_empty {
+            pull.empty_layers.empty.insert(read.layer.to_string());
+        }
         if read.last.is_some() {
             last = read.last;
             break;
@@ -142,16 +147,27 @@ impl<S: FileSink + 'static> LayerTurn<S> {
         let (layer, depth) = (self.scan.layer.clone(), self.scan.depth);
         let (scan, above) = (self.scan, self.above);
         let budget = scan.budget.work().clone();
-        let scanner = bounded(&budget, move || scan_layer(&scan, ChannelReader::new(from), above));
+        let raw = reader_of(from);
+        let scanner = bounded(&budget, move || scan_layer(&scan, raw, above));
         let (fetched, scanned) = tokio::join!(blobs.stream(&layer, to), scanner);
-        let scanned = settle(fetched, scanned)?;
+        // First the fetch: its failure explains a failed scan, not the other way round.
+        let (end, scanned) = (fetched?, scanned?);
+        if end == StreamEnd::Unwanted {
+            return Err(Error::Abandoned);
+        }
         let is_empty = matches!(scanned, Scanned::Empty(_));
         tracing::debug!(empty = is_empty, "read a layer");
         let state = match scanned {
             Scanned::Changed(state) => *state,
             Scanned::Empty(above) => above.await.map_err(|_| Error::Abandoned)?,
         };
-        let last = pass_on(state, depth, self.below);
+        let last = if state.is_closed_below(depth) {
+            Some(state)
+        } else {
+            // The receiver is the next turn or `read`. Both outlive this turn unless the whole pull has failed.
+            self.below.send(state).ok();
+            None
+        };
         Ok(LayerRead {
             layer: layer.digest,
             is_empty,
@@ -163,39 +179,18 @@ impl<S: FileSink + 'static> LayerTurn<S> {
 /// Scans one layer on a blocking thread.
 fn scan_layer<S: FileSink>(
     scan: &LayerScan,
-    mut raw: ChannelReader,
+    mut raw: impl BufRead,
     above: oneshot::Receiver<OverlayState<S>>,
 ) -> Result<Scanned<S>, UnpackError> {
     let mut above = Some(above);
     let scanned = scan.run(&mut raw, || above.take()?.blocking_recv().ok());
     if !matches!(scanned, Err(UnpackError::Abandoned)) {
         // To the end of the stream, because a wrong digest there explains the failure better.
-        raw.drain();
+        io::copy(&mut raw, &mut io::sink()).ok();
     }
     match (scanned?, above) {
         (Some(state), _) => Ok(Scanned::Changed(Box::new(state))),
         (None, Some(above)) => Ok(Scanned::Empty(above)),
         (None, None) => Err(UnpackError::Abandoned),
-    }
-}
-
-fn pass_on<S: FileSink>(
-    state: OverlayState<S>,
-    depth: Depth,
-    below: oneshot::Sender<OverlayState<S>>,
-) -> Option<OverlayState<S>> {
-    if state.is_closed_below(depth) {
-        return Some(state);
-    }
-    // The receiver is the next turn or `read`. Both outlive this turn unless the whole pull has failed.
-    below.send(state).ok();
-    None
-}
-
-/// Chooses between two errors: a failed fetch explains a failed scan, not the other way round.
-fn settle<T>(fetched: Result<StreamEnd, Error>, scanned: Result<T, Error>) -> Result<T, Error> {
-    match (fetched?, scanned?) {
-        (StreamEnd::Verified, scanned) => Ok(scanned),
-        (StreamEnd::Unwanted, _) => Err(Error::Abandoned),
     }
 }

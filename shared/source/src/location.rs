@@ -60,6 +60,17 @@ pub struct GitLocation {
     pub(crate) pinned: Option<Digest>,
 }
 
+impl ArchiveLocation {
+    /// Returns the revision of the catalog in an archive. Another folder of the same archive is another catalog, and the
+    /// revision alone decides about reading it.
+    pub(crate) fn revision(&self, archive: &Digest) -> Digest {
+        match &self.folder {
+            None => archive.clone(),
+            Some(parts) => Digest::of(format!("{archive}#{}", parts.join("/")).as_bytes()),
+        }
+    }
+}
+
 impl GitLocation {
     /// Returns the revision of the catalog at a commit. Another folder of the same commit is another catalog.
     pub(crate) fn revision(&self, commit: &str) -> Digest {

@@ -35,10 +35,8 @@ impl std::str::FromStr for Lookaside {
         let wrong = || LookasideError(text.to_owned());
         let url = Url::parse(text).map_err(|_| wrong())?;
         match url.scheme() {
-            "https" | "http" if url.query().is_none() && url.username().is_empty() && url.password().is_none() => {
-                Ok(Self::Http(url))
-            }
             "file" => url.to_file_path().map(Self::Folder).map_err(|()| wrong()),
+            _ if url.query().is_none() && fetch::unusable(&url).is_none() => Ok(Self::Http(url)),
             _ => Err(wrong()),
         }
     }
@@ -67,16 +65,13 @@ impl Sources {
 
 impl Lookaside {
     async fn all(&self, session: &Session, folder: &str) -> Result<Vec<Vec<u8>>, Error> {
+        let limit = session.settings.limits.signatures();
         let mut found = Vec::new();
         for number in 1_u64.. {
             let Some(signature) = self.read(session, &format!("{folder}/signature-{number}")).await? else {
                 break;
             };
-            session
-                .settings
-                .limits
-                .signatures()
-                .check(number, || folder.to_owned())?;
+            limit.check(number, || folder.to_owned())?;
             found.push(signature.into());
         }
         Ok(found)

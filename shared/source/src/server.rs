@@ -1,11 +1,12 @@
 //! One server that is asked: its errors name it, and hold no secret that was sent to it.
 
-use fetch::{FailedFetch, FetchResponse, Fetcher, RedirectTarget, RequestSpec, Retries, SentSecrets};
+use fetch::{FailedFetch, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, Retries, SentSecrets};
 use parking_lot::{Mutex, MutexGuard};
 use reqwest::Url;
 
 use crate::error::Error;
 use crate::failure::{ServerFault, ServerPlace};
+use crate::settings::SourceSettings;
 
 /// The connections to a server for one resolve, read or push.
 pub(crate) struct AskedServer {
@@ -26,6 +27,15 @@ impl AskedServer {
     /// Returns what was sent and what must not come back in an error.
     pub(crate) fn secrets(&self) -> MutexGuard<'_, SentSecrets> {
         self.secrets.lock()
+    }
+
+    /// Returns the credentials for a path of the server, if any are configured. No error repeats them from now on.
+    pub(crate) async fn login(&self, settings: &SourceSettings, path: &str) -> Result<Option<Login>, Error> {
+        let login = settings.login(&self.place.name, path).await?;
+        if let Some(login) = &login {
+            login.secret.add_to(&mut self.secrets());
+        }
+        Ok(login)
     }
 
     /// Starts the attempts of one request.

@@ -54,16 +54,11 @@ async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, 
     }
     let limit = session.settings.limits.signatures();
     let mut pages = session.referrers(digest);
-    while pages.has_more() {
-        let Some(page) = session.next_page(&mut pages).await? else {
-            break;
-        };
+    while let Some(page) = session.next_page(&mut pages).await? {
         let _parsing = PARSING.lock().await;
         let index: SignatureManifest = parse_document(MANIFEST, digest, &page)?;
         found.extend(index.manifests.into_iter().map(|entry| entry.digest.to_string()));
-        if found.len() as u64 > session.settings.limits.signatures {
-            return Err(limit.exceeded(format!("what is attached to {digest}")).into());
-        }
+        limit.check(found.len() as u64, || format!("what is attached to {digest}"))?;
     }
     Ok(found)
 }
@@ -140,7 +135,8 @@ impl SignatureSearch {
                 digest: layer.digest.clone(),
                 size: layer.size,
             };
-            let payload = self.session.signature(&blob).await?.into();
+            let limit = self.session.settings.limits.signature();
+            let payload = self.session.small_blob("signature", &blob, limit).await?.into();
             match layer.attached() {
                 Some(signature) => self.signatures.attached.push(AttachedSignature {
                     payload,

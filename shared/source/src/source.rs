@@ -9,7 +9,6 @@ use std::str::FromStr;
 
 use oci::Digest;
 use oci_client::Reference;
-use serde::{Deserialize, Serialize};
 
 use crate::grammar;
 use crate::location::{ArchiveLocation, GitLocation, LocationError, is_web_url};
@@ -24,8 +23,7 @@ use crate::location::{ArchiveLocation, GitLocation, LocationError, is_web_url};
 /// assert!("oci:images/catalog:v1".parse::<Source>().is_ok());
 /// assert!("catalog:latest".parse::<Source>().is_err(), "the registry is missing");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// `registry/repo:tag` or `registry/repo@sha256:...`, with an optional `docker://` in front.
     Registry {
@@ -238,20 +236,6 @@ impl fmt::Display for Source {
             Self::Archive(location) => write!(f, "{location}"),
             Self::Dir(path) => write!(f, "dir:{}", path.display()),
         }
-    }
-}
-
-impl TryFrom<String> for Source {
-    type Error = SourceError;
-
-    fn try_from(text: String) -> Result<Self, SourceError> {
-        text.parse()
-    }
-}
-
-impl From<Source> for String {
-    fn from(source: Source) -> Self {
-        source.to_string()
     }
 }
 

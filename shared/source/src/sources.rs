@@ -14,12 +14,12 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tracing::Instrument;
 
-use crate::archive::{ArchiveRequest, Archives};
+use crate::archive::Archives;
 use crate::blob_source::BlobSource;
 use crate::dir;
 use crate::error::Error;
 use crate::failure::ServerFault;
-use crate::git::{GitCommits, GitRequest};
+use crate::git::GitCommits;
 use crate::layers;
 use crate::layout::Layout;
 use crate::registry::{RegistryClient, Session};
@@ -40,7 +40,7 @@ pub struct Sources {
     pub(crate) client: RegistryClient,
     pub(crate) archives: Archives,
     pub(crate) commits: GitCommits,
-    settings: Arc<SourceSettings>,
+    pub(crate) settings: Arc<SourceSettings>,
 }
 
 /// The cost of reading one image.
@@ -121,11 +121,11 @@ impl Sources {
                 Source::Archive(location) => {
                     // As long as a pull, because the digest is known only after the last byte.
                     let limit = self.settings.pull_timeout;
-                    let resolving = timeout(limit, ArchiveRequest::new(self, location).resolve());
+                    let resolving = timeout(limit, self.resolve_archive(location));
                     // On the heap, so that polls of images do not carry this state.
                     Box::pin(resolving).await.map_err(|_| Error::Timeout(limit))?
                 }
-                Source::Git(location) => self.in_time(Box::pin(GitRequest::new(self, location).resolve())).await,
+                Source::Git(location) => self.in_time(Box::pin(self.resolve_git(location))).await,
                 Source::Dir(path) => {
                     let (path, settings) = (path.clone(), Arc::clone(&self.settings));
                     blocking(move || dir::digest(&path, &settings)).await
@@ -207,20 +207,18 @@ impl Sources {
         let blobs = match source {
             Source::Registry { reference, .. } => self.registry_with(reference, digest).await?,
             Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
-            Source::Archive(location) => return Box::pin(ArchiveRequest::new(self, location).read(digest, sink)).await,
-            Source::Git(location) => return Box::pin(GitRequest::new(self, location).read(digest, sink)).await,
+            Source::Archive(location) => return Box::pin(self.read_archive(location, digest, sink)).await,
+            Source::Git(location) => return Box::pin(self.read_git(location, digest, sink)).await,
             Source::Dir(path) => {
                 let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
                 let folders = settings.content.folders();
                 let folders = folders.iter().map(|folder| (*folder).to_owned()).collect();
                 let sink = blocking(move || dir::read(&path, &digest, &settings, sink)).await?;
-                return Ok((
-                    sink,
-                    Pull {
-                        folders,
-                        ..Pull::default()
-                    },
-                ));
+                let pull = Pull {
+                    folders,
+                    ..Pull::default()
+                };
+                return Ok((sink, pull));
             }
         };
         let read = self.read_image(&blobs, digest, empty, sink).await;
@@ -291,10 +289,6 @@ impl Sources {
         self.client.session(reference, &self.settings, "pull")
     }
 
-    pub(crate) fn push_session(&self, reference: &Reference) -> Session {
-        self.client.session(reference, &self.settings, "pull,push")
-    }
-
     pub(crate) fn layout(&self, dir: &Path) -> Layout {
         Layout::new(dir, &self.settings.limits)
     }
@@ -306,20 +300,6 @@ impl From<Traffic> for Pull {
             bytes: traffic.bytes,
             requests: traffic.requests,
             ..Self::default()
-        }
-    }
-}
-
-impl Pull {
-    pub(crate) fn skip(&mut self, layer: &Digest) {
-        self.layers_skipped += 1;
-        self.empty_layers.empty.insert(layer.to_string());
-    }
-
-    pub(crate) fn note(&mut self, layer: &Digest, is_empty: bool) {
-        self.layers_fetched += 1;
-        if is_empty {
-            self.empty_layers.empty.insert(layer.to_string());
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Bytes between async fetches and blocking threads.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use tokio::sync::mpsc::Receiver;
+use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::Budget;
 
 use crate::error::Error;
@@ -31,48 +33,9 @@ where
     done.map_err(Error::Task)?.map_err(Into::into)
 }
 
-/// The chunks of a fetch as one stream for a blocking thread. Ends where the fetch ends; the fetch reports its failure.
-pub(crate) struct ChannelReader {
-    from: Receiver<Bytes>,
-    chunk: Bytes,
-}
-
-impl ChannelReader {
-    pub(crate) fn new(from: Receiver<Bytes>) -> Self {
-        Self {
-            from,
-            chunk: Bytes::new(),
-        }
-    }
-
-    /// Reads and drops the rest, so that the fetch can verify it.
-    pub(crate) fn drain(&mut self) {
-        while self.from.blocking_recv().is_some() {}
-    }
-}
-
-impl BufRead for ChannelReader {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.chunk.is_empty() {
-            match self.from.blocking_recv() {
-                Some(chunk) => self.chunk = chunk,
-                None => break,
-            }
-        }
-        Ok(&self.chunk)
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.chunk.advance(count);
-    }
-}
-
-impl Read for ChannelReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let ready = self.fill_buf()?;
-        let count = ready.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&ready[..count]);
-        self.consume(count);
-        Ok(count)
-    }
+/// Returns the chunks of a fetch as one stream for a blocking thread. It ends where the fetch ends; the fetch reports its failure.
+/// Call it within the runtime.
+pub(crate) fn reader_of(mut chunks: Receiver<Bytes>) -> impl BufRead + Send {
+    let chunks = stream::poll_fn(move |context| chunks.poll_recv(context));
+    SyncIoBridge::new(StreamReader::new(chunks.map(Ok::<_, io::Error>)))
 }

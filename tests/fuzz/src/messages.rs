@@ -3,8 +3,8 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use trust::openpgp::Rpgp;
-use trust::policy::{Keyring, OpenPgpBackend};
+use trust::openpgp::read_keyring;
+use trust::policy::Keyring;
 
 /// Reads fixtures made by GnuPG or skopeo; see `fixtures/make` in `shared/trust`.
 macro_rules! fixtures {
@@ -31,7 +31,7 @@ static SIGNED: LazyLock<BTreeSet<(Vec<u8>, String)>> = LazyLock::new(|| {
 
 static RING: LazyLock<Arc<dyn Keyring>> = LazyLock::new(|| {
     let keys = KEYS.map(<[u8]>::to_vec);
-    Rpgp.read(&keys).expect("keys")
+    read_keyring(&keys).expect("keys")
 });
 
 /// Reads bytes as an OpenPGP message and as a key file: only signed payloads are accepted, and only for their own keys.
@@ -42,7 +42,9 @@ pub(crate) fn openpgp(input: &[u8]) {
     if let Ok(signed) = RING.open(input) {
         assert!(SIGNED.contains(&(signed.payload, signed.key)));
     }
-    let Ok(ring) = Rpgp.read(&[input.to_vec()]) else { return };
+    let Ok(ring) = read_keyring(&[input.to_vec()]) else {
+        return;
+    };
     let fingerprints = ring.fingerprints();
     assert!(!fingerprints.is_empty() && fingerprints.is_sorted());
     // Version 4 has 20 bytes, version 6 has 32 (RFC 9580, section 5.5.4).

@@ -9,7 +9,7 @@ use serde_json::Value;
 use source::{Lookaside, LookasideError, Source};
 use trust::{
     PublicKey, Signer, SigningKey, Trust,
-    policy::{KeySources, OpenPgpBackend, Policy},
+    policy::{KeySources, KeyringReader, Policy},
 };
 
 use super::section::Section;
@@ -86,7 +86,7 @@ pub(crate) struct KeyContext {
     /// True if paths are refused, as in a Lambda function.
     pub(crate) no_files: bool,
     /// Parser of OpenPGP keys, if the program has one.
-    pub(crate) keyrings: Option<&'static dyn OpenPgpBackend>,
+    pub(crate) keyrings: Option<KeyringReader>,
 }
 
 /// A rule: either cosign keys or a `policy.json`.

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, error::Error, fs, path::Path, time::Duration};
 use model::CatalogName;
 use publish::Catalog;
 use source::{Source, SourceSettings};
-use trust::policy::OpenPgpBackend;
+use trust::policy::KeyringReader;
 
 use super::{
     Config, ServerConfig, composed,
@@ -115,7 +115,7 @@ impl ConfigLoader {
     }
 
     /// Sets the parser of OpenPGP keys. Without one a policy that needs them is a problem.
-    pub fn openpgp(&mut self, keyrings: &'static dyn OpenPgpBackend) {
+    pub fn openpgp(&mut self, keyrings: KeyringReader) {
         self.key_context.keyrings = Some(keyrings);
     }
 

@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::auth::{CredentialsError, Secret};
+use crate::auth::{CredentialsError, Secret, TOKEN_USER};
 
 /// Maximum time for one helper. Some ask a cloud, which takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ pub(crate) async fn get(helper: &str, server: &str) -> Result<Option<Secret>, Cr
     }
     let answer: HelperAnswer =
         serde_json::from_slice(&output.stdout).map_err(|_| failed("its answer is not understood".to_owned()))?;
-    Ok(Some(if answer.username == "<token>" {
+    Ok(Some(if answer.username == TOKEN_USER {
         Secret::IdentityToken(answer.secret)
     } else {
         Secret::Password {

@@ -141,7 +141,7 @@ type AuthDocuments = Arc<[AuthDocument]>;
 
 /// Documents in the format of `podman login`, in memory, for machines that get them from a vault. Clones share the
 /// documents, and a change takes effect with the next pull.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Logins(Arc<RwLock<AuthDocuments>>);
 
 impl Logins {
@@ -158,12 +158,6 @@ impl Logins {
 
     pub(crate) fn documents(&self) -> AuthDocuments {
         Arc::clone(&self.0.read())
-    }
-}
-
-impl Default for Logins {
-    fn default() -> Self {
-        Self(Arc::new(RwLock::new(Arc::new([]))))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Limits on an image, with the reason for each default, and the counters that enforce them.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use work::Budget;
@@ -48,7 +47,8 @@ pub struct ImageLimits {
 }
 
 /// A limit that an image exceeds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place} exceeds the limit {name} of {limit}")]
 pub struct LimitExceeded {
     /// Name of the limit, as in `catalogs.yaml`.
     pub name: &'static str,
@@ -148,15 +148,6 @@ impl ImageLimits {
         self.ratio.saturating_mul(compressed).max(self.ratio_floor_bytes)
     }
 }
-
-impl fmt::Display for LimitExceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} exceeds the limit {} of {}", self.place, self.name, self.limit)
-    }
-}
-
-/// An error, so that a reader can end a stream with it.
-impl std::error::Error for LimitExceeded {}
 
 impl UnpackBudget {
     /// Creates the counters of one image, all at zero. Reading ends when `work` is stopped.

@@ -71,18 +71,13 @@ impl<S: FileSink> OverlayState<S> {
         let Some(kind) = entry.kind else {
             return self.overlay.claim_dir(scan.depth, path).map_err(twice);
         };
-        let special = match &kind {
-            NodeKind::Special(kind) => Some(kind.clone()),
-            _ => None,
-        };
-        let is_file = kind == NodeKind::File;
-        let visible = self.overlay.claim(scan.depth, path, kind).map_err(twice)?;
-        match special {
-            Some(kind) if visible => {
+        let is_visible = self.overlay.claim(scan.depth, path, kind.clone()).map_err(twice)?;
+        match kind {
+            NodeKind::Special(kind) if is_visible => {
                 let path = shown(path.as_bytes());
                 Err(scan.error(LayerError::Kind { path, kind }))
             }
-            None if visible && is_file => self.feed(scan, path, entry.size, entry.content),
+            NodeKind::File if is_visible => self.feed(scan, path, entry.size, entry.content),
             _ => Ok(()),
         }
     }

@@ -40,52 +40,30 @@ use crate::tree::TreeFault;
 #[derive(Clone, Default)]
 pub(crate) struct GitCommits(Arc<Mutex<BTreeMap<String, String>>>);
 
-/// One resolve or read of one repository.
-pub(crate) struct GitRequest<'a> {
-    sources: &'a Sources,
-    location: &'a GitLocation,
-}
-
-impl<'a> GitRequest<'a> {
-    pub(crate) const fn new(sources: &'a Sources, location: &'a GitLocation) -> Self {
-        Self { sources, location }
-    }
-
-    /// Returns the revision that the source has now.
-    pub(crate) async fn resolve(self) -> Result<Digest, Error> {
-        let program = GitProgram::open(&self).await?;
+impl Sources {
+    /// Returns the revision that a source in a repository has now.
+    pub(crate) async fn resolve_git(&self, location: &GitLocation) -> Result<Digest, Error> {
+        let program = GitProgram::open(self, location).await?;
         let commit = program.resolve().await.map_err(|error| program.redact(error))?;
-        let revision = self.location.revision(&commit);
-        self.sources.commits.0.lock().insert(self.location.to_string(), commit);
+        let revision = location.revision(&commit);
+        self.commits.0.lock().insert(location.to_string(), commit);
         Ok(revision)
     }
 
     /// Passes the files of the commit with the revision `expected` to `sink`.
-    pub(crate) async fn read<S: FileSink + 'static>(self, expected: &Digest, sink: S) -> Result<(S, Pull), Error> {
-        let program = GitProgram::open(&self).await?;
+    pub(crate) async fn read_git<S: FileSink + 'static>(
+        &self,
+        location: &GitLocation,
+        expected: &Digest,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
+        let program = GitProgram::open(self, location).await?;
         let reading = async {
-            let commit = self.commit(&program, expected).await?;
+            let known = self.commits.0.lock().get(&location.to_string()).cloned();
+            let commit = program.commit(known, expected).await?;
             program.read(&commit, sink).await
         };
         reading.await.map_err(|error| program.redact(error))
-    }
-
-    /// Returns the commit with the revision `expected`: the one that was resolved, even if its branch has moved since.
-    async fn commit(&self, program: &GitProgram<'_>, expected: &Digest) -> Result<String, Error> {
-        let known = match self.location.pinned {
-            Some(_) => self.location.reference.clone(),
-            None => self.sources.commits.0.lock().get(&self.location.to_string()).cloned(),
-        };
-        let is_expected = |commit: &String| self.location.revision(commit) == *expected;
-        if let Some(commit) = known.filter(is_expected) {
-            return Ok(commit);
-        }
-        let commit = program.resolve().await?;
-        if is_expected(&commit) {
-            Ok(commit)
-        } else {
-            Err(self.location.error(TreeFault::Changed))
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use fetch::{RequestSpec, USER_AGENT, authority};
-use oci::{BlobRef, FileSink, NamedLimit, Root, shown};
+use oci::{BlobRef, Digest, FileSink, NamedLimit, Root, shown};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -20,10 +20,8 @@ use work::Budget;
 
 use crate::download::{give_back, temporary_folder};
 use crate::error::Error;
-use crate::git::GitRequest;
 use crate::location::GitLocation;
-use crate::settings::SourceSettings;
-use crate::sources::Pull;
+use crate::sources::{Pull, Sources};
 use crate::stream::bounded;
 use crate::tree::{TreeArchive, TreeFault};
 use crate::web::WebSession;
@@ -85,9 +83,8 @@ const ERRORS: &str = "errors";
 
 /// An empty repository in a temporary folder, and one on a server.
 pub(super) struct GitProgram<'a> {
-    settings: &'a SourceSettings,
     location: &'a GitLocation,
-    session: WebSession,
+    session: WebSession<'a>,
     /// URL of the repository after redirects on its server.
     url: Url,
     dir: TempDir,
@@ -99,13 +96,9 @@ struct GitProcess(Child);
 
 impl<'a> GitProgram<'a> {
     /// Asks the server for the repository, and makes an empty one beside it.
-    pub(super) async fn open(request: &'a GitRequest<'a>) -> Result<Self, Error> {
-        let (settings, location, fetcher) = (
-            request.sources.settings(),
-            request.location,
-            &request.sources.client.fetcher,
-        );
-        let session = WebSession::open(request.sources, &location.url).await?;
+    pub(super) async fn open(sources: &'a Sources, location: &'a GitLocation) -> Result<Self, Error> {
+        let fetcher = &sources.client.fetcher;
+        let session = WebSession::open(sources, &location.url).await?;
         let (url, dir) = (find(&session, location).await?, temporary_folder()?);
         let ca_file = dir.path().join("ca.pem");
         if url.scheme() == "https" {
@@ -115,14 +108,13 @@ impl<'a> GitProgram<'a> {
             .proxy(&url)
             .map_err(|failed| session.server.fetch_failed(failed))?;
         let program = Self {
-            settings,
             location,
-            environment: environment(&session, settings, proxy, ca_file.into()),
+            environment: environment(&session, proxy, ca_file.into()),
             session,
             url,
             dir,
         };
-        let limit = settings.limits.manifest();
+        let limit = sources.settings().limits.manifest();
         program
             .run(&["init", "--quiet", "--bare", "--template="], limit)
             .await?;
@@ -132,7 +124,7 @@ impl<'a> GitProgram<'a> {
     /// Returns the commit that the source means now.
     pub(super) async fn resolve(&self) -> Result<String, Error> {
         let name = self.location.reference.as_deref().unwrap_or("HEAD");
-        let limit = self.settings.limits.manifest();
+        let limit = self.session.settings.limits.manifest();
         // The commit of an annotated tag has the tag's name with ^{}.
         let arguments = ["ls-remote", self.url.as_str(), name, &format!("{name}^{{}}")];
         let found = self.run(&arguments, limit).await?;
@@ -149,6 +141,24 @@ impl<'a> GitProgram<'a> {
         Ok(commit.ok_or_else(missing)?.to_owned())
     }
 
+    /// Returns the commit with the revision `expected`: the one that was resolved, even if its branch has moved since.
+    pub(super) async fn commit(&self, resolved: Option<String>, expected: &Digest) -> Result<String, Error> {
+        let known = match self.location.pinned {
+            Some(_) => self.location.reference.clone(),
+            None => resolved,
+        };
+        let is_expected = |commit: &String| self.location.revision(commit) == *expected;
+        if let Some(commit) = known.filter(is_expected) {
+            return Ok(commit);
+        }
+        let commit = self.resolve().await?;
+        if is_expected(&commit) {
+            Ok(commit)
+        } else {
+            Err(self.location.error(TreeFault::Changed))
+        }
+    }
+
     /// Replaces an error whose text repeats a secret that was sent.
     pub(super) fn redact(&self, error: Error) -> Error {
         self.session.server.redact(error)
@@ -156,9 +166,9 @@ impl<'a> GitProgram<'a> {
 
     /// Fetches a commit and passes the files of its folder to `sink`.
     pub(super) async fn read<S: FileSink + 'static>(&self, commit: &str, sink: S) -> Result<(S, Pull), Error> {
-        let limit = self.settings.download_limit();
+        let limit = self.session.settings.download_limit();
         let place = || self.location.to_string();
-        let mut space = self.settings.download_space.take(limit.value, place).await?;
+        let mut space = self.session.settings.download_space.take(limit.value, place).await?;
         // Without its history. A filter would not spare the files of other folders: servers refuse one by path.
         let arguments = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head"];
         self.run(&[&arguments[..], &[self.url.as_str(), commit]].concat(), limit)
@@ -170,7 +180,7 @@ impl<'a> GitProgram<'a> {
                 digest: self.location.revision(commit),
                 size: self.stored(".pack"),
             },
-            limits: self.settings.limits.clone(),
+            limits: self.session.settings.limits.clone(),
             work: Budget::default(),
         };
         let work = archive.work.clone();
@@ -207,7 +217,7 @@ impl<'a> GitProgram<'a> {
     async fn check_names(&self, tree: &str, folder: Option<&str>) -> Result<(), Error> {
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", "--", tree].into_iter();
         let arguments: Vec<_> = arguments.chain(folder).collect();
-        let limit = NamedLimit::new("decompressedBytes", self.settings.limits.decompressed_bytes);
+        let limit = NamedLimit::new("decompressedBytes", self.session.settings.limits.decompressed_bytes);
         let list = self.run(&arguments, limit).await?;
         for (columns, path) in list.split('\0').filter_map(|line| line.split_once('\t')) {
             let place = || shown(path.as_bytes());
@@ -310,7 +320,7 @@ impl Drop for GitProcess {
 }
 
 /// Asks the server as git does. Returns the URL after redirects.
-async fn find(session: &WebSession, location: &GitLocation) -> Result<Url, Error> {
+async fn find(session: &WebSession<'_>, location: &GitLocation) -> Result<Url, Error> {
     let (mut info, mut url) = (location.url.clone(), location.url.clone());
     info.set_path(&format!("{}{INFO}", url.path()));
     info.set_query(Some("service=git-upload-pack"));
@@ -328,13 +338,8 @@ async fn find(session: &WebSession, location: &GitLocation) -> Result<Url, Error
 }
 
 /// Returns the environment of git. Settings are a part of it, because other users can read a command line with secrets.
-fn environment(
-    session: &WebSession,
-    settings: &SourceSettings,
-    proxy: Option<&Url>,
-    ca_file: OsString,
-) -> Vec<(OsString, OsString)> {
-    let minimum = &settings.http.min_throughput;
+fn environment(session: &WebSession<'_>, proxy: Option<&Url>, ca_file: OsString) -> Vec<(OsString, OsString)> {
+    let minimum = &session.settings.http.min_throughput;
     let seconds = minimum.period.as_secs().max(1);
     let mut options: Vec<(&str, OsString)> = SETTINGS.iter().map(|(key, value)| (*key, value.into())).collect();
     options.push(("http.userAgent", USER_AGENT.into()));

@@ -100,7 +100,7 @@ impl Session {
             return Err(self.server.failed(ServerFault::Challenge));
         };
         if challenge == Challenge::Basic && self.login().await?.is_none() {
-            return Err(self.server.failed(ServerFault::Unauthorized { login: None }));
+            return Err(self.server.failed(ServerFault::Unauthorized(None)));
         }
         state.token = None;
         state.challenge = Some((challenge, sender));

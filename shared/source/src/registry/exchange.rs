@@ -58,8 +58,12 @@ impl Session {
             // The type of a blob does not matter, because its digest is checked.
             status if status.is_success() && is_document && is_web_page(&response) => ServerFault::WebPage,
             status if status.is_success() => return Ok(response),
-            StatusCode::UNAUTHORIZED if response.is_home => return Err(self.refused(false, true).await),
-            StatusCode::FORBIDDEN if response.is_home => return Err(self.refused(true, !auth.is_anonymous()).await),
+            StatusCode::UNAUTHORIZED if response.is_home => {
+                return Err(self.refused(ServerFault::Unauthorized, true).await);
+            }
+            StatusCode::FORBIDDEN if response.is_home => {
+                return Err(self.refused(ServerFault::Forbidden, !auth.is_anonymous()).await);
+            }
             // No credentials went to another server, so its refusal says nothing about them.
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => FetchError::Status(status).into(),
             status => self.status_fault(status, response.headers(), request.what),
@@ -82,18 +86,16 @@ impl Session {
     }
 
     /// Reports a 401 or 403, to the fresh credentials if some were sent.
-    pub(crate) async fn refused(&self, is_forbidden: bool, was_login_sent: bool) -> Error {
+    pub(crate) async fn refused(&self, fault: fn(Option<String>) -> ServerFault, was_login_sent: bool) -> Error {
         // Also after a 403: a cached token has the rights of its time, and an operator may just have granted more.
         self.forget_token();
-        let login = match self.login().await {
-            Ok(login) => login.filter(|_| was_login_sent).map(|login| login.origin.clone()),
-            Err(error) => return error,
-        };
-        self.server.failed(if is_forbidden {
-            ServerFault::Forbidden { login }
-        } else {
-            ServerFault::Unauthorized { login }
-        })
+        match self.login().await {
+            Ok(login) => {
+                let sent = login.filter(|_| was_login_sent);
+                self.server.failed(fault(sent.map(|login| login.origin.clone())))
+            }
+            Err(error) => error,
+        }
     }
 
     /// Sorts a status that is not a success.

@@ -33,15 +33,13 @@ impl Session {
         // As podman and docker complete a reference without tag.
         let tag = reference.tag().unwrap_or("latest");
         let what = format!("tag {tag}");
-        let (mut response, is_head) = self.head_or_get(tag, &what).await?;
-        let mut promised = self.promised_digest(&response)?;
-        if is_head {
-            if let Some(digest) = promised {
-                return Ok(digest);
-            }
-            response = self.send(&manifest_request(Method::GET, tag, &what)).await?;
-            promised = self.promised_digest(&response)?;
+        if let Some(response) = self.head(tag, &what).await?
+            && let Some(digest) = self.promised_digest(&response)?
+        {
+            return Ok(digest);
         }
+        let response = self.send(&manifest_request(Method::GET, tag, &what)).await?;
+        let promised = self.promised_digest(&response)?;
         let body = self.body(response, self.settings.limits.manifest(), "manifest").await?;
         match promised {
             Some(digest) => verify(&digest, "manifest", body).map(|_| digest),
@@ -52,17 +50,21 @@ impl Session {
     /// Returns true if a manifest with that digest or tag exists: one HEAD, or one GET if the registry has no HEAD.
     pub(crate) async fn exists(&self, version: &str) -> Result<bool, Error> {
         let what = format!("manifest {version}");
-        Ok(if_found(self.head_or_get(version, &what).await)?.is_some())
+        let found = match self.head(version, &what).await {
+            Ok(None) => self
+                .send(&manifest_request(Method::GET, version, &what))
+                .await
+                .map(drop),
+            answered => answered.map(drop),
+        };
+        Ok(if_found(found)?.is_some())
     }
 
-    /// Sends one HEAD, and one GET if the registry has no HEAD. Returns true with the answer to a HEAD.
-    async fn head_or_get(&self, version: &str, what: &str) -> Result<(FetchResponse, bool), Error> {
+    /// Sends one HEAD. Returns `None` if the registry has no HEAD.
+    async fn head(&self, version: &str, what: &str) -> Result<Option<FetchResponse>, Error> {
         match self.send(&manifest_request(Method::HEAD, version, what)).await {
-            Err(Error::Server(error)) if refuses_head(&error.fault) => {
-                let answered = self.send(&manifest_request(Method::GET, version, what)).await;
-                answered.map(|response| (response, false))
-            }
-            answered => answered.map(|response| (response, true)),
+            Err(Error::Server(error)) if refuses_head(&error.fault) => Ok(None),
+            answered => answered.map(Some),
         }
     }
 
@@ -85,11 +87,6 @@ impl Session {
         let request = manifest_request(Method::GET, digest.as_str(), &what);
         let document = self.whole_document(&request, self.settings.limits.manifest()).await?;
         verify(digest, "manifest", document.body)
-    }
-
-    /// Returns the bytes of the image config, which hash to its digest.
-    pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
-        self.small_blob("config", blob, self.settings.limits.config()).await
     }
 
     /// Returns a blob in one piece, verified.

@@ -112,15 +112,7 @@ impl Session {
     /// Returns the credentials for this repository, if any are configured. A broken configuration is an error: an
     /// anonymous request would only lead to a 401 that hides the cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {
-        let settings = &self.settings;
-        let find = async || -> Result<_, Error> {
-            let name = &self.server.place.name;
-            let login = settings.login(name, &self.repository).await?;
-            if let Some(login) = &login {
-                login.secret.add_to(&mut self.server.secrets());
-            }
-            Ok(login)
-        };
+        let find = || self.server.login(&self.settings, &self.repository);
         Ok(self.login.get_or_try_init(find).await?.as_ref())
     }
 

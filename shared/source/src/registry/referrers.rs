@@ -4,7 +4,7 @@ use std::mem::take;
 
 use bytes::Bytes;
 use fetch::{FetchError, RedirectRefusal, RequestSpec};
-use oci::{BlobRef, Digest, media_type};
+use oci::{Digest, media_type};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode, Url};
 
@@ -92,12 +92,6 @@ impl Session {
         Ok(document.map(|document| document.body))
     }
 
-    /// Returns a signed payload or a whole signature, verified against its digest only.
-    pub(crate) async fn signature(&self, blob: &BlobRef) -> Result<Bytes, Error> {
-        self.small_blob("signature", blob, self.settings.limits.signature())
-            .await
-    }
-
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
     pub(crate) async fn file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
         if url.scheme() == "http" && !self.settings.http.allows_plain_http(&fetch::authority(url)) {
@@ -108,15 +102,14 @@ impl Session {
 
     async fn try_file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
         let response = self.server.follow(url.clone(), &RequestSpec::default()).await?;
+        let (limit, what) = (self.settings.limits.signature(), url.path());
         match response.status() {
             StatusCode::NOT_FOUND => Ok(None),
-            StatusCode::OK => self
-                .body(response, self.settings.limits.signature(), url.path())
-                .await
-                .map(Some),
-            status => Err(self
-                .server
-                .failed(self.status_fault(status, response.headers(), url.path()))),
+            StatusCode::OK => self.body(response, limit, what).await.map(Some),
+            status => {
+                let fault = self.status_fault(status, response.headers(), what);
+                Err(self.server.failed(fault))
+            }
         }
     }
 }

@@ -54,8 +54,10 @@ pub(crate) async fn request(
         StatusCode::OK => {}
         status if status.is_redirection() => return Err(wrong("redirects, which is not followed")),
         // Some services answer a wrong identity token with 400, as OAuth 2 specifies.
-        StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST => return Err(session.refused(false, true).await),
-        StatusCode::FORBIDDEN => return Err(session.refused(true, true).await),
+        StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST => {
+            return Err(session.refused(ServerFault::Unauthorized, true).await);
+        }
+        StatusCode::FORBIDDEN => return Err(session.refused(ServerFault::Forbidden, true).await),
         status => {
             let fault = session.status_fault(status, response.headers(), "token service");
             return Err(session.server.failed_at(&response, fault));

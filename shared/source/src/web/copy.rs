@@ -13,7 +13,6 @@ use tokio::sync::mpsc::{self, Receiver};
 
 use crate::download::give_back;
 use crate::error::Error;
-use crate::settings::SourceSettings;
 use crate::stream::{CHUNKS_AHEAD, blocking};
 use crate::web::WebSession;
 
@@ -39,11 +38,8 @@ impl BodyCopy {
     }
 
     /// Writes the body of an answer to a file while it arrives. Waits for space first, and holds a few chunks in memory.
-    pub(crate) async fn receive(
-        session: &WebSession,
-        settings: &SourceSettings,
-        mut response: FetchResponse,
-    ) -> Result<Self, Error> {
+    pub(crate) async fn receive(session: &WebSession<'_>, mut response: FetchResponse) -> Result<Self, Error> {
+        let settings = session.settings;
         let (max, declared) = (settings.download_limit(), response.content_length());
         let place = || format!("the archive {}", session.server.place.text);
         // Without a declared length there must be space for the largest body. What is not used is given back.
@@ -54,11 +50,8 @@ impl BodyCopy {
         let (to, from) = mpsc::channel(CHUNKS_AHEAD);
         let receiving = async move {
             let mut received = 0;
-            while let Some(chunk) = response
-                .chunk()
-                .await
-                .map_err(|failed| session.server.fetch_failed(failed))?
-            {
+            let report = |failed| session.server.fetch_failed(failed);
+            while let Some(chunk) = response.chunk().await.map_err(report)? {
                 received += chunk.len() as u64;
                 // A declared length may be missing or wrong.
                 max.check(received, place)?;

@@ -16,26 +16,26 @@ use reqwest::{StatusCode, Url};
 use crate::error::Error;
 use crate::failure::{ServerFault, ServerPlace};
 use crate::server::AskedServer;
+use crate::settings::SourceSettings;
 use crate::sources::Sources;
 
 pub(crate) use copy::BodyCopy;
 
 /// The requests for one resolve or read. Credentials are read once, and again for the next one.
-pub(crate) struct WebSession {
+pub(crate) struct WebSession<'a> {
+    pub(crate) settings: &'a SourceSettings,
     pub(crate) server: AskedServer,
     login: Option<Login>,
     /// Fields from a header file. They may hold secrets.
     fields: HeaderMap,
 }
 
-impl WebSession {
+impl<'a> WebSession<'a> {
     /// Reads the credentials for the host and path of `url`. Sends nothing.
-    pub(crate) async fn open(sources: &Sources, url: &Url) -> Result<Self, Error> {
+    pub(crate) async fn open(sources: &'a Sources, url: &Url) -> Result<Self, Error> {
         let settings = sources.settings();
         let host = authority(url);
         let path = url.path().trim_matches('/');
-        let login = settings.login(&host, path).await?;
-        let fields = settings.header_files.read(&host)?;
         let place = ServerPlace {
             text: url.to_string(),
             name: host.clone(),
@@ -44,9 +44,8 @@ impl WebSession {
             failed_mirrors: Vec::new(),
         };
         let server = AskedServer::new(sources.client.fetcher.with_own_traffic(None), place);
-        if let Some(login) = &login {
-            login.secret.add_to(&mut server.secrets());
-        }
+        let login = server.login(settings, path).await?;
+        let fields = settings.header_files.read(&host)?;
         for value in fields.values().filter_map(|value| value.to_str().ok()) {
             // Of `Bearer TOKEN` the token alone, which is in the whole too.
             server.secrets().add(value.rsplit(' ').next().unwrap_or(value));
@@ -55,7 +54,12 @@ impl WebSession {
         if url.scheme() == "http" && !settings.http.allows_plain_http(&host) {
             return Err(server.failed(ServerFault::PlainHttp));
         }
-        Ok(Self { server, login, fields })
+        Ok(Self {
+            settings,
+            server,
+            login,
+            fields,
+        })
     }
 
     /// Makes one attempt at a request. Returns a success, or a 304 if the request has a condition.
@@ -69,8 +73,8 @@ impl WebSession {
             StatusCode::OK => return Ok(response),
             StatusCode::NOT_MODIFIED if is_conditional => return Ok(response),
             // No credentials went to another server, so its refusal says nothing about them.
-            StatusCode::UNAUTHORIZED if response.is_home => ServerFault::Unauthorized { login },
-            StatusCode::FORBIDDEN if response.is_home => ServerFault::Forbidden { login },
+            StatusCode::UNAUTHORIZED if response.is_home => ServerFault::Unauthorized(login),
+            StatusCode::FORBIDDEN if response.is_home => ServerFault::Forbidden(login),
             StatusCode::NOT_FOUND | StatusCode::GONE => ServerFault::NotFound {
                 what: "such file".to_owned(),
             },

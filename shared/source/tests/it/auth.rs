@@ -112,7 +112,7 @@ async fn unauthorized_error_advises_login() {
     ] {
         let registry = start(builder).await;
         let (found, text) = fault(resolve(&registry, auth).await);
-        assert!(matches!(found, ServerFault::Unauthorized { .. }));
+        assert!(matches!(found, ServerFault::Unauthorized(_)));
         assert!(text.contains(says) && text.contains("repository ns/cat"), "{text}");
         assert!(text.contains(&format!("`podman login {}`", registry.host())), "{text}");
         assert!(!text.contains("wrong-secret") && !format!("{found:?}").contains("wrong-secret"));
@@ -153,7 +153,7 @@ async fn account_is_named_in_a_refusal_only_if_it_was_used() {
         registry.script(Kind::Head, Fault::Status(403, None));
         let (found, text) = fault(client.images.resolve(&source(&registry)).await);
         assert!(
-            matches!(found, ServerFault::Forbidden { .. }) && text.contains(says),
+            matches!(found, ServerFault::Forbidden(_)) && text.contains(says),
             "{text}"
         );
     }
@@ -214,7 +214,7 @@ async fn replaced_logins_are_used_by_next_pull() {
     set(BAD);
     let (found, text) = fault(images.resolve(&source(&registry)).await);
     assert!(
-        matches!(found, ServerFault::Unauthorized { login: Some(login) } if login == "the vault"),
+        matches!(found, ServerFault::Unauthorized(Some(login)) if login == "the vault"),
         "{text}"
     );
     set(GOOD);

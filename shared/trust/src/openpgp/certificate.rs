@@ -24,6 +24,8 @@ pub(crate) struct Certificate {
 #[derive(Debug)]
 pub(crate) struct CertificateKey {
     packet: KeyPacket,
+    /// Fingerprint of this key, in lower-case hex.
+    pub(crate) fingerprint: String,
     pub(crate) created: u64,
     pub(crate) expiry: Option<u64>,
 }
@@ -55,6 +57,7 @@ impl Certificate {
             keys.push(CertificateKey {
                 created: seconds(key.created_at()),
                 expiry,
+                fingerprint: fingerprint.clone(),
                 packet: KeyPacket::Primary(key.primary_key.clone()),
             });
         }
@@ -65,11 +68,6 @@ impl Certificate {
             false => Ok(Self { fingerprint, keys }),
         }
     }
-
-    /// Returns the fingerprints of the keys that may sign.
-    pub(crate) fn signing_fingerprints(&self) -> impl Iterator<Item = String> {
-        self.keys.iter().map(CertificateKey::fingerprint)
-    }
 }
 
 impl CertificateKey {
@@ -78,13 +76,6 @@ impl CertificateKey {
         match &self.packet {
             KeyPacket::Primary(key) => signature.verify(key, data).is_ok(),
             KeyPacket::Sub(key) => signature.verify(key, data).is_ok(),
-        }
-    }
-
-    fn fingerprint(&self) -> String {
-        match &self.packet {
-            KeyPacket::Primary(key) => key.fingerprint().to_string(),
-            KeyPacket::Sub(key) => key.fingerprint().to_string(),
         }
     }
 }
@@ -103,6 +94,7 @@ fn signing_subkey(primary: &PublicKey, end: Option<u64>, subkey: &SignedPublicSu
     let own = expiry(subkey.key.created_at(), newest);
     newest.key_flags().sign().then(|| CertificateKey {
         packet: KeyPacket::Sub(subkey.key.clone()),
+        fingerprint: subkey.key.fingerprint().to_string(),
         created: seconds(subkey.key.created_at()),
         expiry: [own, end].into_iter().flatten().min(),
     })

@@ -17,21 +17,19 @@ use pgp::{
 
 use crate::{
     openpgp::certificate::Certificate,
-    policy::{Keyring, OpenPgpBackend, OpenPgpError, SignedMessage},
+    policy::{Keyring, OpenPgpError, SignedMessage},
 };
-
-/// Implementation of OpenPGP with the library rPGP.
-#[derive(Debug, Clone, Copy)]
-pub struct Rpgp;
 
 /// Certificates of all trusted key files.
 #[derive(Debug)]
 struct CertificateRing(Vec<Certificate>);
 
-impl OpenPgpBackend for Rpgp {
-    fn read(&self, files: &[Vec<u8>]) -> Result<Arc<dyn Keyring>, OpenPgpError> {
-        Ok(Arc::new(CertificateRing::read(files)?))
-    }
+/// Reads the keys of these files, binary or armoured, as one keyring.
+///
+/// # Errors
+/// Fails if one of the files holds no usable public key.
+pub fn read_keyring(files: &[Vec<u8>]) -> Result<Arc<dyn Keyring>, OpenPgpError> {
+    Ok(Arc::new(CertificateRing::read(files)?))
 }
 
 impl CertificateRing {
@@ -50,7 +48,8 @@ impl Keyring for CertificateRing {
     }
 
     fn fingerprints(&self) -> Vec<String> {
-        let mut fingerprints: Vec<_> = self.0.iter().flat_map(Certificate::signing_fingerprints).collect();
+        let keys = self.0.iter().flat_map(|certificate| &certificate.keys);
+        let mut fingerprints: Vec<_> = keys.map(|key| key.fingerprint.clone()).collect();
         fingerprints.sort();
         fingerprints
     }

@@ -6,7 +6,7 @@ use model::ImageReference;
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::policy::{
-    IdentityRule, OpenPgpBackend, OpenPgpError, Policy,
+    IdentityRule, KeyringReader, OpenPgpError, Policy,
     payload::{JsonObject, object, read},
     requirement::Requirement,
 };
@@ -16,7 +16,7 @@ pub struct KeySources<'a> {
     /// Reads a key file by its path.
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
     /// Reads OpenPGP keys; `None` if the program is built without OpenPGP.
-    pub keyrings: Option<&'a dyn OpenPgpBackend>,
+    pub keyrings: Option<KeyringReader>,
 }
 
 /// Error of a `policy.json` that cannot be used.
@@ -163,9 +163,9 @@ impl RequirementEntry {
                     return Err(PolicyError::KeyType(kind.to_owned()));
                 }
                 let keys = self.keys("signedBy", files)?;
-                let keyrings = files.keyrings.ok_or(PolicyError::NoOpenPgp)?;
+                let read_keyring = files.keyrings.ok_or(PolicyError::NoOpenPgp)?;
                 Ok(Requirement::OpenPgp {
-                    keys: keyrings.read(&keys)?,
+                    keys: read_keyring(&keys)?,
                     identity: identity(),
                 })
             }

@@ -109,14 +109,9 @@ impl Policy {
     }
 }
 
-/// Reader of OpenPGP keys. A trait, because the implementation brings ninety crates that some programs do without.
-pub trait OpenPgpBackend: Sync {
-    /// Reads the keys of these files, binary or armoured, as one keyring.
-    ///
-    /// # Errors
-    /// Fails if one of the files holds no usable public key.
-    fn read(&self, files: &[Vec<u8>]) -> Result<Arc<dyn Keyring>, OpenPgpError>;
-}
+/// Reader of OpenPGP keys, `openpgp::read_keyring`. A value, because that function brings ninety crates that some programs do
+/// without.
+pub type KeyringReader = fn(&[Vec<u8>]) -> Result<Arc<dyn Keyring>, OpenPgpError>;
 
 /// Trusted OpenPGP keys of one policy.
 pub trait Keyring: Debug + Send + Sync {
