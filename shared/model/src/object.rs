@@ -80,6 +80,13 @@ impl ManifestEntry {
     }
 }
 
+impl From<ObjectRef> for ObjectKey {
+    fn from(ObjectRef { kind, digest }: ObjectRef) -> Self {
+        let sha256 = digest.sha256;
+        Self { kind, sha256 }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct WrittenRef {
     key: ObjectKey,
@@ -87,10 +94,12 @@ struct WrittenRef {
 }
 
 impl From<ObjectRef> for WrittenRef {
-    fn from(ObjectRef { kind, digest }: ObjectRef) -> Self {
-        let ObjectDigest { sha256, size } = digest;
-        let key = ObjectKey { kind, sha256 };
-        Self { key, size }
+    fn from(object: ObjectRef) -> Self {
+        let size = object.digest.size;
+        Self {
+            key: object.into(),
+            size,
+        }
     }
 }
 

@@ -156,7 +156,7 @@ impl Transaction {
     /// [`PublishError::Deferred`] if one is being deleted right now.
     pub async fn claim(&self, objects: impl IntoIterator<Item = ObjectRef>) -> Result<(), PublishError> {
         let named = &self.read_base().await?.named;
-        let keys = objects.into_iter().map(|object| object_key(&object));
+        let keys = objects.into_iter().map(ObjectKey::from);
         let keys: Vec<ObjectKey> = keys.filter(|key| !named.contains(key)).collect();
         if keys.is_empty() {
             return Ok(());
@@ -209,17 +209,10 @@ impl BaseSnapshot {
             return Ok(Self::default());
         };
         let objects = snapshot.objects().into_iter().map(|entry| entry.object);
-        let named = objects.chain([current.snapshot]).map(|object| object_key(&object));
+        let named = objects.chain([current.snapshot]).map(ObjectKey::from);
         Ok(Self {
             named: named.collect(),
             snapshot: Some(snapshot),
         })
-    }
-}
-
-const fn object_key(object: &ObjectRef) -> ObjectKey {
-    ObjectKey {
-        kind: object.kind,
-        sha256: object.digest.sha256,
     }
 }

@@ -1,8 +1,8 @@
 use bytes::Bytes;
-use model::ObjectRef;
+use model::{ObjectKey, ObjectRef};
 use store::{Condition, ObjectState, Staged, StoreError, check_object, put_object};
 
-use super::{Transaction, object_key};
+use super::Transaction;
 use crate::PublishError;
 
 impl Transaction {
@@ -14,7 +14,7 @@ impl Transaction {
     pub async fn find(&self, object: &ObjectRef) -> Result<bool, PublishError> {
         // Collection cannot delete what the published Snapshot names, and checking thousands of unchanged shards would
         // cost a request each.
-        if !self.options.recheck_existing && self.read_base().await?.named.contains(&object_key(object)) {
+        if !self.options.recheck_existing && self.read_base().await?.named.contains(&ObjectKey::from(*object)) {
             return Ok(true);
         }
         self.claim([*object]).await?;

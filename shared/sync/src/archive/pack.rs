@@ -170,7 +170,7 @@ impl Planning {
         let snapshot = Snapshot::from_stored(&snapshot_bytes).map_err(|_| ArchiveError::damaged(&key))?;
         for entry in snapshot.objects() {
             let key = entry.key();
-            let held = ObjectKey::of(&key).is_some_and(|key| self.held.contains(&key));
+            let held = self.held.contains(&ObjectKey::from(entry.object));
             if !held && (self.whole || !key.is_derived()) && self.seen.insert(key.clone()) {
                 self.objects.push(packed(&key, entry.object.digest));
             }

@@ -59,8 +59,5 @@ pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt
 pub(super) fn reusable(snapshot: &Snapshot) -> impl Iterator<Item = ObjectKey> {
     let entries = snapshot.objects().into_iter();
     let reusable = entries.filter(|entry| matches!(entry.object.kind, Kind::Package | Kind::Blob));
-    reusable.map(|entry| ObjectKey {
-        kind: entry.object.kind,
-        sha256: entry.object.digest.sha256,
-    })
+    reusable.map(|entry| entry.object.into())
 }

@@ -90,7 +90,7 @@ impl Marks {
     }
 
     pub(super) fn add(&mut self, object: &ObjectRef) {
-        self.keys.extend(ObjectKey::of(&object.key()));
+        self.keys.insert(ObjectKey::from(*object));
     }
 
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
