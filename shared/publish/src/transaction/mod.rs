@@ -112,19 +112,15 @@ impl Transaction {
     /// # Errors
     /// [`PublishError::Read`] if it is not a valid document.
     pub fn current(&self) -> Result<Option<&Current>, PublishError> {
-        match self.pointer.as_ref().map(|pointer| &pointer.current) {
-            None => Ok(None),
-            Some(Some(current)) => Ok(Some(current)),
+        let Some(pointer) = &self.pointer else { return Ok(None) };
+        if pointer.current.is_none() {
             // Parsed again for its error: it is rare.
-            Some(None) => {
-                let bytes = self.pointer.as_ref().map(|pointer| &pointer.bytes[..]);
-                let read = Current::from_bytes(bytes.unwrap_or_default());
-                let key = Key::Current(self.catalog.clone()).to_string();
-                let read = read.map_err(|source| ReadError::Document { key, source });
-                Ok(read.map(|_| None)?)
-            }
+            let read = Current::from_bytes(&pointer.bytes);
+            let key = Key::Current(self.catalog.clone()).to_string();
+            read.map_err(|source| ReadError::Document { key, source })?;
         }
     }
+        Ok(pointer.current.as_ref())
 
     /// Returns the published pointer if it is readable and its signature is verified: only that may be built on.
     pub fn base(&self) -> Option<&Current> {
