@@ -26,17 +26,6 @@ pub(super) struct Marks {
     keys: HashSet<ObjectKey>,
 }
 
-/// Result of reading one pointer or Snapshot.
-enum Root<T> {
-    Read(T),
-    /// There is none, so it names nothing.
-    Missing,
-    /// Damaged, and nothing that is published needs it.
-    Dispensable(UnreadableState),
-    /// It might name anything.
-    Blocking(UnreadableState),
-}
-
 /// A Snapshot that must stay, and its catalog for errors.
 struct SnapshotRoot {
     catalog: CatalogName,
@@ -52,35 +41,75 @@ impl Marks {
         let mut roots: Vec<SnapshotRoot> = Vec::new();
         // All are read before a run gives up, so that an operator gets the whole list at once.
         let mut blocking = Vec::new();
-        for root in pointers(store).await? {
-            match root {
-                Root::Read((catalog, current)) => {
+        let reads = names(store).await?.into_iter().map(|catalog| async move {
+            let key = Key::Current(catalog.clone());
+            let read = store.read_document::<Current>(&key).await;
+            (catalog, key, read)
+        });
+        let reads: Vec<_> = reads.collect();
+        let mut reads = stream::iter(reads).buffer_unordered(POINTERS_IN_FLIGHT);
+        while let Some((catalog, key, read)) = reads.next().await {
+            match read {
+                Ok(Some((current, _))) => {
                     marks.catalogs += 1;
                     roots.extend(kept(&catalog, &current, retention, now));
                 }
-                Root::Missing => {}
-                Root::Dispensable(state) | Root::Blocking(state) => blocking.push(state),
+                // A name without a pointer is a catalog that was removed, or is about to be published for the first time.
+                Ok(None) => {}
+                Err(error @ ReadError::Store(_)) => return Err(error.into()),
+                Err(error) => blocking.push(UnreadableState::new(&catalog, &key, &error)),
             }
         }
-        // A content may be published by several catalogs. The published ones come first, since they must be readable.
-        roots.sort_by_key(|root| (root.object, !root.is_published));
-        roots.dedup_by_key(|root| root.object);
-        let reads: Vec<_> = roots.into_iter().map(|root| read_root(store, root)).collect();
-        let mut reads = stream::iter(reads).buffer_unordered(SNAPSHOTS_IN_FLIGHT);
-        while let Some(root) = reads.try_next().await? {
-            match root {
-                Root::Read((object, snapshot)) => marks.mark(&object, &snapshot),
-                Root::Missing => {}
-                Root::Dispensable(state) => marks.unreadable.push(state),
-                Root::Blocking(state) => blocking.push(state),
-            }
-        }
+        blocking.extend(marks.read_snapshots(store, roots).await?);
         blocking.sort();
         marks.unreadable.sort();
         match blocking.is_empty() {
             true => Ok(marks),
             false => Err(GcError::Unreadable(blocking)),
         }
+    }
+
+    /// Marks from Snapshots. Returns those that cannot be read and might name anything.
+    async fn read_snapshots(
+        &mut self,
+        store: &dyn Store,
+        mut roots: Vec<SnapshotRoot>,
+    ) -> Result<Vec<UnreadableState>, GcError> {
+        // A content may be published by several catalogs. The published ones come first, since they must be readable.
+        roots.sort_by_key(|root| (root.object, !root.is_published));
+        roots.dedup_by_key(|root| root.object);
+        let reads = roots.into_iter().map(|root| async move {
+            let read = read_stored::<Snapshot>(store, &root.object.digest).await;
+            (root, read)
+        });
+        let reads: Vec<_> = reads.collect();
+        let mut reads = stream::iter(reads).buffer_unordered(SNAPSHOTS_IN_FLIGHT);
+        let mut blocking = Vec::new();
+        while let Some((root, read)) = reads.next().await {
+            let error = match read {
+                Ok(snapshot) => {
+                    self.mark(&root.object, &snapshot);
+                    continue;
+                }
+                Err(error) if error.is_not_found() && !root.is_published => continue,
+                // A store that fails has damaged nothing: the next run tries again.
+                Err(ObjectError::Read(ReadError::Store(error))) if !error.is_not_found() => return Err(error.into()),
+                Err(error) => error,
+            };
+            let state = UnreadableState::new(&root.catalog, &root.object.key(), &error);
+            // An earlier publication whose Snapshot has other bytes than its name says can be neither served nor rolled back
+            // to. Its objects are safe to lose: a Snapshot that is repaired later is read by the second marking, or its put is
+            // deferred; and a rollback holds each object that it finds against `gc.json`. Bytes that fit the name and cannot be
+            // read are those of a newer program, which can roll back to it.
+            if matches!(error, ObjectError::Damaged { .. }) && !root.is_published {
+                let (catalog, key) = (&root.catalog, &state.key);
+                tracing::warn!(%catalog, key, error = state.error, "an earlier snapshot is damaged and keeps nothing");
+                self.unreadable.push(state);
+            } else {
+                blocking.push(state);
+            }
+        }
+        Ok(blocking)
     }
 
     fn mark(&mut self, object: &ObjectRef, snapshot: &Snapshot) {
@@ -98,8 +127,8 @@ impl Marks {
     }
 }
 
-/// Reads all pointers: of the catalogs that are listed by name, and of those whose name is lost.
-async fn pointers(store: &dyn Store) -> Result<Vec<Root<(CatalogName, Current)>>, GcError> {
+/// Returns the names of the catalogs that are listed by name, and of those whose name is lost.
+async fn names(store: &dyn Store) -> Result<BTreeSet<CatalogName>, GcError> {
     let listed: Vec<Listed> = store.list("catalogs/").try_collect().await?;
     let found = listed.into_iter().filter_map(|object| match object.key {
         Key::Current(name) => Some(name),
@@ -110,20 +139,7 @@ async fn pointers(store: &dyn Store) -> Result<Vec<Root<(CatalogName, Current)>>
     if let Ok(Some((catalogs, _))) = store.read_document::<Catalogs>(&Key::Catalogs).await {
         names.extend(catalogs.catalogs);
     }
-    let reads: Vec<_> = names.into_iter().map(|name| read_pointer(store, name)).collect();
-    let pointers = stream::iter(reads).buffer_unordered(POINTERS_IN_FLIGHT);
-    pointers.try_collect().await
-}
-
-async fn read_pointer(store: &dyn Store, name: CatalogName) -> Result<Root<(CatalogName, Current)>, GcError> {
-    let key = Key::Current(name.clone());
-    let found = store.read_document::<Current>(&key).await;
-    match found {
-        // A name without a pointer is a catalog that was removed, or is about to be published for the first time.
-        Ok(found) => Ok(found.map_or(Root::Missing, |(current, _)| Root::Read((name, current)))),
-        Err(error @ ReadError::Store(_)) => Err(error.into()),
-        Err(error) => Ok(Root::Blocking(UnreadableState::new(&name, &key, &error))),
-    }
+    Ok(names)
 }
 
 /// Returns the published Snapshot, the earlier ones that are kept, and those that a composition was made of. The age of an earlier one counts from its
@@ -148,31 +164,4 @@ fn kept(catalog: &CatalogName, current: &Current, retention: &Retention, now: Sy
     // not have them.
     roots.extend(current.source.inputs.iter().map(|input| root(input.snapshot, false)));
     roots
-}
-
-async fn read_root(store: &dyn Store, root: SnapshotRoot) -> Result<Root<(ObjectRef, Snapshot)>, GcError> {
-    let SnapshotRoot {
-        catalog,
-        object,
-        is_published,
-    } = root;
-    let error = match read_stored::<Snapshot>(store, &object.digest).await {
-        Ok(snapshot) => return Ok(Root::Read((object, snapshot))),
-        Err(error) if error.is_not_found() && !is_published => return Ok(Root::Missing),
-        // A store that fails has damaged nothing: the next run tries again.
-        Err(ObjectError::Read(ReadError::Store(error))) if !error.is_not_found() => return Err(error.into()),
-        Err(error) => error,
-    };
-    let state = UnreadableState::new(&catalog, &object.key(), &error);
-    // An earlier publication whose Snapshot has other bytes than its name says can be neither served nor rolled back to. Its
-    // objects are safe to lose: a Snapshot that is repaired later is read by the second marking, or its put is deferred; and
-    // a rollback holds each object that it finds against `gc.json`. Bytes that fit the name and cannot be read are those of
-    // a newer program, which can roll back to it.
-    match error {
-        ObjectError::Damaged { .. } if !is_published => {
-            tracing::warn!(%catalog, key = state.key, error = state.error, "an earlier snapshot is damaged and keeps nothing");
-            Ok(Root::Dispensable(state))
-        }
-        _ => Ok(Root::Blocking(state)),
-    }
 }
