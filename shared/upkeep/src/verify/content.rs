@@ -17,14 +17,6 @@ pub enum ObjectProblem {
         /// Size and hash that were found.
         found: ObjectDigest,
     },
-    /// It has another size than recorded.
-    #[error("has {found} bytes, but {recorded} are recorded")]
-    Size {
-        /// Size of the stored object, in bytes.
-        found: u64,
-        /// Size that the Snapshot records, in bytes.
-        recorded: u64,
-    },
     /// It has more bytes than recorded.
     #[error("has more than the recorded {0} bytes")]
     TooLong(u64),
