@@ -1,11 +1,14 @@
 use std::fmt;
 
 /// Operation during which a store failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Operation {
     /// Read of an object or of the facts about it.
+    #[strum(serialize = "read")]
     Get,
     /// Write of an object, at once or in pieces.
+    #[strum(serialize = "write")]
     Put,
     /// Wait until all written objects are durable.
     Flush,
@@ -15,19 +18,6 @@ pub enum Operation {
     List,
     /// Opening of the store, before any request.
     Open,
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Get => "read",
-            Self::Put => "write",
-            Self::Flush => "flush",
-            Self::Delete => "delete",
-            Self::List => "list",
-            Self::Open => "open",
-        })
-    }
 }
 
 /// Failure of an operation on a store. Tell the kinds apart by variant, never by text.
