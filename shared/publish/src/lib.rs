@@ -19,4 +19,6 @@ pub use poll::{
 pub use report::{ChangedPackages, Report};
 pub use stats::{ObjectStats, find_unservable};
 pub use status::record_status;
-pub use transaction::{Pointer, PublishError, RaceRetries, RetryableError, Transaction, TransactionOptions};
+pub use transaction::{
+    DatedGcState, Pointer, PublishError, RaceRetries, RetryableError, Transaction, TransactionOptions,
+};

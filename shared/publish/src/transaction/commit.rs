@@ -130,10 +130,8 @@ impl Transaction {
     }
 
     async fn replace_pointer(&self, bytes: Bytes) -> Result<(), PublishError> {
-        let condition = match &self.pointer {
-            Some(pointer) => Condition::Replace(pointer.version.clone()),
-            None => Condition::CreateOnly,
-        };
+        let version = self.pointer.as_ref().map(|pointer| pointer.version.clone());
+        let condition = version.map_or(Condition::CreateOnly, Condition::Replace);
         let key = Key::Current(self.catalog.clone());
         let put = self.store.put(&key, bytes.clone(), condition);
         match timeout(COMMIT_TIMEOUT, put).await {

@@ -14,6 +14,7 @@ use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, Version, read_usable};
 use tokio::sync::OnceCell;
 use trust::Signer;
 
+pub use self::condemned::DatedGcState;
 use self::condemned::GcView;
 pub use self::error::{PublishError, RaceRetries, RetryableError};
 use crate::{Env, ObjectStats};
@@ -119,8 +120,8 @@ impl Transaction {
             let key = Key::Current(self.catalog.clone()).to_string();
             read.map_err(|source| ReadError::Document { key, source })?;
         }
-    }
         Ok(pointer.current.as_ref())
+    }
 
     /// Returns the published pointer if it is readable and its signature is verified: only that may be built on.
     pub fn base(&self) -> Option<&Current> {

@@ -1,14 +1,15 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Garbage, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, StoredDocument};
-use store::{Condition, Dated, ObjectInfo, Store, StoreExt, put_object, read_usable};
+use publish::DatedGcState;
+use store::{Dated, Store, StoreExt, put_object, read_usable};
 
-use super::{DELETING_MAX, GcError, GcOptions, GcReport, GcStep, NextStep, marks::Marks};
+use super::{DELETING_MAX, GcError, GcOptions, GcReport, GcStep, marks::Marks};
 
 /// Number of times that a step starts again because a publication spared something meanwhile.
 const STEP_ATTEMPTS: u32 = 3;
@@ -26,16 +27,6 @@ pub(super) struct Collector<'a> {
     pub(super) options: &'a GcOptions,
 }
 
-/// `gc.json` with its version and its age by the clock of the store.
-struct DatedState {
-    state: GcState,
-    info: Option<ObjectInfo>,
-    /// Time of the read, by the clock of the store.
-    date: SystemTime,
-    /// Time since the state began; the longest if there is no document, because nothing came before.
-    age: Duration,
-}
-
 impl Collector<'_> {
     pub(super) async fn run(&self) -> Result<GcReport, GcError> {
         for _ in 0..STEP_ATTEMPTS {
@@ -46,7 +37,7 @@ impl Collector<'_> {
         // A run that lost all its races is not an error: what it wanted to do was done by others, or waits for the next
         // run.
         let state = self.read().await?;
-        Ok(state.report(GcStep::LostRace))
+        Ok(GcReport::new(&state, GcStep::LostRace))
     }
 
     /// Takes all steps of a round, again and again until nothing is left to condemn.
@@ -80,34 +71,28 @@ impl Collector<'_> {
         if self.options.dry_run {
             return self.preview(&state).await.map(Some);
         }
-        let is_due = self.options.offline || state.age >= GcState::AGE_MIN;
+        let is_due = self.options.offline || state.age() >= GcState::AGE_MIN;
         match &state.state.phase {
             GcPhase::None if is_due => self.condemn(&state).await,
             GcPhase::Condemned { garbage, spared } if is_due => self.start_deleting(&state, garbage, spared).await,
             // Any collector may delete during these 30 minutes, also one that did not start the phase: the first may
             // have died.
-            GcPhase::Deleting { garbage } if state.age < DELETING_MAX && !self.options.offline => {
+            GcPhase::Deleting { garbage } if state.age() < DELETING_MAX && !self.options.offline => {
                 let keys = read_usable(self.store, &garbage.digest).await?.unwrap_or_default();
                 self.delete(&state, keys).await.map(Some)
             }
             GcPhase::Deleting { .. } if is_due => self.replace(&state, GcPhase::None, GcStep::Finish).await,
             GcPhase::None | GcPhase::Condemned { .. } | GcPhase::Deleting { .. } => {
-                Ok(Some(state.report(GcStep::Wait)))
+                Ok(Some(GcReport::new(&state, GcStep::Wait)))
             }
         }
     }
 
-    async fn read(&self) -> Result<DatedState, GcError> {
-        let Dated { date, document } = match self.options.dry_run {
-            false => self.store.read_dated::<GcState>(&Key::Gc).await?,
-            true => self.read_only().await?,
-        };
-        let (state, info) = document.map_or_else(Default::default, |(state, info)| (state, Some(info)));
-        // A spare rewrites the document and so renews its time in the store. `since` keeps the time at which the state
-        // began.
-        let since = state.since.or(info.as_ref().map(|info| info.modified));
-        let age = since.map_or(Duration::MAX, |since| date.duration_since(since).unwrap_or_default());
-        Ok(DatedState { state, info, date, age })
+    async fn read(&self) -> Result<DatedGcState, GcError> {
+        Ok(match self.options.dry_run {
+            false => self.store.read_dated(&Key::Gc).await?.into(),
+            true => self.read_only().await?.into(),
+        })
     }
 
     /// Reads the state without writing anything, and takes the time from the own clock.
@@ -124,7 +109,7 @@ impl Collector<'_> {
     }
 
     /// Marks, and returns the sizes of all immutable objects that nothing names.
-    async fn unmarked(&self, state: &DatedState, report: &mut GcReport) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
+    async fn unmarked(&self, state: &DatedGcState, report: &mut GcReport) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
         // The order of listing and marking does not matter: what is published meanwhile is marked again before any delete.
         let listed = self.list().await?;
         let mut marks = Marks::read(self.store, &self.options.retention, state.date).await?;
@@ -152,15 +137,15 @@ impl Collector<'_> {
         Ok(listed.try_collect().await?)
     }
 
-    async fn preview(&self, state: &DatedState) -> Result<GcReport, GcError> {
-        let mut report = state.report(GcStep::Wait);
+    async fn preview(&self, state: &DatedGcState) -> Result<GcReport, GcError> {
+        let mut report = GcReport::new(state, GcStep::Wait);
         let unmarked = self.unmarked(state, &mut report).await?;
         unmarked.values().for_each(|size| report.condemned.add(*size));
         report.dry_run = true;
         Ok(report)
     }
 
-    async fn condemn(&self, state: &DatedState) -> Result<Option<GcReport>, GcError> {
+    async fn condemn(&self, state: &DatedGcState) -> Result<Option<GcReport>, GcError> {
         let age_min = if self.options.offline {
             Duration::ZERO
         } else {
@@ -171,7 +156,7 @@ impl Collector<'_> {
         let unmarked = self.unmarked(state, &mut counts).await?;
         // Lists of earlier rounds go with other garbage. Alone they would start round after round, for each leaves one.
         if unmarked.keys().all(|key| key.kind == Kind::Garbage) {
-            return Ok(Some(state.report(GcStep::Clean).marked(counts)));
+            return Ok(Some(GcReport::new(state, GcStep::Clean).marked(counts)));
         }
         // Snapshots first: if the list is full, no Snapshot is left that names what is gone.
         let (snapshots, others): (Vec<_>, Vec<_>) =
@@ -195,7 +180,7 @@ impl Collector<'_> {
     /// fail, and one that committed is marked.
     async fn start_deleting(
         &self,
-        state: &DatedState,
+        state: &DatedGcState,
         garbage: &ObjectRef,
         spared: &BTreeSet<ObjectKey>,
     ) -> Result<Option<GcReport>, GcError> {
@@ -228,10 +213,10 @@ impl Collector<'_> {
     }
 
     /// Deletes what is left of a list, as long as the state is young enough.
-    async fn delete(&self, state: &DatedState, list: Garbage) -> Result<GcReport, GcError> {
+    async fn delete(&self, state: &DatedGcState, list: Garbage) -> Result<GcReport, GcError> {
         let started = Instant::now();
         let own_start = (self.options.env.since_boot)();
-        let mut report = state.report(GcStep::Delete);
+        let mut report = GcReport::new(state, GcStep::Delete);
         let listed = self.list().await?;
         let mut left: Vec<(ObjectKey, u64)> = list
             .keys
@@ -259,17 +244,15 @@ impl Collector<'_> {
     }
 
     /// Returns true if `gc.json` is unchanged and young enough to delete one more batch.
-    async fn may_delete(&self, state: &DatedState, own_start: Duration) -> Result<bool, GcError> {
+    async fn may_delete(&self, state: &DatedGcState, own_start: Duration) -> Result<bool, GcError> {
         let stat = self.store.stat(&Key::Gc).await?;
         // Another version means another state, in which the list may not be deleted any more.
-        let is_same = match (&stat.object, &state.info) {
-            (Some(found), Some(known)) => found.version == known.version,
-            _ => false,
-        };
+        let found = stat.object.map(|object| object.version);
+        let is_same = found.is_some() && found == state.version;
         // The larger age counts: a process that was suspended and a clock that stands still must not delete too late.
         // Checked before each batch, because the process may be suspended between two of them.
-        let by_store = state.age + stat.date.duration_since(state.date).unwrap_or_default();
-        let by_own_clock = state.age + (self.options.env.since_boot)().saturating_sub(own_start);
+        let by_store = state.age() + stat.date.duration_since(state.date).unwrap_or_default();
+        let by_own_clock = state.age() + (self.options.env.since_boot)().saturating_sub(own_start);
         let is_young = by_store.max(by_own_clock) < DELETING_MAX;
         Ok(is_same && (is_young || self.options.offline))
     }
@@ -307,49 +290,18 @@ impl Collector<'_> {
         Ok(object)
     }
 
-    async fn replace(&self, before: &DatedState, phase: GcPhase, step: GcStep) -> Result<Option<GcReport>, GcError> {
-        let condition = match &before.info {
-            Some(info) => Condition::Replace(info.version.clone()),
-            None => Condition::CreateOnly,
-        };
+    async fn replace(&self, before: &DatedGcState, phase: GcPhase, step: GcStep) -> Result<Option<GcReport>, GcError> {
         let next = before.state.with_phase(phase);
-        match self.store.write_document(&Key::Gc, &next, condition).await {
-            Ok(version) => {
-                let info = before.info.clone().map(|info| ObjectInfo { version, ..info });
-                let after = DatedState {
-                    state: next,
-                    info,
-                    date: before.date,
-                    // Only for the report. Decisions use the age that the next read gives.
-                    age: Duration::ZERO,
-                };
-                Ok(Some(after.report(step)))
-            }
-            Err(error) if error.is_conflict() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-impl DatedState {
-    /// Returns a report with the state, its age and the next step.
-    fn report(&self, step: GcStep) -> GcReport {
-        let left = GcState::AGE_MIN.saturating_sub(self.age);
-        let (state, next) = match &self.state.phase {
-            GcPhase::None => ("none", GcStep::Condemn),
-            GcPhase::Condemned { .. } => ("condemned", GcStep::Delete),
-            GcPhase::Deleting { .. } => ("deleting", GcStep::Finish),
-        };
-        GcReport {
-            step,
-            state,
-            // Without a document the age has no meaning.
-            age_seconds: self.info.as_ref().map_or(0, |_| self.age.as_secs()),
-            next: Some(NextStep {
-                step: next,
-                due_in_seconds: left.as_secs(),
-            }),
-            ..GcReport::default()
-        }
+        let replaced = before.replace(self.store, &next).await?;
+        Ok(replaced.map(|version| {
+            let after = DatedGcState {
+                state: next,
+                version: Some(version),
+                // Only for the report. Decisions use the age that the next read gives.
+                since: Some(before.date),
+                date: before.date,
+            };
+            GcReport::new(&after, step)
+        }))
     }
 }

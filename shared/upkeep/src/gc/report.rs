@@ -1,5 +1,5 @@
-use model::{CatalogName, Key};
-use publish::ObjectStats;
+use model::{CatalogName, GcPhase, GcState, Key};
+use publish::{DatedGcState, ObjectStats};
 use serde::Serialize;
 
 /// Result of one run of garbage collection.
@@ -35,6 +35,27 @@ pub struct GcReport {
 }
 
 impl GcReport {
+    /// Returns a report with the state, its age and the next step.
+    pub(super) fn new(gc: &DatedGcState, step: GcStep) -> Self {
+        let left = GcState::AGE_MIN.saturating_sub(gc.age());
+        let (state, next) = match &gc.state.phase {
+            GcPhase::None => ("none", GcStep::Condemn),
+            GcPhase::Condemned { .. } => ("condemned", GcStep::Delete),
+            GcPhase::Deleting { .. } => ("deleting", GcStep::Finish),
+        };
+        Self {
+            step,
+            state,
+            // Without a document the age has no meaning.
+            age_seconds: gc.since.map_or(0, |_| gc.age().as_secs()),
+            next: Some(NextStep {
+                step: next,
+                due_in_seconds: left.as_secs(),
+            }),
+            ..Self::default()
+        }
+    }
+
     /// Takes over what marking has found.
     pub(super) fn marked(self, marks: Self) -> Self {
         Self {
