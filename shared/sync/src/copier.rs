@@ -10,7 +10,6 @@ use publish::{Env, RaceRetries, Transaction, record_status};
 use render::RenderLimits;
 use store::{Store, read_stored};
 use tokio::sync::Semaphore;
-use tracing::Instrument;
 use trust::Trust;
 
 use crate::{
@@ -160,12 +159,8 @@ impl Copier {
         reports.into_iter().map(|(_, report)| report).collect()
     }
 
+    #[tracing::instrument(name = "sync", skip_all, fields(catalog = %name, source = self.options.source))]
     async fn run(&self, name: &CatalogName, listed: bool) -> SyncReport {
-        let span = tracing::info_span!("sync", catalog = %name, source = self.options.source);
-        self.run_in_span(name, listed).instrument(span).await
-    }
-
-    async fn run_in_span(&self, name: &CatalogName, listed: bool) -> SyncReport {
         let started = Instant::now();
         let mut state = CopyState::new(name, self.options.recheck);
         let mut retries = RaceRetries::new(&self.options.env, self.options.attempts, name);

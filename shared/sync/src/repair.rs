@@ -34,12 +34,8 @@ impl Copier {
     ///
     /// # Errors
     /// [`SyncError`] if the store fails. Objects that cannot be repaired are in the result.
+    #[tracing::instrument(skip_all, fields(catalog = %name, source = self.options.source))]
     pub async fn repair(&self, name: &CatalogName) -> Result<Repair, SyncError> {
-        let span = tracing::info_span!("repair", catalog = %name, source = self.options.source);
-        tracing::Instrument::instrument(self.repair_in_span(name), span).await
-    }
-
-    async fn repair_in_span(&self, name: &CatalogName) -> Result<Repair, SyncError> {
         let mut repair = Repair {
             verification: verify(&*self.store, name).await?,
             repaired: Vec::new(),

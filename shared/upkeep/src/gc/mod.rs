@@ -17,7 +17,6 @@ use std::time::Duration;
 use model::PREVIOUS_MAX;
 use publish::Env;
 use store::{ObjectError, ReadError, Store, StoreError};
-use tracing::Instrument;
 
 use self::collector::Collector;
 pub use self::{
@@ -139,24 +138,22 @@ impl From<ObjectError> for GcError {
 ///
 /// # Errors
 /// [`GcError`]; the next run tries again.
+#[tracing::instrument(skip_all)]
 pub async fn gc(store: &dyn Store, options: &GcOptions) -> Result<GcReport, GcError> {
     let collector = Collector { store, options };
-    let run = async {
-        let report = match options.offline && !options.dry_run {
-            // A dry run takes no step, so repeating it until nothing is left would never end.
-            true => collector.run_offline().await?,
-            false => collector.run().await?,
-        };
-        tracing::info!(
-            step = ?report.step,
-            state = report.state,
-            age_seconds = report.age_seconds,
-            objects_condemned = report.condemned.objects,
-            objects_deleted = report.deleted.objects,
-            objects_left = report.left.objects,
-            "collected garbage"
-        );
-        Ok(report)
+    let report = match options.offline && !options.dry_run {
+        // A dry run takes no step, so repeating it until nothing is left would never end.
+        true => collector.run_offline().await?,
+        false => collector.run().await?,
     };
-    run.instrument(tracing::info_span!("gc")).await
+    tracing::info!(
+        step = ?report.step,
+        state = report.state,
+        age_seconds = report.age_seconds,
+        objects_condemned = report.condemned.objects,
+        objects_deleted = report.deleted.objects,
+        objects_left = report.left.objects,
+        "collected garbage"
+    );
+    Ok(report)
 }
