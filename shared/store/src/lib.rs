@@ -13,7 +13,7 @@ pub mod s3;
 mod store;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub use bridge::{PieceSender, StagedWriter, Staging, bridge};
+pub use bridge::{PieceSender, StagedWriter, Staging, bridge, file_chunks};
 pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, Dated, ReadError, StoreExt, collect};
 #[cfg(not(target_arch = "wasm32"))]

@@ -4,21 +4,20 @@
 use std::{
     fs::File,
     io::{self, Write as _},
-    os::unix::fs::FileExt as _,
     sync::Arc,
 };
 
 use async_trait::async_trait;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
-use futures_util::{Stream, TryStreamExt as _, stream};
+use futures_util::TryStreamExt as _;
 use http_body::Frame;
 use http_body_util::StreamBody;
 use model::{Hasher, Key, Sha256};
 use tempfile::{SpooledData, SpooledTempFile};
 use tokio::task::spawn_blocking;
 
-use crate::{Condition, Operation, Staged, StoreError, Version, s3::S3Store};
+use crate::{Condition, Operation, Staged, StoreError, Version, file_chunks, s3::S3Store};
 
 /// Number of bytes of an object that are kept in memory before they go to the file. Small catalogs touch no disk.
 const MEMORY: usize = 1 << 20;
@@ -81,10 +80,6 @@ impl Staged for StagedObject {
     }
 }
 
-/// Size of one read of a spooled object, in bytes. The HTTP client holds about two of them for each put. Larger ones were not
-/// faster: a connection takes less at a time.
-const CHUNK: u64 = 256 << 10;
-
 /// Bytes of an object that is to be written.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
@@ -117,7 +112,8 @@ impl Source {
                     hasher.update(&chunk);
                     Ok(hasher)
                 };
-                Ok(chunks(file, *size).try_fold(Hasher::new(), add).await?.finish())
+                let chunks = file_chunks(Arc::clone(file), 0..*size);
+                Ok(chunks.try_fold(Hasher::new(), add).await?.finish())
             }
         }
     }
@@ -129,32 +125,10 @@ impl Source {
             Self::File { file, size } => {
                 let (file, size) = (Arc::clone(file), *size);
                 SdkBody::retryable(move || {
-                    SdkBody::from_body_1_x(StreamBody::new(chunks(&file, size).map_ok(Frame::data)))
+                    let chunks = file_chunks(Arc::clone(&file), 0..size);
+                    SdkBody::from_body_1_x(StreamBody::new(chunks.map_ok(Frame::data)))
                 })
             }
         }
     }
-}
-
-/// Reads a file from its start. It does not move the file's offset, so several bodies can read one file.
-#[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
-fn chunks(file: &Arc<File>, size: u64) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
-    let file = Arc::clone(file);
-    stream::try_unfold(0, move |at| {
-        let file = Arc::clone(&file);
-        async move {
-            if at == size {
-                return Ok(None);
-            }
-            let end = size.min(at + CHUNK);
-            let chunk = spawn_blocking(move || read_at(&file, at, (end - at) as usize)).await??;
-            Ok(Some((chunk, end)))
-        }
-    })
-}
-
-fn read_at(file: &File, start: u64, length: usize) -> io::Result<Bytes> {
-    let mut bytes = vec![0; length];
-    file.read_exact_at(&mut bytes, start)?;
-    Ok(bytes.into())
 }

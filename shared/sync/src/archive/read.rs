@@ -1,15 +1,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs::File,
-    io::{self, Read},
-    os::unix::fs::FileExt,
+    io::Read,
     sync::Arc,
 };
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt};
 use model::{Document, Key, ManifestEntry, ObjectDigest, Sha256};
+use store::file_chunks;
 use tar::{Entries, Entry};
 use upkeep::{ObjectProblem, check_body};
 
@@ -18,9 +17,6 @@ use super::{
     format::{BLOCK, END, MANIFEST, MANIFEST_MAX, VOLUME, Volume, entry_size},
 };
 use crate::{Origin, OriginBody, OriginCatalog, OriginError, SyncError};
-
-/// Size of one read, in bytes. A chunk is hashed and written as a whole, so larger ones only cost memory.
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// One file of an archive: its name for messages, and the open file.
 pub type VolumeFile = (String, File);
@@ -188,17 +184,14 @@ impl Origin for Archive {
         if extent.digest.size > size {
             return Err(OriginError::too_large(key, size));
         }
-        let (file, key) = (self.files[extent.file].clone(), key.to_string());
-        let end = extent.offset + extent.digest.size;
-        let starts = (extent.offset..end).step_by(CHUNK_BYTES);
-        let chunks = stream::iter(starts).then(move |start| {
-            let (file, key) = (file.clone(), key.clone());
-            async move {
-                let chunk = read_chunk(file, start, end).await;
-                chunk.map_err(|source| OriginError::Archive { key, source })
-            }
-        });
-        Ok(chunks.boxed())
+        let range = extent.offset..extent.offset + extent.digest.size;
+        let chunks = file_chunks(self.files[extent.file].clone(), range);
+        let key = key.to_string();
+        let failed = move |source| OriginError::Archive {
+            key: key.clone(),
+            source,
+        };
+        Ok(chunks.map_err(failed).boxed())
     }
 }
 
@@ -212,17 +205,6 @@ fn not_in_archive(key: &Key) -> OriginError {
     } else {
         OriginError::NotFound(key.to_string())
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "nothing is parsed")]
-async fn read_chunk(file: Arc<File>, start: u64, end: u64) -> io::Result<Bytes> {
-    let read = tokio::task::spawn_blocking(move || {
-        let length = usize::try_from(end - start).unwrap_or(usize::MAX).min(CHUNK_BYTES);
-        let mut chunk = vec![0; length];
-        file.read_exact_at(&mut chunk, start)?;
-        Ok(chunk.into())
-    });
-    read.await.map_err(io::Error::other)?
 }
 
 /// Returns the next entry of a volume, which must be the file `path`.
