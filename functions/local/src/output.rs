@@ -185,8 +185,8 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 /// Shows the progress of a poll.
 pub(crate) fn show_poll(progress: Arc<PollProgress>, quiet: bool) -> ProgressBar {
     show(quiet, move || {
-        let counts = progress.counts();
-        let (done, catalogs, files, read) = (counts.done, counts.catalogs, counts.files, bytes(counts.bytes));
+        let (done, catalogs) = (now(&progress.done), now(&progress.catalogs));
+        let (files, read) = (now(&progress.files), bytes(now(&progress.bytes)));
         format!("{done} of {catalogs} catalogs done, {files} files of {read} read")
     })
 }
@@ -194,11 +194,14 @@ pub(crate) fn show_poll(progress: Arc<PollProgress>, quiet: bool) -> ProgressBar
 /// Shows the progress of a copy.
 pub(crate) fn show_copy(progress: Arc<sync::CopyProgress>, quiet: bool) -> ProgressBar {
     show(quiet, move || {
-        let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let (done, objects) = (now(&progress.done), now(&progress.objects));
         let (moved, saved) = (bytes(now(&progress.moved)), bytes(now(&progress.saved)));
         format!("{done} of {objects} objects done, {moved} moved, {saved} saved")
     })
+}
+
+fn now(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
 }
 
 fn show(quiet: bool, counts: impl Fn() -> String + Clone + Send + Sync + 'static) -> ProgressBar {

@@ -13,8 +13,8 @@ pub use env::{Env, jittered};
 pub use poll::{
     Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, KnownFacts,
     LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress, PollTimes,
-    ProgressCounts, PublishedShards, RenderSink, Schedule, SourceLimits, StagedAll, UpdateCheck, ValidationMode,
-    ValidationModeError, due, metric,
+    PublishedShards, RenderSink, Schedule, SourceLimits, StagedAll, UpdateCheck, ValidationMode, ValidationModeError,
+    due, metric,
 };
 pub use report::{ChangedPackages, Report};
 pub use stats::{ObjectStats, find_unservable};

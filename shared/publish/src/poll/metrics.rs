@@ -1,10 +1,9 @@
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicU64},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use model::{CatalogName, Outcome, ValidationCounts};
-use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Metric, Registry},
@@ -187,28 +186,13 @@ fn unix_seconds() -> i64 {
 
 /// Progress of the polls of a [`crate::Mirror`], for a display.
 #[derive(Debug, Default)]
-pub struct PollProgress(Mutex<ProgressCounts>);
-
-/// State of a [`PollProgress`] at one moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ProgressCounts {
+pub struct PollProgress {
     /// Number of polls that were started.
-    pub catalogs: u64,
+    pub catalogs: AtomicU64,
     /// Number of polls that have ended, failed ones included.
-    pub done: u64,
+    pub done: AtomicU64,
     /// Number of FBC files that were read.
-    pub files: u64,
+    pub files: AtomicU64,
     /// Total size of these files, in bytes.
-    pub bytes: u64,
-}
-
-impl PollProgress {
-    /// Returns the counts of this moment.
-    pub fn counts(&self) -> ProgressCounts {
-        *self.edit()
-    }
-
-    pub(crate) fn edit(&self) -> MutexGuard<'_, ProgressCounts> {
-        self.0.lock()
-    }
+    pub bytes: AtomicU64,
 }

@@ -1,7 +1,7 @@
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, SystemTime},
 };
 
@@ -226,7 +226,7 @@ impl Mirror {
     }
 
     async fn run_poll(&self, catalog: &Catalog, options: PollOptions<'_>) -> Report {
-        self.progress.edit().catalogs += 1;
+        self.progress.catalogs.fetch_add(1, Ordering::Relaxed);
         let before = self.status(catalog, options.before).await;
         let options = PollOptions {
             before: before.as_ref(),
@@ -242,7 +242,7 @@ impl Mirror {
                 // put.
                 .unwrap_or(Err(PollError::OutOfTime(time))),
         };
-        self.progress.edit().done += 1;
+        self.progress.done.fetch_add(1, Ordering::Relaxed);
         // Also after a failure: the poller function decides by the number of failures when the catalog is due again.
         self.finish(poll, ended).await
     }

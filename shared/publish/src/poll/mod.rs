@@ -22,7 +22,7 @@ pub use self::{
     catalog_source::{Catalog, CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
     error::PollError,
     facts::{CatalogFacts, FactReader, KnownFacts},
-    metrics::{PollMetrics, PollProgress, ProgressCounts, metric},
+    metrics::{PollMetrics, PollProgress, metric},
     mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
     objects::StagedAll,
     order::PollOrder,

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     io::{self, Read},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
 };
 
 use futures_util::TryStreamExt;
@@ -132,10 +132,8 @@ impl RenderSink {
 
 impl FileSink for RenderSink {
     fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()> {
-        let mut progress = self.progress.edit();
-        progress.files += 1;
-        progress.bytes += size;
-        drop(progress);
+        self.progress.files.fetch_add(1, Ordering::Relaxed);
+        self.progress.bytes.fetch_add(size, Ordering::Relaxed);
         #[cfg(feature = "testing")]
         abort_on_marker(path);
         self.renderer.file(path, content)
