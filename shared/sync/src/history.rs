@@ -1,68 +1,57 @@
-use model::{Current, PREVIOUS_MAX, Previous, PublicationId, Sha256};
+use model::{Current, PREVIOUS_MAX, Previous, PublicationId};
 
-/// Relation of an origin's state to the published state of the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
-    /// The origin's state is the same or a later one, or nothing is published yet.
-    Forward,
-    /// The published state descends from the origin's state.
-    Ancestor,
-    /// The origin's serial is lower, and the store remembers no such publication: it was long ago, or the catalog was removed and
-    /// published anew.
-    Older,
-    /// Both remember this serial with different content. They are not copies of one catalog.
-    Diverged {
-        /// Newest serial with different content on both sides.
-        serial: u64,
-        /// True if the origin's serial is also lower.
-        older: bool,
-    },
+use crate::{SyncError, SyncOptions};
+
+/// Returns true if the published state of the store descends from the origin's state. The origin has nothing to copy then.
+///
+/// # Errors
+/// [`SyncError::Rollback`] if the origin's serial is lower and the store remembers no such publication: it was long ago, or the
+/// catalog was removed and published anew. [`SyncError::Diverged`] if both remember a serial with different content. Neither, if
+/// the options allow it.
+pub(crate) fn is_behind(ours: &Current, theirs: &Current, options: &SyncOptions) -> Result<bool, SyncError> {
+    let diverged = diverged_at(ours, theirs);
+    if theirs.serial < ours.serial && !options.rollback {
+        // Not an error: a CDN that lags behind another one serves an earlier state for some minutes.
+        if diverged.is_none() && remembers(ours, theirs) {
+            return Ok(true);
+        }
+        return Err(SyncError::Rollback {
+            theirs: theirs.serial,
+            ours: ours.serial,
+        });
+    }
+    match diverged {
+        Some(serial) if !options.diverged => Err(SyncError::Diverged { serial }),
+        _ => Ok(false),
+    }
 }
 
-impl Relation {
-    /// Compares the published state of the store with that of the origin.
-    pub(crate) fn of(ours: Option<&Current>, theirs: &Current) -> Self {
-        let Some(ours) = ours else { return Self::Forward };
-        let older = theirs.serial < ours.serial;
-        if let Some(serial) = diverged_at(ours, theirs) {
-            return Self::Diverged { serial, older };
-        }
-        if !older {
-            return Self::Forward;
-        }
-        let (theirs, date) = (PublicationId::from(theirs), theirs.published_at);
-        // A catalog that is published anew may have the same content under the same serial, but not the same date.
-        let is_theirs = |previous: &Previous| PublicationId::from(previous) == theirs && previous.published_at == date;
-        if ours.previous.iter().any(is_theirs) {
-            Self::Ancestor
-        } else {
-            Self::Older
-        }
-    }
+/// True if the origin's state is one of the earlier publications of the store.
+fn remembers(ours: &Current, theirs: &Current) -> bool {
+    let (id, date) = (PublicationId::from(theirs), theirs.published_at);
+    // A catalog that is published anew may have the same content under the same serial, but not the same date.
+    let is_theirs = |previous: &Previous| PublicationId::from(previous) == id && previous.published_at == date;
+    ours.previous.iter().any(is_theirs)
 }
 
 /// True if a pointer remembers at most [`PREVIOUS_MAX`] publications, newest first. Comparing two histories takes the
 /// product of their lengths, so an origin must not choose them.
 pub(crate) fn is_valid(current: &Current) -> bool {
     current.previous.len() <= PREVIOUS_MAX
-        && publications(current)
-            .map(|(serial, _)| serial)
-            .is_sorted_by(|newer, older| newer > older)
+        && current
+            .publications()
+            .is_sorted_by(|newer, older| newer.serial > older.serial)
 }
 
 /// Returns the newest serial that both remember with different content.
 fn diverged_at(ours: &Current, theirs: &Current) -> Option<u64> {
-    let differs = |(serial, hash): &(u64, Sha256)| {
-        let same_serial = publications(theirs).find(|(other, _)| other == serial);
-        same_serial.is_some_and(|(_, other)| other != *hash)
+    let theirs = theirs.publications();
+    let differs = |own: &Previous| {
+        let same_serial = theirs.iter().find(|other| other.serial == own.serial);
+        same_serial.is_some_and(|other| other.content_hash != own.content_hash)
     };
-    publications(ours).filter(differs).map(|(serial, _)| serial).max()
-}
-
-fn publications(current: &Current) -> impl Iterator<Item = (u64, Sha256)> {
-    let previous = current.previous.iter();
-    let previous = previous.map(|previous| (previous.serial, previous.content_hash));
-    std::iter::once((current.serial, current.content_hash)).chain(previous)
+    let differing = ours.publications().into_iter().filter(differs);
+    differing.map(|own| own.serial).max()
 }
 
 #[cfg(test)]
@@ -81,33 +70,42 @@ mod tests {
         contents.iter().fold(None, publish).unwrap()
     }
 
-    fn relation(ours: &[&str], theirs: &[&str]) -> Relation {
-        Relation::of(Some(&current(ours)), &current(theirs))
+    /// Returns the answer without options, an error as its text.
+    fn answer(ours: &Current, theirs: &Current) -> Result<bool, String> {
+        is_behind(ours, theirs, &SyncOptions::default()).map_err(|error| error.to_string())
+    }
+
+    fn rollback(theirs: u64, ours: u64) -> Result<bool, String> {
+        Err(SyncError::Rollback { theirs, ours }.to_string())
     }
 
     #[test]
-    fn relation_of_same_or_later_state_is_forward() {
-        assert_eq!(relation(&["a"], &["a", "b"]), Relation::Forward);
-        assert_eq!(relation(&["a", "b"], &["a", "b"]), Relation::Forward);
-        assert_eq!(relation(&["a"], &["a", "b", "a"]), Relation::Forward);
-        assert_eq!(Relation::of(None, &current(&["a"])), Relation::Forward);
+    fn is_behind_of_same_or_later_state_is_false() {
+        for (ours, theirs) in [
+            (&["a"][..], &["a", "b"][..]),
+            (&["a", "b"], &["a", "b"]),
+            (&["a"], &["a", "b", "a"]),
+        ] {
+            assert_eq!(answer(&current(ours), &current(theirs)), Ok(false));
+        }
     }
 
     #[test]
-    fn relation_of_earlier_state_is_ancestor_while_it_is_remembered() {
-        assert_eq!(relation(&["a", "b"], &["a"]), Relation::Ancestor);
+    fn is_behind_of_earlier_state_is_true_while_it_is_remembered() {
+        assert_eq!(answer(&current(&["a", "b"]), &current(&["a"])), Ok(true));
         let contents: Vec<String> = (0..PREVIOUS_MAX + 2).map(|number| number.to_string()).collect();
         let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
-        assert_eq!(relation(&contents, &contents[..2]), Relation::Ancestor);
-        assert_eq!(relation(&contents, &contents[..1]), Relation::Older);
+        let ours = current(&contents);
+        assert_eq!(answer(&ours, &current(&contents[..2])), Ok(true));
+        assert_eq!(answer(&ours, &current(&contents[..1])), rollback(1, ours.serial));
     }
 
     #[test]
-    fn relation_of_a_state_that_was_published_anew_is_older() {
+    fn is_behind_refuses_a_state_that_was_published_anew() {
         let mut anew = current(&["a"]);
         anew.published_at += std::time::Duration::from_secs(1);
-        assert_eq!(Relation::of(Some(&current(&["a", "b"])), &anew), Relation::Older);
-        assert_eq!(Relation::of(Some(&current(&["a"])), &anew), Relation::Forward);
+        assert_eq!(answer(&current(&["a", "b"]), &anew), rollback(1, 2));
+        assert_eq!(answer(&current(&["a"]), &anew), Ok(false));
     }
 
     #[test]
@@ -126,11 +124,24 @@ mod tests {
     }
 
     #[test]
-    fn relation_of_other_history_is_diverged() {
-        let diverged = |serial, older| Relation::Diverged { serial, older };
-        assert_eq!(relation(&["a"], &["b"]), diverged(1, false));
-        assert_eq!(relation(&["a"], &["b", "c"]), diverged(1, false));
-        assert_eq!(relation(&["x", "a"], &["x", "b", "c"]), diverged(2, false));
-        assert_eq!(relation(&["a", "b"], &["x"]), diverged(1, true));
+    fn is_behind_refuses_another_history() {
+        let allow = |rollback, diverged| SyncOptions {
+            rollback,
+            diverged,
+            ..SyncOptions::default()
+        };
+        let diverged = |ours: &[&str], theirs: &[&str]| {
+            let (ours, theirs) = (current(ours), current(theirs));
+            assert!(is_behind(&ours, &theirs, &allow(true, true)).is_ok());
+            match is_behind(&ours, &theirs, &allow(true, false)) {
+                Err(SyncError::Diverged { serial }) => serial,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(diverged(&["a"], &["b"]), 1);
+        assert_eq!(diverged(&["a"], &["b", "c"]), 1);
+        assert_eq!(diverged(&["x", "a"], &["x", "b", "c"]), 2);
+        assert_eq!(diverged(&["a", "b"], &["x"]), 1);
+        assert_eq!(answer(&current(&["a", "b"]), &current(&["x"])), rollback(1, 2));
     }
 }

@@ -16,7 +16,7 @@ use upkeep::check_entry;
 use crate::{
     Copier, Origin, OriginError, SyncError, SyncReport,
     copier::{CopyState, OBJECTS_IN_FLIGHT},
-    history::{self, Relation},
+    history,
     origin::collect,
 };
 
@@ -101,11 +101,13 @@ impl Copier {
             return Err(SyncError::History(name.clone()));
         }
         state.accepted = true;
-        if let Some(ours) = self.is_behind(before, &next)? {
-            before.iter().for_each(|before| state.report.describe(before));
+        if let Some(before) = before
+            && history::is_behind(before, &next, &self.options)?
+        {
+            state.report.describe(before);
             return Ok(Planned::Behind {
                 theirs: next.serial,
-                ours,
+                ours: before.serial,
             });
         }
         let (snapshot, snapshot_bytes) = self.snapshot(&transaction, name, &next, &mut state.report).await?;
@@ -132,22 +134,6 @@ impl Copier {
             ..TransactionOptions::default()
         };
         Transaction::begin(self.store.clone(), name, options).await
-    }
-
-    /// Returns our serial if the origin serves an ancestor of our state. Refuses what the options do not allow.
-    fn is_behind(&self, before: Option<&Current>, next: &Current) -> Result<Option<u64>, SyncError> {
-        let ours = before.map_or(0, |before| before.serial);
-        let rollback = SyncError::Rollback {
-            theirs: next.serial,
-            ours,
-        };
-        match Relation::of(before, next) {
-            // Not an error: a CDN that lags behind another one serves an earlier state for some minutes.
-            Relation::Ancestor if !self.options.rollback => Ok(Some(ours)),
-            Relation::Older | Relation::Diverged { older: true, .. } if !self.options.rollback => Err(rollback),
-            Relation::Diverged { serial, .. } if !self.options.diverged => Err(SyncError::Diverged { serial }),
-            Relation::Forward | Relation::Ancestor | Relation::Older | Relation::Diverged { .. } => Ok(None),
-        }
     }
 
     /// Returns the Snapshot that a pointer names: from the store if it is there, else from the origin, with its bytes.
