@@ -59,10 +59,6 @@ impl HttpOrigin {
         })
     }
 
-    fn retries(&self) -> Retries {
-        Retries::new(&self.fetcher)
-    }
-
     async fn attempt(&self, key: &Key, request: &RequestSpec) -> Result<FetchResponse, OriginError> {
         let failed = |failed| OriginError::fetch(key, failed);
         let url = self.address.url(key);
@@ -118,13 +114,20 @@ impl Origin for HttpOrigin {
         }
         // A document can change between two attempts, so a broken one is read again from its start.
         let attempt = || self.try_document(key, &request, known);
-        self.retries().run(attempt).await
+        Retries::new(&self.fetcher).run(attempt).await
     }
 
     async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
-        let mut retries = self.retries();
+        let mut retries = Retries::new(&self.fetcher);
         let response = retries.run(|| self.attempt(key, &self.request)).await?;
-        Ok(self.stream(key.clone(), size, response, retries))
+        let object = ObjectBody {
+            origin: self.clone(),
+            key: key.clone(),
+            max: size,
+            body: response.into_resumable(),
+            retries,
+        };
+        Ok(stream::try_unfold(object, ObjectBody::next).boxed())
     }
 }
 
@@ -136,20 +139,6 @@ struct ObjectBody {
     max: u64,
     body: ResumableBody,
     retries: Retries,
-}
-
-impl HttpOrigin {
-    /// Returns the body of an answer as a stream.
-    fn stream(&self, key: Key, max: u64, response: FetchResponse, retries: Retries) -> OriginBody {
-        let object = ObjectBody {
-            origin: self.clone(),
-            key,
-            max,
-            body: response.into_resumable(),
-            retries,
-        };
-        stream::try_unfold(object, ObjectBody::next).boxed()
-    }
 }
 
 impl ObjectBody {
@@ -173,7 +162,7 @@ impl ObjectBody {
     async fn resume(&mut self, error: FailedFetch) -> Result<(), OriginError> {
         // Progress earns fresh retries, so that a large object over a poor connection arrives in the end.
         if self.body.earns_retries() {
-            self.retries = self.origin.retries();
+            self.retries = Retries::new(&self.origin.fetcher);
         }
         self.retries.pause(OriginError::fetch(&self.key, error)).await?;
         let request = self.body.request_rest(self.origin.request.clone());
