@@ -51,12 +51,9 @@ pub enum OriginError {
     /// The list of catalogs cannot be used.
     #[error("cannot use the list of catalogs")]
     Names(#[source] DocumentError),
-    /// A store that is the origin failed.
+    /// A store that is the origin failed, or a document of it cannot be read.
     #[error(transparent)]
-    Store(StoreError),
-    /// A document of a store cannot be read.
-    #[error(transparent)]
-    Read(ReadError),
+    Store(ReadError),
     /// A server failed, or could not be reached.
     #[error("cannot fetch {key}{attempts}")]
     Fetch {
@@ -113,7 +110,7 @@ impl From<StoreError> for OriginError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::NotFound { key } => Self::NotFound(key),
-            error => Self::Store(error),
+            error => Self::Store(error.into()),
         }
     }
 }
@@ -134,7 +131,7 @@ impl Origin for StoreOrigin {
 
     /// Returns the names from `catalogs.json` that have a pointer. If that is lost, the store is listed.
     async fn names(&self) -> Result<BTreeSet<CatalogName>, OriginError> {
-        catalog_names(&*self.0).await.map_err(OriginError::Read)
+        catalog_names(&*self.0).await.map_err(OriginError::Store)
     }
 }
 
