@@ -59,11 +59,10 @@ impl Importer {
             Planned::Behind { theirs, ours } => return Err(failed(SyncError::Rollback { theirs, ours })),
             Planned::Copy(plan) => plan.missing,
         };
-        let lacking: Vec<Key> = missing
-            .iter()
-            .filter(|entry| !self.brings(entry))
-            .map(ManifestEntry::key)
-            .collect();
+        let rebuilds = self.copier.options.rebuild;
+        let brings = |key: &Key| rebuilds && key.is_derived() || self.archive.holds(key);
+        let keys = missing.iter().map(ManifestEntry::key);
+        let lacking: Vec<Key> = keys.filter(|key| !brings(key)).collect();
         match lacking.first() {
             None => Ok(()),
             Some(example) => Err(SyncError::ArchiveLacks {
@@ -72,10 +71,5 @@ impl Importer {
                 count: lacking.len(),
             }),
         }
-    }
-
-    fn brings(&self, entry: &ManifestEntry) -> bool {
-        let key = entry.key();
-        (self.copier.options.rebuild && key.is_derived()) || self.archive.holds(&key)
     }
 }
