@@ -56,7 +56,7 @@ impl Inner {
         // A write between the comparison of another writer and its rename would be lost without a trace.
         let _lock = if at_any_time { None } else { Some(self.lock_mutable()?) };
         if let Condition::Replace(expected) = condition
-            && self.version(key)?.as_ref() != Some(expected)
+            && self.find_file(key)?.is_none_or(|found| found.version != *expected)
         {
             return Ok(false);
         }
@@ -82,10 +82,6 @@ impl Inner {
             Condition::CreateOnly => temp.publish_new(&folder, name),
             Condition::Always | Condition::Replace(_) => temp.publish_over(&folder, name).map(|()| true),
         }
-    }
-
-    fn version(&self, key: &Key) -> io::Result<Option<Version>> {
-        Ok(self.find_file(key)?.map(|info| info.version))
     }
 
     /// Locks the mutable objects for one change. The kernel frees the lock when its holder closes the file or dies.

@@ -16,27 +16,21 @@ use crate::{
     },
 };
 
-/// Object that was found: an open file, or the whole content where only that tells the version.
+/// Content of an object that was found: an open file, or all bytes where only these tell the version.
 enum Opened {
     /// Immutable object of any size. Its body is read on demand.
-    File(File, ObjectInfo),
+    File(File),
     /// Mutable object. It is a small document.
-    Content(Bytes, ObjectInfo),
+    Bytes(Bytes),
 }
 
 impl Opened {
-    const fn info(&self) -> &ObjectInfo {
-        match self {
-            Self::File(_, info) | Self::Content(_, info) => info,
-        }
-    }
-
     fn body(self, key: &Key, range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
         match self {
-            Self::File(file, _) => of_file(file, key.to_string(), range, mode),
-            Self::Content(content, _) => {
+            Self::File(file) => of_file(file, key.to_string(), range, mode),
+            Self::Bytes(bytes) => {
                 let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
-                Ok(of_bytes(content.slice(start..end)))
+                Ok(of_bytes(bytes.slice(start..end)))
             }
         }
     }
@@ -45,8 +39,7 @@ impl Opened {
 impl Inner {
     /// Reads an object. The inner error is final. The outer one may only mean that an impatient read had to wait.
     pub(super) fn get(&self, key: &Key, get: &Get, mode: ReadMode) -> io::Result<Result<Fetched, StoreError>> {
-        let opened = self.open(key, mode)?;
-        let info = opened.info();
+        let (info, opened) = self.open(key, mode)?;
         if get.unless.as_ref() == Some(&info.version) {
             return Ok(Ok(Fetched::NotModified));
         }
@@ -54,13 +47,12 @@ impl Inner {
             Ok(range) => range,
             Err(error) => return Ok(Err(error)),
         };
-        let info = info.clone();
         let body = opened.body(key, range, mode)?;
         Ok(Ok(Fetched::Object(Object { info, body })))
     }
 
     /// Opens an object. The handle keeps the content whole when the key is replaced or deleted.
-    fn open(&self, key: &Key, mode: ReadMode) -> io::Result<Opened> {
+    fn open(&self, key: &Key, mode: ReadMode) -> io::Result<(ObjectInfo, Opened)> {
         // Taken before the stamp, so that the stamp cannot look older than it is.
         let now = SystemTime::now();
         let file = mode.open(&self.root, &key.to_string())?;
@@ -70,19 +62,20 @@ impl Inner {
             if self.writable {
                 self.remember(key)?;
             }
-            return Ok(Opened::File(file, stamp.info(stamp.version())));
+            return Ok((stamp.info(stamp.version()), Opened::File(file)));
         }
         let content = mode.read(&file, 0..stamp.size())?;
         let version = content_version(&content);
         if stamp.is_settled(now) {
             self.known.learn(key, stamp, &version);
         }
-        Ok(Opened::Content(content, stamp.info(version)))
+        Ok((stamp.info(version), Opened::Bytes(content)))
     }
 
     /// Returns the facts about an object. Opens it as a read does, so that both agree on what is an object.
     pub(super) fn stat_file(&self, key: &Key, mode: ReadMode) -> io::Result<ObjectInfo> {
-        Ok(self.open(key, mode)?.info().clone())
+        let (info, _) = self.open(key, mode)?;
+        Ok(info)
     }
 
     /// Returns the facts about an object; `None` if it is missing.
