@@ -192,23 +192,20 @@ async fn published_input(
     if !current.availability.is_available() {
         return Err(waiting(name, "it is Unavailable"));
     }
+    let input = |content_hash, snapshot| SourceInput {
+        catalog: name.clone(),
+        content_hash,
+        snapshot,
+    };
     let Some(pin) = pin else {
-        return Ok(SourceInput {
-            catalog: name.clone(),
-            content_hash: current.content_hash,
-            snapshot: current.snapshot,
-        });
+        return Ok(input(current.content_hash, current.snapshot));
     };
     let own = base.into_iter().flat_map(|base| &base.source.inputs);
     let own = own.filter(|input| input.catalog == *name && input.content_hash == pin);
     let known = current.snapshots_of(pin).chain(own.map(|input| input.snapshot));
     for snapshot in known {
         if is_there(store, &snapshot.key()).await? {
-            return Ok(SourceInput {
-                catalog: name.clone(),
-                content_hash: pin,
-                snapshot,
-            });
+            return Ok(input(pin, snapshot));
         }
     }
     let mut kept = vec![current.content_hash.to_string()];

@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument, ValidationCounts};
-use render::{AllFacts, RenderError, Rendering, Shard, Sinks};
+use render::{AllFacts, RenderError, Rendering, Sinks};
 use store::{Staged, Staging, Store, StoreError, bridge};
 use tokio::task::JoinError;
 use work::{Budget, run};
@@ -159,17 +159,13 @@ async fn put_shards(transaction: &Transaction, rendering: &Rendering) -> Result<
     // All at once: each spare of its own would be a write of gc.json.
     let objects = new.iter().map(|shard| shard.stored.with_kind(Kind::Package));
     transaction.claim(objects).await?;
-    let puts: Vec<_> = new
-        .into_iter()
-        .map(|shard| put_shard(transaction, rendering, shard))
-        .collect();
+    let puts = new.into_iter().map(async |shard| {
+        let bytes = rendering.compressed(shard)?.into_owned();
+        let object = shard.stored.with_kind(Kind::Package);
+        Ok::<_, PollError>(transaction.put_verified(object, bytes.into()).await?)
+    });
+    let puts: Vec<_> = puts.collect();
     let mut puts = stream::iter(puts).buffer_unordered(PUTS_IN_FLIGHT);
     while puts.try_next().await?.is_some() {}
     Ok(())
-}
-
-async fn put_shard(transaction: &Transaction, rendering: &Rendering, shard: &Shard) -> Result<(), PollError> {
-    let bytes = rendering.compressed(shard)?.into_owned();
-    let put = transaction.put_verified(shard.stored.with_kind(Kind::Package), bytes.into());
-    Ok(put.await.map(drop)?)
 }
