@@ -22,7 +22,7 @@ const COPIES: usize = 4;
 /// Folder beside the images for those that are being copied. No registry has this name.
 const PARTIAL: &str = ".partial";
 
-/// Requests to registries at the same time.
+/// Requests to registries at the same time: enough to hide the delay of a distant one, too few to look like an attack.
 const LOOKUPS: usize = 8;
 
 /// Receiver of the lines for people: commands, and what failed.
@@ -82,7 +82,7 @@ pub async fn list_images(
         all.extend(found);
         if let Err(error) = listed {
             failed += 1;
-            let error = model::text::chain(&error);
+            let error = chain(&error);
             say(&format!("failed: {what}{}: {error}", printable(image)));
         }
     }
@@ -239,7 +239,7 @@ impl ImageCopier<'_> {
                 Ok(false) => counts.kept += 1,
                 Err(error) => {
                     counts.failed += 1;
-                    let error = model::text::chain(&error);
+                    let error = chain(&error);
                     (self.say)(&format!("failed: {}: {error}", printable(&image.image)));
                 }
             }
@@ -301,16 +301,13 @@ fn remove_dir(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Requests to registries at the same time: enough to hide the delay of a distant one, too few to look like an attack.
-const CONCURRENT_CHECKS: usize = 8;
-
 /// Asks the registries for every image, by the reference with which it is pulled.
 pub async fn check_images(sources: &Sources, needs: &RequiredImages) -> ImageChecks {
     let checks = needs.images.keys().map(|reference| async move {
         let check = exists(sources, reference).await;
         (reference.to_owned(), check)
     });
-    stream::iter(checks).buffer_unordered(CONCURRENT_CHECKS).collect().await
+    stream::iter(checks).buffer_unordered(LOOKUPS).collect().await
 }
 
 /// Returns true if the image exists, or the reason for which the registry gave no answer.

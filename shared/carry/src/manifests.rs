@@ -87,21 +87,11 @@ impl ManifestTarget {
         Self::at(image, catalog, names, pinned.is_none().then_some(interval))
     }
 
-    /// Returns the catalog in a registry to which it was pushed. A push is a change on purpose, so clusters poll it.
+    /// Returns the catalog at an image reference, which clusters poll if there is an interval.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn pushed(
-        registry: &str,
-        catalog: &CatalogName,
-        place: &CatalogRepository,
-        interval: Duration,
-    ) -> Result<Self, CarryError> {
-        let image = format!("{registry}/{}:{}", place.repository, place.tag);
-        Self::at(image, catalog, place, Some(interval))
-    }
-
-    fn at(
+    pub fn at(
         image: String,
         catalog: &CatalogName,
         names: &CatalogRepository,

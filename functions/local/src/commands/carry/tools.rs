@@ -134,7 +134,9 @@ impl Tools {
     async fn push(&self, store: &dyn Store, name: &CatalogName, args: &ClusterArgs) -> anyhow::Result<ManifestTarget> {
         let (current, snapshot) = published::state(store, name).await?;
         let place = CatalogRepository::new(name, &current.source.reference);
-        let pushed = ManifestTarget::pushed(&args.registry.base, name, &place, args.interval)?;
+        let image = format!("{}/{}:{}", args.registry.base, place.repository, place.tag);
+        // A push is a change on purpose, so clusters poll it.
+        let pushed = ManifestTarget::at(image, name, &place, Some(args.interval))?;
         let Source::Registry { reference, .. } = pushed.image.parse()? else {
             anyhow::bail!("{} is no place for an image", pushed.image);
         };
