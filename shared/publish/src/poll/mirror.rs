@@ -8,7 +8,7 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::{CatalogName, Outcome, PullInputs, Status};
 use parking_lot::Mutex;
-use render::{ChunkLines, RenderLimits, RenderSettings};
+use render::{ChunkLines, RenderLimits};
 use source::{Digest, Source, Sources};
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
@@ -152,15 +152,6 @@ impl Mirror {
         Budget::new(self.render_limits(catalog).steps, memory.clone())
     }
 
-    /// Returns the settings for rendering a catalog within `budget`.
-    pub(crate) fn render_settings(&self, catalog: &Catalog, budget: &Budget) -> RenderSettings {
-        RenderSettings {
-            budget: budget.clone(),
-            limits: self.render_limits(catalog),
-            ..self.settings.render.clone()
-        }
-    }
-
     /// Returns the digest that a source of a catalog has now. A pinned digest needs no request, and no turn.
     pub(crate) async fn resolve(&self, catalog: &Catalog, source: &Source) -> Result<Digest, PollError> {
         if let Some(pinned) = source.pinned() {
@@ -275,16 +266,8 @@ impl Mirror {
 
     /// Ends a poll: logs and counts it, and writes its status.
     async fn finish(&self, poll: Poll<'_>, ended: Result<Outcome, PollError>) -> Report {
-        let Poll {
-            catalog,
-            options,
-            empty_layers,
-            pull,
-            mut report,
-            started,
-            ..
-        } = poll;
-        report.end(ended, started.elapsed());
+        let (catalog, pull, mut report) = (poll.catalog, poll.pull, poll.report);
+        report.end(ended, poll.started.elapsed());
         log(catalog, &report);
         let times = self.note_poll(&report);
         let duration_ms = report.duration.as_millis().try_into().unwrap_or(u64::MAX);
@@ -296,7 +279,7 @@ impl Mirror {
             pull_ms: is_pull(&report).then_some(duration_ms),
             bytes_pulled: report.bytes_pulled,
             bytes_published: report.bytes_published,
-            empty_layers,
+            empty_layers: poll.empty_layers,
             rejected: pull.as_ref().and_then(|pull| pull.rejected(report.outcome, error?)),
             validation: report.validation,
             ..Status::new(catalog.source.to_string(), report.outcome, times.last_poll)
@@ -313,10 +296,10 @@ impl Mirror {
             next
         };
         self.metrics.count(&report);
-        self.metrics
-            .set_findings(&catalog.name, next(options.before).validation);
+        let before = poll.options.before;
+        self.metrics.set_findings(&catalog.name, next(before).validation);
         // A copy from before a pull does not count that pull, which must be counted off in any case.
-        let before = options.before.filter(|_| pull.is_none());
+        let before = before.filter(|_| pull.is_none());
         let is_written = record_status(&*self.store, &catalog.name, times.last_poll, before, next).await;
         // A pull that could not be counted off stays known to this process, which does not take it for a death.
         if is_written && pull.is_some() {

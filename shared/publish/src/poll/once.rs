@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef};
-use render::Renderer;
+use render::{RenderSettings, Renderer};
 use source::Digest;
 use tokio::time::timeout;
 use work::{Budget, StopOnDrop};
@@ -68,7 +68,11 @@ impl<'a> Poll<'a> {
 
     /// Starts a Renderer with the limits of the catalog.
     pub(crate) fn renderer(&self, published: PublishedShards, budget: &Budget) -> Renderer {
-        let settings = self.mirror.render_settings(self.catalog, budget);
+        let settings = RenderSettings {
+            budget: budget.clone(),
+            limits: self.mirror.render_limits(self.catalog),
+            ..self.mirror.settings.render.clone()
+        };
         Renderer::start(settings, Arc::new(published))
     }
 
