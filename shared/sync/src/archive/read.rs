@@ -13,7 +13,7 @@ use tar::{Entries, Entry};
 use upkeep::{ObjectProblem, check_body};
 
 use super::{
-    ArchiveError, Manifest, PackedCatalog, PackedObject,
+    ArchiveError, Manifest, PackedCatalog,
     format::{BLOCK, END, MANIFEST, MANIFEST_MAX, VOLUME, Volume, entry_size},
 };
 use crate::{Origin, OriginBody, OriginCatalog, OriginError, SyncError};
@@ -155,24 +155,19 @@ impl Archive {
             let unnamed = || ArchiveError::unnamed(&object.key);
             let key = Key::parse(&object.key).ok_or_else(unnamed)?;
             let checked = match expected.get(&key) {
-                Some(None) => self.check_document(&key, object).await?,
-                Some(Some(entry)) if entry.object.digest == object.digest() => self.check_content(entry).await?,
+                Some(None) => {
+                    let found = ObjectDigest::of(&self.document(&key, None).await?);
+                    let is_right = found == object.digest();
+                    is_right.then_some(()).ok_or(ObjectProblem::Hash { found })
+                }
+                Some(Some(entry)) if entry.object.digest == object.digest() => {
+                    check_body(entry, self.object(&key, object.size).await?).await?
+                }
                 _ => return Err(unnamed().into()),
             };
             checked.map_err(SyncError::damaged(&object.key))?;
         }
         Ok(())
-    }
-
-    async fn check_document(&self, key: &Key, object: &PackedObject) -> Result<Result<(), ObjectProblem>, OriginError> {
-        let found = ObjectDigest::of(&self.document(key, None).await?);
-        let is_right = found == object.digest();
-        Ok(is_right.then_some(()).ok_or(ObjectProblem::Hash { found }))
-    }
-
-    async fn check_content(&self, entry: &ManifestEntry) -> Result<Result<(), ObjectProblem>, OriginError> {
-        let body = self.object(&entry.key(), entry.object.digest.size).await?;
-        check_body(entry, body).await
     }
 }
 
