@@ -122,12 +122,8 @@ impl CarriedImage {
         is_whole.then_some(()).ok_or_else(|| no_reference(&self.image))
     }
 
-    /// Returns the repository of the image in another registry.
-    pub fn mirror_of_repository(&self, target: &TargetRegistry) -> String {
-        target.place_of(&self.reference().name())
-    }
-
-    fn reference(&self) -> ImageReference {
+    /// Returns the parsed reference.
+    pub(crate) fn reference(&self) -> ImageReference {
         ImageReference::new(&self.image)
     }
 

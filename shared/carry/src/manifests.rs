@@ -233,7 +233,7 @@ pub fn cluster_files(
     let signed = images.iter().filter(|image| image.attached);
     let signed = signed.map(|image| {
         (
-            image.mirror_of_repository(target),
+            target.place_of(&image.reference().name()),
             json!({"use-sigstore-attachments": true}),
         )
     });
