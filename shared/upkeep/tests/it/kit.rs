@@ -88,11 +88,8 @@ impl World {
 
     /// Publishes these packages, each with the same content whenever it is published.
     pub(crate) async fn publish(&self, catalog: &str, packages: &[&str]) -> Snapshot {
-        let built = built(packages);
-        let transaction = self.begin(catalog).await;
-        put_all(&transaction, &built).await.unwrap();
-        commit(&transaction, &built).await.unwrap();
-        built.snapshot
+        self.try_publish(catalog, packages).await.unwrap();
+        built(packages).snapshot
     }
 
     pub(crate) async fn try_publish(&self, catalog: &str, packages: &[&str]) -> Result<Current, PublishError> {
