@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use config::{Config, ConfigLoader, host_and_port, named_catalog, platform, poll_interval};
 use publish::Catalog;
-use source::{PlainHttp, TargetPlatform};
+use source::TargetPlatform;
 use store::{FolderStore, S3Location, Store, StorePlace};
 
 use crate::wiring;
@@ -147,9 +147,7 @@ impl RegistryArgs {
             settings.header_files.insert(host, path.clone());
         }
         settings.http.ca_files.extend(self.ca_file.iter().cloned());
-        if let PlainHttp::Hosts(hosts) = &mut settings.http.plain_http {
-            hosts.extend(self.plain_http.iter().cloned());
-        }
+        settings.http.plain_http.extend(self.plain_http.iter().cloned());
         settings.http.internal_hosts.extend(self.internal_host.iter().cloned());
         if let Some(platform) = &self.platform {
             settings.platform = platform.clone();

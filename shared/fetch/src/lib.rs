@@ -30,4 +30,4 @@ pub use request::RequestSpec;
 pub use response::{FetchResponse, ResumableBody};
 pub use retry::{AttemptCount, RequestError, Retries, RetrySchedule, RetryWaits, retry_after};
 pub use scope::AddressScope;
-pub use settings::{FetchSettings, FetchSettingsError, MinThroughput, PlainHttp, USER_AGENT};
+pub use settings::{FetchSettings, FetchSettingsError, MinThroughput, USER_AGENT};

@@ -94,8 +94,8 @@ impl RedirectTarget {
         let Some(to) = to else {
             return Err(RedirectRefusal::NotUrl.error(&self.url));
         };
-        // The listed hosts only: `PlainHttp::Everywhere` is about the configured URL, and its HTTPS redirects must not
-        // be downgraded.
+        // The listed hosts only: the permission for every host is about the configured URL, and its HTTPS redirects must not be
+        // downgraded.
         if self.url.scheme() == "https" && to.scheme() == "http" && !settings.lists_plain_http(&authority(&to)) {
             return Err(RedirectRefusal::Downgrade.error(&to));
         }
@@ -173,11 +173,10 @@ mod tests {
     use AddressScope::{Internet, Machine, Site};
 
     use super::*;
-    use crate::settings::PlainHttp;
 
     fn settings() -> FetchSettings {
         FetchSettings {
-            plain_http: PlainHttp::Hosts(vec!["mirror:5000".to_owned()]),
+            plain_http: vec!["mirror:5000".to_owned()],
             internal_hosts: vec!["10.0.0.7".to_owned(), "localhost:9000".to_owned()],
             ..FetchSettings::default()
         }
@@ -251,7 +250,7 @@ mod tests {
     fn plain_http_everywhere_follows_http_but_never_downgrades() {
         use RedirectRefusal as R;
         let settings = FetchSettings {
-            plain_http: PlainHttp::Everywhere,
+            plain_http_everywhere: true,
             ..FetchSettings::default()
         };
         for (from, location, expected) in [

@@ -15,8 +15,11 @@ pub const USER_AGENT: &str = concat!("catalog-mirror/", env!("CARGO_PKG_VERSION"
 pub struct FetchSettings {
     /// PEM bundles to trust besides the system's roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured). Default: none.
     pub ca_files: Vec<PathBuf>,
-    /// Hosts that may be asked over plain HTTP. Default: none, not even loopback.
-    pub plain_http: PlainHttp,
+    /// Hosts (`host` for any port, or `host:port`) that may be asked over plain HTTP. Default: none, not even loopback.
+    pub plain_http: Vec<String>,
+    /// Lets every host be asked over plain HTTP, for a client whose configured URL is plain HTTP itself. A redirect from HTTPS to HTTP
+    /// is still refused. Default: no.
+    pub plain_http_everywhere: bool,
     /// Hosts (`host` for any port, or `host:port`) on private or loopback addresses that redirects and token realms may
     /// lead to. Other hosts may lead only to their own address scope and farther. Default: none.
     pub internal_hosts: Vec<String>,
@@ -32,15 +35,6 @@ pub struct FetchSettings {
     pub proxy: Proxy,
     /// Name resolution. Only tests change it.
     pub network: Network,
-}
-
-/// Hosts that may be asked over plain HTTP.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlainHttp {
-    /// These hosts: `host` for any port, or `host:port`.
-    Hosts(Vec<String>),
-    /// Every host, for a client whose configured URL is plain HTTP itself. A redirect from HTTPS to HTTP is still refused.
-    Everywhere,
 }
 
 /// Minimum number of bytes that a body must bring in each period. A slower body is broken off and requested again.
@@ -78,7 +72,8 @@ impl Default for FetchSettings {
     fn default() -> Self {
         Self {
             ca_files: Vec::new(),
-            plain_http: PlainHttp::default(),
+            plain_http: Vec::new(),
+            plain_http_everywhere: false,
             internal_hosts: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
@@ -87,12 +82,6 @@ impl Default for FetchSettings {
             proxy: Proxy::of_environment(),
             network: Network::default(),
         }
-    }
-}
-
-impl Default for PlainHttp {
-    fn default() -> Self {
-        Self::Hosts(Vec::new())
     }
 }
 
@@ -108,15 +97,12 @@ impl Default for MinThroughput {
 impl FetchSettings {
     /// Returns true if `host` (with its port, if one is written) may be asked over plain HTTP.
     pub fn allows_plain_http(&self, host: &str) -> bool {
-        self.plain_http == PlainHttp::Everywhere || self.lists_plain_http(host)
+        self.plain_http_everywhere || self.lists_plain_http(host)
     }
 
     /// Returns true if `host` is named in the list, which also allows a redirect from HTTPS to it.
     pub(crate) fn lists_plain_http(&self, host: &str) -> bool {
-        match &self.plain_http {
-            PlainHttp::Hosts(hosts) => is_listed(hosts, host),
-            PlainHttp::Everywhere => false,
-        }
+        is_listed(&self.plain_http, host)
     }
 
     /// Returns true if servers may lead to `host` although it has a private address.
@@ -137,9 +123,8 @@ mod tests {
 
     #[test]
     fn plain_http_is_allowed_for_listed_hosts_only() {
-        let plain_http = PlainHttp::Hosts(vec!["localhost:5000".to_owned(), "mirror".to_owned()]);
         let settings = FetchSettings {
-            plain_http,
+            plain_http: vec!["localhost:5000".to_owned(), "mirror".to_owned()],
             ..FetchSettings::default()
         };
         for (host, allowed) in [

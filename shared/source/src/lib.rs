@@ -36,7 +36,7 @@ pub use crate::tree::TreeFault;
 // Parts of this crate's interface that other crates define.
 pub use fetch::{
     CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, Logins,
-    MinThroughput, PlainHttp, Proxy, RedirectRefusal, RetrySchedule, proxy_of_environment, read_header_file,
+    MinThroughput, Proxy, RedirectRefusal, RetrySchedule, proxy_of_environment, read_header_file,
 };
 pub use model::{EmptyLayers, ImageSignatures};
 pub use oci::{

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use model::{CatalogName, Current, Key, Outcome, Status};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
-use source::{PlainHttp, Source, SourceSettings, Sources};
+use source::{Source, SourceSettings, Sources};
 use store::{Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::{Image, Registry};
@@ -112,7 +112,7 @@ impl Site {
 
 fn mirror(registry: &Registry, store: &MemoryStore, settings: MirrorSettings) -> Mirror {
     let mut images = SourceSettings::default();
-    images.http.plain_http = PlainHttp::Hosts(vec![registry.host().to_owned()]);
+    images.http.plain_http = vec![registry.host().to_owned()];
     let images = Sources::new(images).unwrap();
     Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default())
 }

@@ -9,7 +9,7 @@ use model::{Availability, CatalogName};
 use publish::{Catalog, CatalogSource, SourceLimits, ValidationMode};
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use source::{PlainHttp, SourceSettings};
+use source::SourceSettings;
 use upkeep::Retention;
 
 use super::{
@@ -203,9 +203,8 @@ fn add_registries(settings: &mut SourceSettings, mut section: Section) {
     }
     let ca_files: Vec<PathBuf> = section.field("caFiles").unwrap_or_default();
     settings.http.ca_files.extend(ca_files);
-    if let PlainHttp::Hosts(hosts) = &mut settings.http.plain_http {
-        hosts.extend(section.parsed_list("plainHttp", host_and_port));
-    }
+    let plain_http = section.parsed_list("plainHttp", host_and_port);
+    settings.http.plain_http.extend(plain_http);
     let internal_hosts = section.parsed_list("internalHosts", host_and_port);
     settings.http.internal_hosts.extend(internal_hosts);
     if let Some(platform) = section.parsed("platform", platform) {

@@ -8,7 +8,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
-use fetch::{AddressScope, FetchError, FetchSettings, Network, PlainHttp, Proxy, RedirectRefusal, RetrySchedule};
+use fetch::{AddressScope, FetchError, FetchSettings, Network, Proxy, RedirectRefusal, RetrySchedule};
 use testkit::{Fault as ScriptedFault, ImageBuilder, Kind, Layer, Registry};
 
 use crate::failure::ServerFault;
@@ -46,11 +46,9 @@ impl Net {
         logins.set([("the vault", text.as_str())]).unwrap();
         let http = FetchSettings {
             proxy: Proxy::default(),
-            plain_http: PlainHttp::Hosts(
-                ["quay.test", "cdn.test", "lab.test", "meta.test", "own.test"]
-                    .map(String::from)
-                    .into(),
-            ),
+            plain_http: ["quay.test", "cdn.test", "lab.test", "meta.test", "own.test"]
+                .map(String::from)
+                .into(),
             retry: RetrySchedule {
                 attempts: Some(1),
                 ..RetrySchedule::default()

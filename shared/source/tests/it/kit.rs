@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Digest, EmptyLayers, Error, FetchSettings, FileSink, ImageLimits, PlainHttp, Proxy, Pull, RetrySchedule,
-    ServerFault, Source, SourceSettings, Sources,
+    Digest, EmptyLayers, Error, FetchSettings, FileSink, ImageLimits, Proxy, Pull, RetrySchedule, ServerFault, Source,
+    SourceSettings, Sources,
 };
 use tempfile::TempDir;
 use testkit::{FileServer, Image, ImageBuilder, Layer, Registry};
@@ -80,8 +80,8 @@ pub(crate) fn client_with(registry: &Registry, change: impl Fn(&mut SourceSettin
 }
 
 /// Plain HTTP for these hosts.
-pub(crate) fn plain(hosts: &[&str]) -> PlainHttp {
-    PlainHttp::Hosts(hosts.iter().map(|host| (*host).to_owned()).collect())
+pub(crate) fn plain(hosts: &[&str]) -> Vec<String> {
+    hosts.iter().map(|host| (*host).to_owned()).collect()
 }
 
 /// Limits of which one has this value. A limit of the ratio has no floor.

@@ -5,8 +5,8 @@ mod address;
 use async_trait::async_trait;
 use bytes::Bytes;
 use fetch::{
-    FailedFetch, FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, PlainHttp,
-    RedirectTarget, RequestSpec, ResumableBody, Retries,
+    FailedFetch, FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, RedirectTarget,
+    RequestSpec, ResumableBody, Retries,
 };
 use futures_util::{StreamExt, stream};
 use model::{Encoding, Key, Sha256};
@@ -45,10 +45,8 @@ impl HttpOrigin {
     /// [`FetchSettingsError`] for CA files and proxies that cannot be used.
     pub fn new(address: Address, settings: HttpSettings) -> Result<Self, FetchSettingsError> {
         let HttpSettings { mut http, headers } = settings;
-        if address.is_plain_http() {
-            // What the user reaches over plain HTTP may redirect to plain HTTP.
-            http.plain_http = PlainHttp::Everywhere;
-        }
+        // What the user reaches over plain HTTP may redirect to plain HTTP.
+        http.plain_http_everywhere = address.is_plain_http();
         let mut request = address.authorize(RequestSpec::default());
         // As credentials and not as plain headers: a redirect to another server must not carry them.
         request.credentials.extend(headers);

@@ -15,7 +15,7 @@ use kube::{
 use model::{Current, Key};
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use serde_json::{Value, json};
-use source::{PlainHttp, SourceSettings, Sources};
+use source::{SourceSettings, Sources};
 use store::StoreExt;
 use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry};
@@ -204,7 +204,7 @@ fn controller(
     let client = Client::new(Router::new().fallback(answer).with_state(objects.clone()), "default");
     let mut settings = SourceSettings::default();
     let logins = settings.logins.clone();
-    settings.http.plain_http = PlainHttp::Hosts(vec![registry.host().to_owned()]);
+    settings.http.plain_http = vec![registry.host().to_owned()];
     settings.http.retry.attempts = Some(1);
     let images = Sources::new(settings).unwrap();
     let store: Arc<dyn store::Store> = Arc::new(store.clone());

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use catalog_mirror_publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report, SourceLimits};
 use model::{Current, Key, Snapshot};
-use source::{FetchSettings, PlainHttp, Proxy, RetrySchedule, Sources};
+use source::{FetchSettings, Proxy, RetrySchedule, Sources};
 use store::{StoreExt, read_stored};
 use storekit::MemoryStore;
 use testkit::{Image, Registry};
@@ -79,7 +79,7 @@ impl Site {
 pub(crate) fn images(limits: &SourceLimits) -> Sources {
     let settings = source::SourceSettings {
         http: FetchSettings {
-            plain_http: PlainHttp::Hosts(vec!["127.0.0.1".to_owned()]),
+            plain_http: vec!["127.0.0.1".to_owned()],
             proxy: Proxy::default(),
             retry: RetrySchedule {
                 first: Duration::from_millis(1),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, FetchError, PlainHttp, ServerFault, SourceSettings, Sources};
+use catalog_mirror_source::{Error, FetchError, ServerFault, SourceSettings, Sources};
 use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, Layer};
 
@@ -61,7 +61,7 @@ async fn plain_http_needs_a_listed_host() {
     let server = FileServer::start().await;
     server.put(PATH, two_folders().archive());
     let images = images_with(&server, |settings| {
-        settings.http.plain_http = PlainHttp::Hosts(Vec::new());
+        settings.http.plain_http = Vec::new();
     })
     .await;
     let error = images.resolve(&source(&server, "")).await.unwrap_err();

@@ -1,6 +1,5 @@
 //! Redirects: where they may lead, and what goes with them.
 
-use catalog_mirror_source::PlainHttp;
 use testkit::{Fault, Kind, Registry};
 
 use super::{Lab, wanting};
@@ -130,7 +129,7 @@ async fn redirect_from_https_to_unlisted_http_is_refused() {
         let lab = Lab::of(registry, other, &host, |settings| {
             settings.http.ca_files = vec![ca.path().to_owned()];
             let listed = if is_listed { vec![plain.clone()] } else { Vec::new() };
-            settings.http.plain_http = PlainHttp::Hosts(listed);
+            settings.http.plain_http = listed;
         });
         lab.warm().await;
         let cdn = format!("http://{plain}/v2/ns/cat/blobs/{}", lab.image.layers[0]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog_mirror_source::{PlainHttp, SourceSettings};
+use catalog_mirror_source::SourceSettings;
 use tempfile::NamedTempFile;
 use testkit::{CertificateFault, Fault, Kind, Registry, RegistryBuilder, Wire};
 
@@ -15,7 +15,7 @@ async fn lab(builder: RegistryBuilder, other: Registry, trusts: bool) -> (Lab, N
     std::fs::write(ca.path(), registry.ca_pem()).unwrap();
     let host = registry.host().to_owned();
     let lab = Lab::of(registry, other, &host, |settings: &mut SourceSettings| {
-        settings.http.plain_http = PlainHttp::default();
+        settings.http.plain_http = Vec::new();
         settings.http.ca_files = vec![ca.path().to_owned()];
         settings.http.ca_files.truncate(usize::from(trusts));
     });
@@ -90,7 +90,7 @@ async fn tls_downgrade_is_refused() {
         let wire = Wire::answering(says).await;
         let (registry, other) = (Registry::start().await, Registry::start().await);
         let lab = Lab::of(registry, other, wire.host(), |settings| {
-            settings.http.plain_http = PlainHttp::default();
+            settings.http.plain_http = Vec::new();
             settings.http.connect_timeout = Duration::from_secs(2);
         });
         let text = lab.expect(name, want).await;
