@@ -76,6 +76,33 @@ impl ImageReference {
     pub fn tag_or_latest(&self) -> &str {
         self.tag.as_deref().unwrap_or("latest")
     }
+
+    /// Returns true for the host of a registry with its port, if it has one (distribution/reference, "regexp.go").
+    pub fn is_host(text: &str) -> bool {
+        let (host, port) = text.split_once(':').unzip();
+        let is_label = |label: &str| {
+            let ends = !label.is_empty() && !label.starts_with('-') && !label.ends_with('-');
+            ends && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
+        let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        host.unwrap_or(text).split('.').all(is_label) && port.is_none_or(is_port)
+    }
+
+    /// Returns true for a part of a repository: lower-case letters and digits, with `.`, `_`, `__` or dashes between them.
+    pub fn is_component(text: &str) -> bool {
+        let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let ends = text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric);
+        let mut separators = text.split(is_alphanumeric);
+        ends && separators
+            .all(|between| matches!(between, "" | "." | "_" | "__") || between.bytes().all(|byte| byte == b'-'))
+    }
+
+    /// Returns true for a tag: at most 128 letters, digits and `_`, with `.` and `-` after the first.
+    pub fn is_tag(text: &str) -> bool {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let first = text.starts_with(is_word);
+        first && text.len() <= 128 && text.chars().all(|c| is_word(c) || matches!(c, '.' | '-'))
+    }
 }
 
 /// Prints the name with its tag and digest.

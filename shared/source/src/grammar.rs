@@ -1,15 +1,13 @@
 //! The grammar of registry references.
 //!
 //! `oci-client` has a regular expression for it. Compiling that takes 15 MB and 50 ms of CPU, more than a whole poll of an
-//! unchanged catalog, so the grammar is written out here.
+//! unchanged catalog, so the grammar is written out.
 
+use model::ImageReference;
 use oci_client::Reference;
 
 /// Maximum length of a repository's name in the distribution specification.
 const MAX_NAME_BYTES: usize = 255;
-
-/// Maximum length of a tag in the distribution specification.
-const MAX_TAG_BYTES: usize = 128;
 
 /// Builds a reference from its host, its `path[:tag]` and its digest, which the caller has checked. The error names the
 /// wrong part.
@@ -18,12 +16,13 @@ pub(crate) fn reference(host: &str, path: &str, digest: Option<&str>) -> Result<
         Some((name, tag)) => (name, Some(tag)),
         None => (path, None),
     };
-    check(is_host(host), "its host is malformed")?;
+    let has_port = host.split_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_ok());
+    check(has_port && ImageReference::is_host(host), "its host is malformed")?;
     check(
-        name.len() <= MAX_NAME_BYTES && name.split('/').all(is_component),
+        name.len() <= MAX_NAME_BYTES && name.split('/').all(ImageReference::is_component),
         "its repository may hold only lower case letters, digits and single separators",
     )?;
-    check(tag.is_none_or(is_tag), "its tag is malformed")?;
+    check(tag.is_none_or(ImageReference::is_tag), "its tag is malformed")?;
     let (host, name) = docker_hub(host, name);
     let digest = digest.map(ToOwned::to_owned);
     Ok(match (tag.map(ToOwned::to_owned), digest) {
@@ -45,33 +44,6 @@ fn docker_hub(host: &str, name: &str) -> (String, String) {
 
 fn check(holds: bool, what: &'static str) -> Result<(), &'static str> {
     if holds { Ok(()) } else { Err(what) }
-}
-
-fn is_host(host: &str) -> bool {
-    let (name, port) = host.split_once(':').unwrap_or((host, "0"));
-    let label = |label: &str| {
-        let inner = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        inner && !label.is_empty() && !label.starts_with('-') && !label.ends_with('-')
-    };
-    name.split('.').all(label) && port.parse::<u16>().is_ok()
-}
-
-/// Returns true for words of lower case letters and digits, joined by one dot, one or two underscores, or any dashes.
-fn is_component(component: &str) -> bool {
-    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let separators = component.split(is_word).filter(|separator| !separator.is_empty());
-    component.starts_with(is_word)
-        && component.ends_with(is_word)
-        && separators
-            .into_iter()
-            .all(|s| matches!(s, "." | "_" | "__") || s.bytes().all(|byte| byte == b'-'))
-}
-
-fn is_tag(tag: &str) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    tag.len() <= MAX_TAG_BYTES
-        && tag.bytes().next().is_some_and(is_word)
-        && tag.bytes().all(|byte| is_word(byte) || matches!(byte, b'.' | b'-'))
 }
 
 #[cfg(test)]
@@ -102,6 +74,7 @@ mod tests {
             "-quay.io/a:v1",
             "quay..io/a:v1",
             "quay.io:x/a:v1",
+            "quay.io:+80/a:v1",
             "quay.io/\u{e9}:v1",
             "quay.io/../etc:v1",
         ] {

@@ -5,9 +5,6 @@ use model::ImageReference;
 /// Maximum length of registry and repository together, in bytes.
 const NAME_MAX: usize = 255;
 
-/// Maximum length of a tag, in bytes.
-const TAG_MAX: usize = 128;
-
 /// Returns the reason for which a text is not an image reference. A missing registry, tag or digest is none.
 pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
     if text.len() == 64 && text.bytes().all(is_lower_hex) {
@@ -26,7 +23,7 @@ pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
     if name.len() > NAME_MAX {
         return Some("registry and repository are longer than 255 characters");
     }
-    if image.tag.is_some_and(|tag| !is_tag(&tag)) {
+    if image.tag.is_some_and(|tag| !ImageReference::is_tag(&tag)) {
         return Some("the tag is malformed");
     }
     if image.digest.is_some_and(|digest| !is_digest(&digest)) {
@@ -37,33 +34,8 @@ pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
 
 fn is_name(name: &str) -> bool {
     let mut parts = name.split('/');
-    let first = parts.next().is_some_and(|first| is_host(first) || is_component(first));
-    first && parts.all(is_component)
-}
-
-fn is_host(text: &str) -> bool {
-    let (host, port) = text.split_once(':').unzip();
-    let is_label = |label: &str| {
-        let ends = !label.is_empty() && !label.starts_with('-') && !label.ends_with('-');
-        ends && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    host.unwrap_or(text).split('.').all(is_label) && port.is_none_or(is_port)
-}
-
-/// Returns true for a part of a repository: lower-case letters and digits, with `.`, `_`, `__` or dashes between them.
-fn is_component(text: &str) -> bool {
-    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let ends = text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric);
-    let mut separators = text.split(is_alphanumeric);
-    ends && separators
-        .all(|between| matches!(between, "" | "." | "_" | "__") || between.bytes().all(|byte| byte == b'-'))
-}
-
-fn is_tag(text: &str) -> bool {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let first = text.starts_with(is_word);
-    first && text.len() <= TAG_MAX && text.chars().all(|c| is_word(c) || matches!(c, '.' | '-'))
+    let first = |first| ImageReference::is_host(first) || ImageReference::is_component(first);
+    parts.next().is_some_and(first) && parts.all(ImageReference::is_component)
 }
 
 fn is_digest(text: &str) -> bool {
