@@ -24,6 +24,9 @@ use crate::{
     Transaction, TransactionOptions, stats::check_stored,
 };
 
+/// Maximum number of attempts of one poll after lost races, the first included.
+const ATTEMPTS: u32 = 6;
+
 /// Result of the cheap part of a poll.
 pub(crate) enum SourceCheck {
     /// The digest is known: the poll has ended.
@@ -101,7 +104,7 @@ impl<'a> Poll<'a> {
     /// Starts again while another writer is faster. With `recheck`, damage counts as a lost race.
     async fn until_won(&mut self, recheck: bool) -> Result<Outcome, PollError> {
         let mirror = self.mirror;
-        let mut retries = RaceRetries::new(&mirror.settings.env, mirror.settings.attempts, &self.catalog.name);
+        let mut retries = RaceRetries::new(&mirror.settings.env, ATTEMPTS, &self.catalog.name);
         loop {
             match self.attempt(recheck).await {
                 Err(error) if recheck || !error.is_damage() => retries.again(error).await?,
@@ -113,7 +116,7 @@ impl<'a> Poll<'a> {
     /// Does only the cheap part: no image is pulled.
     pub(crate) async fn check(&mut self) -> Result<SourceCheck, PollError> {
         let mirror = self.mirror;
-        let mut retries = RaceRetries::new(&mirror.settings.env, mirror.settings.attempts, &self.catalog.name);
+        let mut retries = RaceRetries::new(&mirror.settings.env, ATTEMPTS, &self.catalog.name);
         loop {
             match self.check_source(false).await {
                 Err(error) if error.is_damage() => {

@@ -22,8 +22,6 @@ pub struct MirrorSettings {
     pub registry_wait: Option<Duration>,
     /// Space for such copies. Default: 4 GiB.
     pub download_space: DownloadSpace,
-    /// Maximum number of attempts of one poll, the first included. Default: 6.
-    pub attempts: u32,
     /// Maximum duration of one pull with its rendering and publication: [`SourceLimits::pull_time`]. Default: 10 minutes.
     pub pull_time: Duration,
     /// Clocks and randomness. Default: the system's.
@@ -41,7 +39,6 @@ impl Default for MirrorSettings {
             resolves: 16,
             registry_wait: Some(Duration::from_secs(10)),
             download_space: DownloadSpace::default(),
-            attempts: 6,
             pull_time: SourceLimits::default().pull_time,
             env: Env::default(),
             signer: None,
