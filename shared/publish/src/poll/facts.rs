@@ -7,7 +7,7 @@ use std::{
 
 use model::{Facts, Sha256, Snapshot, ValidationCounts, text::chain};
 use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording};
-use render::{RenderError, Rendering, Shard};
+use render::{IndexFile, RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
 use store::{Store, read_stored};
 use work::{for_each, run};
@@ -50,16 +50,20 @@ impl Poll<'_> {
     }
 
     /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is found.
-    /// Returns the numbers of findings too, unless the catalog is not validated.
+    /// Returns the index and the numbers of findings too; no numbers if the catalog is not validated.
     pub(crate) async fn describe(
         &mut self,
         reader: FactReader,
-    ) -> Result<(CatalogFacts, Option<ValidationCounts>), PollError> {
-        let facts = run(reader.rendering.budget().clone(), move || reader.read()).await??;
+    ) -> Result<(CatalogFacts, IndexFile, Option<ValidationCounts>), PollError> {
+        let read = |reader: FactReader| {
+            let index = reader.rendering.index().map_err(RenderError::Scratch);
+            Ok::<_, RenderError>((reader.read()?, index?))
+        };
+        let (facts, index) = run(reader.rendering.budget().clone(), move || read(reader)).await??;
         self.report.packages_validated += facts.validated;
         let findings = facts.documents.get(FINDINGS.name);
         let counts = findings.map(|findings| self.judge(findings)).transpose()?;
-        Ok((facts, counts))
+        Ok((facts, index, counts))
     }
 }
 

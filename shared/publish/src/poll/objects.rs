@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument, ValidationCounts};
-use render::{AllFacts, RenderError, Rendering, Sinks};
+use render::{AllFacts, IndexFile, RenderError, Rendering, Sinks};
 use store::{Staged, Staging, Store, StoreError, bridge};
 use tokio::task::JoinError;
 use work::{Budget, run};
@@ -28,10 +28,10 @@ impl Poll<'_> {
         let rendering = reader.rendering.clone();
         let budget = rendering.budget().clone();
         let described = async {
-            let (facts, counts) = self.describe(reader).await?;
-            let index = put_index(transaction, rendering.clone()).await?;
+            let (facts, index, counts) = self.describe(reader).await?;
+            let shards = put_shards(transaction, &rendering);
             let facts = put_facts(transaction, &budget, facts);
-            let ((), facts) = tokio::try_join!(put_shards(transaction, &rendering), facts)?;
+            let ((), facts, index) = tokio::try_join!(shards, facts, put_index(transaction, index))?;
             Ok((facts, counts, index))
         };
         let mut kinds = vec![Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip), Kind::Blob];
@@ -61,6 +61,9 @@ async fn put_all(
     all: &AllFacts,
     staged: Vec<(Kind, Box<dyn Staged>)>,
 ) -> Result<CatalogImage, PollError> {
+    // All at once, as the shards.
+    let objects = all.made.iter().map(|(kind, made)| made.with_kind(*kind));
+    transaction.claim(objects).await?;
     let puts = staged
         .into_iter()
         .map(|(kind, staged)| transaction.put_staged(all.made[&kind].with_kind(kind), staged));
@@ -117,9 +120,7 @@ impl StagedAll {
     }
 }
 
-async fn put_index(transaction: &Transaction, rendering: Arc<Rendering>) -> Result<ObjectDigest, PollError> {
-    let index = run(rendering.budget().clone(), move || rendering.index()).await?;
-    let index = index.map_err(RenderError::Scratch)?;
+async fn put_index(transaction: &Transaction, index: IndexFile) -> Result<ObjectDigest, PollError> {
     let object = index.stored.with_kind(Kind::Index);
     transaction.put_verified(object, index.bytes.into()).await?;
     Ok(index.stored)
