@@ -32,15 +32,21 @@ pub struct RetryWaits {
     attempts: AttemptCount,
 }
 
-/// Number of attempts after the first one of a request, for errors. Its text counts all of them, and is empty for one attempt.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+/// Number of attempts of one request, for errors. Its text is empty for one attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptCount(usize);
+
+impl Default for AttemptCount {
+    fn default() -> Self {
+        Self(1)
+    }
+}
 
 impl fmt::Display for AttemptCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            0 => Ok(()),
-            repeated => write!(f, " ({} attempts)", repeated + 1),
+            1 => Ok(()),
+            attempts => write!(f, " ({attempts} attempts)"),
         }
     }
 }
@@ -247,8 +253,11 @@ mod tests {
 
     #[test]
     fn attempt_count_includes_the_first_attempt() {
-        let text = |repeated| AttemptCount(repeated).to_string();
-        assert_eq!((text(0), text(4)), (String::new(), " (5 attempts)".to_owned()));
+        let five = AttemptCount(5).to_string();
+        assert_eq!(
+            (AttemptCount::default().to_string(), five),
+            (String::new(), " (5 attempts)".to_owned())
+        );
     }
 
     #[test]

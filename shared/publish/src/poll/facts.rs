@@ -55,11 +55,13 @@ impl Poll<'_> {
         &mut self,
         reader: FactReader,
     ) -> Result<(CatalogFacts, IndexFile, Option<ValidationCounts>), PollError> {
-        let read = |reader: FactReader| {
-            let index = reader.rendering.index().map_err(RenderError::Scratch);
-            Ok::<_, RenderError>((reader.read()?, index?))
+        let budget = reader.rendering.budget().clone();
+        let read = move || {
+            let facts = reader.read()?;
+            let index = reader.rendering.index().map_err(RenderError::Scratch)?;
+            Ok::<_, RenderError>((facts, index))
         };
-        let (facts, index) = run(reader.rendering.budget().clone(), move || read(reader)).await??;
+        let (facts, index) = run(budget, read).await??;
         self.report.packages_validated += facts.validated;
         let findings = facts.documents.get(FINDINGS.name);
         let counts = findings.map(|findings| self.judge(findings)).transpose()?;
