@@ -178,7 +178,7 @@ impl Fetcher {
                 return Ok(response);
             }
             let next = target.follow(response.headers(), response.sender, self.settings());
-            target = next.map_err(|error| error.at(response.peer()))?;
+            target = next.map_err(|error| error.at(response.peer))?;
             is_home &= same_origin(&home.url, &target.url);
         }
         Err(RedirectRefusal::TooMany
@@ -213,7 +213,7 @@ impl Fetcher {
             sender: self.shared.sender(&response, proxy.is_some()),
             guard: ThroughputGuard::new(self.settings().min_throughput),
             traffic: Arc::clone(&self.traffic),
-            proxy: peer.proxy,
+            peer,
             coding: content_coding(response.headers()),
             response,
         })

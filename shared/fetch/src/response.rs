@@ -12,7 +12,6 @@ use reqwest::{Response, StatusCode, Url};
 use crate::client::TrafficCounter;
 use crate::error::{FailedFetch, FetchError, Peer};
 use crate::redact::SentSecrets;
-use crate::redirect::authority;
 use crate::request::RequestSpec;
 use crate::scope::AddressScope;
 use crate::throughput::ThroughputGuard;
@@ -33,7 +32,8 @@ pub struct FetchResponse {
     pub sender: AddressScope,
     pub(crate) guard: ThroughputGuard,
     pub(crate) traffic: Arc<TrafficCounter>,
-    pub(crate) proxy: Option<String>,
+    /// Server that answered, for errors.
+    pub peer: Peer,
     /// Content coding of the body, cleaned for logs.
     pub(crate) coding: Option<String>,
 }
@@ -74,14 +74,6 @@ impl FetchResponse {
         self.response.url()
     }
 
-    /// Returns the server that answered, for errors.
-    pub fn peer(&self) -> Peer {
-        Peer {
-            host: authority(self.url()),
-            proxy: self.proxy.clone(),
-        }
-    }
-
     /// Returns the declared length of the body, in bytes. `None` also for a body with a content coding.
     pub fn content_length(&self) -> Option<u64> {
         self.response.content_length().filter(|_| self.coding.is_none())
@@ -109,7 +101,7 @@ impl FetchResponse {
     /// A broken connection, the read timeout, a body below the minimum throughput or with a content coding.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
         if let Some(coding) = self.coding.clone() {
-            return Err(FetchError::Coding(coding).at(self.peer()));
+            return Err(FetchError::Coding(coding).at(self.peer.clone()));
         }
         let started = Instant::now();
         let received = self.traffic.wait(self.response.chunk()).await;
@@ -120,7 +112,7 @@ impl FetchResponse {
             }
             Ok(chunk)
         });
-        checked.map_err(|error| error.at(self.peer()))
+        checked.map_err(|error| error.at(self.peer.clone()))
     }
 
     /// Reads the whole body into memory and decodes gzip. Some proxies compress documents though nothing asks for it.
@@ -133,14 +125,12 @@ impl FetchResponse {
         while let Some(chunk) = self.chunk().await? {
             // Counted as it comes: a declared length may be missing or wrong.
             if (body.len() + chunk.len()) as u64 > limit {
-                return Err(FetchError::TooLarge { limit }.at(self.peer()));
+                return Err(FetchError::TooLarge { limit }.at(self.peer));
             }
             body.extend_from_slice(&chunk);
         }
         match gzip {
-            Some(coding) if body.starts_with(GZIP) => {
-                gunzip(&body, coding, limit).map_err(|error| error.at(self.peer()))
-            }
+            Some(coding) if body.starts_with(GZIP) => gunzip(&body, coding, limit).map_err(|error| error.at(self.peer)),
             _ => Ok(body.freeze()),
         }
     }
@@ -210,7 +200,7 @@ impl ResumableBody {
     /// # Errors
     /// [`FetchError::Range`] for a partial answer that starts elsewhere.
     pub fn continue_with(&mut self, response: FetchResponse) -> Result<(), FailedFetch> {
-        self.skip = known_bytes(&response, self.position).map_err(|error| error.at(response.peer()))?;
+        self.skip = known_bytes(&response, self.position).map_err(|error| error.at(response.peer.clone()))?;
         self.response = response;
         Ok(())
     }

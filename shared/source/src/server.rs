@@ -56,7 +56,8 @@ impl AskedServer {
 
     /// Reports a failure of the server that answered, which a redirect may have chosen.
     pub(crate) fn failed_at(&self, response: &FetchResponse, fault: impl Into<ServerFault>) -> Error {
-        self.place.failed(Some(response.peer()), fault.into(), &self.secrets())
+        self.place
+            .failed(Some(response.peer.clone()), fault.into(), &self.secrets())
     }
 
     pub(crate) fn fetch_failed(&self, failed: FailedFetch) -> Error {

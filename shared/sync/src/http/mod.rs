@@ -72,7 +72,7 @@ impl HttpOrigin {
                 "cannot fetch {key}: {status}, it wants credentials or other ones"
             ))),
             _ => Err(failed(
-                FetchError::from_status(status, response.headers()).at(response.peer()),
+                FetchError::from_status(status, response.headers()).at(response.peer),
             )),
         }
     }
