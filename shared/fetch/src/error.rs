@@ -7,7 +7,6 @@ use std::time::Duration;
 use reqwest::header::HeaderMap;
 use reqwest::{StatusCode, Url};
 
-use crate::network::ScopeViolation;
 use crate::redirect::{RedirectRefusal, authority};
 use crate::retry::retry_after;
 
@@ -149,10 +148,9 @@ impl FetchError {
     pub(crate) fn from_transport(error: reqwest::Error) -> Self {
         // The URL of a CDN can carry a signature that grants access.
         let error = error.without_url();
-        if let Some(violation) = find_cause::<ScopeViolation>(&error) {
-            return Self::Address {
-                reason: RedirectRefusal::of_scope(violation.scope),
-            };
+        // Of the resolver, for a name whose addresses must not be connected to.
+        if let Some(&reason) = find_cause::<RedirectRefusal>(&error) {
+            return Self::Address { reason };
         }
         match find_cause::<rustls::Error>(&error) {
             Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => Self::NotTls,

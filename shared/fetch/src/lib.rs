@@ -22,7 +22,7 @@ pub use client::{Fetcher, Traffic};
 pub use error::{FailedFetch, FetchError, Peer};
 pub use header_file::{HeaderFileError, HeaderFiles, header_fields, read_header_file};
 pub use link::next_link;
-pub use network::{AddressLookup, Network, ScopeViolation};
+pub use network::{AddressLookup, Network};
 pub use proxy::{Proxy, proxy_of_environment};
 pub use redact::{SentSecrets, WITHHELD};
 pub use redirect::{RedirectRefusal, RedirectTarget, authority, same_origin, unusable};

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use crate::redirect::RedirectRefusal;
 use crate::scope::AddressScope;
 
 /// The pending answer of a [`Network::lookup`].
@@ -26,14 +27,6 @@ pub struct Network {
     pub lookup: Arc<dyn Fn(String) -> AddressLookup + Send + Sync>,
     /// Classifies an address. Default: [`AddressScope::of`].
     pub scope: fn(IpAddr) -> AddressScope,
-}
-
-/// All addresses of a host name are nearer than the request may go.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it resolves only to addresses that must not be connected to")]
-pub struct ScopeViolation {
-    /// The nearest scope among its addresses.
-    pub scope: AddressScope,
 }
 
 /// A DNS resolver for the HTTP client that drops addresses nearer than `nearest`.
@@ -58,14 +51,15 @@ impl fmt::Debug for Network {
 }
 
 impl Network {
-    fn allowed(&self, found: &[IpAddr], nearest: AddressScope) -> Result<Vec<SocketAddr>, ScopeViolation> {
+    /// Returns the addresses to connect to. Fails if all of them are nearer than the request may go.
+    fn allowed(&self, found: &[IpAddr], nearest: AddressScope) -> Result<Vec<SocketAddr>, RedirectRefusal> {
         let scope = |address: &&IpAddr| (self.scope)(**address);
         // Dropped one by one: a name may have both a public and a private address, and the public one may be used.
         let allowed = found.iter().filter(|address| scope(address) <= nearest);
         // The client replaces port 0 by the port of the URL.
         let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, 0)).collect();
         match found.iter().map(|address| scope(&address)).max() {
-            Some(scope) if allowed.is_empty() => Err(ScopeViolation { scope }),
+            Some(scope) if allowed.is_empty() => Err(RedirectRefusal::of_scope(scope)),
             _ => Ok(allowed),
         }
     }
@@ -91,23 +85,21 @@ async fn system_lookup(name: String) -> io::Result<Vec<IpAddr>> {
 mod tests {
     use super::*;
 
-    fn allowed(nearest: AddressScope, found: &[&str]) -> Result<Vec<String>, AddressScope> {
+    fn allowed(nearest: AddressScope, found: &[&str]) -> Result<Vec<String>, RedirectRefusal> {
         let found: Vec<IpAddr> = found.iter().map(|text| text.parse().unwrap()).collect();
         let allowed = Network::default().allowed(&found, nearest);
-        allowed
-            .map(|kept| kept.iter().map(|address| address.ip().to_string()).collect())
-            .map_err(|error| error.scope)
+        allowed.map(|kept| kept.iter().map(|address| address.ip().to_string()).collect())
     }
 
     #[test]
     fn resolver_drops_addresses_nearer_than_allowed() {
-        use AddressScope::{Forbidden, Internet, Machine, Site};
+        use AddressScope::{Internet, Machine, Site};
         let mixed = ["127.0.0.1", "10.0.0.1", "1.1.1.1", "169.254.169.254"];
         assert_eq!(allowed(Internet, &mixed).unwrap(), ["1.1.1.1"]);
         assert_eq!(allowed(Site, &mixed).unwrap(), ["10.0.0.1", "1.1.1.1"]);
         assert_eq!(allowed(Machine, &mixed).unwrap().len(), 3);
-        assert_eq!(allowed(Internet, &["10.0.0.1", "::1"]), Err(Machine));
-        assert_eq!(allowed(Machine, &["169.254.169.254"]), Err(Forbidden));
+        assert_eq!(allowed(Internet, &["10.0.0.1", "::1"]), Err(RedirectRefusal::Private));
+        assert_eq!(allowed(Machine, &["169.254.169.254"]), Err(RedirectRefusal::LinkLocal));
         assert_eq!(allowed(Internet, &[]), Ok(Vec::new()));
     }
 
