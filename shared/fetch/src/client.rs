@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::error::{FailedFetch, FetchError, Peer};
 use crate::network::ScopedResolver;
-use crate::redirect::{RedirectRefusal, RedirectTarget, is_redirect, same_origin};
+use crate::redirect::{RedirectRefusal, RedirectTarget};
 use crate::request::RequestSpec;
 use crate::response::{FetchResponse, content_coding};
 use crate::scope::AddressScope;
@@ -174,12 +174,12 @@ impl Fetcher {
         let mut is_home = true;
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send_as(&target, request, is_home).await?;
-            if !is_redirect(response.status()) {
+            if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(response);
             }
             let next = target.follow(response.headers(), response.sender, self.settings());
             target = next.map_err(|error| error.at(response.peer))?;
-            is_home &= same_origin(&home.url, &target.url);
+            is_home &= home.url.origin() == target.url.origin();
         }
         Err(RedirectRefusal::TooMany
             .error(&target.url)
@@ -316,7 +316,11 @@ impl SharedClients {
         let builder = Client::builder()
             .tls_backend_preconfigured(tls)
             .user_agent(USER_AGENT)
-            .default_headers(identity_encoding())
+            // Bodies without a content coding. Without the header a server may choose any (RFC 9110, section 12.5.3).
+            .default_headers(HeaderMap::from_iter([(
+                ACCEPT_ENCODING,
+                HeaderValue::from_static("identity"),
+            )]))
             .connect_timeout(settings.connect_timeout)
             .read_timeout(settings.read_timeout)
             .dns_resolver(Arc::new(resolver))
@@ -335,9 +339,4 @@ impl SharedClients {
         };
         builder.build().map_err(FetchSettingsError::Client)
     }
-}
-
-/// Asks for bodies without a content coding. Without the header a server may choose any (RFC 9110, section 12.5.3).
-fn identity_encoding() -> HeaderMap {
-    HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))])
 }

@@ -25,7 +25,7 @@ pub use link::next_link;
 pub use network::{AddressLookup, Network};
 pub use proxy::{Proxy, proxy_of_environment};
 pub use redact::{SentSecrets, WITHHELD};
-pub use redirect::{RedirectRefusal, RedirectTarget, authority, same_origin, unusable};
+pub use redirect::{RedirectRefusal, RedirectTarget, authority, unusable};
 pub use request::RequestSpec;
 pub use response::{FetchResponse, ResumableBody};
 pub use retry::{AttemptCount, RequestError, Retries, RetrySchedule, RetryWaits, retry_after};

@@ -1,11 +1,11 @@
 //! Targets of redirects and of token realms, and the rules that they must meet.
 
+use reqwest::Url;
 use reqwest::header::{HeaderMap, LOCATION};
-use reqwest::{StatusCode, Url};
 
 use crate::error::FetchError;
 use crate::scope::AddressScope;
-use crate::settings::FetchSettings;
+use crate::settings::{FetchSettings, is_listed};
 
 /// A URL to request, with the nearest address scope that it may resolve to.
 #[derive(Debug, Clone)]
@@ -96,11 +96,11 @@ impl RedirectTarget {
         };
         // The listed hosts only: the permission for every host is about the configured URL, and its HTTPS redirects must not be
         // downgraded.
-        if self.url.scheme() == "https" && to.scheme() == "http" && !settings.lists_plain_http(&authority(&to)) {
+        if self.url.scheme() == "https" && to.scheme() == "http" && !is_listed(&settings.plain_http, &authority(&to)) {
             return Err(RedirectRefusal::Downgrade.error(&to));
         }
         // A redirect to the same server may stay as near as that server was allowed to be.
-        let sender = if same_origin(&self.url, &to) {
+        let sender = if self.url.origin() == to.origin() {
             self.nearest
         } else {
             sender
@@ -115,7 +115,7 @@ impl RedirectTarget {
     /// [`FetchError::Redirect`] if the URL breaks a rule.
     pub fn named_by(to: Url, sender: AddressScope, settings: &FetchSettings) -> Result<Self, FetchError> {
         let host = authority(&to);
-        let nearest = if settings.is_internal(&host) {
+        let nearest = if is_listed(&settings.internal_hosts, &host) {
             AddressScope::Machine
         } else {
             sender
@@ -139,11 +139,6 @@ pub fn unusable(to: &Url) -> Option<RedirectRefusal> {
     }
 }
 
-/// Compares scheme, host and port. Credentials are sent only to the origin they are configured for.
-pub fn same_origin(a: &Url, b: &Url) -> bool {
-    a.origin() == b.origin()
-}
-
 /// Returns the host of a URL, with the port if one is written.
 ///
 /// ```
@@ -156,10 +151,6 @@ pub fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or("nowhere");
     url.port()
         .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
-pub(crate) fn is_redirect(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
 fn too_near(to: &Url, nearest: AddressScope) -> Option<RedirectRefusal> {
@@ -284,14 +275,5 @@ mod tests {
         assert!(configured("https://127.0.0.1:5000/v2/"));
         assert!(configured("https://10.0.0.1/v2/") && configured("https://localhost/v2/"));
         assert!(!configured("https://169.254.169.254/v2/") && !configured("http://[fe80::1]:5000/v2/"));
-    }
-
-    #[test]
-    fn same_origin_compares_scheme_host_and_port() {
-        let same = |a: &str, b: &str| same_origin(&Url::parse(a).unwrap(), &Url::parse(b).unwrap());
-        assert!(same("https://a/x", "https://a:443/y"));
-        assert!(!same("https://a/x", "https://a:444/x"));
-        assert!(!same("https://a/x", "http://a/x"));
-        assert!(!same("https://a/x", "https://b/x"));
     }
 }

@@ -97,21 +97,12 @@ impl Default for MinThroughput {
 impl FetchSettings {
     /// Returns true if `host` (with its port, if one is written) may be asked over plain HTTP.
     pub fn allows_plain_http(&self, host: &str) -> bool {
-        self.plain_http_everywhere || self.lists_plain_http(host)
-    }
-
-    /// Returns true if `host` is named in the list, which also allows a redirect from HTTPS to it.
-    pub(crate) fn lists_plain_http(&self, host: &str) -> bool {
-        is_listed(&self.plain_http, host)
-    }
-
-    /// Returns true if servers may lead to `host` although it has a private address.
-    pub(crate) fn is_internal(&self, host: &str) -> bool {
-        is_listed(&self.internal_hosts, host)
+        self.plain_http_everywhere || is_listed(&self.plain_http, host)
     }
 }
 
-fn is_listed(list: &[String], host: &str) -> bool {
+/// Returns true if the list names `host`, with its port or for all of them.
+pub(crate) fn is_listed(list: &[String], host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let matches = |listed: &String| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name);
     list.iter().any(matches)

@@ -89,7 +89,7 @@ impl Session {
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let target = location.and_then(|location| response.url().join(location).ok());
         // The next request carries the credentials, which are for the registry alone.
-        let target = target.filter(|target| fetch::same_origin(target, response.url()));
+        let target = target.filter(|target| target.origin() == response.url().origin());
         let Some(mut target) = target else {
             return Err(self.server.failed_at(&response, ServerFault::UploadLocation));
         };

@@ -67,7 +67,7 @@ impl Session {
         };
         let reason = match fetch::unusable(&to) {
             Some(reason) => reason,
-            None if !fetch::same_origin(&self.home("")?, &to) => RedirectRefusal::OtherServer,
+            None if self.home("")?.origin() != to.origin() => RedirectRefusal::OtherServer,
             None => return Ok(Some(path_and_query(&to))),
         };
         Err(self.server.failed(reason.error(&to)))
