@@ -13,6 +13,7 @@ use crate::client::TrafficCounter;
 use crate::error::{FailedFetch, FetchError, Peer};
 use crate::redact::SentSecrets;
 use crate::request::RequestSpec;
+use crate::retry::{RequestError, Retries};
 use crate::scope::AddressScope;
 use crate::throughput::ThroughputGuard;
 
@@ -47,7 +48,6 @@ pub struct FetchResponse {
 ///     |                              |
 ///     +------- continue_with(206: the rest | 200: the whole body again, its start is skipped)
 /// ```
-#[derive(Debug)]
 pub struct ResumableBody {
     response: FetchResponse,
     strong_tag: Option<HeaderValue>,
@@ -56,6 +56,8 @@ pub struct ResumableBody {
     earned_at: u64,
     /// Bytes of the present answer that an earlier answer has already brought.
     skip: u64,
+    /// Attempts of the present set that are left.
+    pub retries: Retries,
 }
 
 impl FetchResponse {
@@ -135,14 +137,15 @@ impl FetchResponse {
         }
     }
 
-    /// Turns the answer into a body that can be continued.
-    pub fn into_resumable(self) -> ResumableBody {
+    /// Turns the answer into a body that can be continued. `retries` is its first set.
+    pub fn into_resumable(self, retries: Retries) -> ResumableBody {
         ResumableBody {
             strong_tag: strong_tag(self.headers()),
             response: self,
             position: 0,
             earned_at: 0,
             skip: 0,
+            retries,
         }
     }
 }
@@ -151,8 +154,8 @@ impl ResumableBody {
     /// Returns the next new bytes, never an empty chunk, or `None` at the end.
     ///
     /// # Errors
-    /// All errors of [`FetchResponse::chunk`]. After a transient one, send [`Self::request_rest`] and [`Self::continue_with`]
-    /// its answer.
+    /// All errors of [`FetchResponse::chunk`]. After one of them [`Self::pause`], then send [`Self::request_rest`] and
+    /// [`Self::continue_with`] its answer.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
         while let Some(mut chunk) = self.response.chunk().await? {
             let skipped = chunk.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
@@ -176,13 +179,17 @@ impl ResumableBody {
         self.response.content_length()
     }
 
-    /// Returns true, once for each MiB of progress, if the body has earned a fresh set of retries.
-    pub fn earns_retries(&mut self) -> bool {
-        let earned = self.position >= self.earned_at + PROGRESS_BYTES;
-        if earned {
+    /// Waits before the next attempt. A MiB of progress earns a fresh set of retries: a body of gigabytes may break more often than a
+    /// small one.
+    ///
+    /// # Errors
+    /// The error of the last attempt if there is no next one.
+    pub async fn pause<E: RequestError>(&mut self, error: E) -> Result<(), E> {
+        if self.position >= self.earned_at + PROGRESS_BYTES {
             self.earned_at = self.position;
+            self.retries.renew();
         }
-        earned
+        self.retries.pause(error).await
     }
 
     /// Adds the headers that ask for the rest of the body to `request`.

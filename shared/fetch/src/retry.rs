@@ -147,6 +147,11 @@ impl Retries {
         }
     }
 
+    /// Starts the schedule again.
+    pub(crate) fn renew(&mut self) {
+        self.waits = RetryWaits::new(&self.fetcher.settings().retry);
+    }
+
     /// Waits before the next attempt.
     ///
     /// # Errors

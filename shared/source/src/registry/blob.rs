@@ -15,24 +15,18 @@ impl Session {
     /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
         let mut check = BlobCheck::new("layer", blob);
-        let mut retries = self.server.retries();
+        let retries = self.server.retries();
         if check.is_complete() {
             return check.finish().map(|()| StreamEnd::Verified);
         }
-        let mut body = self.request_blob(blob, 0).await?.into_resumable();
+        let mut body = self.request_blob(blob, 0).await?.into_resumable(retries);
         loop {
             match self.copy(&mut body, blob, &mut check, &to).await {
                 Ok(StreamEnd::Unwanted) => return Ok(StreamEnd::Unwanted),
                 Ok(StreamEnd::Verified) => return check.finish().map(|()| StreamEnd::Verified),
-                Err(error) => {
-                    // Progress renews the retries: a layer of gigabytes may break more often than a small one.
-                    if body.earns_retries() {
-                        retries = self.server.retries();
-                    }
-                    retries.pause(error).await?;
-                }
+                Err(error) => body.pause(error).await?,
             }
-            // `send` has its own retries. Those here are for bodies that break.
+            // `send` has its own retries. Those of the body are for the breaks.
             let rest = self.request_blob(blob, body.position()).await?;
             body.continue_with(rest)
                 .map_err(|error| self.server.fetch_failed(error))?;

@@ -122,8 +122,7 @@ impl Origin for HttpOrigin {
             origin: self.clone(),
             key: key.clone(),
             max: size,
-            body: response.into_resumable(),
-            retries,
+            body: response.into_resumable(retries),
         };
         Ok(stream::try_unfold(object, ObjectBody::next).boxed())
     }
@@ -136,7 +135,6 @@ struct ObjectBody {
     /// Maximum size of the body, in bytes.
     max: u64,
     body: ResumableBody,
-    retries: Retries,
 }
 
 impl ObjectBody {
@@ -158,14 +156,10 @@ impl ObjectBody {
     }
 
     async fn resume(&mut self, error: FailedFetch) -> Result<(), OriginError> {
-        // Progress earns fresh retries, so that a large object over a poor connection arrives in the end.
-        if self.body.earns_retries() {
-            self.retries = Retries::new(&self.origin.fetcher);
-        }
-        self.retries.pause(OriginError::fetch(&self.key, error)).await?;
+        self.body.pause(OriginError::fetch(&self.key, error)).await?;
         let request = self.body.request_rest(self.origin.request.clone());
         let (origin, key) = (&self.origin, &self.key);
-        let response = self.retries.run(|| origin.attempt(key, &request)).await?;
+        let response = self.body.retries.run(|| origin.attempt(key, &request)).await?;
         let continued = self.body.continue_with(response);
         continued.map_err(|failed| OriginError::fetch(&self.key, failed))
     }
