@@ -96,15 +96,6 @@ impl RetryWaits {
         self.attempts.0 += usize::from(fits);
         fits.then_some(delay)
     }
-
-    /// Returns the wait before the next attempt after `error`, or `None` if it is permanent or no attempt is left.
-    pub(crate) fn wait_after(&mut self, error: &FetchError) -> Option<Duration> {
-        if error.is_transient() {
-            self.next_wait(error.retry_after())
-        } else {
-            None
-        }
-    }
 }
 
 /// Reads `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3). A date in the past is zero; a value that
@@ -160,7 +151,10 @@ impl Retries {
         let Some((failure, attempts)) = error.exchange_mut() else {
             return Err(error);
         };
-        let Some(delay) = self.waits.wait_after(failure) else {
+        let wait = failure
+            .is_transient()
+            .then(|| self.waits.next_wait(failure.retry_after()));
+        let Some(delay) = wait.flatten() else {
             *attempts = self.waits.attempts;
             return Err(error);
         };
@@ -195,6 +189,7 @@ impl Retries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::FetchSettings;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -276,22 +271,35 @@ mod tests {
         }
     }
 
-    #[test]
-    fn wait_after_permanent_error_is_none() {
+    impl RequestError for FetchError {
+        fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
+            Some((self, Box::leak(Box::default())))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pause_after_permanent_error_fails() {
         let rate_limited = |seconds: Option<u64>| FetchError::RateLimited {
             retry_after: seconds.map(Duration::from_secs),
         };
-        let schedule = RetrySchedule {
+        let retry = RetrySchedule {
             attempts: Some(3),
             ..RetrySchedule::default()
         };
-        let mut waits = RetryWaits::new(&schedule);
-        assert!(waits.wait_after(&rate_limited(None)).unwrap() < SECOND);
-        let asked = waits.wait_after(&rate_limited(Some(5))).unwrap();
-        assert!(asked >= 5 * SECOND && asked < 9 * SECOND, "{asked:?}");
-        assert_eq!(waits.wait_after(&rate_limited(None)), None);
+        let settings = FetchSettings {
+            retry,
+            ..FetchSettings::default()
+        };
+        let fetcher = Fetcher::new(settings).unwrap();
+        let (mut retries, begun) = (Retries::new(&fetcher), Instant::now());
+        retries.pause(rate_limited(None)).await.unwrap();
+        assert!(begun.elapsed() < SECOND);
+        retries.pause(rate_limited(Some(5))).await.unwrap();
+        let waited = begun.elapsed();
+        assert!(waited >= 5 * SECOND && waited < 9 * SECOND, "{waited:?}");
+        assert!(retries.pause(rate_limited(None)).await.is_err());
         for error in [rate_limited(Some(61)), rate_limited(Some(u64::MAX)), FetchError::NotTls] {
-            assert_eq!(RetryWaits::new(&schedule).wait_after(&error), None, "{error}");
+            assert!(Retries::new(&fetcher).pause(error).await.is_err());
         }
     }
 
