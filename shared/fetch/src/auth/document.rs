@@ -1,6 +1,7 @@
 //! The format of `auth.json` and `config.json`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -15,15 +16,12 @@ use crate::auth::{CredentialsError, Login, Secret, helper};
 /// Names of Docker Hub that share one login in docker.
 const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct AuthDocument {
     /// File or secret that holds the document, for errors.
+    #[serde(skip)]
     origin: String,
-    content: AuthContent,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct AuthContent {
     auths: Option<BTreeMap<String, AuthEntry>>,
     cred_helpers: Option<BTreeMap<String, String>>,
     creds_store: Option<String>,
@@ -37,6 +35,13 @@ struct AuthEntry {
     identitytoken: Option<String>,
 }
 
+/// Prints no secret.
+impl fmt::Debug for AuthDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.origin, f)
+    }
+}
+
 impl AuthDocument {
     pub(crate) fn open(path: PathBuf, is_required: bool) -> Result<Option<Self>, CredentialsError> {
         match fs::read(&path) {
@@ -47,25 +52,20 @@ impl AuthDocument {
     }
 
     pub(crate) fn parse(origin: String, bytes: &[u8]) -> Result<Self, CredentialsError> {
-        // Only the position, because serde's message may quote a secret.
-        let why = |error: serde_json::Error| format!("line {}, column {}", error.line(), error.column());
-        match serde_json::from_slice(bytes) {
-            Ok(content) => Ok(Self { origin, content }),
+        match serde_json::from_slice::<Self>(bytes) {
+            Ok(document) => Ok(Self { origin, ..document }),
             Err(error) => Err(CredentialsError::Format {
                 origin,
-                why: why(error),
+                // Only the position, because serde's message may quote a secret.
+                why: format!("line {}, column {}", error.line(), error.column()),
             }),
         }
-    }
-
-    pub(crate) fn origin(&self) -> &str {
-        &self.origin
     }
 
     /// Finds the longest key that fits: `quay.io/ns/repo`, then `quay.io/ns`, then `quay.io`. A helper of a key wins over its
     /// entry. The credential store is last.
     pub(crate) async fn find(&self, registry: &str, repository: &str) -> Result<Option<Login>, CredentialsError> {
-        let helpers = self.content.cred_helpers.as_ref();
+        let helpers = self.cred_helpers.as_ref();
         for key in keys(registry, repository) {
             if let Some(helper) = helpers
                 .and_then(|helpers| helpers.get(&key))
@@ -85,7 +85,7 @@ impl AuthDocument {
         } else {
             registry
         };
-        match self.content.creds_store.as_deref().filter(|name| !name.is_empty()) {
+        match self.creds_store.as_deref().filter(|name| !name.is_empty()) {
             Some(store) => self.ask(store, server).await,
             None => Ok(None),
         }
@@ -102,7 +102,7 @@ impl AuthDocument {
     }
 
     fn entry(&self, key: &str) -> Option<&AuthEntry> {
-        let auths = self.content.auths.as_ref()?;
+        let auths = self.auths.as_ref()?;
         // Old docker wrote URLs as keys.
         let same = |written: &str| !key.contains('/') && host_of(written) == key;
         auths
@@ -115,11 +115,10 @@ impl AuthDocument {
             return Ok(Some(Secret::IdentityToken(token.clone())));
         }
         if let Some(auth) = entry.auth.as_ref().filter(|auth| !auth.is_empty()) {
-            let why = || format!("`auth` of {key} is not base64 of user:password");
             let decoded = decode(auth);
             return decoded.map(Some).ok_or_else(|| CredentialsError::Format {
                 origin: self.origin.clone(),
-                why: why(),
+                why: format!("`auth` of {key} is not base64 of user:password"),
             });
         }
         Ok(match (&entry.username, &entry.password) {

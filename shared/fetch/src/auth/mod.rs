@@ -141,7 +141,7 @@ type AuthDocuments = Arc<[AuthDocument]>;
 
 /// Documents in the format of `podman login`, in memory, for machines that get them from a vault. Clones share the
 /// documents, and a change takes effect with the next pull.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Logins(Arc<RwLock<AuthDocuments>>);
 
 impl Logins {
@@ -161,15 +161,6 @@ impl Logins {
     }
 }
 
-impl fmt::Debug for Logins {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let documents = self.documents();
-        f.debug_list()
-            .entries(documents.iter().map(AuthDocument::origin))
-            .finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,7 +170,8 @@ mod tests {
         let logins = Logins::default();
         let good = r#"{"auths": {"quay.io": {"username": "u", "password": "hunter2"}}}"#;
         logins.set([("vault", good)]).unwrap();
-        assert_eq!(format!("{logins:?}"), r#"["vault"]"#);
+        let shown = format!("{logins:?}");
+        assert!(shown.contains("vault") && !shown.contains("hunter2"), "{shown}");
         let error = logins
             .set([("vault", good), ("other", r#"{"auths": "hunter2"}"#)])
             .unwrap_err();
