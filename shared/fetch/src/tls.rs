@@ -1,8 +1,8 @@
 //! TLS with rustls and ring: the system's certificates and the operator's own.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fmt, fs};
 
 use model::text::{pem, pem_certificates};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -19,13 +19,14 @@ use rustls::{
 use crate::settings::FetchSettingsError;
 
 /// Certificates that are trusted: of authorities, and of servers that present one of them themselves.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct TrustedCertificates {
     roots: RootCertStore,
     all: Vec<CertificateDer<'static>>,
 }
 
 /// Verification of a server's certificate.
+#[derive(Debug)]
 struct CertificateVerifier {
     trusted: Arc<TrustedCertificates>,
     algorithms: WebPkiSupportedAlgorithms,
@@ -115,18 +116,6 @@ impl TrustedCertificates {
     }
 }
 
-impl CertificateVerifier {
-    fn verify_chain(
-        &self,
-        certificate: &ParsedCertificate<'_>,
-        roots: &RootCertStore,
-        intermediates: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<(), TlsError> {
-        verify_server_cert_signed_by_trust_anchor(certificate, roots, intermediates, now, self.algorithms.all)
-    }
-}
-
 impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
@@ -137,16 +126,19 @@ impl ServerCertVerifier for CertificateVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
         let certificate = ParsedCertificate::try_from(end_entity)?;
+        let verify_chain = |roots: &RootCertStore, intermediates: &[CertificateDer<'_>]| {
+            verify_server_cert_signed_by_trust_anchor(&certificate, roots, intermediates, now, self.algorithms.all)
+        };
         if self.trusted.all.contains(end_entity) {
             // Without authorities its dates are checked and then found to lead nowhere. `openssl req -x509` makes certificates that
             // call themselves authorities, and a server presents such a one as its own.
-            match self.verify_chain(&certificate, &RootCertStore::empty(), &[], now) {
+            match verify_chain(&RootCertStore::empty(), &[]) {
                 Err(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) => {}
                 Err(TlsError::InvalidCertificate(CertificateError::Other(other))) if is_authority(&other) => {}
                 checked => checked?,
             }
         } else {
-            self.verify_chain(&certificate, &self.trusted.roots, intermediates, now)?;
+            verify_chain(&self.trusted.roots, intermediates)?;
         }
         verify_server_name(&certificate, server_name)?;
         Ok(ServerCertVerified::assertion())
@@ -175,12 +167,6 @@ impl ServerCertVerifier for CertificateVerifier {
     }
 }
 
-impl fmt::Debug for CertificateVerifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CertificateVerifier")
-    }
-}
-
 /// Returns true for the certificate of an authority that a server presents as its own.
 fn is_authority(error: &OtherError) -> bool {
     matches!(error.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
@@ -189,7 +175,7 @@ fn is_authority(error: &OtherError) -> bool {
 #[cfg(test)]
 mod tests {
     use model::text::PEM_BEGIN;
-    use std::fmt::Write;
+    use std::fmt::{self, Write};
     use std::sync::Mutex;
 
     use tracing::field::{Field, Visit};
