@@ -39,11 +39,8 @@ pub struct BlobRef {
 }
 
 /// A running hash of one of the algorithms that a digest may name.
-pub struct DigestHasher {
-    algorithm: &'static str,
-    // *ring* is twice as fast as the portable crates on processors without SHA instructions, which many clouds have.
-    context: Context,
-}
+// *ring* is twice as fast as the portable crates on processors without SHA instructions, which many clouds have.
+pub struct DigestHasher(Context);
 
 impl DigestError {
     /// Reports a text that the caller has already made printable.
@@ -76,10 +73,7 @@ impl Digest {
     /// Starts a hash with the algorithm of this digest.
     pub fn hasher(&self) -> DigestHasher {
         match self.algorithm() {
-            "sha512" => DigestHasher {
-                algorithm: "sha512",
-                context: Context::new(&SHA512),
-            },
+            "sha512" => DigestHasher(Context::new(&SHA512)),
             _ => DigestHasher::default(),
         }
     }
@@ -88,22 +82,21 @@ impl Digest {
 impl Default for DigestHasher {
     /// Starts a sha256 hash, the algorithm of nearly all digests.
     fn default() -> Self {
-        Self {
-            algorithm: "sha256",
-            context: Context::new(&SHA256),
-        }
+        Self(Context::new(&SHA256))
     }
 }
 
 impl DigestHasher {
     /// Adds bytes to those that are hashed.
     pub fn update(&mut self, bytes: &[u8]) {
-        self.context.update(bytes);
+        self.0.update(bytes);
     }
 
     /// Returns the digest of all bytes.
     pub fn finish(self) -> Digest {
-        Digest(format!("{}:{}", self.algorithm, hex(self.context.finish().as_ref())))
+        let is_sha512 = *self.0.algorithm() == SHA512;
+        let algorithm = if is_sha512 { "sha512" } else { "sha256" };
+        Digest(format!("{algorithm}:{}", hex(self.0.finish().as_ref())))
     }
 }
 
