@@ -92,7 +92,7 @@ impl Sources {
         };
         let work = archive.work.clone();
         if location.revision(&copy.blob.digest) != *expected {
-            return Err(archive.fault(TreeFault::Changed));
+            return Err(TreeFault::Changed.at(&archive.place));
         }
         let folder = location.folder.clone();
         let unpacked = bounded(&work, move || {

@@ -69,6 +69,14 @@ impl TreeFault {
                 | Self::Commit(_)
         )
     }
+
+    /// Names the archive or repository.
+    pub(crate) fn at(self, place: &impl ToString) -> Error {
+        Error::Tree {
+            place: place.to_string(),
+            source: self,
+        }
+    }
 }
 
 /// An archive and the limits for it.
@@ -107,13 +115,6 @@ impl TreeArchive {
         finished.map_err(|error| self.failed(error))
     }
 
-    pub(crate) fn fault(&self, source: TreeFault) -> Error {
-        Error::Tree {
-            place: self.place.clone(),
-            source,
-        }
-    }
-
     fn scan(&self, root: Root) -> LayerScan {
         LayerScan {
             depth: 0,
@@ -127,7 +128,7 @@ impl TreeArchive {
     fn failed(&self, error: UnpackError) -> Error {
         match error {
             // The archive is known by its source, not by its digest.
-            UnpackError::Layer { source, .. } => self.fault(source.into()),
+            UnpackError::Layer { source, .. } => TreeFault::from(source).at(&self.place),
             UnpackError::Limit(limit) => Error::Limit(LimitExceeded {
                 place: format!("{}, {}", self.place, limit.place),
                 ..limit

@@ -34,7 +34,6 @@ use crate::error::Error;
 use crate::git::program::GitProgram;
 use crate::location::GitLocation;
 use crate::sources::{Pull, Sources};
-use crate::tree::TreeFault;
 
 /// The commits that were resolved last, by the text of their source. Clones share them.
 #[derive(Clone, Default)]
@@ -64,14 +63,5 @@ impl Sources {
             program.read(&commit, sink).await
         };
         reading.await.map_err(|error| program.redact(error))
-    }
-}
-
-impl GitLocation {
-    fn error(&self, source: TreeFault) -> Error {
-        Error::Tree {
-            place: self.to_string(),
-            source,
-        }
     }
 }

@@ -137,7 +137,7 @@ impl<'a> GitProgram<'a> {
         let commit = full
             .iter()
             .find_map(|full| commit(&format!("{full}^{{}}")).or_else(|| commit(full)));
-        let missing = || self.location.error(TreeFault::NoRef(shown(name.as_bytes())));
+        let missing = || TreeFault::NoRef(shown(name.as_bytes())).at(self.location);
         Ok(commit.ok_or_else(missing)?.to_owned())
     }
 
@@ -155,7 +155,7 @@ impl<'a> GitProgram<'a> {
         if is_expected(&commit) {
             Ok(commit)
         } else {
-            Err(self.location.error(TreeFault::Changed))
+            Err(TreeFault::Changed.at(self.location))
         }
     }
 
@@ -198,7 +198,7 @@ impl<'a> GitProgram<'a> {
         // A process that ends by itself has the reason; a signal only says that its output is not read any more.
         match process.0.wait().await {
             Ok(status) if status.code().is_some_and(|code| code != 0) => {
-                return Err(self.location.error(TreeFault::Commit(self.message(status))));
+                return Err(TreeFault::Commit(self.message(status)).at(self.location));
             }
             _ => {}
         }
@@ -222,13 +222,13 @@ impl<'a> GitProgram<'a> {
         for (columns, path) in list.split('\0').filter_map(|line| line.split_once('\t')) {
             let place = || shown(path.as_bytes());
             if columns.starts_with("160000 ") {
-                return Err(self.location.error(TreeFault::Submodule(place())));
+                return Err(TreeFault::Submodule(place()).at(self.location));
             }
             if path
                 .split('/')
                 .any(|name| NO_NAMES.contains(&&*name.to_ascii_lowercase()))
             {
-                return Err(self.location.error(TreeFault::Name(place())));
+                return Err(TreeFault::Name(place()).at(self.location));
             }
         }
         Ok(())
@@ -250,10 +250,10 @@ impl<'a> GitProgram<'a> {
             }
         };
         if status.code() == Some(NOT_FOUND) {
-            return Err(self.location.error(TreeFault::NoGit));
+            return Err(TreeFault::NoGit.at(self.location));
         }
         if !status.success() {
-            return Err(self.location.error(TreeFault::Git(self.message(status))));
+            return Err(TreeFault::Git(self.message(status)).at(self.location));
         }
         let output = fs::read(path).map_err(|error| self.failed(&error))?;
         Ok(String::from_utf8_lossy(&output).into_owned())
@@ -305,7 +305,7 @@ impl<'a> GitProgram<'a> {
     }
 
     fn failed(&self, error: &io::Error) -> Error {
-        self.location.error(TreeFault::Git(error.to_string()))
+        TreeFault::Git(error.to_string()).at(self.location)
     }
 }
 
@@ -328,12 +328,12 @@ async fn find(session: &WebSession<'_>, location: &GitLocation) -> Result<Url, E
     let response = session.server.retries().run(asking).await?;
     if !response.is_home {
         let to = shown(authority(response.url()).as_bytes());
-        return Err(location.error(TreeFault::Redirected(to)));
+        return Err(TreeFault::Redirected(to).at(location));
     }
     let media_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let path = response.url().path().strip_suffix(INFO);
     let path = path.filter(|_| media_type == Some(b"application/x-git-upload-pack-advertisement"));
-    url.set_path(path.ok_or_else(|| location.error(TreeFault::NotGit))?);
+    url.set_path(path.ok_or_else(|| TreeFault::NotGit.at(location))?);
     Ok(url)
 }
 
