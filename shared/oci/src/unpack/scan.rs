@@ -171,10 +171,11 @@ impl LayerScan {
             return Ok(None);
         };
         match self.root.touch(name, is_dir) {
-            Touch::Nothing => Ok(None),
-            _ if name.contains(model::text::is_unprintable) => Err(self.error(LayerError::Unprintable(shown(path)))),
-            touch if touch.is_deep() => Err(self.error(LayerError::Deep(shown(path)))),
-            touch => Ok(Some(touch)),
+            Some(_) if name.contains(model::text::is_unprintable) => {
+                Err(self.error(LayerError::Unprintable(shown(path))))
+            }
+            Some(touch) if touch.is_deep() => Err(self.error(LayerError::Deep(shown(path)))),
+            touch => Ok(touch),
         }
     }
 

@@ -53,7 +53,6 @@ impl<S: FileSink> OverlayState<S> {
         let depth = scan.depth;
         let twice = |_| scan.error(LayerError::Duplicate(format!("/{}", scan.root.path())));
         match touch {
-            Touch::Nothing => {}
             Touch::Closes => self.overlay.close(depth),
             Touch::Root if entry.kind.is_none() => self.overlay.claim_root(depth).map_err(twice)?,
             Touch::Root => self.overlay.block(depth, true).map_err(twice)?,

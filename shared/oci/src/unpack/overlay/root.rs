@@ -22,8 +22,6 @@ pub struct Root {
 /// The effect of an entry on the catalog. Paths are relative to the root.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
-    /// No effect: the entry is elsewhere.
-    Nothing,
     /// Hides the root of all lower layers.
     Closes,
     /// Replaces a folder above the root by something else.
@@ -42,7 +40,7 @@ impl Touch {
     pub(crate) fn is_deep(&self) -> bool {
         match self {
             Self::Whiteout(path) | Self::Opaque(path) | Self::Entry(path) => path.matches('/').count() >= MAX_DEPTH,
-            Self::Nothing | Self::Closes | Self::Blocks | Self::Root | Self::Malformed(_) => false,
+            Self::Closes | Self::Blocks | Self::Root | Self::Malformed(_) => false,
         }
     }
 }
@@ -95,21 +93,15 @@ impl Root {
 
     /// Returns true if an entry whose name is not UTF-8 could be below the root.
     pub(crate) fn may_hold(&self, name: &[u8]) -> bool {
-        !matches!(self.touch(&String::from_utf8_lossy(name), true), Touch::Nothing)
+        self.touch(&String::from_utf8_lossy(name), true).is_some()
     }
 
-    /// Classifies the entry `name`, a path as a tar archive spells it.
-    pub(crate) fn touch(&self, name: &str, is_dir: bool) -> Touch {
+    /// Classifies the entry `name`, a path as a tar archive spells it. Returns `None` for one that is elsewhere.
+    pub(crate) fn touch(&self, name: &str, is_dir: bool) -> Option<Touch> {
         // containerd and catalogd also skip paths that climb out of the image.
-        let Some(mut parts) = clean_path(name) else {
-            return Touch::Nothing;
-        };
+        let mut parts = clean_path(name)?;
         let Some(last) = parts.last().copied() else {
-            return if self.parts.is_empty() {
-                Touch::Root
-            } else {
-                Touch::Nothing
-            };
+            return self.parts.is_empty().then_some(Touch::Root);
         };
         if self.is_plain {
             return self.position(&parts, is_dir);
@@ -120,7 +112,7 @@ impl Root {
         }
         if last.starts_with(".wh..wh.") {
             // Internal files of aufs.
-            return Touch::Nothing;
+            return None;
         }
         if let Some(hidden) = last.strip_prefix(WHITEOUT) {
             parts.pop();
@@ -130,34 +122,28 @@ impl Root {
     }
 
     /// Classifies an entry that is not a whiteout.
-    fn position(&self, parts: &[&str], is_dir: bool) -> Touch {
+    fn position(&self, parts: &[&str], is_dir: bool) -> Option<Touch> {
         match self.relative(parts) {
-            Some(path) if path.is_empty() => Touch::Root,
-            Some(path) => Touch::Entry(path),
-            None if self.is_above(parts) && !is_dir => Touch::Blocks,
-            None => Touch::Nothing,
+            Some(path) if path.is_empty() => Some(Touch::Root),
+            Some(path) => Some(Touch::Entry(path)),
+            None => (self.is_above(parts) && !is_dir).then_some(Touch::Blocks),
         }
     }
 
-    fn whiteout<'a>(&self, mut parts: Vec<&'a str>, hidden: &'a str, name: &str) -> Touch {
+    fn whiteout<'a>(&self, mut parts: Vec<&'a str>, hidden: &'a str, name: &str) -> Option<Touch> {
         if matches!(hidden, "" | "." | "..") {
             let matters = self.relative(&parts).is_some() || self.is_above(&parts);
-            return if matters {
-                Touch::Malformed(name.to_owned())
-            } else {
-                Touch::Nothing
-            };
+            return matters.then(|| Touch::Malformed(name.to_owned()));
         }
         parts.push(hidden);
         self.hides(&parts, Touch::Whiteout)
     }
 
-    fn hides(&self, parts: &[&str], touch: impl Fn(String) -> Touch) -> Touch {
+    fn hides(&self, parts: &[&str], touch: impl Fn(String) -> Touch) -> Option<Touch> {
         match self.relative(parts) {
-            Some(path) if path.is_empty() => Touch::Closes,
-            Some(path) => touch(path),
-            None if self.is_above(parts) => Touch::Closes,
-            None => Touch::Nothing,
+            Some(path) if path.is_empty() => Some(Touch::Closes),
+            Some(path) => Some(touch(path)),
+            None => self.is_above(parts).then_some(Touch::Closes),
         }
     }
 
@@ -181,42 +167,47 @@ impl Root {
 mod tests {
     use super::*;
 
-    fn touch(root: &str, name: &str, is_dir: bool) -> Touch {
-        Root::new(clean_path(root).unwrap().into_iter().map(ToOwned::to_owned).collect()).touch(name, is_dir)
+    fn touch(root: &str, name: &str, is_dir: bool) -> Option<Touch> {
+        let parts = clean_path(root).unwrap().into_iter().map(ToOwned::to_owned);
+        Root::around(&[parts.collect()]).touch(name, is_dir)
     }
 
     #[test]
     fn touch_depends_on_position_of_entry() {
-        let entry = |path: &str| Touch::Entry(path.to_owned());
+        let entry = |path: &str| Some(Touch::Entry(path.to_owned()));
         for (root, name, want) in [
             ("configs", "configs/a/b.yaml", entry("a/b.yaml")),
             ("configs", "./configs//a", entry("a")),
             ("configs", "/configs/../configs/a", entry("a")),
-            ("configs", "configs", Touch::Root),
-            ("configs", "configs2/a", Touch::Nothing),
-            ("configs", "../configs/a", Touch::Nothing),
-            ("configs", "configs/../../evil", Touch::Nothing),
-            ("var/lib/fbc", "var/lib", Touch::Blocks),
-            ("var/lib/fbc", "var/tmp", Touch::Nothing),
-            ("var/lib/fbc", "var/.wh.lib", Touch::Closes),
-            ("var/lib/fbc", "var/.wh.tmp", Touch::Nothing),
-            ("configs", ".wh.configs", Touch::Closes),
-            ("configs", ".wh..wh..opq", Touch::Closes),
-            ("configs", "configs/.wh..wh..opq", Touch::Closes),
-            ("configs", "etc/.wh..wh..opq", Touch::Nothing),
-            ("configs", "configs/a/.wh..wh..opq", Touch::Opaque("a".to_owned())),
-            ("configs", "configs/a/.wh.b", Touch::Whiteout("a/b".to_owned())),
-            ("configs", "configs/.wh..wh.plnk", Touch::Nothing),
-            ("configs", "configs/.wh.", Touch::Malformed("configs/.wh.".to_owned())),
+            ("configs", "configs", Some(Touch::Root)),
+            ("configs", "configs2/a", None),
+            ("configs", "../configs/a", None),
+            ("configs", "configs/../../evil", None),
+            ("var/lib/fbc", "var/lib", Some(Touch::Blocks)),
+            ("var/lib/fbc", "var/tmp", None),
+            ("var/lib/fbc", "var/.wh.lib", Some(Touch::Closes)),
+            ("var/lib/fbc", "var/.wh.tmp", None),
+            ("configs", ".wh.configs", Some(Touch::Closes)),
+            ("configs", ".wh..wh..opq", Some(Touch::Closes)),
+            ("configs", "configs/.wh..wh..opq", Some(Touch::Closes)),
+            ("configs", "etc/.wh..wh..opq", None),
+            ("configs", "configs/a/.wh..wh..opq", Some(Touch::Opaque("a".to_owned()))),
+            ("configs", "configs/a/.wh.b", Some(Touch::Whiteout("a/b".to_owned()))),
+            ("configs", "configs/.wh..wh.plnk", None),
+            (
+                "configs",
+                "configs/.wh.",
+                Some(Touch::Malformed("configs/.wh.".to_owned())),
+            ),
             (
                 "configs",
                 "configs/a/.wh...",
-                Touch::Malformed("configs/a/.wh...".to_owned()),
+                Some(Touch::Malformed("configs/a/.wh...".to_owned())),
             ),
-            ("configs", "etc/.wh.", Touch::Nothing),
+            ("configs", "etc/.wh.", None),
             ("/", "any/thing", entry("any/thing")),
-            ("/", "./", Touch::Root),
-            ("/", ".wh..wh..opq", Touch::Closes),
+            ("/", "./", Some(Touch::Root)),
+            ("/", ".wh..wh..opq", Some(Touch::Closes)),
         ] {
             assert_eq!(touch(root, name, false), want, "{root} {name}");
         }
@@ -226,12 +217,15 @@ mod tests {
     fn plain_root_takes_whiteouts_for_files() {
         let root = Root::plain(vec!["configs".to_owned()]);
         for (name, want) in [
-            ("configs/.wh.a", Touch::Entry(".wh.a".to_owned())),
-            ("configs/a/.wh..wh..opq", Touch::Entry("a/.wh..wh..opq".to_owned())),
-            ("configs/.wh.", Touch::Entry(".wh.".to_owned())),
-            (".wh.configs", Touch::Nothing),
-            ("configs", Touch::Root),
-            ("configs/../../evil", Touch::Nothing),
+            ("configs/.wh.a", Some(Touch::Entry(".wh.a".to_owned()))),
+            (
+                "configs/a/.wh..wh..opq",
+                Some(Touch::Entry("a/.wh..wh..opq".to_owned())),
+            ),
+            ("configs/.wh.", Some(Touch::Entry(".wh.".to_owned()))),
+            (".wh.configs", None),
+            ("configs", Some(Touch::Root)),
+            ("configs/../../evil", None),
         ] {
             assert_eq!(root.touch(name, true), want, "{name}");
         }
@@ -240,14 +234,15 @@ mod tests {
     #[test]
     fn path_of_most_components_is_not_deep() {
         let path = |folders: usize| format!("configs/{}f", "a/".repeat(folders));
-        assert!(!touch("configs", &path(MAX_DEPTH - 1), false).is_deep());
-        assert!(touch("configs", &path(MAX_DEPTH), false).is_deep());
-        assert!(!touch("other", &path(MAX_DEPTH), false).is_deep());
+        let is_deep = |root, path: &str| touch(root, path, false).is_some_and(|touch| touch.is_deep());
+        assert!(!is_deep("configs", &path(MAX_DEPTH - 1)));
+        assert!(is_deep("configs", &path(MAX_DEPTH)));
+        assert!(!is_deep("other", &path(MAX_DEPTH)));
     }
 
     #[test]
     fn touch_of_folder_above_root_is_nothing() {
-        assert_eq!(touch("var/lib/fbc", "var/lib/", true), Touch::Nothing);
-        assert_eq!(touch("configs", "./", true), Touch::Nothing);
+        assert_eq!(touch("var/lib/fbc", "var/lib/", true), None);
+        assert_eq!(touch("configs", "./", true), None);
     }
 }
