@@ -25,9 +25,11 @@ const BZIP2: &[u8] = b"BZh";
 /// # Errors
 /// Another compression, and a stream whose first bytes cannot be read.
 pub fn decompress<'a>(raw: &'a mut impl BufRead) -> Result<Box<dyn Read + 'a>, LayerError> {
-    let start = first_bytes(raw).map_err(LayerError::Format)?;
-    let start = start.as_slice();
-    let raw = Cursor::new(start.to_owned()).chain(raw);
+    let mut start = Vec::with_capacity(8);
+    // `fill_buf` would not do: a chunk can be shorter than a magic number.
+    let taken = raw.by_ref().take(6).read_to_end(&mut start);
+    taken.map_err(LayerError::Format)?;
+    let raw = Cursor::new(start.clone()).chain(raw);
     if start.starts_with(GZIP) {
         Ok(Box::new(MultiGzDecoder::new(raw)))
     } else if start.starts_with(ZSTD) || start.get(1..4) == Some(ZSTD_SKIPPABLE) {
@@ -41,13 +43,6 @@ pub fn decompress<'a>(raw: &'a mut impl BufRead) -> Result<Box<dyn Read + 'a>, L
     } else {
         Ok(Box::new(raw))
     }
-}
-
-/// Takes the first bytes out of the stream. `fill_buf` would not do: a chunk can be shorter than a magic number.
-fn first_bytes(raw: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let mut start = Vec::with_capacity(8);
-    raw.take(6).read_to_end(&mut start)?;
-    Ok(start)
 }
 
 /// Counts the bytes that a decompressor returns. An exceeded limit ends the stream with the limit as the error.

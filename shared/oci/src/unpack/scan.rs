@@ -42,17 +42,7 @@ impl LayerScan {
         let mut archive = self.open(raw)?;
         let mut take_state = Some(take_state);
         let mut state = None;
-        loop {
-            let Some(entry) = self.next_entry(&mut archive)? else {
-                // A layer is not read on to the end of the compression, as catalogd does not: only a bomb or a wrong checksum
-                // of gzip could follow, and its digest covers those bytes. An archive has no digest but that of its bytes.
-                if self.root.is_plain() {
-                    archive
-                        .read_to_end()
-                        .map_err(|error| self.broken(error, LayerError::Format))?;
-                }
-                return Ok(state);
-            };
+        while let Some(entry) = self.next_entry(&mut archive)? {
             let Some(touch) = self.touch(&entry)? else {
                 continue;
             };
@@ -63,12 +53,19 @@ impl LayerScan {
             let layer_entry = LayerEntry {
                 kind: self.kind(&entry)?,
                 size: entry.size,
-                content: &mut archive.content(),
+                content: &mut archive,
             };
             if let Some(state) = &mut state {
                 state.apply(self, touch, layer_entry)?;
             }
         }
+        // A layer is not read on to the end of the compression, as catalogd does not: only a bomb or a wrong checksum of gzip could
+        // follow, and its digest covers those bytes. An archive has no digest but that of its bytes.
+        if self.root.is_plain {
+            let read = archive.read_trailer();
+            read.map_err(|error| self.broken(error, LayerError::Format))?;
+        }
+        Ok(state)
     }
 
     /// Returns the name of the one folder that holds all entries, or `None` if there is more than that at the top. Reads all
@@ -108,7 +105,7 @@ impl LayerScan {
     /// Returns the next entry and counts it.
     fn next_entry(&self, archive: &mut LayerTar<'_>) -> Result<Option<TarEntry>, UnpackError> {
         let next = archive.next();
-        let next = next.map_err(|error| self.tar_error(error, archive.count()))?;
+        let next = next.map_err(|error| self.tar_error(error, archive.count))?;
         if next.is_some() {
             // Entries outside the root count too, because reading past them costs time as well.
             self.budget.count_entry(|| self.place())?;

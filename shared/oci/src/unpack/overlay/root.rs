@@ -16,7 +16,7 @@ pub struct Root {
     /// Folders that hold the content, as components from this one. Entries beside them are skipped.
     folders: Vec<Vec<String>>,
     /// True for an archive that is not a layer: names that start with `.wh.` are files as all others.
-    is_plain: bool,
+    pub(crate) is_plain: bool,
 }
 
 /// The effect of an entry on the catalog. Paths are relative to the root.
@@ -69,11 +69,6 @@ impl Root {
             is_plain: true,
             ..Self::new(parts)
         }
-    }
-
-    /// Returns true for the root of an archive that is not a layer.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.is_plain
     }
 
     /// Returns the path from the image's root, without a leading slash.

@@ -22,7 +22,7 @@ pub(crate) struct TarReader<R> {
     /// Bytes that fill the last block of that content.
     padding: u64,
     /// Number of entries so far, extended headers not counted.
-    count: u64,
+    pub(crate) count: u64,
     ended: bool,
 }
 
@@ -87,16 +87,6 @@ impl<R: Read> TarReader<R> {
         }
     }
 
-    /// Returns the number of entries so far.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Returns the rest of the last entry's content.
-    pub(crate) fn content(&mut self) -> EntryContent<'_, R> {
-        EntryContent(self)
-    }
-
     /// Skips the rest of the last entry and returns the next one.
     pub(crate) fn next(&mut self) -> Result<Option<TarEntry>, TarError> {
         let mut extras = EntryExtras::default();
@@ -118,7 +108,7 @@ impl<R: Read> TarReader<R> {
     }
 
     /// Reads what follows the archive, so that a checksum of its compression is compared.
-    pub(crate) fn read_to_end(&mut self) -> io::Result<()> {
+    pub(crate) fn read_trailer(&mut self) -> io::Result<()> {
         io::copy(&mut self.reader, &mut io::sink()).map(drop)
     }
 
@@ -161,7 +151,7 @@ impl<R: Read> TarReader<R> {
         self.hold(size.saturating_add(BLOCK_BYTES as u64), held)?;
         self.expect(size)?;
         let mut text = Vec::new();
-        self.content().read_to_end(&mut text)?;
+        self.read_to_end(&mut text)?;
         // A cut name could be the name of another file.
         if text.len() as u64 == size {
             Ok(text)
@@ -227,8 +217,7 @@ impl<R: Read> TarReader<R> {
     }
 
     fn skip(&mut self) -> Result<(), TarError> {
-        let mut skipped = self.content();
-        io::copy(&mut skipped, &mut io::sink())?;
+        io::copy(self, &mut io::sink())?;
         if self.left > 0 {
             return Err(TarError::Malformed("the archive ends inside an entry"));
         }
@@ -253,14 +242,12 @@ impl<R: Read> TarReader<R> {
     }
 }
 
-/// The rest of an entry's content. Ends early if the stream does.
-pub(crate) struct EntryContent<'a, R>(&'a mut TarReader<R>);
-
-impl<R: Read> Read for EntryContent<'_, R> {
+/// Reads the rest of the last entry's content. Ends early if the stream does.
+impl<R: Read> Read for TarReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = usize::try_from(self.0.left).map_or(buffer.len(), |left| left.min(buffer.len()));
-        let count = self.0.reader.read(&mut buffer[..most])?;
-        self.0.left -= count as u64;
+        let most = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let count = self.reader.read(&mut buffer[..most])?;
+        self.left -= count as u64;
         Ok(count)
     }
 }

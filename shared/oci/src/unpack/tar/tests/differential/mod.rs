@@ -69,7 +69,7 @@ fn answer(archive: &[u8]) -> (Result<String, String>, bool) {
             continue;
         }
         let mut content = Vec::new();
-        if reader.content().read_to_end(&mut content).is_err() || content.len() as u64 != entry.size {
+        if reader.read_to_end(&mut content).is_err() || content.len() as u64 != entry.size {
             return (Err("content".to_owned()), has_sparse);
         }
         list.push(if entry.kind == kind::OLD_FILE {
