@@ -19,7 +19,7 @@ pub use manifest::{
 pub use path::{clean_path, shown};
 pub use unpack::{
     ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, NamedLimit,
-    OverlayState, Root, RootState, UnpackBudget, UnpackError, decompress,
+    OverlayState, Root, UnpackBudget, UnpackError, decompress,
 };
 
 /// Media types of images (OCI image specification, "Media Types").

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use oci::{
-    BlobRef, Digest, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, RootState, UnpackBudget,
-    UnpackError, shown,
+    BlobRef, Digest, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, UnpackBudget, UnpackError,
+    shown,
 };
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
@@ -86,7 +86,9 @@ pub(crate) async fn read<S: FileSink + 'static>(
             .await
             .map_err(|_| ImageError::NoRoot(shown(root.path().as_bytes())))?,
     };
-    let sink = finish(state, root, settings).await?;
+    state.check_root(&root, ImageError::NoRoot, ImageError::RootNotDirectory)?;
+    let limits = settings.limits.clone();
+    let sink = bounded(&Budget::default(), move || state.finish(&root, &limits)).await?;
     Ok((sink, pull))
 }
 
@@ -96,23 +98,6 @@ pub(crate) fn from_the_top(image: &ImageManifest) -> Vec<&BlobRef> {
     let mut seen = BTreeSet::new();
     let layers = image.layers.iter().rev();
     layers.filter(|layer| seen.insert(&layer.digest)).collect()
-}
-
-/// Checks the root and resolves the links.
-async fn finish<S: FileSink + 'static>(
-    state: OverlayState<S>,
-    root: Root,
-    settings: &SourceSettings,
-) -> Result<S, Error> {
-    let path = || shown(root.path().as_bytes());
-    match state.root() {
-        RootState::Directory => {}
-        RootState::Missing if root.parts().is_empty() => {}
-        RootState::Missing => return Err(ImageError::NoRoot(path()).into()),
-        RootState::NotDirectory => return Err(ImageError::RootNotDirectory(path()).into()),
-    }
-    let limits = settings.limits.clone();
-    bounded(&Budget::default(), move || state.finish(&root, &limits)).await
 }
 
 /// One layer of an image, and the channels to the layers above and below it.

@@ -4,8 +4,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use oci::{
-    BlobRef, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, OverlayState, Root, RootState, UnpackBudget,
-    UnpackError, shown,
+    BlobRef, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, OverlayState, Root, UnpackBudget, UnpackError,
 };
 
 use work::Budget;
@@ -103,14 +102,9 @@ impl TreeArchive {
         let mut fresh = Some(OverlayState::new(sink));
         let scanned = scan.run(archive, || fresh.take()).map_err(|error| self.failed(error))?;
         // The state is still here if no entry was below the folder.
-        let state = scanned.or(fresh).ok_or(Error::Abandoned)?;
-        let folder = || shown(scan.root.path().as_bytes());
-        match state.root() {
-            RootState::Directory => {}
-            RootState::Missing if scan.root.parts().is_empty() => {}
-            RootState::Missing => return Err(self.fault(TreeFault::NoFolder(folder()))),
-            RootState::NotDirectory => return Err(self.fault(TreeFault::NotFolder(folder()))),
-        }
+        let state = scanned.or(fresh).ok_or(UnpackError::Abandoned)?;
+        let checked = state.check_root(&scan.root, TreeFault::NoFolder, TreeFault::NotFolder);
+        checked.map_err(|fault| fault.at(&self.place))?;
         let finished = state.finish(&scan.root, &self.limits);
         finished.map_err(|error| self.failed(error))
     }

@@ -35,7 +35,7 @@ mod tar;
 pub use decompress::decompress;
 pub use error::{LayerError, UnpackError};
 pub use limits::{ImageLimits, LimitExceeded, NamedLimit, UnpackBudget};
-pub use overlay::{Depth, LinkError, Root, RootState};
+pub use overlay::{Depth, LinkError, Root};
 pub use scan::LayerScan;
 pub use sink::{ContentReader, FileSink};
 pub use state::OverlayState;

@@ -32,9 +32,17 @@ impl<S: FileSink> OverlayState<S> {
         }
     }
 
-    /// Returns the state of the FBC root.
-    pub fn root(&self) -> RootState {
-        self.overlay.root()
+    /// Checks that the FBC root is a directory. The root of a whole image or archive needs no entry.
+    ///
+    /// # Errors
+    /// `missing` for a root without an entry and `other` for one that is no directory, with its path for logs.
+    pub fn check_root<E>(&self, root: &Root, missing: fn(String) -> E, other: fn(String) -> E) -> Result<(), E> {
+        let error = match self.overlay.root {
+            RootState::Missing if !root.parts.is_empty() => missing,
+            RootState::NotDirectory => other,
+            RootState::Missing | RootState::Directory => return Ok(()),
+        };
+        Err(error(shown(root.path().as_bytes())))
     }
 
     /// Returns true if layers below `depth` cannot contribute anything.
@@ -44,12 +52,6 @@ impl<S: FileSink> OverlayState<S> {
 
     /// Applies one entry of the layer that holds the state.
     pub(crate) fn apply(&mut self, scan: &LayerScan, touch: Touch, entry: LayerEntry<'_>) -> Result<(), UnpackError> {
-        self.touch(scan, touch, entry)?;
-        scan.budget.check_tree(self.overlay.held_bytes(), &scan.layer.digest)?;
-        Ok(())
-    }
-
-    fn touch(&mut self, scan: &LayerScan, touch: Touch, entry: LayerEntry<'_>) -> Result<(), UnpackError> {
         let depth = scan.depth;
         let twice = |_| scan.error(LayerError::Duplicate(format!("/{}", scan.root.path())));
         match touch {
@@ -60,9 +62,9 @@ impl<S: FileSink> OverlayState<S> {
             Touch::Whiteout(path) => self.overlay.whiteout(depth, path),
             Touch::Opaque(path) => self.overlay.opaque(depth, path),
             Touch::Malformed(path) => return Err(scan.error(LayerError::Whiteout(shown(path.as_bytes())))),
-            Touch::Entry(path) => return self.add(scan, &path, entry),
+            Touch::Entry(path) => self.add(scan, &path, entry)?,
         }
-        Ok(())
+        Ok(scan.budget.check_tree(self.overlay.held, &scan.layer.digest)?)
     }
 
     fn add(&mut self, scan: &LayerScan, path: &str, entry: LayerEntry<'_>) -> Result<(), UnpackError> {

@@ -38,7 +38,7 @@ impl FileSink for Forget {
 fn read(layer: &[u8]) -> Result<(), UnpackError> {
     let limits = ImageLimits::default();
     let budget = Arc::new(UnpackBudget::new(&limits, work::Budget::default()));
-    let root = Root::new(vec!["configs".to_owned()]);
+    let root = Root::around(&[vec!["configs".to_owned()]]);
     let mut state = OverlayState::new(Forget);
     for depth in 0..2 {
         let scan = LayerScan {

@@ -149,7 +149,7 @@ impl LinkWalk {
     fn from(root: &Root, dir: &str, target: &str) -> Self {
         let dir = dir.split('/').filter(|part| !part.is_empty()).map(ToOwned::to_owned);
         let mut walk = Self {
-            here: root.parts().to_vec(),
+            here: root.parts.clone(),
             ahead: VecDeque::new(),
         };
         walk.here.extend(dir);

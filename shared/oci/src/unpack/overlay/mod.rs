@@ -31,9 +31,9 @@ pub(crate) struct Overlay {
     cleared: HashMap<String, Depth>,
     /// Depth below which nothing is visible.
     floor: Option<Depth>,
-    root: RootState,
-    /// Estimated memory of all stored paths, in bytes.
-    held: u64,
+    pub(crate) root: RootState,
+    /// Estimated memory of all stored paths and link targets, in bytes.
+    pub(crate) held: u64,
     /// The last layer with an entry at or below the root.
     inside: Option<Depth>,
     /// The last layer with something else in place of the root.
@@ -59,7 +59,7 @@ pub(crate) enum NodeKind {
 
 /// State of the FBC root after the layers read so far.
 #[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RootState {
+pub(crate) enum RootState {
     /// No layer has an entry for it.
     #[default]
     Missing,
@@ -77,10 +77,6 @@ impl Overlay {
     /// Returns true if layers below `depth` cannot contribute anything.
     pub(crate) fn is_closed_below(&self, depth: Depth) -> bool {
         self.floor.is_some_and(|floor| floor <= depth)
-    }
-
-    pub(crate) fn root(&self) -> RootState {
-        self.root
     }
 
     /// Records that a layer removes, empties or replaces the FBC root or a folder above it.
@@ -123,11 +119,6 @@ impl Overlay {
     /// Returns true if upper layers hide the whole layer.
     fn is_closed_above(&self, depth: Depth) -> bool {
         self.floor.is_some_and(|floor| floor < depth)
-    }
-
-    /// Returns the bytes of all stored paths and link targets.
-    pub(crate) fn held_bytes(&self) -> u64 {
-        self.held
     }
 
     pub(crate) fn whiteout(&mut self, depth: Depth, path: String) {

@@ -12,7 +12,7 @@ pub(crate) const MAX_DEPTH: usize = 64;
 /// The folder of the image that holds the catalog, as components from the image's root. Empty for the whole image.
 #[derive(Debug, Clone)]
 pub struct Root {
-    parts: Vec<String>,
+    pub(crate) parts: Vec<String>,
     /// Folders that hold the content, as components from this one. Entries beside them are skipped.
     folders: Vec<Vec<String>>,
     /// True for an archive that is not a layer: names that start with `.wh.` are files as all others.
@@ -46,11 +46,6 @@ impl Touch {
 }
 
 impl Root {
-    /// Creates the root of an image from cleaned components.
-    pub fn new(parts: Vec<String>) -> Self {
-        Self::around(&[parts])
-    }
-
     /// Creates the root of the folders of an image that are read, which have cleaned components: the folder around all of them.
     pub fn around(folders: &[Vec<String>]) -> Self {
         let first = folders.first().map(Vec::as_slice).unwrap_or_default();
@@ -67,18 +62,13 @@ impl Root {
     pub fn plain(parts: Vec<String>) -> Self {
         Self {
             is_plain: true,
-            ..Self::new(parts)
+            ..Self::around(&[parts])
         }
     }
 
     /// Returns the path from the image's root, without a leading slash.
     pub fn path(&self) -> String {
         self.parts.join("/")
-    }
-
-    /// Returns the components, from the root of the image.
-    pub fn parts(&self) -> &[String] {
-        &self.parts
     }
 
     /// Returns the paths of the folders that are read, from the root.

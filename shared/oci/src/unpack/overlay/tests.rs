@@ -109,18 +109,15 @@ fn closed_root_hides_lower_layers() {
 #[test]
 fn root_state_comes_from_top_layer() {
     let mut overlay = Overlay::default();
-    assert_eq!(overlay.root(), RootState::Missing);
+    assert_eq!(overlay.root, RootState::Missing);
     overlay.claim_root(0).unwrap();
     overlay.block(1, true).unwrap();
-    assert_eq!(
-        (overlay.root(), overlay.is_closed_below(1)),
-        (RootState::Directory, true)
-    );
+    assert_eq!((overlay.root, overlay.is_closed_below(1)), (RootState::Directory, true));
 }
 
 #[test]
 fn links_are_followed_inside_catalog() {
-    let root = Root::new(vec!["data".to_owned(), "fbc".to_owned()]);
+    let root = Root::around(&[vec!["data".to_owned(), "fbc".to_owned()]]);
     let follow = |layers: &[&[&str]], link: &str| {
         let (overlay, _) = stack(layers);
         let links = LinkResolver::new(&overlay, &root, u64::MAX).resolve().unwrap();
@@ -149,7 +146,7 @@ fn links_are_followed_inside_catalog() {
 
 #[test]
 fn hard_link_keeps_content_of_its_layer() {
-    let root = Root::new(vec!["fbc".to_owned()]);
+    let root = Root::around(&[vec!["fbc".to_owned()]]);
     let follow = |layers: &[&[&str]]| {
         let (overlay, _) = stack(layers);
         LinkResolver::new(&overlay, &root, u64::MAX)
@@ -172,7 +169,7 @@ fn hard_link_keeps_content_of_its_layer() {
 
 #[test]
 fn hard_link_to_symlink_starts_at_its_own_folder() {
-    let root = Root::new(vec!["fbc".to_owned()]);
+    let root = Root::around(&[vec!["fbc".to_owned()]]);
     let (overlay, _) = stack(&[
         &["f", "d/f", "d/s>f", "l=fbc/d/s"],
         &["e/l=fbc/e/m", "e/m=fbc/d/s", "d/s>../f"],
@@ -203,6 +200,6 @@ fn root_as_folder_and_file_in_one_layer_is_refused() {
         overlay.claim(0, "a", NodeKind::File).unwrap();
         overlay.block(1, is_root).unwrap();
         assert_eq!(overlay.claim(2, "b", NodeKind::File), Ok(false));
-        assert_eq!(overlay.root(), RootState::Directory);
+        assert_eq!(overlay.root, RootState::Directory);
     }
 }
