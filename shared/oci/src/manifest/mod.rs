@@ -146,16 +146,21 @@ impl ImageIndex {
             .manifests
             .iter()
             .map(|entry| name(entry).unwrap_or_else(|| "(no tag)".to_owned()));
-        let tags = tags.collect::<Vec<_>>().join(", ");
         let without = || "without a tag that is the only one".to_owned();
         Err(ImageError::NoTag {
             wanted: tag.map_or_else(without, |tag| format!("tagged {tag}")),
-            found: if tags.is_empty() {
-                "none".to_owned()
-            } else {
-                shown(tags.as_bytes())
-            },
+            found: listed(tags, "none"),
         })
+    }
+}
+
+/// Returns what an index has, for errors, or `none` if it is empty.
+fn listed(entries: impl Iterator<Item = String>, none: &str) -> String {
+    let entries: Vec<_> = entries.collect();
+    if entries.is_empty() {
+        none.to_owned()
+    } else {
+        shown(entries.join(", ").as_bytes())
     }
 }
 

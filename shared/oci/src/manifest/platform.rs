@@ -4,9 +4,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{ImageDescriptor, ImageError, ImageIndex, manifest_of};
+use super::{ImageDescriptor, ImageError, ImageIndex, listed, manifest_of};
 use crate::digest::{BlobRef, Digest};
-use crate::path::shown;
 
 /// An operating system and a CPU, as an index names them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -38,13 +37,8 @@ impl Default for TargetPlatform {
 
 impl fmt::Display for TargetPlatform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            os,
-            architecture,
-            variant,
-        } = self;
-        let slash = if variant.is_empty() { "" } else { "/" };
-        write!(f, "{os}/{architecture}{slash}{variant}")
+        let slash = if self.variant.is_empty() { "" } else { "/" };
+        write!(f, "{}/{}{slash}{}", self.os, self.architecture, self.variant)
     }
 }
 
@@ -85,7 +79,11 @@ pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatf
         .min_by_key(|(rank, is_gzip, _)| (*rank, *is_gzip))
         .map(|(_, _, entry)| entry);
     let ((Some(chosen), _) | (None, [chosen])) = (fitting, images.as_slice()) else {
-        return Err(absent(&images, digest, wanted));
+        return Err(ImageError::Platform {
+            index: digest.clone(),
+            wanted: wanted.to_string(),
+            found: listed(images.iter().map(|entry| name(entry)), "no image at all"),
+        });
     };
     manifest_of(digest, chosen)
 }
@@ -106,20 +104,6 @@ fn is_zstd(entry: &ImageDescriptor) -> bool {
 fn name(entry: &ImageDescriptor) -> String {
     let platform = entry.platform.as_ref();
     platform.map_or_else(|| "any".to_owned(), ToString::to_string)
-}
-
-fn absent(images: &[&ImageDescriptor], digest: &Digest, wanted: &TargetPlatform) -> ImageError {
-    let names: Vec<_> = images.iter().map(|entry| name(entry)).collect();
-    let found = if names.is_empty() {
-        "no image at all".to_owned()
-    } else {
-        shown(names.join(", ").as_bytes())
-    };
-    ImageError::Platform {
-        index: digest.clone(),
-        wanted: wanted.to_string(),
-        found,
-    }
 }
 
 #[cfg(test)]
