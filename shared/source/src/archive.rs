@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use fetch::RequestSpec;
-use oci::{Digest, FileSink, Root};
+use oci::{Digest, FileSink, Root, UnpackError};
 use parking_lot::Mutex;
 use reqwest::StatusCode;
 use reqwest::header::{ETAG, HeaderValue, IF_NONE_MATCH};
@@ -79,7 +79,7 @@ impl Sources {
                     // Without conditions: the bytes are needed even if they have not changed.
                     known.tag = None;
                     known.ask(&session, location).await?;
-                    known.copy.take().ok_or(Error::Abandoned)?
+                    known.copy.take().ok_or(UnpackError::Abandoned)?
                 }
             }
         };

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, Read, Take};
 use std::path::{Path, PathBuf};
 
-use oci::{ContentReader, Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, UnpackBudget};
+use oci::{
+    ContentReader, Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, UnpackBudget, UnpackError,
+};
 use walkdir::{DirEntry, WalkDir};
 use work::Budget;
 
@@ -81,13 +83,11 @@ impl FolderWalk {
         }
         for link in &self.links {
             match self.resolve(link) {
-                Ok(target) => sink.link(link, &target).map_err(Error::Sink)?,
+                Ok(target) => sink.link(link, &target).map_err(UnpackError::Sink)?,
                 Err(_) if sink.excludes(link) => {}
                 Err(source) => {
-                    return Err(Error::Link {
-                        path: link.clone(),
-                        source,
-                    });
+                    let path = link.clone();
+                    return Err(UnpackError::Link { path, source }.into());
                 }
             }
         }
@@ -140,7 +140,7 @@ impl FolderWalk {
         if let Some(source) = content.take_failure() {
             return Err(failed(source));
         }
-        outcome.map_err(Error::Sink)?;
+        outcome.map_err(UnpackError::Sink)?;
         drop(content);
         io::copy(&mut hashing, &mut io::sink()).map_err(failed)?;
         Ok(hashing.hasher.finish())

@@ -8,7 +8,7 @@ use fetch::{
     AttemptCount, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, RequestError, SentSecrets,
 };
 use model::text::chain;
-use oci::{Digest, ImageError, LayerError, LimitExceeded, LinkError, UnpackError};
+use oci::{Digest, ImageError, LimitExceeded, UnpackError};
 
 use crate::failure::{ServerFailure, ServerFault};
 use crate::tree::TreeFault;
@@ -47,22 +47,9 @@ pub enum Error {
     /// The image holds no catalog that can be read.
     #[error(transparent)]
     Image(ImageError),
-    /// A layer that is broken, hostile or of an unsupported format.
-    #[error("layer {layer}")]
-    Layer {
-        /// Digest of the layer's stored, compressed bytes.
-        layer: Digest,
-        /// The underlying error, which the chain prints after this one.
-        source: LayerError,
-    },
-    /// A link below the FBC root leads to no file.
-    #[error("link {path}")]
-    Link {
-        /// Path of the link, relative to the FBC root.
-        path: String,
-        /// The underlying error, which the chain prints after this one.
-        source: LinkError,
-    },
+    /// A layer or a link that cannot be read, or a sink that refused a file. An exceeded limit is [`Self::Limit`].
+    #[error(transparent)]
+    Unpack(UnpackError),
     /// A file on this machine cannot be read or written.
     #[error("cannot {action} {path}", path = .path.display())]
     Io {
@@ -101,15 +88,9 @@ pub enum Error {
     /// A resolve or a pull took longer than its limit.
     #[error("it took longer than {} s in all", .0.as_secs())]
     Timeout(Duration),
-    /// The sink refused a file. Holds the sink's own error.
-    #[error(transparent)]
-    Sink(io::Error),
     /// The error would repeat a secret that was sent to the registry or server.
     #[error("the source cannot be read; the reason is withheld because it repeats a secret that was sent")]
     Withheld,
-    /// Another part of the same pull failed first. That part reports the cause.
-    #[error("the pull was given up")]
-    Abandoned,
     /// A blocking task panicked or was cancelled.
     #[error("a reading thread failed")]
     Task(#[source] tokio::task::JoinError),
@@ -127,11 +108,8 @@ impl From<ImageError> for Error {
 impl From<UnpackError> for Error {
     fn from(error: UnpackError) -> Self {
         match error {
-            UnpackError::Layer { layer, source } => Self::Layer { layer, source },
-            UnpackError::Link { path, source } => Self::Link { path, source },
             UnpackError::Limit(limit) => Self::Limit(limit),
-            UnpackError::Sink(error) => Self::Sink(error),
-            UnpackError::Abandoned => Self::Abandoned,
+            other => Self::Unpack(other),
         }
     }
 }
@@ -177,9 +155,7 @@ impl Error {
     /// an image or archive: media types, platforms, labels, paths. [`ServerFailure`] is clean already.
     pub(crate) fn without(self, secrets: &SentSecrets) -> Self {
         match self {
-            Self::Image(_) | Self::Tree { .. } | Self::Layer { .. } | Self::Link { .. } | Self::Limit(_)
-                if secrets.are_in(&chain(&self)) =>
-            {
+            Self::Image(_) | Self::Tree { .. } | Self::Unpack(_) | Self::Limit(_) if secrets.are_in(&chain(&self)) => {
                 Self::Withheld
             }
             other => other,

@@ -138,13 +138,13 @@ impl<S: FileSink + 'static> LayerTurn<S> {
         // First the fetch: its failure explains a failed scan, not the other way round.
         let (end, scanned) = (fetched?, scanned?);
         if end == StreamEnd::Unwanted {
-            return Err(Error::Abandoned);
+            return Err(UnpackError::Abandoned.into());
         }
         let is_empty = matches!(scanned, Scanned::Empty(_));
         tracing::debug!(empty = is_empty, "read a layer");
         let state = match scanned {
             Scanned::Changed(state) => *state,
-            Scanned::Empty(above) => above.await.map_err(|_| Error::Abandoned)?,
+            Scanned::Empty(above) => above.await.map_err(|_| UnpackError::Abandoned)?,
         };
         let last = if state.is_closed_below(depth) {
             Some(state)

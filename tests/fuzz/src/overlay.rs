@@ -5,7 +5,7 @@ mod umoci;
 use std::collections::BTreeMap;
 
 use arbitrary::{Arbitrary, Unstructured};
-use source::{Error, LayerError};
+use source::{Error, LayerError, UnpackError};
 use testkit::{Image, ImageBuilder, Layer};
 
 use crate::images::read;
@@ -50,12 +50,14 @@ pub(crate) fn overlay(input: &[u8]) {
         match read(&image) {
             Ok(_)
             | Err(
-                Error::Link { .. }
-                | Error::Image(_)
-                | Error::Layer {
-                    source: LayerError::Duplicate(_),
-                    ..
-                },
+                Error::Image(_)
+                | Error::Unpack(
+                    UnpackError::Link { .. }
+                    | UnpackError::Layer {
+                        source: LayerError::Duplicate(_),
+                        ..
+                    },
+                ),
             ) => {}
             Err(error) => panic!("{error:?} for {root:?} of {layers:?}"),
         }

@@ -31,8 +31,8 @@ pub enum UnpackError {
     /// The sink refused a file. Holds the sink's own error.
     #[error(transparent)]
     Sink(io::Error),
-    /// An upper layer failed first and reports the cause.
-    #[error("the upper layers were given up")]
+    /// Another part of the same pull failed first. That part reports the cause.
+    #[error("the pull was given up")]
     Abandoned,
 }
 

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use model::{Outcome, RejectionKind};
 use render::RenderError;
-use source::{ImageError, ServerFault};
+use source::{ImageError, ServerFault, UnpackError};
 use work::OverBudget;
 
 use crate::{PublishError, RetryableError};
@@ -165,7 +165,8 @@ impl PollError {
             Self::Image(error) => match error {
                 source::Error::Image(error) => !matches!(error, ImageError::Changed(_)),
                 source::Error::Tree { source, .. } => source.is_of_content(),
-                source::Error::Layer { .. } | source::Error::Link { .. } | source::Error::Limit(_) => true,
+                source::Error::Unpack(error) => matches!(error, UnpackError::Layer { .. } | UnpackError::Link { .. }),
+                source::Error::Limit(_) => true,
                 _ => false,
             },
             Self::Refused(_) => true,

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Write};
 
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse, Traffic};
-use oci::{BlobRef, DigestHasher};
+use oci::{BlobRef, DigestHasher, UnpackError};
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Receiver};
@@ -56,7 +56,7 @@ impl BodyCopy {
                 // A declared length may be missing or wrong.
                 max.check(received, place)?;
                 if to.send(chunk).await.is_err() {
-                    return Err(Error::Abandoned);
+                    return Err(UnpackError::Abandoned.into());
                 }
             }
             match declared {

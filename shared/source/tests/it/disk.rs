@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use catalog_mirror_source::{Error, ImageContent, ImageError, LinkError, Source, SourceSettings, Sources};
+use catalog_mirror_source::{
+    Error, ImageContent, ImageError, LinkError, Source, SourceSettings, Sources, Traffic, UnpackError,
+};
 use tempfile::TempDir;
 use testkit::{Layer, index};
 
@@ -156,10 +158,10 @@ async fn folder_links_out_of_root_are_refused() {
     assert!(
         matches!(
             error,
-            Error::Link {
+            Error::Unpack(UnpackError::Link {
                 source: LinkError::Outside(_) | LinkError::Broken(_),
                 ..
-            }
+            })
         ),
         "{}",
         chain(&error)

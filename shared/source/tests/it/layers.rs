@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::time::Duration;
 
-use catalog_mirror_source::{Error, FileSink, ImageError, LayerError, LinkError};
+use catalog_mirror_source::{Error, FileSink, ImageError, LayerError, LinkError, UnpackError};
 use testkit::{ImageBuilder, Kind, Layer, Registry, gzip};
 
 use crate::kit::{Collect, catalog, chain, client, files, pull, pull_but, push, read, read_image, source};
@@ -43,10 +43,10 @@ async fn broken_link_is_an_error_unless_excluded() {
     );
     assert!(matches!(
         error,
-        Error::Link {
+        Error::Unpack(UnpackError::Link {
             source: LinkError::Outside(_),
             ..
-        }
+        })
     ));
     let registry = Registry::start().await;
     push(&registry, &image);
@@ -71,7 +71,7 @@ async fn broken_archive_is_refused_with_the_place() {
         (short, "cannot be read to the end of a: 1488 bytes are missing"),
     ] {
         let error = files([layer]).await.unwrap_err();
-        assert!(matches!(error, Error::Layer { .. }), "{error:?}");
+        assert!(matches!(error, Error::Unpack(UnpackError::Layer { .. })), "{error:?}");
         assert!(chain(&error).contains(says), "{}", chain(&error));
     }
 }
@@ -196,7 +196,7 @@ async fn error_of_sink_is_returned_unchanged() {
     let images = client(&registry);
     let digest = images.resolve(&source(&registry)).await.unwrap();
     let result = read(&images, &source(&registry), &digest, Refuses).await;
-    let Err(Error::Sink(error)) = result else {
+    let Err(Error::Unpack(UnpackError::Sink(error))) = result else {
         panic!("not the sink's error")
     };
     assert_eq!(

@@ -10,7 +10,7 @@ use catalog_mirror_publish::{PollError, SourceLimits};
 use outcomes::Row;
 use render::RenderError;
 use site::Site;
-use source::{Error, ServerFault, Sources};
+use source::{Error, ServerFault, Sources, UnpackError};
 use testkit::variant;
 use tokio::task::JoinSet;
 
@@ -69,8 +69,8 @@ fn error_name(error: &PollError) -> String {
         other => return variant(other),
     };
     match error {
-        Error::Layer { source, .. } => format!("layer {}", variant(source)),
-        Error::Link { source, .. } => format!("link {}", variant(source)),
+        Error::Unpack(UnpackError::Layer { source, .. }) => format!("layer {}", variant(source)),
+        Error::Unpack(UnpackError::Link { source, .. }) => format!("link {}", variant(source)),
         Error::Image(error) => format!("image {}", variant(error)),
         Error::Limit(limit) => format!("limit {}", limit.name),
         Error::Digest { what, .. } => format!("digest of {what}"),

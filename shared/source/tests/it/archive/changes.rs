@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog_mirror_source::{Error, TreeFault};
+use catalog_mirror_source::{Error, TreeFault, UnpackError};
 use testkit::{FileAnswer, FileServer};
 
 use super::{PATH, images, pull, source, two_folders};
@@ -95,7 +95,7 @@ async fn mixed_versions_are_refused_and_their_version_is_forgotten() {
     let error = pull(&images, &source(&server, "")).await.unwrap_err();
     // The garbage can reach the sink before the checksum is compared.
     assert!(
-        matches!(error, Error::Tree { .. } | Error::Sink(_)),
+        matches!(error, Error::Tree { .. } | Error::Unpack(UnpackError::Sink(_))),
         "{}",
         chain(&error)
     );

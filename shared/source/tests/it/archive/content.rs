@@ -1,6 +1,6 @@
 //! The files of an archive, well-formed and not.
 
-use catalog_mirror_source::{Error, LayerError, TreeFault};
+use catalog_mirror_source::{Error, LayerError, TreeFault, UnpackError};
 use testkit::{FileAnswer, FileServer, Layer, gzip};
 
 use super::{PATH, files, images, source, two_folders};
@@ -85,13 +85,21 @@ async fn entries_outside_the_archive_are_never_read() {
         two_folders().hardlink("a/l.yaml", "../etc/passwd"),
     ] {
         let error = files(&link, "").await.unwrap_err();
-        assert!(matches!(error, Error::Link { .. }), "{}", chain(&error));
+        assert!(
+            matches!(error, Error::Unpack(UnpackError::Link { .. })),
+            "{}",
+            chain(&error)
+        );
     }
     // A link out of the folder, to a file that the archive has.
     let error = files(&two_folders().symlink("a/l.yaml", "../b/y.yaml"), "#a")
         .await
         .unwrap_err();
-    assert!(matches!(error, Error::Link { .. }), "{}", chain(&error));
+    assert!(
+        matches!(error, Error::Unpack(UnpackError::Link { .. })),
+        "{}",
+        chain(&error)
+    );
 }
 
 #[tokio::test]

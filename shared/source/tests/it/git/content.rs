@@ -1,6 +1,6 @@
 //! The files of a commit.
 
-use catalog_mirror_source::{Error, TreeFault};
+use catalog_mirror_source::{Error, TreeFault, UnpackError};
 use testkit::tree;
 
 use super::GitHost;
@@ -74,7 +74,11 @@ async fn links_follow_the_rules_of_archives() {
     ] {
         commit(target);
         let error = host.files("#main:a").await.unwrap_err();
-        assert!(matches!(error, Error::Link { .. }), "{target}: {}", chain(&error));
+        assert!(
+            matches!(error, Error::Unpack(UnpackError::Link { .. })),
+            "{target}: {}",
+            chain(&error)
+        );
     }
     commit("missing");
     let source = host.source("#main:a");
