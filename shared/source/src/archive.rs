@@ -110,8 +110,9 @@ impl Sources {
         }
         let sink = unpacked.map_err(|error| session.server.redact(error))?;
         let pull = Pull {
+            traffic,
             layers_fetched: 1,
-            ..traffic.into()
+            ..Pull::default()
         };
         Ok((sink, pull))
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fetch::Traffic;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::EmptyLayers;
 use oci::{BlobRef, Digest, LimitExceeded, NamedLimit};
@@ -20,7 +21,7 @@ use crate::blob_source::BlobSource;
 use crate::error::Error;
 use crate::layers::from_the_top;
 use crate::source::Source;
-use crate::sources::{Pull, Sources};
+use crate::sources::Sources;
 use crate::stream::{CHUNKS_AHEAD, blocking};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
@@ -41,7 +42,7 @@ pub struct DownloadSpace {
 pub struct Download {
     dir: TempDir,
     /// The cost of the copy.
-    pub pull: Pull,
+    pub traffic: Traffic,
     _space: OwnedSemaphorePermit,
 }
 
@@ -168,7 +169,7 @@ impl Sources {
         copies.try_collect::<Vec<()>>().await?;
         Ok(Download {
             dir,
-            pull: blobs.traffic().into(),
+            traffic: blobs.traffic(),
             _space: space,
         })
     }

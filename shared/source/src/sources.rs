@@ -46,10 +46,8 @@ pub struct Sources {
 /// The cost of reading one image.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Pull {
-    /// Bytes of manifests, config and layers received over the network.
-    pub bytes: u64,
-    /// Requests sent, retries and token requests included.
-    pub requests: u64,
+    /// Bytes of manifests, config and layers received over the network, and requests sent, those for tokens included.
+    pub traffic: Traffic,
     /// Layers that were read to their end.
     pub layers_fetched: usize,
     /// Layers that were not read: they are known to be empty, or upper layers hide them.
@@ -237,8 +235,7 @@ impl Sources {
         let root = self.root(&image, &config)?;
         let (path, folders) = (root.path(), root.folders());
         let (sink, mut pull) = layers::read(blobs, &image, root, empty.below(&path), sink, &self.settings).await?;
-        let traffic = blobs.traffic();
-        (pull.bytes, pull.requests) = (traffic.bytes, traffic.requests);
+        pull.traffic = blobs.traffic();
         (pull.folders, pull.empty_layers.root) = (folders, path);
         Ok((sink, pull))
     }
@@ -291,15 +288,5 @@ impl Sources {
 
     pub(crate) fn layout(&self, dir: &Path) -> Layout {
         Layout::new(dir, &self.settings.limits)
-    }
-}
-
-impl From<Traffic> for Pull {
-    fn from(traffic: Traffic) -> Self {
-        Self {
-            bytes: traffic.bytes,
-            requests: traffic.requests,
-            ..Self::default()
-        }
     }
 }

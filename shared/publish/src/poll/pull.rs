@@ -39,7 +39,7 @@ pub(crate) async fn pull(
     let budget = renderer.budget().clone();
     let sink = RenderSink::new(renderer, poll.mirror.progress());
     let (sink, pull) = images.read(from, digest, known, sink).await?;
-    poll.report.bytes_pulled += pull.bytes;
+    poll.report.bytes_pulled += pull.traffic.bytes;
     poll.report.layers_fetched += pull.layers_fetched;
     poll.report.layers_skipped += pull.layers_skipped;
     let rendering = run(budget, move || sink.finish()).await??;
@@ -180,7 +180,7 @@ impl ImageCopies {
         tracing::info!(%digest, "the image is copied to disk first");
         let space = &images.settings().download_space;
         let download = images.download(reference, digest, known, space).await?;
-        let bytes = download.pull.bytes;
+        let bytes = download.traffic.bytes;
         self.0.push((digest.clone(), download));
         Ok(bytes)
     }

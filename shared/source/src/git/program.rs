@@ -204,11 +204,15 @@ impl<'a> GitProgram<'a> {
         }
         let sink = unpacked?;
         self.check_names(&tree, folder).await?;
-        let mut pull = Pull::from(self.session.server.fetcher.traffic());
+        let mut traffic = self.session.server.fetcher.traffic();
         // Those of git: the list of what the server can, and the pack.
-        pull.requests += 2;
-        pull.bytes += pack_bytes;
-        pull.layers_fetched = 1;
+        traffic.requests += 2;
+        traffic.bytes += pack_bytes;
+        let pull = Pull {
+            traffic,
+            layers_fetched: 1,
+            ..Pull::default()
+        };
         Ok((sink, pull))
     }
 

@@ -15,7 +15,7 @@ async fn read(source: &str) -> Result<Vec<String>, Error> {
     let images = Sources::new(SourceSettings::default())?;
     let source: Source = source.parse().unwrap();
     let (sink, pull) = pull_source(&images, &source).await?;
-    assert_eq!((pull.bytes, pull.requests), (0, 0), "a disk is no wire");
+    assert_eq!(pull.traffic, Traffic::default(), "a disk is no wire");
     Ok(sink.list())
 }
 

@@ -60,7 +60,7 @@ async fn copy_is_read_as_the_registry_is() {
         let (found, copied) = images.read(&from, &digest, &none, Collect::default()).await.unwrap();
         assert_eq!(found.list(), expected.list());
         assert_eq!(copied.empty_layers, direct.empty_layers);
-        assert_eq!((copy.pull.bytes, copied.bytes), (direct.bytes, 0));
+        assert_eq!((copy.traffic.bytes, copied.traffic.bytes), (direct.traffic.bytes, 0));
         assert_eq!(
             registry.requests().len(),
             requests + 1,

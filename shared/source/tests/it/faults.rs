@@ -56,7 +56,7 @@ async fn layer_cut_by_server_is_resumed_at_position() {
         .filter_map(|request| request.range)
         .collect();
     assert_eq!(ranges, ["bytes=100000-", "bytes=250000-"]);
-    assert!(pull.bytes < 410_000, "nothing came twice: {pull:?}");
+    assert!(pull.traffic.bytes < 410_000, "nothing came twice: {pull:?}");
 }
 
 #[tokio::test]

@@ -130,7 +130,7 @@ async fn layer_known_as_empty_is_skipped() {
     assert_eq!(second.empty_layers, first.empty_layers);
     assert_eq!((sink.list(), registry.count(Kind::Blob)), (vec!["a=a".to_owned()], 2));
     assert!(
-        second.bytes > 0 && second.bytes < first.bytes && second.requests == 3,
+        second.traffic.bytes > 0 && second.traffic.bytes < first.traffic.bytes && second.traffic.requests == 3,
         "{second:?}"
     );
 }

@@ -15,7 +15,10 @@ async fn unchanged_archive_costs_one_304_and_changed_one_is_downloaded_once() {
     server.put(PATH, archive.clone());
     let (images, whole, part) = (images(&server).await, source(&server, ""), source(&server, "#b"));
     let (_, report) = pull(&images, &whole).await.unwrap();
-    assert_eq!((report.bytes, report.requests), (archive.len() as u64, 1));
+    assert_eq!(
+        (report.traffic.bytes, report.traffic.requests),
+        (archive.len() as u64, 1)
+    );
     let first = images.clone().resolve(&whole).await.unwrap();
     assert_eq!(first.as_str(), testkit::digest(&archive));
     let of_part = images.resolve(&part).await.unwrap();

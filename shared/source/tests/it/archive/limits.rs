@@ -92,6 +92,6 @@ async fn bytes_that_are_not_read_leave_the_disk() {
     // The version is still known, and the read downloads again.
     let (sink, pull) = pull(&images, &source(&server, "")).await.unwrap();
     assert_eq!(sink.files.len(), 2);
-    assert_eq!(pull.requests, 1);
+    assert_eq!(pull.traffic.requests, 1);
     assert_eq!(server.statuses(), [200, 304, 200]);
 }

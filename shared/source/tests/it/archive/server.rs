@@ -16,7 +16,7 @@ async fn broken_and_busy_server_is_asked_again() {
     server.script(PATH, FileAnswer::Status(503));
     server.script(PATH, FileAnswer::Cut(20));
     let (sink, pull) = pull(&images(&server).await, &source(&server, "")).await.unwrap();
-    assert_eq!((sink.files.len(), pull.requests), (2, 3));
+    assert_eq!((sink.files.len(), pull.traffic.requests), (2, 3));
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ async fn read_takes_three_requests_and_one_commit() {
     let host = GitHost::start().await;
     let commit = host.commit(TWO);
     let (_, pull) = host.pull("").await.unwrap();
-    assert_eq!(pull.requests, 3);
+    assert_eq!(pull.traffic.requests, 3);
     assert_eq!(host.server.statuses(), [200; 6]);
     let commands = host.repo.commands();
     for part in ["deepen 1", "done", &format!("want {commit}")] {

@@ -17,7 +17,7 @@ async fn read(name: &str, to: u64) -> Result<u64, Error> {
     let host = GitHost::with(|settings| settings.limits = limits_at(name, to)).await;
     let (path, content) = file();
     host.commit(&[(path, &content)]);
-    host.pull("").await.map(|(_, pull)| pull.bytes)
+    host.pull("").await.map(|(_, pull)| pull.traffic.bytes)
 }
 
 fn limit(read: Result<impl std::fmt::Debug, Error>) -> String {
