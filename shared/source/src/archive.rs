@@ -18,13 +18,13 @@ use oci::{Digest, FileSink, Root, UnpackError};
 use parking_lot::Mutex;
 use reqwest::StatusCode;
 use reqwest::header::{ETAG, HeaderValue, IF_NONE_MATCH};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use work::Budget;
 
 use crate::error::Error;
 use crate::location::ArchiveLocation;
 use crate::sources::{Pull, Sources};
-use crate::stream::bounded;
+use crate::stream::{bounded, within};
 use crate::tree::{TreeArchive, TreeFault};
 use crate::web::{BodyCopy, WebSession};
 
@@ -136,10 +136,9 @@ impl KnownArchive {
     async fn attempt(&mut self, session: &WebSession<'_>, location: &ArchiveLocation) -> Result<Digest, Error> {
         let mut request = RequestSpec::default();
         request.headers.extend(self.tag.clone().map(|tag| (IF_NONE_MATCH, tag)));
-        let limit = session.settings.resolve_timeout;
         // Only until the headers: the body has its own minimum throughput.
-        let answered = timeout(limit, session.send(&location.url, request));
-        let response = answered.await.map_err(|_| Error::Timeout(limit))??;
+        let answered = within(session.settings.resolve_timeout, session.send(&location.url, request));
+        let response = answered.await?;
         if let (StatusCode::NOT_MODIFIED, Some(digest)) = (response.status(), &self.digest) {
             return Ok(digest.clone());
         }

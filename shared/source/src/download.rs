@@ -14,7 +14,6 @@ use oci_client::Reference;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::blob_source::BlobSource;
@@ -22,7 +21,7 @@ use crate::error::Error;
 use crate::layers::from_the_top;
 use crate::source::Source;
 use crate::sources::Sources;
-use crate::stream::{CHUNKS_AHEAD, blocking};
+use crate::stream::{CHUNKS_AHEAD, blocking, within};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
 const SHARE: u64 = 4;
@@ -131,11 +130,10 @@ impl Sources {
         empty: &EmptyLayers,
         space: &DownloadSpace,
     ) -> Result<Download, Error> {
-        let limit = self.settings().pull_timeout;
         let blobs = self.registry_with(reference, digest).await?;
         let copying = self.copy(&blobs, digest, empty, space);
         let copying = copying.instrument(tracing::info_span!("download", source = %reference, %digest));
-        let copied = timeout(limit, copying).await.map_err(|_| Error::Timeout(limit))?;
+        let copied = within(self.settings().pull_timeout, copying).await;
         copied.map_err(|error| blobs.redact(error))
     }
 

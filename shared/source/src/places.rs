@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use oci::Digest;
 use oci_client::Reference;
-use tokio::time::timeout;
 
 use crate::blob_source::BlobSource;
 use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::registry::{Places, Session};
 use crate::sources::Sources;
+use crate::stream::within;
 
 /// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or the registry is asked after it.
 const MIRROR_TIME: Duration = Duration::from_secs(20);
@@ -60,8 +60,7 @@ impl Sources {
 
 /// Asks a mirror. A failure is not the end, so it is returned in words.
 async fn ask_mirror<T>(session: &Session, asking: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
-    let asked = timeout(MIRROR_TIME, asking).await;
-    let asked = asked.unwrap_or(Err(Error::Timeout(MIRROR_TIME)));
+    let asked = within(MIRROR_TIME, asking).await;
     asked.map_err(|error| {
         let failure = model::text::chain(&session.server.redact(error));
         tracing::debug!(failure, "a mirror of the registry failed");

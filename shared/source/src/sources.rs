@@ -11,7 +11,6 @@ use oci::{
 };
 use oci_client::Reference;
 use tokio::sync::Mutex;
-use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::archive::Archives;
@@ -25,7 +24,7 @@ use crate::layout::Layout;
 use crate::registry::{RegistryClient, Session};
 use crate::settings::SourceSettings;
 use crate::source::Source;
-use crate::stream::blocking;
+use crate::stream::{blocking, within};
 
 /// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
 const MAX_INDEXES: usize = 3;
@@ -117,11 +116,10 @@ impl Sources {
                 Source::Registry { reference, .. } => self.in_time(Box::pin(self.resolve_tag(reference))).await,
                 Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
                 Source::Archive(location) => {
-                    // As long as a pull, because the digest is known only after the last byte.
-                    let limit = self.settings.pull_timeout;
-                    let resolving = timeout(limit, self.resolve_archive(location));
                     // On the heap, so that polls of images do not carry this state.
-                    Box::pin(resolving).await.map_err(|_| Error::Timeout(limit))?
+                    let resolving = Box::pin(self.resolve_archive(location));
+                    // As long as a pull, because the digest is known only after the last byte.
+                    within(self.settings.pull_timeout, resolving).await
                 }
                 Source::Git(location) => self.in_time(Box::pin(self.resolve_git(location))).await,
                 Source::Dir(path) => {
@@ -169,10 +167,9 @@ impl Sources {
         empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let limit = self.settings.pull_timeout;
         let reading = self.read_source(source, digest, empty, sink);
         let reading = reading.instrument(tracing::info_span!("pull", source = %source, %digest));
-        timeout(limit, reading).await.map_err(|_| Error::Timeout(limit))?
+        within(self.settings.pull_timeout, reading).await
     }
 
     /// Returns the manifest that [`Self::read`] chooses for the platform if `digest` is an index in a registry.
@@ -191,8 +188,7 @@ impl Sources {
 
     /// Limits the time of one question. Each request has limits of its own, but redirects, tokens and retries add up.
     pub(crate) async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        let limit = self.settings.resolve_timeout;
-        timeout(limit, asking).await.map_err(|_| Error::Timeout(limit))?
+        within(self.settings.resolve_timeout, asking).await
     }
 
     async fn read_source<S: FileSink + 'static>(

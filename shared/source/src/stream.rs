@@ -1,10 +1,12 @@
-//! Bytes between async fetches and blocking threads.
+//! Bytes between async fetches and blocking threads, and the time for both.
 
 use std::io::{self, BufRead};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::sync::mpsc::Receiver;
+use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::Budget;
 
@@ -31,6 +33,11 @@ where
 {
     let done = work::run(budget.clone(), read).await;
     done.map_err(Error::Task)?.map_err(Into::into)
+}
+
+/// Waits for an answer, for at most `limit`.
+pub(crate) async fn within<T>(limit: Duration, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    timeout(limit, asking).await.map_err(|_| Error::Timeout(limit))?
 }
 
 /// Returns the chunks of a fetch as one stream for a blocking thread. It ends where the fetch ends; the fetch reports its failure.
