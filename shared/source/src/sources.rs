@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fetch::Traffic;
+use fetch::{Fetcher, Traffic};
 use model::EmptyLayers;
 use oci::{
     Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform, content_root, parse_manifest,
 };
-use oci_client::Reference;
 use tokio::sync::Mutex;
 use tracing::Instrument;
 
@@ -21,7 +20,7 @@ use crate::failure::ServerFault;
 use crate::git::GitCommits;
 use crate::layers;
 use crate::layout::Layout;
-use crate::registry::{RegistryClient, Session};
+use crate::registry::{AuthStates, if_found};
 use crate::settings::SourceSettings;
 use crate::source::Source;
 use crate::stream::{blocking, within};
@@ -36,7 +35,8 @@ pub(crate) static PARSING: Mutex<()> = Mutex::const_new(());
 /// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only one.
 #[derive(Clone)]
 pub struct Sources {
-    pub(crate) client: RegistryClient,
+    pub(crate) fetcher: Fetcher,
+    pub(crate) auth_states: AuthStates,
     pub(crate) archives: Archives,
     pub(crate) commits: GitCommits,
     pub(crate) settings: Arc<SourceSettings>,
@@ -71,12 +71,12 @@ impl Sources {
     /// # Errors
     /// CA files and proxies that cannot be used.
     pub fn new(settings: SourceSettings) -> Result<Self, Error> {
-        let settings = Arc::new(settings);
         Ok(Self {
-            client: RegistryClient::new(&settings)?,
+            fetcher: Fetcher::new(settings.http.clone())?,
+            auth_states: AuthStates::default(),
             archives: Archives::default(),
             commits: GitCommits::default(),
-            settings,
+            settings: Arc::new(settings),
         })
     }
 
@@ -85,7 +85,7 @@ impl Sources {
     /// # Errors
     /// CA files that cannot be used. Then nothing has changed.
     pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), Error> {
-        Ok(self.client.fetcher.trust_ca_files(ca_files)?)
+        Ok(self.fetcher.trust_ca_files(ca_files)?)
     }
 
     /// Changes the settings. Clones keep theirs, and share connections and tokens with this one.
@@ -276,10 +276,6 @@ impl Sources {
             }
         }
         Err(ImageError::Nested(digest).into())
-    }
-
-    pub(crate) fn session(&self, reference: &Reference) -> Session {
-        self.client.session(reference, &self.settings, "pull")
     }
 
     pub(crate) fn layout(&self, dir: &Path) -> Layout {

@@ -97,7 +97,7 @@ struct GitProcess(Child);
 impl<'a> GitProgram<'a> {
     /// Asks the server for the repository, and makes an empty one beside it.
     pub(super) async fn open(sources: &'a Sources, location: &'a GitLocation) -> Result<Self, Error> {
-        let fetcher = &sources.client.fetcher;
+        let fetcher = &sources.fetcher;
         let session = WebSession::open(sources, &location.url).await?;
         let (url, dir) = (find(&session, location).await?, temporary_folder()?);
         let ca_file = dir.path().join("ca.pem");

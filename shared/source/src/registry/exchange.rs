@@ -119,7 +119,7 @@ impl Session {
 }
 
 /// Turns the answer that there is no such manifest, tag or blob into `None`.
-pub(super) fn if_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+pub(crate) fn if_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(Error::Server(error)) if matches!(error.fault, ServerFault::NotFound { .. }) => Ok(None),

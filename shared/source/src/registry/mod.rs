@@ -25,7 +25,7 @@ mod token;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fetch::{Fetcher, Login};
+use fetch::Login;
 use oci_client::Reference;
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -35,19 +35,17 @@ use crate::error::Error;
 use crate::failure::{ServerFault, ServerPlace};
 use crate::server::AskedServer;
 use crate::settings::SourceSettings;
+use crate::sources::Sources;
 
 use auth_state::AuthState;
 
+pub(crate) use exchange::if_found;
 pub use push::Pushed;
 pub(crate) use rules::Places;
 pub use rules::{RegistryMirror, RegistryRule, RegistryRules};
 
-/// Connections, tokens and facts about registries, shared by all pulls of a process.
-#[derive(Clone)]
-pub(crate) struct RegistryClient {
-    pub(crate) fetcher: Fetcher,
-    auth_states: Arc<Mutex<BTreeMap<AuthKey, SharedAuthState>>>,
-}
+/// Authentication for all repositories, shared by all pulls of a process.
+pub(crate) type AuthStates = Arc<Mutex<BTreeMap<AuthKey, SharedAuthState>>>;
 
 /// Locked while a token is fetched, so that concurrent requests share one token.
 type SharedAuthState = Arc<tokio::sync::Mutex<AuthState>>;
@@ -66,20 +64,14 @@ pub(crate) struct Session {
     login: OnceCell<Option<Login>>,
 }
 
-impl RegistryClient {
-    pub(crate) fn new(settings: &SourceSettings) -> Result<Self, Error> {
-        Ok(Self {
-            fetcher: Fetcher::new(settings.http.clone())?,
-            auth_states: Arc::default(),
-        })
+impl Sources {
+    /// Starts a session that reads.
+    pub(crate) fn session(&self, reference: &Reference) -> Session {
+        self.session_for(reference, "pull")
     }
 
-    pub(crate) fn session(
-        &self,
-        reference: &Reference,
-        settings: &Arc<SourceSettings>,
-        actions: &'static str,
-    ) -> Session {
+    /// Starts a session whose tokens are for these actions.
+    fn session_for(&self, reference: &Reference, actions: &'static str) -> Session {
         let host = reference.resolve_registry().to_owned();
         let repository = reference.repository().to_owned();
         let key = (host.clone(), repository.clone(), actions);
@@ -92,8 +84,8 @@ impl RegistryClient {
         };
         let mut states = self.auth_states.lock();
         Session {
-            settings: Arc::clone(settings),
-            server: AskedServer::new(self.fetcher.with_own_traffic(settings.registry_wait), place),
+            settings: Arc::clone(&self.settings),
+            server: AskedServer::new(self.fetcher.with_own_traffic(self.settings.registry_wait), place),
             repository,
             actions,
             auth: Arc::clone(states.entry(key).or_default()),

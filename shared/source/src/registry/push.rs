@@ -31,7 +31,7 @@ impl Sources {
     /// # Errors
     /// A registry that cannot be reached or refuses the push. The tag is set last, so it never names half an image.
     pub async fn push(&self, reference: &Reference, documents: Documents, layer: Bytes) -> Result<Pushed, Error> {
-        let session = self.client.session(reference, &self.settings, "pull,push");
+        let session = self.session_for(reference, "pull,push");
         let index = Bytes::from(documents.index);
         let digest = Digest::of(&index);
         let version = reference.tag().unwrap_or(digest.as_str());

@@ -43,7 +43,7 @@ impl<'a> WebSession<'a> {
             is_registry: false,
             failed_mirrors: Vec::new(),
         };
-        let server = AskedServer::new(sources.client.fetcher.with_own_traffic(None), place);
+        let server = AskedServer::new(sources.fetcher.with_own_traffic(None), place);
         let login = server.login(settings, path).await?;
         let fields = settings.header_files.read(&host)?;
         for value in fields.values().filter_map(|value| value.to_str().ok()) {
