@@ -16,7 +16,6 @@ use crate::archive::Archives;
 use crate::blob_source::BlobSource;
 use crate::dir;
 use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::git::GitCommits;
 use crate::layers;
 use crate::layout::Layout;
@@ -146,12 +145,9 @@ impl Sources {
                 let asking = async { self.session_with(reference, version).await?.exists(version).await };
                 self.in_time(asking).await
             }
-            Source::Archive(_) | Source::Git(_) => match self.resolve(source).await {
-                Ok(_) => Ok(true),
-                Err(Error::Server(failure)) if matches!(failure.fault, ServerFault::NotFound { .. }) => Ok(false),
-                Err(error) => Err(error),
-            },
-            Source::OciLayout { .. } | Source::Dir(_) => self.resolve(source).await.map(|_| true),
+            Source::Archive(_) | Source::Git(_) | Source::OciLayout { .. } | Source::Dir(_) => {
+                Ok(if_found(self.resolve(source).await)?.is_some())
+            }
         }
     }
 
