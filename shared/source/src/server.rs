@@ -1,6 +1,8 @@
 //! One server that is asked: its errors name it, and hold no secret that was sent to it.
 
-use fetch::{FailedFetch, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, Retries, SentSecrets};
+use fetch::{
+    FailedFetch, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, Retries, SentSecrets, find_login,
+};
 use parking_lot::{Mutex, MutexGuard};
 use reqwest::Url;
 
@@ -31,11 +33,16 @@ impl AskedServer {
 
     /// Returns the credentials for a path of the server, if any are configured. No error repeats them from now on.
     pub(crate) async fn login(&self, settings: &SourceSettings, path: &str) -> Result<Option<Login>, Error> {
-        let login = settings.login(&self.place.name, path).await?;
-        if let Some(login) = &login {
-            login.secret.add_to(&mut self.secrets());
+        let found = find_login(&settings.logins, &settings.auth_files, &self.place.name, path).await?;
+        let Some(login) = found else {
+            return Ok(None);
+        };
+        if let Some(reason) = settings.no_logins {
+            let origin = login.origin;
+            return Err(Error::RefusedLogin { origin, reason });
         }
-        Ok(login)
+        login.secret.add_to(&mut self.secrets());
+        Ok(Some(login))
     }
 
     /// Starts the attempts of one request.

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fetch::{FetchSettings, HeaderFiles, Login, Logins, find_login};
+use fetch::{FetchSettings, HeaderFiles, Logins};
 use oci::{ImageContent, ImageLimits, NamedLimit, TargetPlatform};
 
 use crate::download::DownloadSpace;
-use crate::error::Error;
 use crate::registry::RegistryRules;
 
 /// Settings for reading images. The default suits a public registry.
@@ -46,15 +45,6 @@ pub struct SourceSettings {
 }
 
 impl SourceSettings {
-    /// Returns the credentials for a path of a server, if any are configured.
-    pub(crate) async fn login(&self, server: &str, path: &str) -> Result<Option<Login>, Error> {
-        let login = find_login(&self.logins, &self.auth_files, server, path).await?;
-        match (login, self.no_logins) {
-            (Some(Login { origin, .. }), Some(reason)) => Err(Error::RefusedLogin { origin, reason }),
-            (login, _) => Ok(login),
-        }
-    }
-
     /// Returns the limit of a copy on disk.
     pub(crate) fn download_limit(&self) -> NamedLimit {
         let (image, space) = (self.limits.compressed_bytes, self.download_space.limit());
