@@ -97,19 +97,18 @@ impl Session {
         if url.scheme() == "http" && !self.settings.http.allows_plain_http(&fetch::authority(url)) {
             return Err(self.server.failed(RedirectRefusal::PlainHttp.error(url)));
         }
-        self.server.retries().run(|| self.try_file_at(url)).await
-    }
-
-    async fn try_file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
-        let response = self.server.follow(url.clone(), &RequestSpec::default()).await?;
         let (limit, what) = (self.settings.limits.signature(), url.path());
-        match response.status() {
-            StatusCode::NOT_FOUND => Ok(None),
-            StatusCode::OK => self.body(response, limit, what).await.map(Some),
-            status => {
-                let fault = self.status_fault(status, response.headers(), what);
-                Err(self.server.failed(fault))
+        let attempt = || async {
+            let response = self.server.follow(url.clone(), &RequestSpec::default()).await?;
+            match response.status() {
+                StatusCode::NOT_FOUND => Ok(None),
+                StatusCode::OK => self.body(response, limit, what).await.map(Some),
+                status => {
+                    let fault = self.status_fault(status, response.headers(), what);
+                    Err(self.server.failed(fault))
+                }
             }
-        }
+        };
+        self.server.retries().run(attempt).await
     }
 }
