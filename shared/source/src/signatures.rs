@@ -26,7 +26,11 @@ impl Sources {
             signatures: ImageSignatures::default(),
             left: self.settings().limits.signatures,
         };
-        self.in_time(found.all(digest)).await?;
+        let searching = async {
+            found.by_tag(digest).await?;
+            found.by_referrers(digest).await
+        };
+        self.in_time(searching).await?;
         Ok(found.signatures)
     }
 
@@ -72,11 +76,6 @@ struct SignatureSearch {
 }
 
 impl SignatureSearch {
-    async fn all(&mut self, digest: &Digest) -> Result<(), Error> {
-        self.by_tag(digest).await?;
-        self.by_referrers(digest).await
-    }
-
     async fn by_tag(&mut self, digest: &Digest) -> Result<(), Error> {
         let tag = format!("{}-{}.sig", digest.algorithm(), digest.hex());
         match self.session.tagged(&tag).await? {
