@@ -25,17 +25,12 @@ impl Challenge {
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter();
         let values = values.filter(|value| value.len() <= MAX_BYTES).take(MAX_FIELDS);
-        let all: Vec<_> = values.filter_map(|value| value.to_str().ok()).flat_map(parse).collect();
-        all.iter()
-            .find(|challenge| matches!(challenge, Self::Bearer { .. }))
-            .or(all.first())
-            .cloned()
+        let values = values.filter_map(|value| value.to_str().ok());
+        let challenges = values.flat_map(|value| http_auth::parse_challenges(value).unwrap_or_default());
+        let supported = challenges.filter_map(|challenge| supported(&challenge));
+        // The first of the best kind: a token comes before a password.
+        supported.min_by_key(|challenge| *challenge == Self::Basic)
     }
-}
-
-fn parse(value: &str) -> Vec<Challenge> {
-    let challenges = http_auth::parse_challenges(value).unwrap_or_default();
-    challenges.iter().filter_map(supported).collect()
 }
 
 fn supported(challenge: &http_auth::ChallengeRef<'_>) -> Option<Challenge> {
