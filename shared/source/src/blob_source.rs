@@ -29,7 +29,7 @@ impl BlobSource {
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         match self {
             Self::Registry(session) => session.manifest(digest).await,
-            Self::Layout(layout) => layout.manifest(digest).await,
+            Self::Layout(layout) => verify(digest, "manifest", layout.blob(digest, layout.limits.manifest()).await?),
         }
     }
 
@@ -41,7 +41,10 @@ impl BlobSource {
                     .small_blob("config", blob, session.settings.limits.config())
                     .await
             }
-            Self::Layout(layout) => layout.config(blob).await,
+            Self::Layout(layout) => {
+                let body = layout.blob(&blob.digest, layout.limits.config()).await?;
+                verify_blob(blob, "config", body)
+            }
         }
     }
 

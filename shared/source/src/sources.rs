@@ -275,6 +275,9 @@ impl Sources {
     }
 
     pub(crate) fn layout(&self, dir: &Path) -> Layout {
-        Layout::new(dir, &self.settings.limits)
+        Layout {
+            dir: dir.to_owned(),
+            limits: self.settings.limits.clone(),
+        }
     }
 }
