@@ -18,7 +18,7 @@ use tracing::Instrument;
 
 use crate::blob_source::BlobSource;
 use crate::error::Error;
-use crate::layers::from_the_top;
+use crate::layers::{SIDE_BY_SIDE, from_the_top};
 use crate::source::Source;
 use crate::sources::Sources;
 use crate::stream::{CHUNKS_AHEAD, blocking, within};
@@ -163,7 +163,7 @@ impl Sources {
             .into_iter()
             .map(|layer| copy_layer(blobs, layer, to.path(&layer.digest)))
             .collect();
-        let copies = stream::iter(copies).buffer_unordered(self.settings().side_by_side.max(1));
+        let copies = stream::iter(copies).buffer_unordered(SIDE_BY_SIDE);
         copies.try_collect::<Vec<()>>().await?;
         Ok(Download {
             dir,

@@ -29,6 +29,9 @@ use crate::settings::SourceSettings;
 use crate::sources::Pull;
 use crate::stream::{CHUNKS_AHEAD, bounded, reader_of};
 
+/// Number of layers that are fetched at a time, as in docker.
+pub(crate) const SIDE_BY_SIDE: usize = 3;
+
 /// Reads all layers of `image` that may matter. Returns only after every fetched layer was verified.
 pub(crate) async fn read<S: FileSink + 'static>(
     blobs: &BlobSource,
@@ -65,7 +68,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
     first.send(OverlayState::new(sink)).ok();
     // Collected first: a closure inside the stream would keep the whole future from being `Send`.
     let turns: Vec<_> = turns.into_iter().map(|turn| turn.run(blobs)).collect();
-    let mut done = stream::iter(turns).buffered(settings.side_by_side.max(1));
+    let mut done = stream::iter(turns).buffered(SIDE_BY_SIDE);
     let mut last = None;
     while let Some(read) = done.try_next().await? {
         pull.layers_fetched += 1;

@@ -36,8 +36,6 @@ pub struct SourceSettings {
     /// Maximum time that one `read` waits for the registry, all requests and layers together; the time that the sink takes
     /// does not count. Default: none, only `pull_timeout`.
     pub registry_wait: Option<Duration>,
-    /// Number of layers that are fetched at a time. Default: 3, as in docker.
-    pub side_by_side: usize,
     /// Space in the folder for temporary files, for archives. Default: 4 GiB.
     pub download_space: DownloadSpace,
     /// Limits on each image. Default: [`ImageLimits::default`].
@@ -70,7 +68,6 @@ impl Default for SourceSettings {
             resolve_timeout: Duration::from_secs(2 * 60),
             pull_timeout: Duration::from_secs(30 * 60),
             registry_wait: None,
-            side_by_side: 3,
             download_space: DownloadSpace::default(),
             limits: ImageLimits::default(),
         }
