@@ -39,11 +39,6 @@ impl HeaderFiles {
         self.0.insert(host.to_ascii_lowercase(), path);
     }
 
-    /// Adds other files, which count for the hosts that both have.
-    pub fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
     /// Returns the paths of all files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.values().map(PathBuf::as_path)
