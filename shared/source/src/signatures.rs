@@ -96,7 +96,7 @@ impl SignatureSearch {
             };
         };
         self.entries(digest, &first).await?;
-        while pages.has_more() {
+        while pages.next.is_some() {
             self.take(digest.as_str())?;
             if let Some(page) = self.session.next_page(&mut pages).await? {
                 self.entries(digest, &page).await?;

@@ -18,14 +18,9 @@ use crate::registry::manifest::manifest_request;
 pub(crate) struct ReferrerPages {
     /// The list in words, for errors.
     what: String,
-    next: Option<String>,
+    /// Path of the next page; `None` after the last one.
+    pub(crate) next: Option<String>,
     is_first: bool,
-}
-
-impl ReferrerPages {
-    pub(crate) const fn has_more(&self) -> bool {
-        self.next.is_some()
-    }
 }
 
 impl Session {
