@@ -129,7 +129,7 @@ impl<'a> BlobCheck<'a> {
     pub(crate) fn update(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.seen += bytes.len() as u64;
         if self.seen > self.blob.size {
-            return Err(self.wrong_size());
+            return Err(wrong_size(self.what, self.blob, self.seen));
         }
         self.hasher.update(bytes);
         Ok(())
@@ -137,17 +137,18 @@ impl<'a> BlobCheck<'a> {
 
     pub(crate) fn finish(self) -> Result<(), Error> {
         if !self.is_complete() {
-            return Err(self.wrong_size());
+            return Err(wrong_size(self.what, self.blob, self.seen));
         }
         finish(self.hasher, &self.blob.digest, self.what)
     }
+}
 
-    fn wrong_size(&self) -> Error {
-        Error::Size {
-            what: self.what,
-            digest: self.blob.digest.clone(),
-            declared: self.blob.size,
-            actual: self.seen,
-        }
+/// Reports other bytes than a blob declares, by their number.
+pub(crate) fn wrong_size(what: &'static str, blob: &BlobRef, actual: u64) -> Error {
+    Error::Size {
+        what,
+        digest: blob.digest.clone(),
+        declared: blob.size,
+        actual,
     }
 }

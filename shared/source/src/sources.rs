@@ -7,13 +7,14 @@ use bytes::Bytes;
 use fetch::{Fetcher, Traffic};
 use model::EmptyLayers;
 use oci::{
-    Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform, content_root, parse_manifest,
+    BlobRef, Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform, content_root,
+    parse_manifest,
 };
 use tokio::sync::Mutex;
 use tracing::Instrument;
 
 use crate::archive::Archives;
-use crate::blob_source::BlobSource;
+use crate::blob_source::{BlobSource, wrong_size};
 use crate::dir;
 use crate::error::Error;
 use crate::git::GitCommits;
@@ -239,20 +240,14 @@ impl Sources {
 
     /// Follows indexes down to the image for the platform.
     pub(crate) async fn image(&self, blobs: &BlobSource, digest: &Digest) -> Result<PlatformImage, Error> {
-        let (mut digest, mut declared) = (digest.clone(), None);
+        let (mut digest, mut declared) = (digest.clone(), None::<BlobRef>);
         let mut documents = Vec::new();
         for _ in 0..=MAX_INDEXES {
             let body = blobs.manifest(&digest).await?;
             // The digest fits already. A wrong size is refused all the same, because container engines refuse it.
             let actual = body.len() as u64;
-            if let Some(declared) = declared.filter(|declared| *declared != actual) {
-                let what = "manifest";
-                return Err(Error::Size {
-                    what,
-                    digest,
-                    declared,
-                    actual,
-                });
+            if let Some(declared) = declared.filter(|declared| declared.size != actual) {
+                return Err(wrong_size("manifest", &declared, actual));
             }
             let _parsing = PARSING.lock().await;
             let parsed = parse_manifest(&digest, &body, &self.settings.limits)?;
@@ -267,7 +262,7 @@ impl Sources {
                 }
                 ImageDocument::Index(index) => {
                     let chosen = choose_platform(&index, &digest, &self.settings.platform)?;
-                    (digest, declared) = (chosen.digest, Some(chosen.size));
+                    (digest, declared) = (chosen.digest.clone(), Some(chosen));
                 }
             }
         }

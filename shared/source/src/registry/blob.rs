@@ -6,7 +6,7 @@ use oci::BlobRef;
 use reqwest::{Method, StatusCode};
 use tokio::sync::mpsc::Sender;
 
-use crate::blob_source::{BlobCheck, StreamEnd};
+use crate::blob_source::{BlobCheck, StreamEnd, wrong_size};
 use crate::error::Error;
 use crate::registry::Session;
 use crate::registry::exchange::ApiRequest;
@@ -44,12 +44,7 @@ impl Session {
             return Err(self.server.failed_at(&response, FetchError::Range));
         }
         match response.content_length() {
-            Some(actual) if !is_partial && actual > blob.size => Err(Error::Size {
-                what: "layer",
-                digest: blob.digest.clone(),
-                declared: blob.size,
-                actual,
-            }),
+            Some(actual) if !is_partial && actual > blob.size => Err(wrong_size("layer", blob, actual)),
             _ => Ok(response),
         }
     }
