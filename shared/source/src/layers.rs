@@ -16,8 +16,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use oci::{
-    BlobRef, Digest, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, UnpackBudget, UnpackError,
-    shown,
+    BlobRef, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, UnpackBudget, UnpackError, shown,
 };
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
@@ -72,9 +71,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
     let mut last = None;
     while let Some(read) = done.try_next().await? {
         pull.layers_fetched += 1;
-        if read.is_empty {
-            pull.empty_layers.empty.insert(read.layer.to_string());
-        }
+        pull.empty_layers.empty.extend(read.empty);
         if read.last.is_some() {
             last = read.last;
             break;
@@ -112,8 +109,8 @@ struct LayerTurn<S> {
 
 /// A layer that was read and verified.
 struct LayerRead<S> {
-    layer: Digest,
-    is_empty: bool,
+    /// Digest of the layer, if it has nothing for the catalog.
+    empty: Option<String>,
     /// The state, if nothing below can matter.
     last: Option<OverlayState<S>>,
 }
@@ -156,11 +153,8 @@ impl<S: FileSink + 'static> LayerTurn<S> {
             self.below.send(state).ok();
             None
         };
-        Ok(LayerRead {
-            layer: layer.digest,
-            is_empty,
-            last,
-        })
+        let empty = is_empty.then(|| layer.digest.to_string());
+        Ok(LayerRead { empty, last })
     }
 }
 
