@@ -75,7 +75,8 @@ impl<R: Read> Read for MeteredReader<'_, R> {
         self.budget.count_bytes(count, place).map_err(io::Error::other)?;
         self.bytes += count;
         let limits = &self.budget.limits;
-        if self.bytes > limits.decompressed_of(self.layer.size) {
+        let most = limits.ratio.saturating_mul(self.layer.size);
+        if self.bytes > most.max(limits.ratio_floor_bytes) {
             let limit = NamedLimit::new("ratio", limits.ratio);
             return Err(io::Error::other(limit.exceeded(place())));
         }

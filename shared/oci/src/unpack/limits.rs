@@ -142,11 +142,6 @@ impl ImageLimits {
     pub const fn signatures(&self) -> NamedLimit {
         NamedLimit::new("signatures", self.signatures)
     }
-
-    /// Returns the number of bytes that this many compressed bytes may have after decompression.
-    pub fn decompressed_of(&self, compressed: u64) -> u64 {
-        self.ratio.saturating_mul(compressed).max(self.ratio_floor_bytes)
-    }
 }
 
 impl UnpackBudget {
