@@ -70,10 +70,8 @@ fn config(architecture: &str, diff_id: Sha256) -> Vec<u8> {
 
 /// Returns an image manifest with one layer (OCI image specification, "Image Manifest").
 fn manifest(config: &[u8], layer: ObjectDigest) -> Vec<u8> {
-    let (kind, config) = (
-        media_type::MANIFEST,
-        descriptor(media_type::CONFIG, ObjectDigest::of(config)),
-    );
+    let kind = media_type::MANIFEST;
+    let config = descriptor(media_type::CONFIG, ObjectDigest::of(config));
     let layer = descriptor(media_type::LAYER, layer);
     format!(r#"{{"schemaVersion":2,"mediaType":"{kind}","config":{{{config}}},"layers":[{{{layer}}}]}}"#).into_bytes()
 }
@@ -81,10 +79,8 @@ fn manifest(config: &[u8], layer: ObjectDigest) -> Vec<u8> {
 /// Returns an image index with one manifest for each platform (OCI image specification, "Image Index").
 fn index(manifests: &[Vec<u8>]) -> Vec<u8> {
     let entries = manifests.iter().zip(ARCHITECTURES).map(|(manifest, architecture)| {
-        let (entry, platform) = (
-            descriptor(media_type::MANIFEST, ObjectDigest::of(manifest)),
-            platform(architecture),
-        );
+        let entry = descriptor(media_type::MANIFEST, ObjectDigest::of(manifest));
+        let platform = platform(architecture);
         format!(r#"{{{entry},"platform":{{{platform}}}}}"#)
     });
     let (kind, entries) = (media_type::INDEX, entries.collect::<Vec<_>>().join(","));
