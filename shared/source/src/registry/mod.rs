@@ -108,20 +108,16 @@ impl Session {
         Ok(self.login.get_or_try_init(find).await?.as_ref())
     }
 
-    /// Returns the URL of an API path of the registry.
+    /// Returns the URL of an API path of the registry. A path without a leading slash is below the repository.
     fn home(&self, path: &str) -> Result<Url, Error> {
         let scheme = if self.speaks_plain_http() { "http" } else { "https" };
-        let url = format!("{scheme}://{}{}", self.server.place.host, self.path(path));
-        Url::parse(&url).map_err(|_| self.server.failed(ServerFault::Url(url)))
-    }
-
-    /// Returns `path` from the root of the registry. A path without a leading slash is below the repository.
-    fn path(&self, path: &str) -> String {
-        if path.starts_with('/') {
-            path.to_owned()
+        let host = &self.server.place.host;
+        let url = if path.starts_with('/') {
+            format!("{scheme}://{host}{path}")
         } else {
-            format!("/v2/{}/{path}", self.repository)
-        }
+            format!("{scheme}://{host}/v2/{}/{path}", self.repository)
+        };
+        Url::parse(&url).map_err(|_| self.server.failed(ServerFault::Url(url)))
     }
 
     fn speaks_plain_http(&self) -> bool {

@@ -29,7 +29,7 @@ impl Session {
         ReferrerPages {
             what: format!("list of referrers of {digest}"),
             // No filter: a registry may ignore it, and several types matter.
-            next: Some(self.path(&format!("referrers/{digest}"))),
+            next: Some(format!("referrers/{digest}")),
             is_first: true,
         }
     }
