@@ -10,6 +10,7 @@ use model::{
     StoredDocument,
 };
 use publish::{PublishError, Transaction, TransactionOptions};
+use render::RenderLimits;
 use store::{DOCUMENT_MAX, read_object};
 use upkeep::check_entry;
 
@@ -95,7 +96,7 @@ impl Copier {
             state.report.describe(before);
             return Ok(Planned::Unchanged(Box::new(transaction)));
         }
-        let next = parse_pointer(name, &bytes, self.options.content_bytes)?;
+        let next = parse_pointer(name, &bytes)?;
         // The history decides what counts as a rollback, so a malformed one could hide that the origin went back.
         if !history::is_valid(&next) {
             return Err(SyncError::History(name.clone()));
@@ -177,7 +178,7 @@ impl Copier {
         let entries = snapshot.objects();
         let stored = entries.iter().map(|entry| entry.object.digest.size);
         let stored = stored.fold(0, u64::saturating_add);
-        let limit = self.options.content_bytes.saturating_mul(STORED_MAX);
+        let limit = RenderLimits::default().content_bytes.saturating_mul(STORED_MAX);
         let limit = limit.saturating_add(Snapshot::MAX_BYTES);
         if stored > limit {
             return Err(SyncError::TooLarge {
@@ -246,13 +247,15 @@ pub(crate) async fn fetch_pointer(
     }
 }
 
-/// Parses the pointer of a catalog of at most `limit` bytes.
-pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8], limit: u64) -> Result<Current, SyncError> {
+/// Parses the pointer of a catalog, which has at most as many bytes as a poll reads by default.
+pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current, SyncError> {
     let current = Current::from_bytes(bytes).map_err(|source| SyncError::Document {
         key: Key::Current(name.clone()).to_string(),
         source,
     })?;
-    // The Snapshot repeats this size, and every object of it is unpacked no further than the Snapshot says.
+    // A small object may unpack to any size, and all of it is unpacked to be checked. The Snapshot repeats this size, and every
+    // object of it is unpacked no further than the Snapshot says.
+    let limit = RenderLimits::default().content_bytes;
     if current.size > limit {
         return Err(SyncError::TooLarge {
             name: name.clone(),

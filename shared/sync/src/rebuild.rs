@@ -44,8 +44,11 @@ impl Copier {
             Err(SyncError::Rebuild(error)) if base.is_some() && error.is_damage() => rebuild.streamed(None).await?,
             made => made?,
         };
-        rebuild.documents().await?;
-        let (has_facts, has_index) = (rebuild.makes(Kind::Facts), rebuild.has_index());
+        if !self.options.fetch_all {
+            rebuild.documents().await?;
+        }
+        let has_facts = !self.options.fetch_all && rebuild.lacks(Kind::Facts);
+        let has_index = rebuild.lacks(Kind::Index);
         if has_facts || has_index {
             rendering = run(rendering.budget().clone(), move || {
                 rendering.read_metas().map(|()| rendering)
@@ -59,7 +62,7 @@ impl Copier {
             rebuild.index(rendering).await?;
         }
         let left = rebuild.left;
-        if self.options.rebuild {
+        if !self.options.fetch_all {
             report.not_rebuilt = left.iter().map(|entry| entry.key().to_string()).collect();
         }
         Ok(left)
@@ -76,13 +79,8 @@ struct Rebuild<'a> {
 }
 
 impl Rebuild<'_> {
-    fn has_index(&self) -> bool {
-        self.left.iter().any(|entry| entry.object.kind == Kind::Index)
-    }
-
-    /// Returns true if objects of this kind are to be made.
-    fn makes(&self, kind: Kind) -> bool {
-        self.copier.options.rebuild && self.left.iter().any(|entry| entry.object.kind == kind)
+    fn lacks(&self, kind: Kind) -> bool {
+        self.left.iter().any(|entry| entry.object.kind == kind)
     }
 
     /// Makes, in one pass over the Shards, the encodings of `all.json` and the layer of the image. Checks the content hash.
@@ -96,9 +94,9 @@ impl Rebuild<'_> {
         let streamed = objects.filter(|object| matches!(object.kind, Kind::All(_)) || layer == Some(object.digest));
         let kinds = streamed
             .map(|object| object.kind)
-            .filter(|_| self.copier.options.rebuild);
+            .filter(|_| !self.copier.options.fetch_all);
         let kinds: Vec<Kind> = kinds.collect();
-        if kinds.is_empty() && !self.has_index() {
+        if kinds.is_empty() && !self.lacks(Kind::Index) {
             return Ok(rendering);
         }
         let rendering = Arc::new(rendering);
@@ -130,7 +128,7 @@ impl Rebuild<'_> {
 
     /// Makes the documents of the image. They follow from the digest of its layer alone.
     async fn documents(&mut self) -> Result<(), SyncError> {
-        let image = self.plan.snapshot.image.iter().filter(|_| self.copier.options.rebuild);
+        let image = self.plan.snapshot.image.iter();
         let made = image.flat_map(|image| oci::Documents::new(image.layer, image.diff_id).into_all());
         for bytes in made {
             self.put(Kind::Blob, bytes).await?;
@@ -185,7 +183,7 @@ impl Rebuild<'_> {
         for entry in self.left.iter_mut().filter(|entry| entry.object.kind == Kind::Index) {
             entry.content = Some(Content::of(&lines));
         }
-        if self.copier.options.rebuild {
+        if !self.copier.options.fetch_all {
             self.put(Kind::Index, file.bytes).await?;
         }
         Ok(())

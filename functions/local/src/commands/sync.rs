@@ -81,7 +81,7 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
     let origin = origin(&args.from, &args.s3, &args.ca_file, args.header_file.as_deref()).await?;
     let options = SyncOptions {
         // Copying from a folder costs less than compressing.
-        rebuild: !args.fetch_all && !matches!(args.from.store(), Some(StorePlace::Folder(_))),
+        fetch_all: args.fetch_all || matches!(args.from.store(), Some(StorePlace::Folder(_))),
         recheck: args.recheck,
         trust: wiring::trust(&args.trust)?,
         ..args.allow.options(args.from.to_string())

@@ -22,7 +22,7 @@ use fetch::{FetchSettings, RetrySchedule};
 use model::{CatalogName, Catalogs, Document, Encoding, Key, Kind, Outcome, Sha256};
 use storekit::MemoryStore;
 
-use crate::kit::{V1, assert_sound, mirror, name, published, put_raw};
+use crate::kit::{V1, assert_sound, copy_one, mirror, name, published, put_raw};
 
 /// Answer of a server; `None` is the object as it is.
 type Lie = Arc<dyn Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync>;
@@ -73,7 +73,7 @@ async fn copier(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, Copier
 
 async fn copy(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, SyncReport) {
     let (memory, copier) = copier(address, headers).await;
-    let report = copier.copy(&name()).await;
+    let report = copy_one(&copier).await;
     assert_sound(&memory).await;
     (memory, report)
 }
@@ -200,7 +200,7 @@ async fn copy_that_knows_the_pointer_gets_no_body_in_either_coding() {
         };
         let address = server(original, Arc::new(lie)).await;
         let (_, copier) = copier(address, HeaderMap::new()).await;
-        let outcomes = [copier.copy(&name()).await.outcome, copier.copy(&name()).await.outcome];
+        let outcomes = [copy_one(&copier).await.outcome, copy_one(&copier).await.outcome];
         assert_eq!(outcomes, [Outcome::Published, Outcome::Unchanged]);
         assert_eq!(sent.load(Ordering::Relaxed), 1, "{encoding:?}");
     }
