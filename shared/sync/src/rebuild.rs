@@ -55,8 +55,9 @@ impl Copier {
             })
             .await??;
         }
+        let rendering = Arc::new(rendering);
         if has_facts {
-            rendering = rebuild.facts(rendering, base).await?;
+            rebuild.facts(rendering.clone(), base).await?;
         }
         if has_index {
             rebuild.index(rendering).await?;
@@ -104,7 +105,7 @@ impl Rebuild<'_> {
         let (facts, staged) = staged.write::<SyncError>(rendering.clone()).await?;
         // Before anything is put: the Snapshot contradicts its own Shards, so its origin is not to be trusted.
         if facts.content_hash != snapshot.content_hash {
-            return Err(SyncError::Disagrees(self.plan.name.clone()));
+            return Err(SyncError::Disagrees(self.report.catalog.clone()));
         }
         // The layer is the recorded one but its tar archive is not, by which the configurations name it.
         if let Some(image) = &snapshot.image
@@ -137,48 +138,40 @@ impl Rebuild<'_> {
     }
 
     /// Makes the documents about the lines. Packages that `base` has too keep their parts of them.
-    async fn facts(&mut self, rendering: Rendering, base: Option<&Snapshot>) -> Result<Rendering, SyncError> {
+    async fn facts(&mut self, rendering: Arc<Rendering>, base: Option<&Snapshot>) -> Result<(), SyncError> {
         // Those of another program are fetched.
         let kinds = FACT_KINDS.into_iter();
         let kinds = kinds.filter(|kind| self.plan.snapshot.facts.contains_key(kind.name));
         let reader = FactReader {
-            rendering: Arc::new(rendering),
+            rendering,
             kinds: kinds.collect(),
             known: KnownFacts::load(&*self.copier.store, base.into_iter()).await,
             // One thread keeps the reads in one order, which the simulation needs. Most updates change one package.
             workers: 1,
         };
-        let (rendering, facts) = run(reader.rendering.budget().clone(), move || {
-            let facts = reader.read();
-            (reader.rendering, facts)
-        })
-        .await?;
-        for document in facts?.documents.values() {
+        let facts = run(reader.rendering.budget().clone(), move || reader.read()).await??;
+        for document in facts.documents.values() {
             let bytes = document.to_stored().map_err(RenderError::Scratch)?;
             self.put(Kind::Facts, bytes).await?;
         }
-        Ok(Arc::into_inner(rendering).expect("the reading has ended and kept nothing"))
+        Ok(())
     }
 
     /// Makes the index, and checks names and counts. An index with other bytes is fetched and compared with the lines,
     /// because nothing but the lines tells if it is right.
-    async fn index(&mut self, rendering: Rendering) -> Result<(), SyncError> {
-        let (found, file) = run(rendering.budget().clone(), move || {
+    async fn index(&mut self, rendering: Arc<Rendering>) -> Result<(), SyncError> {
+        let snapshot = self.plan.snapshot.clone();
+        let (is_right, file) = run(rendering.budget().clone(), move || {
             let shards = rendering.shards().iter();
-            let found: Vec<_> = shards
-                .map(|shard| {
-                    let name = IndexedMeta::package_of_all(&shard.metas).map(str::to_owned);
-                    (shard.metas.len() as u64, name)
-                })
-                .collect();
-            let file = rendering.index().map_err(RenderError::Scratch)?;
-            Ok::<_, RenderError>((found, file))
+            let found = shards.map(|shard| (shard.metas.len() as u64, IndexedMeta::package_of_all(&shard.metas)));
+            let recorded = snapshot.shards().map(|shard| (shard.metas, Some(&*shard.name)));
+            (found.eq(recorded), rendering.index())
         })
-        .await??;
-        let recorded = self.plan.snapshot.shards();
-        if !recorded.map(|shard| (shard.metas, Some(shard.name.clone()))).eq(found) {
-            return Err(SyncError::Disagrees(self.plan.name.clone()));
+        .await?;
+        if !is_right {
+            return Err(SyncError::Disagrees(self.report.catalog.clone()));
         }
+        let file = file.map_err(RenderError::Scratch)?;
         let lines = decode_zstd(&file.bytes, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
         for entry in self.left.iter_mut().filter(|entry| entry.object.kind == Kind::Index) {
             entry.content = Some(Content::of(&lines));
@@ -206,10 +199,8 @@ impl Rebuild<'_> {
     fn done(&mut self, made: &ObjectRef) {
         self.left.retain(|entry| entry.object != *made);
         self.report.rebuilt.add(made.digest.size);
-        self.copier.progress.done.fetch_add(1, Ordering::Relaxed);
-        self.copier
-            .progress
-            .saved
-            .fetch_add(made.digest.size, Ordering::Relaxed);
+        let progress = &self.copier.progress;
+        progress.done.fetch_add(1, Ordering::Relaxed);
+        progress.saved.fetch_add(made.digest.size, Ordering::Relaxed);
     }
 }
