@@ -25,5 +25,5 @@ pub use http::{Address, AddressError, HttpOrigin};
 pub use origin::{Origin, OriginBody, OriginError, StoreOrigin, collect};
 pub use origin_catalog::{OriginCatalog, ReadCatalog};
 pub use place::SyncOrigin;
-pub use repair::{Repair, RepairFailure};
+pub use repair::Repair;
 pub use report::{CopyProgress, SyncReport};
