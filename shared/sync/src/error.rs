@@ -136,7 +136,7 @@ impl RetryableError for SyncError {
             Self::Publish(error) => error.is_race(),
             Self::Store(error) => error.is_conflict(),
             // The origin published and collected meanwhile. Its new pointer leads to objects that exist.
-            Self::Origin(error) => error.is_not_found(),
+            Self::Origin(error) => matches!(error, OriginError::NotFound(_)),
             _ => false,
         }
     }
