@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use ::sync::{HttpOrigin, OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
+use ::sync::{OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
 use anyhow::Context;
 use model::{CatalogName, text::did_you_mean};
 use olm::{Package, PackageParser};
@@ -23,8 +23,8 @@ as dir:configs or quay.io/a/b:v1. Of a store and of a mirror only the packages t
 /// Opens a catalog of a store, of a mirror, or a source.
 pub(crate) async fn open(text: &str, access: &CatalogAccess) -> anyhow::Result<ReadCatalog> {
     let published = if let Some((mirror, name)) = mirror_catalog(text) {
-        let settings = wiring::mirror_settings(&access.registries, mirror)?;
-        OriginCatalog::open(Arc::new(HttpOrigin::new(mirror.parse()?, settings)?), &name).await?
+        let mirror = wiring::other_mirror(&access.registries, mirror)?;
+        OriginCatalog::open(Arc::new(mirror), &name).await?
     } else if is_source(text) {
         let source = text.to_owned();
         let end = |sink: RenderSink| {

@@ -56,15 +56,13 @@ pub(crate) fn sources(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<
     Ok((Sources::new(config.images)?, config.limits))
 }
 
-/// Returns connections and credentials for another mirror, from arguments alone.
-pub(crate) fn mirror_settings(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpSettings> {
+/// Returns another mirror, with connections and credentials from arguments alone.
+pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpOrigin> {
     let settings = source_config(&[], args)?.images;
     let host = mirror.split_once("://").map_or(mirror, |(_, rest)| rest);
     let host = host.split('/').next().unwrap_or_default();
-    Ok(sync::HttpSettings {
-        headers: settings.header_files.read(host)?,
-        http: settings.http,
-    })
+    let headers = settings.header_files.read(host)?;
+    Ok(sync::HttpOrigin::new(mirror.parse()?, settings.http, headers)?)
 }
 
 /// Returns the keys that verify publications, from arguments alone.

@@ -12,7 +12,7 @@ pub struct ObjectDigest {
 }
 
 /// Hash and size of the content that an object decodes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Content {
     /// The sha256 of the decoded content.
     pub sha256: Sha256,
@@ -33,7 +33,7 @@ pub struct ObjectRef {
 }
 
 /// One object that a Snapshot names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ManifestEntry {
     /// Kind, hash and size of the stored bytes.
     pub object: ObjectRef,

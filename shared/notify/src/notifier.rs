@@ -239,7 +239,11 @@ impl Notifier {
         loop {
             // An attempt that would outlive the total time is cut off, because a command waits for its end.
             let end = waits.deadline().min(Instant::now() + ATTEMPT_MAX);
-            let sent = timeout_at(end, limited.send(event)).await;
+            let sending = async {
+                let _permit = limited.permits.acquire().await.expect("the semaphore is never closed");
+                limited.receiver.send(event).await
+            };
+            let sent = timeout_at(end, sending).await;
             match sent.unwrap_or_else(|late| Err(SendError::temporary(late))) {
                 Err(error @ SendError::Temporary { retry_after, .. }) => {
                     tokio::time::sleep(waits.next_wait(retry_after).ok_or(error)?).await;
@@ -254,11 +258,11 @@ impl Notifier {
         if names.is_empty() {
             return;
         }
-        let added = match Outbox::open(&*self.store, catalog).await {
-            Ok(mut outbox) => outbox.add_receivers(&names, AFTER_ALL).await,
-            Err(error) => Err(error),
+        let added = async {
+            let mut outbox = Outbox::open(&*self.store, catalog).await?;
+            outbox.add_receivers(&names, AFTER_ALL).await
         };
-        if let Err(error) = added {
+        if let Err(error) = added.await {
             tracing::warn!(%catalog, error = chain(&error), "cannot store the first cursors of new receivers");
         }
     }
@@ -276,13 +280,6 @@ impl Notifier {
     fn queue(&self, catalog: &CatalogName) -> Arc<CatalogQueue> {
         let mut queues = self.queues.lock();
         queues.entry(catalog.clone()).or_default().clone()
-    }
-}
-
-impl LimitedReceiver {
-    async fn send(&self, event: &Event) -> Result<(), SendError> {
-        let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
-        self.receiver.send(event).await
     }
 }
 

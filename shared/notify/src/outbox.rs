@@ -41,21 +41,18 @@ impl<'a> Outbox<'a> {
         let cursor = known
             .map(|known| PublicationId::from(&known))
             .find(|known| known.serial < before);
-        let unknown = names.iter().filter(|name| !self.cursors.contains_key(**name));
-        let new: Cursors = unknown.map(|name| ((*name).to_owned(), cursor)).collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        self.cursors.extend(new.clone());
-        let edit = |cursors: &mut Cursors| {
+        let add = |cursors: &mut Cursors| {
             let before = cursors.len();
-            for (name, cursor) in &new {
+            for name in names {
                 // A cursor that another process has added meanwhile is kept: it may have moved already.
-                cursors.entry(name.clone()).or_insert(*cursor);
+                cursors.entry((*name).to_owned()).or_insert(cursor);
             }
             cursors.len() > before
         };
-        change(self.store, self.catalog, edit).await
+        if !add(&mut self.cursors) {
+            return Ok(());
+        }
+        change(self.store, self.catalog, add).await
     }
 
     /// Returns the last publication that a receiver has acknowledged.

@@ -16,7 +16,7 @@ pub use poll::{
     PublishedShards, RenderSink, Schedule, SourceLimits, StagedAll, UpdateCheck, ValidationMode, ValidationModeError,
     due, metric,
 };
-pub use report::{ChangedPackages, Report};
+pub use report::{ChangedPackages, Report, milliseconds};
 pub use stats::{ObjectStats, find_unservable};
 pub use status::record_status;
 pub use transaction::{

@@ -118,7 +118,11 @@ fn error_text<S: Serializer>(error: &Option<PollError>, serializer: S) -> Result
     error.as_ref().map(PollError::text).serialize(serializer)
 }
 
-fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+/// Writes a duration as a whole number of milliseconds.
+///
+/// # Errors
+/// The error of the serializer.
+pub fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     duration.as_millis().serialize(serializer)
 }
 

@@ -3,11 +3,10 @@ use std::{
     time::Instant,
 };
 
-use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture, stream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts};
 use olm::{FINDINGS, ValidationSummary};
 use publish::{Env, RaceRetries, Transaction, record_status};
-use render::RenderLimits;
 use store::{Store, read_stored};
 use tokio::sync::Semaphore;
 use trust::Trust;
@@ -22,6 +21,9 @@ pub(crate) const OBJECTS_IN_FLIGHT: usize = 16;
 
 /// Number of catalogs that are copied at the same time. Each holds up to 16 MiB of objects in flight.
 const CATALOGS_IN_FLIGHT: usize = 4;
+
+/// Maximum number of attempts of one copy after lost races, the first one included.
+const ATTEMPTS: u32 = 4;
 
 /// Copies catalogs from an origin to a store, byte for byte.
 ///
@@ -45,8 +47,9 @@ const CATALOGS_IN_FLIGHT: usize = 4;
 /// # from.put(&Key::Current(name.clone()), pointer.into(), Condition::CreateOnly).await?;
 /// let origin = Arc::new(StoreOrigin(Arc::new(from)));
 /// let copier = Copier::new(origin, Arc::new(to), SyncOptions::default());
-/// assert_eq!(copier.copy(&name).await.outcome, Outcome::Published);
-/// assert_eq!(copier.copy(&name).await.outcome, Outcome::Unchanged);
+/// for outcome in [Outcome::Published, Outcome::Unchanged] {
+///     assert_eq!(copier.copy_all(&[name.clone()]).await[0].outcome, outcome);
+/// }
 /// # Ok(())
 /// # }
 /// ```
@@ -60,7 +63,7 @@ pub struct Copier {
 }
 
 /// Options of copies, imports and repairs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SyncOptions {
     /// Name of the origin in `status.json` and logs. It must not hold a secret. Default: empty.
     pub source: String,
@@ -68,14 +71,10 @@ pub struct SyncOptions {
     pub rollback: bool,
     /// Allows a copy that does not descend from the published state. Default: false.
     pub diverged: bool,
-    /// Makes `all.*`, the index and the image from the Shards instead of fetching them. Default: true.
-    pub rebuild: bool,
+    /// Fetches `all.*`, the index and the image instead of making them from the Shards. Default: false.
+    pub fetch_all: bool,
     /// Hashes again what the published state names, and replaces what is damaged. Default: false.
     pub recheck: bool,
-    /// Maximum number of attempts after lost races, the first one included. Default: 4.
-    pub attempts: u32,
-    /// Maximum number of uncompressed bytes of a catalog. Default: 8 GiB, as a poll's `contentBytes`.
-    pub content_bytes: u64,
     /// Keys of which one must have signed the pointer. Default: none, signatures are not verified.
     pub trust: Option<Trust>,
     /// Clock and random numbers. Default: those of the system.
@@ -89,23 +88,6 @@ pub(crate) struct CopyState {
     pub(crate) accepted: bool,
     /// Looks at every object before relying on it.
     pub(crate) recheck: bool,
-}
-
-impl Default for SyncOptions {
-    fn default() -> Self {
-        Self {
-            source: String::new(),
-            rollback: false,
-            diverged: false,
-            rebuild: true,
-            recheck: false,
-            attempts: 4,
-            // A small object may unpack to any size, and all of it is unpacked to be checked.
-            content_bytes: RenderLimits::default().content_bytes,
-            trust: None,
-            env: Env::default(),
-        }
-    }
 }
 
 impl Copier {
@@ -125,13 +107,8 @@ impl Copier {
         self.progress.clone()
     }
 
-    /// Brings one catalog up to date and writes its `status.json`. Errors are in the report.
-    pub fn copy<'a>(&'a self, name: &'a CatalogName) -> BoxFuture<'a, SyncReport> {
-        // Boxed, because the state of a whole copy is large and callers hold many.
-        self.run(name, false).boxed()
-    }
-
-    /// Brings catalogs up to date, several at a time. Returns the reports in the order of `names`.
+    /// Brings catalogs up to date, several at a time, and writes the `status.json` of each. Returns the reports in the order of
+    /// `names`, with the errors in them.
     pub async fn copy_all(&self, names: &[CatalogName]) -> Vec<SyncReport> {
         self.run_all(names, false).await
     }
@@ -163,7 +140,7 @@ impl Copier {
     async fn run(&self, name: &CatalogName, listed: bool) -> SyncReport {
         let started = Instant::now();
         let mut state = CopyState::new(name, self.options.recheck);
-        let mut retries = RaceRetries::new(&self.options.env, self.options.attempts, name);
+        let mut retries = RaceRetries::new(&self.options.env, ATTEMPTS, name);
         let copied = loop {
             match self.attempt(name, &mut state).await {
                 Err(error) => {

@@ -35,7 +35,7 @@ pub enum SyncError {
     /// The origin's pointer and its Snapshot contradict each other, or the Snapshot contradicts itself.
     #[error("current.json and the snapshot of {0} at the origin do not belong together")]
     Disagrees(CatalogName),
-    /// The catalog would unpack to more bytes than [`SyncOptions::content_bytes`](crate::SyncOptions::content_bytes).
+    /// The catalog would unpack to more bytes than the default of a poll's `contentBytes`.
     #[error("{name} of the origin has {size} bytes, which exceeds the limit contentBytes of {limit}")]
     TooLarge {
         /// Name of the catalog.
@@ -136,7 +136,7 @@ impl RetryableError for SyncError {
             Self::Publish(error) => error.is_race(),
             Self::Store(error) => error.is_conflict(),
             // The origin published and collected meanwhile. Its new pointer leads to objects that exist.
-            Self::Origin(error) => error.is_not_found(),
+            Self::Origin(error) => matches!(error, OriginError::NotFound(_)),
             _ => false,
         }
     }

@@ -14,16 +14,16 @@ mod rebuild;
 mod repair;
 mod report;
 
-pub use ::fetch::{FetchSettings, FetchSettingsError, header_fields, read_header_file};
+pub use ::fetch::{FetchSettings, FetchSettingsError, read_header_file};
 pub use archive::{
     Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject, Receipt, Since,
     VolumeFile, archive_into, receipt, volume_path,
 };
 pub use copier::{Copier, SyncOptions};
 pub use error::SyncError;
-pub use http::{Address, AddressError, HttpOrigin, HttpSettings};
+pub use http::{Address, AddressError, HttpOrigin};
 pub use origin::{Origin, OriginBody, OriginError, StoreOrigin, collect};
 pub use origin_catalog::{OriginCatalog, ReadCatalog};
 pub use place::SyncOrigin;
-pub use repair::{Repair, RepairFailure};
+pub use repair::Repair;
 pub use report::{CopyProgress, SyncReport};

@@ -14,7 +14,7 @@ pub trait Origin: Debug + Send + Sync + 'static {
     /// Returns a mutable document of at most [`DOCUMENT_MAX`] bytes. A server sends nothing if they are still the `known` ones.
     ///
     /// # Errors
-    /// [`OriginError`]; [`OriginError::is_not_found`] is true if there is no such document.
+    /// [`OriginError`]; [`OriginError::NotFound`] if there is no such document.
     async fn document(&self, key: &Key, _known: Option<&Bytes>) -> Result<Bytes, OriginError> {
         collect(self.object(key, DOCUMENT_MAX).await?).await
     }
@@ -75,11 +75,6 @@ pub enum OriginError {
 }
 
 impl OriginError {
-    /// True if the origin has no such object.
-    pub const fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound(_))
-    }
-
     /// Adds the key that was requested.
     pub(crate) fn fetch(key: &Key, failed: FailedFetch) -> Self {
         match failed.error {

@@ -7,7 +7,7 @@ use render::Rendering;
 use upkeep::ObjectProblem;
 
 use crate::{
-    Origin, SyncError, SyncOptions, collect,
+    Origin, SyncError, collect,
     plan::{fetch_pointer, fetch_snapshot, parse_pointer, parse_snapshot},
 };
 
@@ -77,7 +77,7 @@ impl OriginCatalog {
     /// [`SyncError::UnknownCatalog`], and documents that cannot be read, do not belong together or exceed the default limits.
     pub async fn open(origin: Arc<dyn Origin>, name: &CatalogName) -> Result<Self, SyncError> {
         let bytes = fetch_pointer(&*origin, name, None).await?;
-        let current = parse_pointer(name, &bytes, SyncOptions::default().content_bytes)?;
+        let current = parse_pointer(name, &bytes)?;
         let bytes = fetch_snapshot(&*origin, &current).await?;
         let snapshot = parse_snapshot(name, &current, &bytes)?;
         Ok(Self {

@@ -1,5 +1,5 @@
 use std::{
-    collections::HashMap,
+    collections::HashSet,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -10,6 +10,7 @@ use model::{
     StoredDocument,
 };
 use publish::{PublishError, Transaction, TransactionOptions};
+use render::RenderLimits;
 use store::{DOCUMENT_MAX, read_object};
 use upkeep::check_entry;
 
@@ -41,7 +42,6 @@ pub(crate) enum Planned {
 
 /// State of the origin that is to be copied. Nothing is written yet.
 pub(crate) struct Plan {
-    pub(crate) name: CatalogName,
     pub(crate) transaction: Transaction,
     /// Pointer of the origin, byte for byte.
     pub(crate) bytes: Bytes,
@@ -95,7 +95,7 @@ impl Copier {
             state.report.describe(before);
             return Ok(Planned::Unchanged(Box::new(transaction)));
         }
-        let next = parse_pointer(name, &bytes, self.options.content_bytes)?;
+        let next = parse_pointer(name, &bytes)?;
         // The history decides what counts as a rollback, so a malformed one could hide that the origin went back.
         if !history::is_valid(&next) {
             return Err(SyncError::History(name.clone()));
@@ -116,7 +116,6 @@ impl Copier {
             state.report.full_bytes = snapshot.all.gzip.size;
         }
         Ok(Planned::Copy(Box::new(Plan {
-            name: name.clone(),
             transaction,
             bytes,
             next,
@@ -172,12 +171,11 @@ impl Copier {
     ) -> Result<Vec<ManifestEntry>, SyncError> {
         let base = transaction.base_snapshot().await?;
         let same_shards = base.is_some_and(|base| base.shards().eq(snapshot.shards()));
-        let base = base.map(Snapshot::objects).unwrap_or_default();
-        let base: HashMap<Key, ManifestEntry> = base.into_iter().map(|entry| (entry.key(), entry)).collect();
+        let base: HashSet<ManifestEntry> = base.into_iter().flat_map(Snapshot::objects).collect();
         let entries = snapshot.objects();
         let stored = entries.iter().map(|entry| entry.object.digest.size);
         let stored = stored.fold(0, u64::saturating_add);
-        let limit = self.options.content_bytes.saturating_mul(STORED_MAX);
+        let limit = RenderLimits::default().content_bytes.saturating_mul(STORED_MAX);
         let limit = limit.saturating_add(Snapshot::MAX_BYTES);
         if stored > limit {
             return Err(SyncError::TooLarge {
@@ -190,8 +188,7 @@ impl Copier {
         transaction.claim(entries.iter().map(|entry| entry.object)).await?;
         let looks = entries.into_iter().enumerate().map(async |(index, entry)| {
             // An index is right for the Shards that it was published with, and maybe wrong for others.
-            let is_published =
-                base.get(&entry.key()) == Some(&entry) && (same_shards || entry.object.kind != Kind::Index);
+            let is_published = base.contains(&entry) && (same_shards || entry.object.kind != Kind::Index);
             let there = self.is_there(transaction, &entry, is_published).await?;
             Ok::<_, SyncError>((index, entry, there))
         });
@@ -201,10 +198,9 @@ impl Copier {
         looks.sort_by_key(|(index, ..)| *index);
         let (there, missing): (Vec<_>, Vec<_>) = looks.into_iter().partition(|(_, _, there)| *there);
         for (_, entry, _) in there {
-            report.kept.add(entry.object.digest.size);
-            self.progress
-                .saved
-                .fetch_add(entry.object.digest.size, Ordering::Relaxed);
+            let size = entry.object.digest.size;
+            report.kept.add(size);
+            self.progress.saved.fetch_add(size, Ordering::Relaxed);
         }
         self.progress.objects.fetch_add(missing.len() as u64, Ordering::Relaxed);
         Ok(missing.into_iter().map(|(_, entry, _)| entry).collect())
@@ -246,13 +242,15 @@ pub(crate) async fn fetch_pointer(
     }
 }
 
-/// Parses the pointer of a catalog of at most `limit` bytes.
-pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8], limit: u64) -> Result<Current, SyncError> {
+/// Parses the pointer of a catalog, which has at most as many bytes as a poll reads by default.
+pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current, SyncError> {
     let current = Current::from_bytes(bytes).map_err(|source| SyncError::Document {
         key: Key::Current(name.clone()).to_string(),
         source,
     })?;
-    // The Snapshot repeats this size, and every object of it is unpacked no further than the Snapshot says.
+    // A small object may unpack to any size, and all of it is unpacked to be checked. The Snapshot repeats this size, and every
+    // object of it is unpacked no further than the Snapshot says.
+    let limit = RenderLimits::default().content_bytes;
     if current.size > limit {
         return Err(SyncError::TooLarge {
             name: name.clone(),

@@ -44,22 +44,26 @@ impl Copier {
             Err(SyncError::Rebuild(error)) if base.is_some() && error.is_damage() => rebuild.streamed(None).await?,
             made => made?,
         };
-        rebuild.documents().await?;
-        let (has_facts, has_index) = (rebuild.makes(Kind::Facts), rebuild.has_index());
+        if !self.options.fetch_all {
+            rebuild.documents().await?;
+        }
+        let has_facts = !self.options.fetch_all && rebuild.lacks(Kind::Facts);
+        let has_index = rebuild.lacks(Kind::Index);
         if has_facts || has_index {
             rendering = run(rendering.budget().clone(), move || {
                 rendering.read_metas().map(|()| rendering)
             })
             .await??;
         }
+        let rendering = Arc::new(rendering);
         if has_facts {
-            rendering = rebuild.facts(rendering, base).await?;
+            rebuild.facts(rendering.clone(), base).await?;
         }
         if has_index {
             rebuild.index(rendering).await?;
         }
         let left = rebuild.left;
-        if self.options.rebuild {
+        if !self.options.fetch_all {
             report.not_rebuilt = left.iter().map(|entry| entry.key().to_string()).collect();
         }
         Ok(left)
@@ -76,13 +80,8 @@ struct Rebuild<'a> {
 }
 
 impl Rebuild<'_> {
-    fn has_index(&self) -> bool {
-        self.left.iter().any(|entry| entry.object.kind == Kind::Index)
-    }
-
-    /// Returns true if objects of this kind are to be made.
-    fn makes(&self, kind: Kind) -> bool {
-        self.copier.options.rebuild && self.left.iter().any(|entry| entry.object.kind == kind)
+    fn lacks(&self, kind: Kind) -> bool {
+        self.left.iter().any(|entry| entry.object.kind == kind)
     }
 
     /// Makes, in one pass over the Shards, the encodings of `all.json` and the layer of the image. Checks the content hash.
@@ -96,9 +95,9 @@ impl Rebuild<'_> {
         let streamed = objects.filter(|object| matches!(object.kind, Kind::All(_)) || layer == Some(object.digest));
         let kinds = streamed
             .map(|object| object.kind)
-            .filter(|_| self.copier.options.rebuild);
+            .filter(|_| !self.copier.options.fetch_all);
         let kinds: Vec<Kind> = kinds.collect();
-        if kinds.is_empty() && !self.has_index() {
+        if kinds.is_empty() && !self.lacks(Kind::Index) {
             return Ok(rendering);
         }
         let rendering = Arc::new(rendering);
@@ -106,7 +105,7 @@ impl Rebuild<'_> {
         let (facts, staged) = staged.write::<SyncError>(rendering.clone()).await?;
         // Before anything is put: the Snapshot contradicts its own Shards, so its origin is not to be trusted.
         if facts.content_hash != snapshot.content_hash {
-            return Err(SyncError::Disagrees(self.plan.name.clone()));
+            return Err(SyncError::Disagrees(self.report.catalog.clone()));
         }
         // The layer is the recorded one but its tar archive is not, by which the configurations name it.
         if let Some(image) = &snapshot.image
@@ -130,7 +129,7 @@ impl Rebuild<'_> {
 
     /// Makes the documents of the image. They follow from the digest of its layer alone.
     async fn documents(&mut self) -> Result<(), SyncError> {
-        let image = self.plan.snapshot.image.iter().filter(|_| self.copier.options.rebuild);
+        let image = self.plan.snapshot.image.iter();
         let made = image.flat_map(|image| oci::Documents::new(image.layer, image.diff_id).into_all());
         for bytes in made {
             self.put(Kind::Blob, bytes).await?;
@@ -139,53 +138,45 @@ impl Rebuild<'_> {
     }
 
     /// Makes the documents about the lines. Packages that `base` has too keep their parts of them.
-    async fn facts(&mut self, rendering: Rendering, base: Option<&Snapshot>) -> Result<Rendering, SyncError> {
+    async fn facts(&mut self, rendering: Arc<Rendering>, base: Option<&Snapshot>) -> Result<(), SyncError> {
         // Those of another program are fetched.
         let kinds = FACT_KINDS.into_iter();
         let kinds = kinds.filter(|kind| self.plan.snapshot.facts.contains_key(kind.name));
         let reader = FactReader {
-            rendering: Arc::new(rendering),
+            rendering,
             kinds: kinds.collect(),
             known: KnownFacts::load(&*self.copier.store, base.into_iter()).await,
             // One thread keeps the reads in one order, which the simulation needs. Most updates change one package.
             workers: 1,
         };
-        let (rendering, facts) = run(reader.rendering.budget().clone(), move || {
-            let facts = reader.read();
-            (reader.rendering, facts)
-        })
-        .await?;
-        for document in facts?.documents.values() {
+        let facts = run(reader.rendering.budget().clone(), move || reader.read()).await??;
+        for document in facts.documents.values() {
             let bytes = document.to_stored().map_err(RenderError::Scratch)?;
             self.put(Kind::Facts, bytes).await?;
         }
-        Ok(Arc::into_inner(rendering).expect("the reading has ended and kept nothing"))
+        Ok(())
     }
 
     /// Makes the index, and checks names and counts. An index with other bytes is fetched and compared with the lines,
     /// because nothing but the lines tells if it is right.
-    async fn index(&mut self, rendering: Rendering) -> Result<(), SyncError> {
-        let (found, file) = run(rendering.budget().clone(), move || {
+    async fn index(&mut self, rendering: Arc<Rendering>) -> Result<(), SyncError> {
+        let snapshot = self.plan.snapshot.clone();
+        let (is_right, file) = run(rendering.budget().clone(), move || {
             let shards = rendering.shards().iter();
-            let found: Vec<_> = shards
-                .map(|shard| {
-                    let name = IndexedMeta::package_of_all(&shard.metas).map(str::to_owned);
-                    (shard.metas.len() as u64, name)
-                })
-                .collect();
-            let file = rendering.index().map_err(RenderError::Scratch)?;
-            Ok::<_, RenderError>((found, file))
+            let found = shards.map(|shard| (shard.metas.len() as u64, IndexedMeta::package_of_all(&shard.metas)));
+            let recorded = snapshot.shards().map(|shard| (shard.metas, Some(&*shard.name)));
+            (found.eq(recorded), rendering.index())
         })
-        .await??;
-        let recorded = self.plan.snapshot.shards();
-        if !recorded.map(|shard| (shard.metas, Some(shard.name.clone()))).eq(found) {
-            return Err(SyncError::Disagrees(self.plan.name.clone()));
+        .await?;
+        if !is_right {
+            return Err(SyncError::Disagrees(self.report.catalog.clone()));
         }
+        let file = file.map_err(RenderError::Scratch)?;
         let lines = decode_zstd(&file.bytes, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
         for entry in self.left.iter_mut().filter(|entry| entry.object.kind == Kind::Index) {
             entry.content = Some(Content::of(&lines));
         }
-        if self.copier.options.rebuild {
+        if !self.copier.options.fetch_all {
             self.put(Kind::Index, file.bytes).await?;
         }
         Ok(())
@@ -208,10 +199,8 @@ impl Rebuild<'_> {
     fn done(&mut self, made: &ObjectRef) {
         self.left.retain(|entry| entry.object != *made);
         self.report.rebuilt.add(made.digest.size);
-        self.copier.progress.done.fetch_add(1, Ordering::Relaxed);
-        self.copier
-            .progress
-            .saved
-            .fetch_add(made.digest.size, Ordering::Relaxed);
+        let progress = &self.copier.progress;
+        progress.done.fetch_add(1, Ordering::Relaxed);
+        progress.saved.fetch_add(made.digest.size, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt, stream};
 use model::{CatalogName, ManifestEntry, text::chain};
@@ -13,18 +13,9 @@ pub struct Repair {
     /// Findings that are left after the repair.
     pub verification: Verification,
     /// Keys of the objects that were repaired.
-    pub repaired: Vec<String>,
-    /// Objects that could not be repaired.
-    pub failed: Vec<RepairFailure>,
-}
-
-/// An object that could not be repaired.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepairFailure {
-    /// Key of the object, which is its path.
-    pub key: String,
-    /// Error and its causes on one line.
-    pub error: String,
+    pub repaired: BTreeSet<String>,
+    /// Objects that could not be repaired: the error and its causes on one line, by the key.
+    pub failed: BTreeMap<String, String>,
 }
 
 impl Copier {
@@ -38,8 +29,8 @@ impl Copier {
     pub async fn repair(&self, name: &CatalogName) -> Result<Repair, SyncError> {
         let mut repair = Repair {
             verification: verify(&*self.store, name).await?,
-            repaired: Vec::new(),
-            failed: Vec::new(),
+            repaired: BTreeSet::new(),
+            failed: BTreeMap::new(),
         };
         if repair.verification.findings.is_empty() {
             return Ok(repair);
@@ -62,8 +53,6 @@ impl Copier {
             self.store.flush().await?;
             repair.verification = verify(&*self.store, name).await?;
         }
-        repair.repaired.sort();
-        repair.failed.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(repair)
     }
 
@@ -77,14 +66,11 @@ impl Copier {
             match brought {
                 Ok(true) => {
                     tracing::info!(key, "repaired object");
-                    repair.repaired.push(key);
+                    repair.repaired.insert(key);
                 }
                 // The right bytes with a wrong meaning stay a finding: no copy can repair them.
                 Ok(false) => {}
-                Err(error) => repair.failed.push(RepairFailure {
-                    key,
-                    error: chain(&error),
-                }),
+                Err(error) => drop(repair.failed.insert(key, chain(&error))),
             }
         }
     }

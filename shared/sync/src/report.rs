@@ -41,7 +41,7 @@ pub struct SyncReport {
     /// Size of the new `all.json.gz`, in bytes, to compare `moved` with; 0 if the content did not change.
     pub full_bytes: u64,
     /// Duration of the copy with all its attempts.
-    #[serde(rename = "durationMs", serialize_with = "as_millis")]
+    #[serde(rename = "durationMs", serialize_with = "publish::milliseconds")]
     pub duration: Duration,
 }
 
@@ -81,10 +81,6 @@ fn as_text<S: Serializer>(error: &Option<SyncError>, serializer: S) -> Result<S:
         .as_ref()
         .map(|error| model::text::chain(error))
         .serialize(serializer)
-}
-
-fn as_millis<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    duration.as_millis().serialize(serializer)
 }
 
 /// Counters of running copies, for a progress display.

@@ -48,7 +48,7 @@ pub(crate) async fn read_everything(observed: &ObservedStore) -> Result<(), Stri
         ));
     }
     let options = SyncOptions {
-        rebuild: false,
+        fetch_all: true,
         ..SyncOptions::default()
     };
     let copier = Copier::new(

@@ -120,13 +120,13 @@ fn said(report: &Report) -> Done {
 
 async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, rebuild: bool) -> Done {
     let options = SyncOptions {
-        rebuild,
+        fetch_all: !rebuild,
         env: env(&copy, wrong),
         ..SyncOptions::default()
     };
     let origin: Arc<dyn Store> = Arc::new(origin);
     let copier = Copier::new(Arc::new(StoreOrigin(origin)), Arc::new(copy), options);
-    copied(&copier.copy(&catalogs::name(catalog)).await)
+    copied(&copier.copy_all(&[catalogs::name(catalog)]).await[0])
 }
 
 fn copied(report: &SyncReport) -> Done {

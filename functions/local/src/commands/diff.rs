@@ -2,7 +2,7 @@ use std::{slice, sync::Arc};
 
 use anyhow::Context;
 use clap::Args;
-use model::{CatalogName, Current, Previous, ShardRef, Snapshot};
+use model::{CatalogName, Current, ShardRef, Snapshot};
 use olm::{Changes, changed_shards};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics};
 use source::Source;
@@ -66,18 +66,11 @@ async fn between_states(
     let current = published::pointer(store, name).await?;
     let old = find(store, name, &current, old.unwrap_or("previous")).await?;
     let new = find(store, name, &current, new.unwrap_or("current")).await?;
-    let old = snapshot(store, name, &old).await?;
-    let new = snapshot(store, name, &new).await?;
     compare(store, &old, &new).await
 }
 
-async fn snapshot(store: &dyn Store, name: &CatalogName, state: &Previous) -> anyhow::Result<Snapshot> {
-    let snapshot = find_stored(store, &state.snapshot.digest).await?;
-    snapshot.with_context(|| format!("the store does not keep the state {} of {name}", state.content_hash))
-}
-
-/// Returns the publication that a text names, of those in the pointer: the newest of its content.
-async fn find(store: &dyn Store, name: &CatalogName, current: &Current, text: &str) -> anyhow::Result<Previous> {
+/// Reads the publication that a text names, of those in the pointer: the newest of its content.
+async fn find(store: &dyn Store, name: &CatalogName, current: &Current, text: &str) -> anyhow::Result<Snapshot> {
     let mut states = current.publications().into_iter();
     let found = match text {
         "current" => states.next(),
@@ -88,12 +81,14 @@ async fn find(store: &dyn Store, name: &CatalogName, current: &Current, text: &s
             states.find(|state| state.content_hash == hash)
         }
     };
-    found.with_context(|| {
+    let found = found.with_context(|| {
         format!(
             "current.json names no publication {text:?}: write `previous`, `current`, a serial, or the start of a content hash; \
              `history` lists them"
         )
-    })
+    })?;
+    let snapshot = find_stored(store, &found.snapshot.digest).await?;
+    snapshot.with_context(|| format!("the store does not keep the state {} of {name}", found.content_hash))
 }
 
 /// Publishes both sources to a temporary store and compares them there.

@@ -84,11 +84,6 @@ impl ListedCatalog {
     fn of_current<T: ToString>(&self, value: fn(&Current) -> T) -> String {
         cell(self.current.as_ref().map(value))
     }
-
-    /// Returns a value of the status, or an empty cell.
-    fn of_status<T: ToString>(&self, value: fn(&Status) -> T) -> String {
-        cell(self.status.as_ref().map(value))
-    }
 }
 
 impl Table for ListedCatalog {
@@ -100,7 +95,8 @@ impl Table for ListedCatalog {
         ("PACKAGES", |row| cell(row.packages)),
         ("PUBLISHED", |row| row.of_current(|current| age(current.published_at))),
         ("LAST POLL", |row| {
-            row.of_status(|status| format!("{} {}", status.outcome.as_str(), age(status.last_poll)))
+            let status = row.status.as_ref();
+            cell(status.map(|status| format!("{} {}", status.outcome.as_str(), age(status.last_poll))))
         }),
         ("SOURCE", |row| row.of_current(|state| state.source.reference.clone())),
         ("SIGNED BY", |row| {

@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use ::sync::{Copier, HttpOrigin, HttpSettings, Origin, StoreOrigin, SyncOptions, SyncOrigin, SyncReport};
+use ::sync::{Copier, FetchSettings, HttpOrigin, Origin, StoreOrigin, SyncOptions, SyncOrigin, SyncReport};
 use clap::Args;
 use config::poll_interval;
 use model::CatalogName;
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
     let origin = origin(&args.from, &args.s3, &args.ca_file, args.header_file.as_deref()).await?;
     let options = SyncOptions {
         // Copying from a folder costs less than compressing.
-        rebuild: !args.fetch_all && !matches!(args.from.store(), Some(StorePlace::Folder(_))),
+        fetch_all: args.fetch_all || matches!(args.from.store(), Some(StorePlace::Folder(_))),
         recheck: args.recheck,
         trust: wiring::trust(&args.trust)?,
         ..args.allow.options(args.from.to_string())
@@ -154,12 +154,12 @@ pub(super) async fn origin(
         SyncOrigin::Store(place) => return Ok(Arc::new(StoreOrigin(s3.open(place, Access::Read).await?))),
         SyncOrigin::Http(address) => address.clone(),
     };
-    let mut settings = HttpSettings::default();
-    if let Some(file) = header_file {
-        settings.headers = ::sync::read_header_file(file)?;
-    }
-    settings.http.ca_files = ca_files.to_vec();
-    Ok(Arc::new(HttpOrigin::new(address, settings)?))
+    let headers = header_file.map(::sync::read_header_file).transpose()?;
+    let http = FetchSettings {
+        ca_files: ca_files.to_vec(),
+        ..FetchSettings::default()
+    };
+    Ok(Arc::new(HttpOrigin::new(address, http, headers.unwrap_or_default())?))
 }
 
 impl Table for SyncReport {

@@ -68,8 +68,8 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
 async fn repair(copier: &Copier, catalog: &CatalogName) -> anyhow::Result<Verification> {
     let repair = copier.repair(catalog).await?;
     repair.repaired.iter().for_each(|key| eprintln!("{key} was repaired"));
-    for failure in repair.failed {
-        eprintln!("{} cannot be repaired: {}", failure.key, failure.error);
+    for (key, error) in repair.failed {
+        eprintln!("{key} cannot be repaired: {error}");
     }
     Ok(repair.verification)
 }

@@ -54,9 +54,7 @@ impl Pack {
     /// As [`Self::write`], and [`ArchiveError::File`].
     pub fn write_file(&self, volume: u32, path: &Path) -> Result<ObjectDigest, ArchiveError> {
         let failed = |error: io::Error| ArchiveError::File(path.to_owned(), error);
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
+        let partial = path.with_added_extension("partial");
         let file = File::create(&partial).map_err(failed)?;
         let written = self
             .write(volume, BufWriter::with_capacity(BUFFER_BYTES, &file))
@@ -103,11 +101,8 @@ pub async fn archive_into(
 
 /// Returns the name of a volume: `name.001.tar` for `name.tar`.
 pub fn volume_path(path: &Path, volume: u32) -> PathBuf {
-    let stem = path.with_extension("");
     let extension = path.extension().unwrap_or("tar".as_ref()).to_string_lossy();
-    let mut name = stem.into_os_string();
-    name.push(format!(".{volume:03}.{extension}"));
-    name.into()
+    path.with_extension(format!("{volume:03}.{extension}"))
 }
 
 #[cfg(test)]

@@ -9,10 +9,6 @@ use serde::{Deserialize, Serialize};
 use store::{ObjectError, ReadError};
 use tar::Header;
 
-/// Path of the first entry of every volume.
-pub(super) const MANIFEST: &str = "manifest.json";
-/// Path of the second entry of every volume.
-pub(super) const VOLUME: &str = "volume.json";
 /// Size of a header; content is filled up to a multiple of it.
 pub(super) const BLOCK: u64 = 512;
 /// Size of the end of a volume: two empty blocks.
@@ -140,10 +136,10 @@ pub enum ArchiveError {
         source: io::Error,
     },
     /// A document of the archive that cannot be read.
-    #[error("cannot use {key} of the archive")]
+    #[error("cannot use {name} of the archive")]
     Document {
-        /// Path of the document in the archive.
-        key: String,
+        /// Name of the document, which is its path in the archive.
+        name: &'static str,
         /// Error of the parser, with line and column.
         source: DocumentError,
     },

@@ -13,13 +13,13 @@ pub struct Importer {
 }
 
 impl Importer {
-    /// Creates an import of `archive` into `store`. `recheck` and `rebuild` of the options are ignored: they follow from
+    /// Creates an import of `archive` into `store`. `recheck` and `fetch_all` of the options are ignored: they follow from
     /// the archive.
     pub fn new(archive: Arc<Archive>, store: Arc<dyn Store>, options: SyncOptions) -> Self {
         let options = SyncOptions {
             // An object that the archive leaves out must be there and intact, because it cannot be fetched later.
             recheck: true,
-            rebuild: !archive.is_whole(),
+            fetch_all: archive.is_whole(),
             ..options
         };
         Self {
@@ -59,8 +59,8 @@ impl Importer {
             Planned::Behind { theirs, ours } => return Err(failed(SyncError::Rollback { theirs, ours })),
             Planned::Copy(plan) => plan.missing,
         };
-        let rebuilds = self.copier.options.rebuild;
-        let brings = |key: &Key| rebuilds && key.is_derived() || self.archive.holds(key);
+        let fetches_all = self.copier.options.fetch_all;
+        let brings = |key: &Key| !fetches_all && key.is_derived() || self.archive.holds(key);
         let keys = missing.iter().map(ManifestEntry::key);
         let lacking: Vec<Key> = keys.filter(|key| !brings(key)).collect();
         match lacking.first() {

@@ -7,15 +7,15 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use model::{CatalogName, Current, Document, Hasher, Key, ObjectDigest, ObjectKey, Sha256, Snapshot, StoredDocument};
+use model::{CatalogName, Current, Document, Hasher, Key, ObjectDigest, ObjectKey, Sha256, Snapshot};
 use render::HashingWriter;
-use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, find_stored, read_object};
+use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, find_stored, read_stored};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::{
     ArchiveError, Manifest, PackedCatalog, PackedObject, Since,
-    format::{END, MANIFEST, VOLUME, Volume, entry_size, header},
+    format::{END, Volume, entry_size, header},
     receipt::reusable,
 };
 
@@ -95,12 +95,12 @@ impl Pack {
     /// An object that is not what the Snapshot says, [`ArchiveError::Write`], [`ArchiveError::Store`].
     pub fn write(&self, volume: u32, sink: impl Write) -> Result<ObjectDigest, ArchiveError> {
         let mut tar = tar::Builder::new(HashingWriter::new(sink));
-        append(&mut tar, MANIFEST, &self.manifest_bytes)?;
+        append(&mut tar, Manifest::NAME, &self.manifest_bytes)?;
         let document = Volume {
             volume,
             manifest: Sha256::of(&self.manifest_bytes),
         };
-        append(&mut tar, VOLUME, &document.to_bytes())?;
+        append(&mut tar, Volume::NAME, &document.to_bytes())?;
         for object in self.manifest.objects.iter().filter(|object| object.volume == volume) {
             match self.documents.get(&object.key) {
                 Some(bytes) => append(&mut tar, &object.key, bytes)?,
@@ -163,11 +163,10 @@ impl Planning {
         };
         let current = Current::from_bytes(&bytes).map_err(|_| ArchiveError::damaged(&pointer))?;
         let key = current.snapshot.key();
-        let snapshot_bytes = match read_object(store, &current.snapshot).await {
+        let snapshot: Snapshot = match read_stored(store, &current.snapshot.digest).await {
             Err(error) if error.is_not_found() || error.is_damage() => return Err(ArchiveError::damaged(&key)),
             read => read?,
         };
-        let snapshot = Snapshot::from_stored(&snapshot_bytes).map_err(|_| ArchiveError::damaged(&key))?;
         for entry in snapshot.objects() {
             let key = entry.key();
             let held = self.held.contains(&ObjectKey::from(entry.object));

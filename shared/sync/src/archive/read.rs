@@ -14,7 +14,7 @@ use upkeep::{ObjectProblem, check_body};
 
 use super::{
     ArchiveError, Manifest, PackedCatalog,
-    format::{BLOCK, END, MANIFEST, MANIFEST_MAX, VOLUME, Volume, entry_size},
+    format::{BLOCK, END, MANIFEST_MAX, Volume, entry_size},
 };
 use crate::{Origin, OriginBody, OriginCatalog, OriginError, SyncError};
 
@@ -25,14 +25,13 @@ pub type VolumeFile = (String, File);
 #[derive(Debug)]
 pub struct Archive {
     manifest: Manifest,
-    files: Vec<Arc<File>>,
     extents: HashMap<Key, Extent>,
 }
 
 /// Place of an object in the files of an archive.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Extent {
-    file: usize,
+    file: Arc<File>,
     offset: u64,
     digest: ObjectDigest,
 }
@@ -53,13 +52,11 @@ impl Archive {
     fn read(volumes: Vec<VolumeFile>) -> Result<Self, ArchiveError> {
         let mut archive = Self {
             manifest: Manifest::default(),
-            files: Vec::new(),
             extents: HashMap::new(),
         };
         let mut given = BTreeSet::new();
         for (name, file) in volumes {
-            archive.read_volume(&name, &file, &mut given)?;
-            archive.files.push(Arc::new(file));
+            archive.read_volume(&name, &Arc::new(file), &mut given)?;
         }
         let of = archive.manifest.volumes.max(1);
         if let Some(missing) = (1..=of).find(|volume| !given.contains(volume)) {
@@ -70,24 +67,21 @@ impl Archive {
     }
 
     /// Notes the place of each object of one volume. The content is not read yet.
-    fn read_volume(&mut self, name: &str, file: &File, given: &mut BTreeSet<u32>) -> Result<(), ArchiveError> {
-        let mut tar = tar::Archive::new(file);
+    fn read_volume(&mut self, name: &str, file: &Arc<File>, given: &mut BTreeSet<u32>) -> Result<(), ArchiveError> {
+        let mut tar = tar::Archive::new(&**file);
         let entries = tar.entries_with_seek();
         // Raw: an extended header is an entry that no manifest lists.
         let mut entries = entries.map_err(|source| ArchiveError::read(name, source))?.raw(true);
-        let manifest = document(&mut entries, name, MANIFEST, MANIFEST_MAX)?;
-        let volume = document(&mut entries, name, VOLUME, BLOCK)?;
-        let manifest_sha256 = Sha256::of(&manifest);
-        let mut end = entry_size(manifest.len() as u64) + entry_size(volume.len() as u64);
-        let manifest: Manifest = parse(&manifest, MANIFEST)?;
-        let volume: Volume = parse(&volume, VOLUME)?;
-        if volume.manifest != manifest_sha256 {
+        let (manifest, bytes): (Manifest, _) = document(&mut entries, name, MANIFEST_MAX)?;
+        let (volume, volume_bytes): (Volume, _) = document(&mut entries, name, BLOCK)?;
+        let mut end = entry_size(bytes.len() as u64) + entry_size(volume_bytes.len() as u64);
+        if volume.manifest != Sha256::of(&bytes) {
             return Err(ArchiveError::malformed(
                 name,
                 "its manifest is not the one that it was written with",
             ));
         }
-        if !self.files.is_empty() && self.manifest != manifest {
+        if !given.is_empty() && self.manifest != manifest {
             let reason = format!("{name} belongs to another archive than the first file");
             return Err(ArchiveError::Refused(reason));
         }
@@ -99,7 +93,7 @@ impl Archive {
             let key = Key::parse(&object.key).ok_or_else(|| ArchiveError::unnamed(&object.key))?;
             let entry = next(&mut entries, name, &object.key)?;
             let extent = Extent {
-                file: self.files.len(),
+                file: Arc::clone(file),
                 offset: entry.raw_file_position(),
                 digest: object.digest(),
             };
@@ -175,12 +169,12 @@ impl Archive {
 #[async_trait]
 impl Origin for Archive {
     async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
-        let extent = *self.extents.get(key).ok_or_else(|| not_in_archive(key))?;
+        let extent = self.extents.get(key).ok_or_else(|| not_in_archive(key))?;
         if extent.digest.size > size {
             return Err(OriginError::too_large(key, size));
         }
         let range = extent.offset..extent.offset + extent.digest.size;
-        let chunks = file_chunks(self.files[extent.file].clone(), range);
+        let chunks = file_chunks(extent.file.clone(), range);
         let key = key.to_string();
         let failed = move |source| OriginError::Archive {
             key: key.clone(),
@@ -218,26 +212,19 @@ fn next<'a>(
     }
 }
 
-/// Reads the next entry of a volume, which must be the document `path` of at most `max` bytes.
-fn document<'a>(
+/// Reads the next entry of a volume, which must be a document of at most `max` bytes. Returns it with its bytes.
+fn document<'a, T: Document>(
     entries: &mut Entries<'a, &'a File>,
     volume: &str,
-    path: &str,
     max: u64,
-) -> Result<Vec<u8>, ArchiveError> {
-    let mut entry = next(entries, volume, path)?;
+) -> Result<(T, Vec<u8>), ArchiveError> {
+    let mut entry = next(entries, volume, T::NAME)?;
     if entry.size() > max {
-        return Err(ArchiveError::malformed(volume, &format!("{path} is too large")));
+        return Err(ArchiveError::malformed(volume, &format!("{} is too large", T::NAME)));
     }
     let mut bytes = Vec::new();
     let read = entry.read_to_end(&mut bytes);
     read.map_err(|source| ArchiveError::read(volume, source))?;
-    Ok(bytes)
-}
-
-fn parse<T: Document>(bytes: &[u8], path: &str) -> Result<T, ArchiveError> {
-    T::from_bytes(bytes).map_err(|source| ArchiveError::Document {
-        key: path.to_owned(),
-        source,
-    })
+    let document = T::from_bytes(&bytes).map_err(|source| ArchiveError::Document { name: T::NAME, source })?;
+    Ok((document, bytes))
 }

@@ -19,16 +19,6 @@ use store::DOCUMENT_MAX;
 pub use self::address::{Address, AddressError};
 use crate::{Origin, OriginBody, OriginError};
 
-/// Credentials and transport of an [`HttpOrigin`].
-#[derive(Debug, Clone, Default)]
-pub struct HttpSettings {
-    /// Connections: CA files, proxy, time-outs, retries. The URL of the mirror decides about plain HTTP.
-    pub http: FetchSettings,
-    /// Headers for every request to the mirror itself, such as `Authorization`. After a redirect to another server they
-    /// are left out. Default: none.
-    pub headers: HeaderMap,
-}
-
 /// Origin at the URL of another mirror, its CDN or its bucket.
 #[derive(Debug, Clone)]
 pub struct HttpOrigin {
@@ -39,12 +29,12 @@ pub struct HttpOrigin {
 }
 
 impl HttpOrigin {
-    /// Creates a client for the mirror at `address`; sends nothing.
+    /// Creates a client for the mirror at `address`, whose URL decides about plain HTTP; sends nothing. Every request to the mirror
+    /// itself has `headers`, such as `Authorization`. After a redirect to another server they are left out.
     ///
     /// # Errors
     /// [`FetchSettingsError`] for CA files and proxies that cannot be used.
-    pub fn new(address: Address, settings: HttpSettings) -> Result<Self, FetchSettingsError> {
-        let HttpSettings { mut http, headers } = settings;
+    pub fn new(address: Address, mut http: FetchSettings, headers: HeaderMap) -> Result<Self, FetchSettingsError> {
         // What the user reaches over plain HTTP may redirect to plain HTTP.
         http.plain_http_everywhere = address.is_plain_http();
         let mut request = address.authorize(RequestSpec::default());
@@ -76,21 +66,6 @@ impl HttpOrigin {
             )),
         }
     }
-
-    /// Makes one attempt to read a document.
-    async fn try_document(
-        &self,
-        key: &Key,
-        request: &RequestSpec,
-        known: Option<&Bytes>,
-    ) -> Result<Bytes, OriginError> {
-        let response = self.attempt(key, request).await?;
-        if let (StatusCode::NOT_MODIFIED, Some(known)) = (response.status(), known) {
-            return Ok(known.clone());
-        }
-        let read = response.bytes(DOCUMENT_MAX).await;
-        read.map_err(|failed| OriginError::fetch(key, failed))
-    }
 }
 
 #[async_trait]
@@ -111,7 +86,14 @@ impl Origin for HttpOrigin {
                 .insert(IF_NONE_MATCH, tags.expect("entity tags are plain text"));
         }
         // A document can change between two attempts, so a broken one is read again from its start.
-        let attempt = || self.try_document(key, &request, known);
+        let attempt = || async {
+            let response = self.attempt(key, &request).await?;
+            if let (StatusCode::NOT_MODIFIED, Some(known)) = (response.status(), known) {
+                return Ok(known.clone());
+            }
+            let read = response.bytes(DOCUMENT_MAX).await;
+            read.map_err(|failed| OriginError::fetch(key, failed))
+        };
         Retries::new(&self.fetcher).run(attempt).await
     }
 

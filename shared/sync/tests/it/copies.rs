@@ -6,14 +6,15 @@ use std::{
 };
 
 use catalog_mirror_sync::SyncOptions;
-use model::{Encoding, Key, Kind, Outcome, Status, ValidationCounts};
+use model::{Current, Encoding, Key, Kind, Outcome, Status, ValidationCounts};
+use render::RenderLimits;
 use rstest::rstest;
 use store::{Store, StoreExt};
 use storekit::{Action, Answer, Moment};
 
 use crate::kit::{
-    DERIVED, V1, V2, add_findings, assert_sound, copied, copier, copy, current, mirror, name, options, publish,
-    published, put, put_raw, republish, snapshot,
+    DERIVED, V1, V2, add_findings, assert_sound, copied, copier, copy, copy_one, current, mirror, name, options,
+    publish, published, put, put_raw, republish, snapshot, write_pointer,
 };
 
 #[rstest]
@@ -101,13 +102,13 @@ async fn copy_keeps_intact_objects_that_another_writer_put_first(#[values(false,
         *count.lock().unwrap() += 1;
         Answer::Conflict
     });
-    let once = SyncOptions {
-        attempts: 1,
-        ..options(rebuild)
-    };
-    let copy = copy(&from, &to, once).await;
+    original.take_log();
+    let copy = copy(&from, &to, options(rebuild)).await;
     assert_eq!((copy.error_text(), copy.outcome), (None, Outcome::Published));
     assert!(*conflicts.lock().unwrap() > 0);
+    // Each attempt reads the pointer of the origin, and a conflict begins no other one.
+    let read = original.take_log().into_iter().filter_map(|call| call.key);
+    assert_eq!(read.filter(|key| *key == Key::Current(name())).count(), 1);
     memory.clear_hook();
     assert_eq!(published(&memory).await, published(&original).await);
 }
@@ -117,10 +118,10 @@ async fn copy_of_unchanged_catalog_costs_one_read_and_one_status() {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
     let copier = copier(&from, &to, options(true));
-    copier.copy(&name()).await;
+    copy_one(&copier).await;
     original.take_log();
     memory.take_log();
-    copier.copy(&name()).await;
+    copy_one(&copier).await;
     let read: Vec<_> = original.take_log().into_iter().filter_map(|call| call.key).collect();
     assert_eq!(BTreeSet::from_iter(read), BTreeSet::from([Key::Current(name())]));
     assert!(memory.written().iter().all(|key| *key == Key::Status(name())));
@@ -158,9 +159,8 @@ async fn copy_with_a_fault(at: u64, moment: Moment, kill: bool, rebuild: bool) -
         }))
     });
     let copying = copier(&from, &to, options(rebuild));
-    let name = name();
     tokio::select! {
-        _ = copying.copy(&name) => {}
+        _ = copy_one(&copying) => {}
         () = killed.notified() => {}
     }
     drop(copying);
@@ -173,7 +173,7 @@ async fn copy_with_a_fault(at: u64, moment: Moment, kill: bool, rebuild: bool) -
     let now = published(&memory).await;
     let done = {
         let (goal, from) = mirror(&[V1]).await;
-        publish(&from, &name, V2).await;
+        publish(&from, &name(), V2).await;
         published(&goal).await
     };
     assert!(
@@ -230,19 +230,24 @@ async fn copy_of_diverged_origin_is_refused_unless_allowed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_of_catalog_beyond_content_bytes_is_refused() {
-    let (_, newer) = mirror(&[V1]).await;
-    let size = current(&newer, &name()).await.unwrap().size;
-    let (memory, to) = mirror(&[]).await;
-    let limited = |content_bytes| SyncOptions {
-        content_bytes,
-        ..options(true)
-    };
-    let refused = copy(&newer, &to, limited(size - 1)).await;
-    let text = refused.error_text().unwrap_or_default();
-    assert!(text.contains("exceeds the limit contentBytes"), "{text}");
-    assert!(memory.objects().keys().all(|key| !matches!(key, Key::Current(_))));
-    let taken = copy(&newer, &to, limited(size)).await;
-    assert_eq!((taken.error_text(), taken.outcome), (None, Outcome::Published));
+    let (_, from) = mirror(&[V1]).await;
+    let pointer = current(&from, &name()).await.unwrap();
+    let limit = RenderLimits::default().content_bytes;
+    for (size, outcome, says) in [
+        (limit + 1, Outcome::Refused, "exceeds the limit contentBytes"),
+        // Its Snapshot is read, and has another size.
+        (limit, Outcome::Failed, "do not belong together"),
+    ] {
+        let forged = Current {
+            size,
+            ..pointer.clone()
+        };
+        write_pointer(&from, &name(), &forged).await;
+        let (memory, report) = copied(&from, options(true)).await;
+        let text = report.error_text().unwrap_or_default();
+        assert!(report.outcome == outcome && text.contains(says), "{text}");
+        assert!(memory.objects().keys().all(|key| !matches!(key, Key::Current(_))));
+    }
 }
 
 /// An edge of a CDN may serve an earlier state than the one that the last copy came from.

@@ -25,7 +25,7 @@ pub(crate) fn name() -> CatalogName {
 
 pub(crate) fn options(rebuild: bool) -> SyncOptions {
     SyncOptions {
-        rebuild,
+        fetch_all: !rebuild,
         source: "test".into(),
         ..SyncOptions::default()
     }
@@ -156,7 +156,11 @@ pub(crate) fn copier(from: &Arc<dyn Store>, to: &Arc<dyn Store>, options: SyncOp
 
 /// Copies the catalog from store to store.
 pub(crate) async fn copy(from: &Arc<dyn Store>, to: &Arc<dyn Store>, options: SyncOptions) -> SyncReport {
-    copier(from, to, options).copy(&name()).await
+    copy_one(&copier(from, to, options)).await
+}
+
+pub(crate) async fn copy_one(copier: &Copier) -> SyncReport {
+    copier.copy_all(&[name()]).await.remove(0)
 }
 
 /// Copies the catalog into a new store.

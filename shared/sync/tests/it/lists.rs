@@ -75,8 +75,8 @@ async fn copy_of_unsigned_catalogs_writes_nothing_for_new_names() {
         .build();
     write_pointer(&from, &names[0], &unsigned).await;
     memory.take_log();
-    let refused = copier(&from, &to, trusting).copy(&names[0]).await;
-    assert_eq!(refused.outcome, Outcome::Refused);
+    let refused = copier(&from, &to, trusting).copy_all(&names[..1]).await;
+    assert_eq!(refused[0].outcome, Outcome::Refused);
     assert_eq!(memory.written(), [Key::Status(names[0].clone())]);
 }
 

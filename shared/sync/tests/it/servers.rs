@@ -14,15 +14,15 @@ use axum::{
     Router,
     body::Body,
     extract::Request,
-    http::{HeaderValue, Response, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header},
 };
 use bytes::Bytes;
-use catalog_mirror_sync::{Copier, HttpOrigin, HttpSettings, SyncOptions, SyncReport};
+use catalog_mirror_sync::{Copier, HttpOrigin, SyncOptions, SyncReport};
 use fetch::{FetchSettings, RetrySchedule};
 use model::{CatalogName, Catalogs, Document, Encoding, Key, Kind, Outcome, Sha256};
 use storekit::MemoryStore;
 
-use crate::kit::{V1, assert_sound, mirror, name, published, put_raw};
+use crate::kit::{V1, assert_sound, copy_one, mirror, name, published, put_raw};
 
 /// Answer of a server; `None` is the object as it is.
 type Lie = Arc<dyn Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync>;
@@ -56,28 +56,24 @@ fn status(status: StatusCode) -> Response<Body> {
     response
 }
 
-fn settings() -> HttpSettings {
-    HttpSettings {
-        http: FetchSettings {
-            retry: RetrySchedule {
-                first: Duration::from_millis(1),
-                ..RetrySchedule::default()
-            },
-            read_timeout: Duration::from_secs(5),
-            ..FetchSettings::default()
+/// Returns a copier from a server into a new store.
+async fn copier(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, Copier) {
+    let settings = FetchSettings {
+        retry: RetrySchedule {
+            first: Duration::from_millis(1),
+            ..RetrySchedule::default()
         },
-        ..HttpSettings::default()
-    }
-}
-
-fn origin(address: SocketAddr, settings: HttpSettings) -> Arc<HttpOrigin> {
-    Arc::new(HttpOrigin::new(format!("http://{address}").parse().unwrap(), settings).unwrap())
-}
-
-async fn copy(address: SocketAddr, settings: HttpSettings) -> (MemoryStore, SyncReport) {
+        read_timeout: Duration::from_secs(5),
+        ..FetchSettings::default()
+    };
+    let origin = HttpOrigin::new(format!("http://{address}").parse().unwrap(), settings, headers).unwrap();
     let (memory, to) = mirror(&[]).await;
-    let copier = Copier::new(origin(address, settings), to, SyncOptions::default());
-    let report = copier.copy(&name()).await;
+    (memory, Copier::new(Arc::new(origin), to, SyncOptions::default()))
+}
+
+async fn copy(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, SyncReport) {
+    let (memory, copier) = copier(address, headers).await;
+    let report = copy_one(&copier).await;
     assert_sound(&memory).await;
     (memory, report)
 }
@@ -85,7 +81,7 @@ async fn copy(address: SocketAddr, settings: HttpSettings) -> (MemoryStore, Sync
 async fn lied_to(lie: impl Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync + 'static) -> SyncReport {
     let (original, _) = mirror(&[V1]).await;
     let address = server(original, Arc::new(lie)).await;
-    let (memory, report) = copy(address, settings()).await;
+    let (memory, report) = copy(address, HeaderMap::new()).await;
     assert!(!memory.objects().contains_key(&Key::Current(name())), "{report:?}");
     report
 }
@@ -98,7 +94,7 @@ const fn is_shard(key: &Key) -> bool {
 async fn copy_needs_only_a_static_file_server() {
     let (original, _) = mirror(&[V1]).await;
     let address = server(original.clone(), Arc::new(|_, _, _| None)).await;
-    let (memory, report) = copy(address, settings()).await;
+    let (memory, report) = copy(address, HeaderMap::new()).await;
     assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
     assert_eq!(published(&memory).await, published(&original).await);
 }
@@ -111,8 +107,7 @@ async fn copy_listed_passes_over_catalogs_that_the_origin_does_not_serve() {
     let listed = Catalogs::from_iter([name(), unavailable.clone()]);
     put_raw(&from, &Key::Catalogs, listed.to_bytes()).await;
     let address = server(original, Arc::new(|_, _, _| None)).await;
-    let (memory, to) = mirror(&[]).await;
-    let copier = Copier::new(origin(address, settings()), to, SyncOptions::default());
+    let (memory, copier) = copier(address, HeaderMap::new()).await;
     let reports = copier.copy_listed().await.unwrap();
     let outcomes: Vec<_> = reports
         .iter()
@@ -176,7 +171,7 @@ async fn copy_from_server_that_compresses_documents_decodes_them() {
         })
     };
     let address = server(original.clone(), Arc::new(compressed)).await;
-    let (memory, report) = copy(address, settings()).await;
+    let (memory, report) = copy(address, HeaderMap::new()).await;
     assert_eq!(report.outcome, Outcome::Published, "{report:?}");
     let pointer = Key::Current(name());
     assert_eq!(memory.objects()[&pointer], original.objects()[&pointer]);
@@ -204,9 +199,8 @@ async fn copy_that_knows_the_pointer_gets_no_body_in_either_coding() {
             Some(Response::new(Body::from(bytes)))
         };
         let address = server(original, Arc::new(lie)).await;
-        let (_, to) = mirror(&[]).await;
-        let copier = Copier::new(origin(address, settings()), to, SyncOptions::default());
-        let outcomes = [copier.copy(&name()).await.outcome, copier.copy(&name()).await.outcome];
+        let (_, copier) = copier(address, HeaderMap::new()).await;
+        let outcomes = [copy_one(&copier).await.outcome, copy_one(&copier).await.outcome];
         assert_eq!(outcomes, [Outcome::Published, Outcome::Unchanged]);
         assert_eq!(sent.load(Ordering::Relaxed), 1, "{encoding:?}");
     }
@@ -228,7 +222,7 @@ async fn copy_waits_for_server_that_is_unavailable() {
             odd.then(|| status(busy))
         };
         let address = server(original, Arc::new(every_other)).await;
-        let (_, report) = copy(address, settings()).await;
+        let (_, report) = copy(address, HeaderMap::new()).await;
         assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
     }
     let report = lied_to(|_, _, _| Some(status(StatusCode::BAD_GATEWAY))).await;
@@ -268,7 +262,7 @@ async fn copy_resumes_body_that_breaks_off() {
             Some(response)
         };
         let address = server(original.clone(), Arc::new(lie)).await;
-        let (memory, report) = copy(address, settings()).await;
+        let (memory, report) = copy(address, HeaderMap::new()).await;
         assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
         assert_eq!(published(&memory).await, published(&original).await);
     }
@@ -294,10 +288,9 @@ async fn redirects_to_other_origins_carry_no_credentials() {
         }),
     )
     .await;
-    let mut settings = settings();
-    let (_, refused) = copy(front, settings.clone()).await;
+    let (_, refused) = copy(front, HeaderMap::new()).await;
     assert!(refused.error_text().unwrap().contains("401"));
-    settings.headers.insert("x-token", HeaderValue::from_static("secret"));
-    let (_, report) = copy(front, settings).await;
+    let secret = HeaderMap::from_iter([(HeaderName::from_static("x-token"), HeaderValue::from_static("secret"))]);
+    let (_, report) = copy(front, secret).await;
     assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
 }
