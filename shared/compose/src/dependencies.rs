@@ -5,8 +5,8 @@ use std::{
     rc::Rc,
 };
 
-use olm::{BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan};
-use semver::{BuildMetadata, Version};
+use olm::{BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan, parse_version};
+use semver::Version;
 use work::Budget;
 
 use crate::{
@@ -127,11 +127,8 @@ impl Dependencies {
         for property in bundle.properties.iter().flatten() {
             match &*property.kind {
                 "olm.package" => {
-                    let version = property.bundle_version().and_then(|version| version.parse().ok());
-                    facts.version = facts.version.or(version.map(|version| Version {
-                        build: BuildMetadata::EMPTY,
-                        ..version
-                    }));
+                    let version = property.bundle_version();
+                    facts.version = facts.version.or(version.as_deref().and_then(parse_version));
                     self.count(package, property.json().len())?;
                 }
                 "olm.gvk" => {

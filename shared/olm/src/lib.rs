@@ -37,4 +37,4 @@ pub use validate::{
     FINDINGS, FINDINGS_MAX, FilePlace, PlacedFinding, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator,
     Validation, ValidationSummary, decode_base64, is_cache_key,
 };
-pub use version::{VersionRange, VersionRangeError, VersionSpan};
+pub use version::{VersionRange, VersionRangeError, VersionSpan, parse_version};

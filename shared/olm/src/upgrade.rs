@@ -6,7 +6,7 @@ use std::{
     iter,
 };
 
-use semver::{BuildMetadata, Version};
+use semver::Version;
 use serde::Serialize;
 
 use crate::{
@@ -86,11 +86,7 @@ impl UpgradeRule {
 
 /// Reads a version as OLM compares it: without build metadata. A leading `v` is allowed, as people write it.
 pub fn comparable_version(text: &str) -> Option<Version> {
-    let version = parse_version(text.strip_prefix('v').unwrap_or(text))?;
-    Some(Version {
-        build: BuildMetadata::EMPTY,
-        ..version
-    })
+    parse_version(text.strip_prefix('v').unwrap_or(text))
 }
 
 impl Package {
