@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::{DeprecationTarget, PropertyFields};
+use crate::DeprecationTarget;
 
 /// Fields that every Meta may have.
 #[derive(Default, Deserialize)]
@@ -45,27 +45,9 @@ pub(crate) struct OlmDeprecation {
     pub(crate) message: Option<String>,
 }
 
-/// Fields of an `olm.bundle`. A bundle whose content lies in the catalog (`olm.bundle.object`) has no image.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct OlmBundle<'a> {
-    pub(crate) image: Option<String>,
-    pub(crate) related_images: Option<Vec<OlmImage>>,
-    #[serde(borrow)]
-    pub(crate) properties: Option<Vec<PropertyFields<'a>>>,
-}
-
-#[derive(Deserialize)]
+/// Element of `relatedImages` of an `olm.bundle`.
+#[derive(Debug, Deserialize)]
 pub(crate) struct OlmImage {
     pub(crate) name: Option<String>,
     pub(crate) image: Option<String>,
-}
-
-impl OlmBundle<'_> {
-    /// Returns the version in the property `olm.package`.
-    pub(crate) fn version(&self) -> Option<String> {
-        let mut properties = self.properties.iter().flatten();
-        let package = properties.find(|property| property.kind == "olm.package")?;
-        package.bundle_version()
-    }
 }

@@ -13,10 +13,8 @@ use serde::Deserialize;
 
 use super::words::words;
 use crate::{
-    PackageParser,
+    BundleFields, PackageParser, PropertyFields,
     facts::{FactKind, Recorder, Recording, is_json, json},
-    meta::OlmBundle,
-    requirement::PropertyFields,
 };
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
@@ -272,7 +270,7 @@ impl PackageTexts {
 impl HeadTexts {
     fn read(line: &[u8]) -> Self {
         let mut texts = Self::default();
-        let Ok(bundle) = serde_json::from_slice::<OlmBundle<'_>>(line) else {
+        let Ok(bundle) = serde_json::from_slice::<BundleFields<'_>>(line) else {
             return texts;
         };
         texts.version = bundle.version().unwrap_or_default();
