@@ -111,14 +111,9 @@ struct CsvProvider {
 #[serde(default)]
 struct CsvDocument {
     kind: String,
-    metadata: CsvMetadata,
+    /// Only its annotations and labels count.
+    metadata: CsvTexts,
     spec: CsvTexts,
-}
-
-#[derive(Default, Deserialize)]
-struct CsvMetadata {
-    annotations: Option<CsvAnnotations>,
-    labels: Option<HashMap<String, String>>,
 }
 
 #[derive(Deserialize)]
