@@ -62,26 +62,19 @@ pub struct UpgradeStep {
 }
 
 /// Field of an entry that offers an upgrade. In the order in which `opm alpha render-graph` draws them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+// As text it is the word of `opm alpha render-graph`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "camelCase")]
 pub enum UpgradeRule {
     /// The entry names the bundle in `skips`.
+    #[strum(to_string = "skip")]
     Skips,
     /// The version is in the `skipRange` of the entry.
+    #[strum(to_string = "skipRange")]
     SkipRange,
     /// The entry names the bundle in `replaces`.
+    #[strum(to_string = "replace")]
     Replaces,
-}
-
-impl UpgradeRule {
-    /// Returns the word of `opm alpha render-graph`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Skips => "skip",
-            Self::SkipRange => "skipRange",
-            Self::Replaces => "replace",
-        }
-    }
 }
 
 /// Reads a version as OLM compares it: without build metadata. A leading `v` is allowed, as people write it.
