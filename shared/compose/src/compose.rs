@@ -25,15 +25,8 @@ const GLOBAL_BYTES_MAX: usize = 32 << 20;
 
 /// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
 /// and after them those of [`DependencyRule::Include`], in byte order too.
-pub type PackageSink<'a> = dyn FnMut(ComposedPackage<'_>) -> Result<(), ReadError> + 'a;
-
-/// Package of a composed catalog.
-pub struct ComposedPackage<'a> {
-    /// Name of the package; empty for the documents without one.
-    pub name: String,
-    /// Place of its lines.
-    pub content: ComposedContent<'a>,
-}
+/// The name of the documents without a package is empty.
+pub type PackageSink<'a> = dyn FnMut(&str, ComposedContent<'_>) -> Result<(), ReadError> + 'a;
 
 /// Lines of a composed package.
 pub enum ComposedContent<'a> {
@@ -340,8 +333,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     }
 
     fn push(&mut self, name: &str, content: ComposedContent<'_>) -> Result<(), ComposeError> {
-        let name = name.to_owned();
-        (self.sink)(ComposedPackage { name, content }).map_err(ComposeError::Sink)
+        (self.sink)(name, content).map_err(ComposeError::Sink)
     }
 
     /// Passes the lines of a package to the receiver, and notes what its bundles require and provide.
