@@ -25,7 +25,11 @@ pub use report::{FilePlace, PlacedFinding, Validation};
 pub use rule::{Rule, Severity};
 pub use shape::decode_base64;
 
-use self::{bundle::BundleFacts, package::StoredLine, shape::Decoded, value::Value};
+use self::{
+    package::{BundleFacts, StoredLine},
+    shape::Decoded,
+    value::Value,
+};
 
 /// Maximum number of characters of a foreign text in a violation. A name may have megabytes.
 const TEXT_CHARS: usize = 300;

@@ -4,7 +4,6 @@ use work::OverBudget;
 
 use super::{
     Place, Report, Rule, ShardValidator,
-    bundle::BundleFacts,
     channel::ChannelFacts,
     quoted,
     schemas::{BUNDLE, DEPRECATIONS, META, PACKAGE},
@@ -21,6 +20,14 @@ const LABEL_MAX: usize = 63;
 /// A line that ends so is a bundle for certain: quotes within a text are escaped, an inner object ends before the last brace,
 /// and of several spellings of the name this one is the last.
 const BUNDLE_END: &[u8] = br#","schema":"olm.bundle"}"#;
+
+/// Content of an `olm.bundle` that is compared with other documents.
+pub(super) struct BundleFacts {
+    line: usize,
+    name: String,
+    /// Version and release, if they are valid.
+    version: Option<String>,
+}
 
 /// Number and bytes of a line.
 pub(super) type StoredLine = (usize, Vec<u8>);
@@ -74,8 +81,11 @@ impl ShardValidator {
         };
         let place = Place { bundle: &name, ..place };
         let bundle = report.decoded(decoded, place);
-        let facts = BundleFacts::check(&self.name, &bundle, self.is_yaml, place, report);
-        self.bundles.push(facts);
+        self.bundles.push(BundleFacts {
+            line: place.line,
+            name: bundle.text("name").to_owned(),
+            version: self.check_bundle(&bundle, place, report),
+        });
     }
 
     fn lifecycle(&mut self, line: &[u8], place: Place<'_>, report: &mut Report<'_>) {
