@@ -4,9 +4,9 @@ use work::OverBudget;
 
 use super::{
     Place, Report, Rule, ShardValidator,
-    channel::ChannelFacts,
+    channel::check_channel,
     quoted,
-    schemas::{BUNDLE, DEPRECATIONS, META, PACKAGE},
+    schemas::{BUNDLE, CHANNEL, DEPRECATIONS, META, PACKAGE},
     shape::decode,
     value::{Value, ValueBudget},
 };
@@ -127,20 +127,24 @@ impl ShardValidator {
         // All channels are held at a time, so they share one budget.
         let bytes = self.channels.iter().map(|(_, bytes)| bytes.len());
         let mut budget = ValueBudget::new(bytes.sum());
-        let mut decode = |(line, bytes): &'s StoredLine| {
+        let mut read = |(line, bytes): &'s StoredLine| {
             work.charge_bytes(bytes.len())?;
-            Ok(ChannelFacts::decode(*line, bytes, &mut budget, report))
+            // Fields of the wrong type are reported under the name of the channel.
+            let header = header(bytes);
+            let place = Place::new(*line, header.text("name"), "");
+            Ok((*line, report.decoded(decode(bytes, &CHANNEL, &mut budget), place)))
         };
-        let read = self.channels.iter().map(&mut decode);
-        let read: Vec<ChannelFacts<'_>> = read.collect::<Result<_, OverBudget>>()?;
+        let read = self.channels.iter().map(&mut read);
+        let read: Vec<(usize, Value<'_>)> = read.collect::<Result<_, OverBudget>>()?;
         let mut channels: HashSet<&str> = HashSet::new();
         let mut entries: HashSet<&str> = HashSet::new();
-        for channel in &read {
-            let place = channel.place();
+        for (line, channel) in &read {
+            let name = channel.text("name");
+            let place = Place::new(*line, name, "");
             report.require(is_defined, Rule::ChannelPackageUnknown, place);
-            report.require(channels.insert(channel.name()), Rule::ChannelDuplicate, place);
-            work.charge(channel.channel.list("entries").len() as u64)?;
-            channel.check(&bundles, &mut entries, report);
+            report.require(channels.insert(name), Rule::ChannelDuplicate, place);
+            work.charge(channel.list("entries").len() as u64)?;
+            check_channel(channel, place, &bundles, &mut entries, report);
         }
         self.check_default_channel(&channels, report);
         work.charge(self.bundles.len() as u64)?;
@@ -232,7 +236,7 @@ impl ShardValidator {
 }
 
 /// Returns the fields that every Meta may have; none if the line cannot be decoded.
-pub(crate) fn header(line: &[u8]) -> Value<'_> {
+fn header(line: &[u8]) -> Value<'_> {
     decode(line, &META, &mut ValueBudget::new(0)).0
 }
 
