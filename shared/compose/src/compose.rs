@@ -64,7 +64,6 @@ pub fn compose<C: PackageSource>(
         dependencies: Dependencies::new(budget),
         explanation,
         sink,
-        budget,
         package: String::new(),
         notes_requirements: composition.dependencies != DependencyRule::Ignore,
     };
@@ -92,7 +91,6 @@ struct Composer<'a, 's, C> {
     dependencies: Dependencies,
     explanation: &'a mut Explanation,
     sink: &'a mut PackageSink<'s>,
-    budget: &'a Budget,
     /// Package that is being composed.
     package: String,
     /// True if what bundles require and provide is noted.
@@ -140,7 +138,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
                 )));
             }
             for package in catalog.packages.iter().filter(|name| !name.is_empty()) {
-                self.budget.charge(1)?;
+                self.dependencies.budget.charge(1)?;
                 let why = match owners.get(package) {
                     _ if input.select.as_ref().is_some_and(|select| !select.takes(package)) => "not selected from",
                     Some(_) if self.composition.conflicts == ConflictRule::First => {
@@ -216,7 +214,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let is_read = select.is_some() || is_edited || self.notes_requirements;
         let mut lines = match owner {
             Some(input) if is_read => self.inputs[input].read(name)?,
-            _ => PackageReader::empty(name, self.budget),
+            _ => PackageReader::empty(name, &self.dependencies.budget),
         };
         let (outline, rest);
         let (mut selected, mut decisions) = (None, Vec::new());
