@@ -16,10 +16,18 @@ pub(crate) struct MetaHeader<'a> {
 }
 
 /// Fields of an `olm.package` that matter here.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OlmPackage {
     pub(crate) default_channel: Option<String>,
+    pub(crate) description: Option<String>,
+}
+
+impl OlmPackage {
+    /// Returns the name of the default channel; empty if there is none.
+    pub(crate) fn default_channel(&self) -> &str {
+        self.default_channel.as_deref().unwrap_or_default()
+    }
 }
 
 /// Entries of an `olm.channel` or of an `olm.deprecations`.

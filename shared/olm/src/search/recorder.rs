@@ -15,6 +15,7 @@ use super::words::words;
 use crate::{
     BundleFields, PackageParser, PropertyFields,
     facts::{FactKind, Recorder, Recording, is_json, json},
+    meta::OlmPackage,
 };
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
@@ -56,7 +57,7 @@ struct SearchRecorder<'a> {
     /// Lines that were passed.
     at: usize,
     buffer: LineBuffer,
-    package: PackageTexts,
+    package: OlmPackage,
     /// Head of each channel.
     heads: HashMap<String, String>,
     /// Head of the default channel: looked up when it may change, because the name of the channel may have megabytes.
@@ -67,14 +68,6 @@ struct SearchRecorder<'a> {
     is_last: bool,
 }
 
-// In all of these, `null` is an absent value, as in Go.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PackageTexts {
-    default_channel: Option<String>,
-    description: Option<String>,
-}
-
 #[derive(Default)]
 struct HeadTexts {
     version: String,
@@ -83,6 +76,7 @@ struct HeadTexts {
 }
 
 /// Texts of a ClusterServiceVersion, from `olm.csv.metadata` or from the `spec` of the document itself.
+// In all of these, `null` is an absent value, as in Go.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CsvTexts {
@@ -253,12 +247,6 @@ impl<'a> SearchRecorder<'a> {
             kinds,
             words: fitting(found, &mut left).join(" "),
         }
-    }
-}
-
-impl PackageTexts {
-    fn default_channel(&self) -> &str {
-        self.default_channel.as_deref().unwrap_or_default()
     }
 }
 
