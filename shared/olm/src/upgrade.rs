@@ -44,7 +44,6 @@ pub struct UpgradeEntry<'a> {
     pub version: Option<&'a str>,
     /// Entry of the catalog.
     pub entry: &'a ChannelEntry,
-    comparable: Option<Version>,
     /// Versions that it skips. A range that OLM cannot read has none.
     range: Option<VersionRange>,
 }
@@ -125,12 +124,10 @@ impl UpgradeStep {
 
 impl<'a> UpgradeEntry<'a> {
     fn new(package: &'a Package, name: &'a str, entry: &'a ChannelEntry) -> Self {
-        let version = package.version_of(name);
         Self {
             name,
-            version,
+            version: package.version_of(name),
             entry,
-            comparable: version.and_then(comparable_version),
             range: entry.skip_range.as_ref().and_then(|range| range.parse().ok()),
         }
     }
@@ -158,7 +155,7 @@ impl<'a> UpgradeGraph<'a> {
         let entries = entries.map(|(name, entry)| UpgradeEntry::new(package, name, entry));
         let mut entries: Vec<UpgradeEntry<'a>> = entries.collect();
         // Stable: by name where versions are equal.
-        entries.sort_by_key(|entry| Reverse(entry.comparable.clone()));
+        entries.sort_by_cached_key(|entry| Reverse(entry.version.and_then(comparable_version)));
         Self::of(entries)
     }
 
