@@ -3,7 +3,7 @@
 //! The types are those of operator-framework/api v0.45.0, in the order of their fields. A field that no type has vanishes.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use olm::{CSV_METADATA, RELATED_IMAGES, Shape, ShapeField};
+use olm::{CSV_METADATA, ICON, RELATED_IMAGES, Shape, ShapeField};
 use serde_json::value::RawValue;
 
 use super::{
@@ -94,14 +94,9 @@ impl CsvSource<'_> {
 }
 
 fn icon_json(icon: &RawValue) -> Result<String, Wrong> {
-    let [data, media_type] = go::fields(icon.get(), &["base64data", "mediatype"])?;
-    let data = data.map(go::bytes).transpose()?;
-    let media_type = go::text(media_type)?;
-    let mut out = r#"[{"base64data":""#.to_owned();
-    STANDARD.encode_string(data.unwrap_or_default(), &mut out);
-    out.push_str(r#"","mediatype":"#);
-    json::string(&media_type, &mut out);
-    out.push_str("}]");
+    let mut out = "[".to_owned();
+    write(ICON, Some(icon), &mut out)?;
+    out.push(']');
     Ok(out)
 }
 
@@ -170,7 +165,11 @@ fn write(shape: Shape, value: Option<&RawValue>, out: &mut String) -> Result<(),
     let raw = value.map_or("null", RawValue::get);
     match shape {
         Shape::Text => json::string(&go::text(value)?, out),
-        Shape::Any | Shape::Bytes | Shape::Property => json::escape_html(raw, out),
+        Shape::Any | Shape::Property => json::escape_html(raw, out),
+        Shape::Bytes => {
+            let bytes = value.map(go::bytes).transpose()?;
+            json::string(&STANDARD.encode(bytes.unwrap_or_default()), out);
+        }
         Shape::Bool => match raw {
             "true" | "false" => out.push_str(raw),
             "null" => out.push_str("false"),

@@ -23,7 +23,7 @@ pub use findings::{FINDINGS, FINDINGS_MAX, ValidationSummary};
 pub use package::is_cache_key;
 pub use report::{FilePlace, PlacedFinding, Validation};
 pub use rule::{Rule, Severity};
-pub use schemas::{CSV_METADATA, RELATED_IMAGES};
+pub use schemas::{CSV_METADATA, ICON, RELATED_IMAGES};
 pub use shape::{Shape, ShapeField, decode_base64, field_position};
 
 use self::{

@@ -40,7 +40,8 @@ pub(crate) const PACKAGE: Shape = Object(&[
     always("properties", PROPERTIES),
 ]);
 
-const ICON: Shape = Object(&[always("base64data", Bytes), always("mediatype", Text)]);
+/// Icon of a package.
+pub const ICON: Shape = Object(&[always("base64data", Bytes), always("mediatype", Text)]);
 
 pub(crate) const CHANNEL: Shape = Object(&[
     always("schema", Text),
