@@ -15,7 +15,6 @@ use super::{
 const METADATA_FIELDS: usize = 2;
 
 /// Values of a bundle and its package that are part of its ClusterServiceVersion.
-#[derive(Clone, Copy)]
 pub(crate) struct CsvSource<'a> {
     /// Name of the bundle.
     pub(crate) name: &'a str,
