@@ -220,12 +220,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let (mut selected, mut decisions) = (None, Vec::new());
         if let Some(select) = select {
             outline = PackageOutline::read(name, &mut lines)?;
-            let part = select.apply(name, &outline, self.explanation.decisions.is_some());
-            let part = part.map_err(|problem| lines.select_error(&problem))?;
-            (rest, decisions) = (part.rest, part.decisions);
-            part.notices
-                .into_iter()
-                .for_each(|notice| self.explanation.notice(notice));
+            let part = select.apply(name, &outline, self.explanation);
+            (rest, decisions) = part.map_err(|problem| lines.select_error(&problem))?;
             selected = Some(PackageCut {
                 name,
                 package: &outline,
