@@ -124,7 +124,6 @@ impl From<PackageChange> for PackageSummary {
 impl PackageChange {
     fn between(name: &str, old: &Package, new: &Package) -> Self {
         let mut change = Self {
-            name: name.to_owned(),
             package: old.package_lines != new.package_lines,
             default_channel: ValueChange::between(old.default_channel.clone(), new.default_channel.clone()),
             channels: Differences::between(
@@ -150,11 +149,8 @@ impl PackageChange {
             ..Self::default()
         };
         // The bytes of the Shards differ. If no field does, only the order of the lines can.
-        let nothing = Self {
-            name: name.to_owned(),
-            ..Self::default()
-        };
-        change.reordered = change == nothing;
+        change.reordered = change == Self::default();
+        change.name = name.to_owned();
         change
     }
 }
