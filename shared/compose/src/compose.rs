@@ -290,16 +290,16 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         for removal in removals {
             edit::remove(name, &mut rest, removal)?;
         }
-        edit::check(name, &old, new, &rest)?;
-        explain_removed(name, new, &rest, removals, &mut decisions);
-        self.explanation.decide(decisions);
-        let mut all = EditedLines::new(&mut lines, selected)?;
-        all.merged = merged;
         let cut = PackageCut {
             name,
             package: new,
             rest: &rest,
         };
+        edit::check(cut, &old)?;
+        explain_removed(cut, removals, &mut decisions);
+        self.explanation.decide(decisions);
+        let mut all = EditedLines::new(&mut lines, selected)?;
+        all.merged = merged;
         all.rest = (!removals.is_empty()).then_some(cut);
         self.push_edited(name, all)
     }
@@ -345,13 +345,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 }
 
 /// Explains the bundles that removals took out of a package.
-fn explain_removed(
-    name: &str,
-    package: &PackageOutline,
-    rest: &Remaining<'_>,
-    removals: &[&Removal],
-    decisions: &mut Vec<Decision>,
-) {
+fn explain_removed(cut: PackageCut<'_>, removals: &[&Removal], decisions: &mut Vec<Decision>) {
+    let PackageCut { name, package, rest } = cut;
     decisions.retain(|decision| {
         !decision.kept || decision.bundle.is_empty() || rest.bundles.contains(decision.bundle.as_str())
     });
