@@ -361,9 +361,9 @@ fn find_field(fields: Fields, key: &str) -> Option<usize> {
 }
 
 /// Returns the position of the field that a key means, as Go reads JSON: the equal one, else one that differs only in case.
-pub fn field_position<'n>(names: impl Iterator<Item = &'n str> + Clone, key: &str) -> Option<usize> {
+pub fn field_position<'n>(mut names: impl Iterator<Item = &'n str> + Clone, key: &str) -> Option<usize> {
     let exact = names.clone().position(|name| name == key);
-    exact.or_else(|| names.clone().position(|name| folds_to(name, key)))
+    exact.or_else(|| names.position(|name| folds_to(name, key)))
 }
 
 /// Compares as Go's `encoding/json` does. Two letters outside of ASCII are forms of `k` and `s`.
