@@ -7,7 +7,7 @@ use std::{
 
 use fbc::{Chunks, FbcError, FbcLimits, Meta};
 use oci::FileSink;
-use olm::{BundleFields, PropertyFields};
+use olm::BundleFields;
 use serde_json::Value;
 
 /// Maximum size of a document, in bytes. etcd takes objects of 1.5 MiB; YAML is longer than JSON.
@@ -134,11 +134,10 @@ impl CatalogBundle {
     /// # Errors
     /// A line that OLM would refuse.
     pub fn find(lines: &[u8], wanted: &str) -> Result<Option<Self>, BundleError> {
-        let is_version = |property: &PropertyFields<'_>| property.bundle_version().as_deref() == Some(wanted);
         for line in lines.split(|byte| *byte == b'\n') {
             let bundle: BundleFields<'_> = serde_json::from_slice(line).unwrap_or_default();
-            let mut properties = bundle.properties.iter().flatten();
-            if bundle.schema == "olm.bundle" && (bundle.name == wanted || properties.any(is_version)) {
+            let is_wanted = bundle.name == wanted || bundle.version().as_deref() == Some(wanted);
+            if bundle.schema == "olm.bundle" && is_wanted {
                 return Self::read(line).map(Some);
             }
         }

@@ -36,11 +36,10 @@ impl FoundImages {
         choice: &BundleSelection,
     ) -> Result<Option<Value>, SelectionError> {
         self.packages.insert(name.to_owned());
-        let channels = choice.channels(name, package)?;
-        let channels: Vec<&str> = channels.into_iter().map(|(channel, _)| channel).collect();
+        let chosen = choice.channels(name, package)?;
+        let is_chosen = chosen.as_ref().is_none_or(|channels| !channels.is_empty());
+        let channels: Vec<&str> = chosen.into_iter().flatten().map(|(channel, _)| channel).collect();
         self.channels.extend(channels.iter().map(|&channel| channel.to_owned()));
-        let by_channel = choice.heads_only || !choice.channels.is_empty();
-        let is_chosen = !by_channel || !channels.is_empty();
         Ok(is_chosen.then(|| package_entry(name, package.default_channel.as_ref(), &channels)))
     }
 

@@ -25,15 +25,8 @@ const GLOBAL_BYTES_MAX: usize = 32 << 20;
 
 /// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
 /// and after them those of [`DependencyRule::Include`], in byte order too.
-pub type PackageSink<'a> = dyn FnMut(ComposedPackage<'_>) -> Result<(), ReadError> + 'a;
-
-/// Package of a composed catalog.
-pub struct ComposedPackage<'a> {
-    /// Name of the package; empty for the documents without one.
-    pub name: String,
-    /// Place of its lines.
-    pub content: ComposedContent<'a>,
-}
+/// The name of the documents without a package is empty.
+pub type PackageSink<'a> = dyn FnMut(&str, ComposedContent<'_>) -> Result<(), ReadError> + 'a;
 
 /// Lines of a composed package.
 pub enum ComposedContent<'a> {
@@ -71,7 +64,6 @@ pub fn compose<C: PackageSource>(
         dependencies: Dependencies::new(budget),
         explanation,
         sink,
-        budget,
         package: String::new(),
         notes_requirements: composition.dependencies != DependencyRule::Ignore,
     };
@@ -99,7 +91,6 @@ struct Composer<'a, 's, C> {
     dependencies: Dependencies,
     explanation: &'a mut Explanation,
     sink: &'a mut PackageSink<'s>,
-    budget: &'a Budget,
     /// Package that is being composed.
     package: String,
     /// True if what bundles require and provide is noted.
@@ -147,7 +138,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
                 )));
             }
             for package in catalog.packages.iter().filter(|name| !name.is_empty()) {
-                self.budget.charge(1)?;
+                self.dependencies.budget.charge(1)?;
                 let why = match owners.get(package) {
                     _ if input.select.as_ref().is_some_and(|select| !select.takes(package)) => "not selected from",
                     Some(_) if self.composition.conflicts == ConflictRule::First => {
@@ -223,18 +214,14 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let is_read = select.is_some() || is_edited || self.notes_requirements;
         let mut lines = match owner {
             Some(input) if is_read => self.inputs[input].read(name)?,
-            _ => PackageReader::empty(name, self.budget),
+            _ => PackageReader::empty(name, &self.dependencies.budget),
         };
         let (outline, rest);
         let (mut selected, mut decisions) = (None, Vec::new());
         if let Some(select) = select {
             outline = PackageOutline::read(name, &mut lines)?;
-            let part = select.apply(name, &outline, self.explanation.decisions.is_some());
-            let part = part.map_err(|problem| lines.select_error(&problem))?;
-            (rest, decisions) = (part.rest, part.decisions);
-            part.notices
-                .into_iter()
-                .for_each(|notice| self.explanation.notice(notice));
+            let part = select.apply(name, &outline, self.explanation);
+            (rest, decisions) = part.map_err(|problem| lines.select_error(&problem))?;
             selected = Some(PackageCut {
                 name,
                 package: &outline,
@@ -303,16 +290,16 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         for removal in removals {
             edit::remove(name, &mut rest, removal)?;
         }
-        edit::check(name, &old, new, &rest)?;
-        explain_removed(name, new, &rest, removals, &mut decisions);
-        self.explanation.decide(decisions);
-        let mut all = EditedLines::new(&mut lines, selected)?;
-        all.merged = merged;
         let cut = PackageCut {
             name,
             package: new,
             rest: &rest,
         };
+        edit::check(cut, &old)?;
+        explain_removed(cut, removals, &mut decisions);
+        self.explanation.decide(decisions);
+        let mut all = EditedLines::new(&mut lines, selected)?;
+        all.merged = merged;
         all.rest = (!removals.is_empty()).then_some(cut);
         self.push_edited(name, all)
     }
@@ -340,8 +327,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     }
 
     fn push(&mut self, name: &str, content: ComposedContent<'_>) -> Result<(), ComposeError> {
-        let name = name.to_owned();
-        (self.sink)(ComposedPackage { name, content }).map_err(ComposeError::Sink)
+        (self.sink)(name, content).map_err(ComposeError::Sink)
     }
 
     /// Passes the lines of a package to the receiver, and notes what its bundles require and provide.
@@ -359,13 +345,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 }
 
 /// Explains the bundles that removals took out of a package.
-fn explain_removed(
-    name: &str,
-    package: &PackageOutline,
-    rest: &Remaining<'_>,
-    removals: &[&Removal],
-    decisions: &mut Vec<Decision>,
-) {
+fn explain_removed(cut: PackageCut<'_>, removals: &[&Removal], decisions: &mut Vec<Decision>) {
+    let PackageCut { name, package, rest } = cut;
     decisions.retain(|decision| {
         !decision.kept || decision.bundle.is_empty() || rest.bundles.contains(decision.bundle.as_str())
     });

@@ -5,8 +5,8 @@ use std::{
     rc::Rc,
 };
 
-use olm::{BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan};
-use semver::{BuildMetadata, Version};
+use olm::{BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan, parse_version};
+use semver::Version;
 use work::Budget;
 
 use crate::{
@@ -118,37 +118,25 @@ impl Dependencies {
         let Some(bundle) = bundle.ok().filter(|bundle| bundle.schema == "olm.bundle") else {
             return Ok(None);
         };
+        let version = bundle.version().unwrap_or_default();
+        self.count(package, version.len())?;
         let mut facts = BundleDependencies {
             name: self.keep(package, &bundle.name)?,
-            version: None,
+            version: parse_version(&version),
             apis: Vec::new(),
             requires: Vec::new(),
         };
         for property in bundle.properties.iter().flatten() {
-            match &*property.kind {
-                "olm.package" => {
-                    let version = property.bundle_version().and_then(|version| version.parse().ok());
-                    facts.version = facts.version.or(version.map(|version| Version {
-                        build: BuildMetadata::EMPTY,
-                        ..version
-                    }));
-                    self.count(package, property.json().len())?;
-                }
-                "olm.gvk" => {
-                    if let Some(api) = property.value::<Gvk>() {
-                        facts.apis.push(self.keep(package, &api.text())?);
-                    }
-                }
-                _ => {
-                    let Some(constraint) = property.requirement() else {
-                        continue;
-                    };
-                    if constraint.len() > REQUIREMENT_BYTES_MAX {
-                        return Err(too_large(package, REQUIREMENT_BYTES_MAX));
-                    }
-                    facts.requires.push(self.keep(package, &constraint)?);
-                }
+            if let Some(api) = property.provided() {
+                facts.apis.push(self.keep(package, &api)?);
             }
+            let Some(constraint) = property.requirement() else {
+                continue;
+            };
+            if constraint.len() > REQUIREMENT_BYTES_MAX {
+                return Err(too_large(package, REQUIREMENT_BYTES_MAX));
+            }
+            facts.requires.push(self.keep(package, &constraint)?);
         }
         Ok(Some(facts))
     }

@@ -93,15 +93,11 @@ pub(crate) fn remove(package: &str, rest: &mut Remaining<'_>, removal: &Removal)
     Ok(())
 }
 
-/// Checks what `add` and `remove` have changed in a package: `rest` remains of `new`.
-pub(crate) fn check(
-    package: &str,
-    old: &PackageOutline,
-    new: &PackageOutline,
-    rest: &Remaining<'_>,
-) -> Result<(), ComposeError> {
-    for (name, kept) in &rest.channels {
-        let (channel, old) = (&new.channels[*name], old.channels.get(*name));
+/// Checks what `add` and `remove` have changed in a package: what is left of the new one.
+pub(crate) fn check(cut: PackageCut<'_>, old: &PackageOutline) -> Result<(), ComposeError> {
+    let PackageCut { name, package, rest } = cut;
+    for (channel_name, kept) in &rest.channels {
+        let (channel, old) = (&package.channels[*channel_name], old.channels.get(*channel_name));
         let is_same = |old: &olm::Channel, entry: &&str| old.entries.get(*entry) == channel.entries.get(*entry);
         if old.is_some_and(|old| old.entries.len() == kept.len() && kept.iter().all(|entry| is_same(old, entry))) {
             continue;
@@ -112,22 +108,23 @@ pub(crate) fn check(
                 connect: "keep what connects them",
                 otherwise: "let added entries replace or skip the others",
             };
-            edit_error(&words.error(&format!("package {package}, channel {name}"), old, kept, fault))
+            let place = format!("package {name}, channel {channel_name}");
+            edit_error(&words.error(&place, old, kept, fault))
         })?;
         if let Some(bundle) = kept.iter().find(|entry| !rest.bundles.contains(*entry)) {
-            return Err(edit_error(&no_bundle(package, bundle)));
+            return Err(edit_error(&no_bundle(name, bundle)));
         }
     }
     let in_channel: KeptEntries<'_> = rest.channels.values().flatten().copied().collect();
     let mut added = rest.bundles.iter().filter(|name| !old.bundles.contains_key(**name));
     if let Some(bundle) = added.find(|name| !in_channel.contains(*name)) {
-        return Err(edit_error(&no_bundle(package, bundle)));
+        return Err(edit_error(&no_bundle(name, bundle)));
     }
-    let default = new.default_channel.as_deref();
+    let default = package.default_channel.as_deref();
     if default.is_some_and(|channel| rest.channels.contains_key(channel)) {
         return Ok(());
     }
-    Err(edit_error(&no_default_channel(package, default, &rest.channels)))
+    Err(edit_error(&no_default_channel(name, default, &rest.channels)))
 }
 
 /// Returns the error of a removal that names what is not there.

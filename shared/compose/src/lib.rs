@@ -19,7 +19,7 @@ mod selection;
 mod sink;
 mod version_constraint;
 
-pub use compose::{ComposedContent, ComposedPackage, PackageSink, compose};
+pub use compose::{ComposedContent, PackageSink, compose};
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
 pub use error::ComposeError;
 pub use explain::{Decision, Explanation, FoldedDecisions};

@@ -14,7 +14,7 @@ use crate::{
     ComposeError,
     edit::edit_error,
     input::PackageReader,
-    rewrite::{LineHeader, RewriteError, not_rewritten, set},
+    rewrite::{EntryList, LineHeader, RewriteError, not_rewritten, set},
 };
 
 /// Maximum size of the lines that are added to one package and of those that they change, in bytes: they are merged in memory.
@@ -203,11 +203,6 @@ impl MergedLine {
     }
 }
 
-#[derive(Deserialize)]
-struct EntryList {
-    entries: Option<Vec<Box<RawValue>>>,
-}
-
 /// Name of a channel entry, or target of a deprecation.
 #[derive(Deserialize)]
 struct EntryHeader<'a> {
@@ -219,9 +214,9 @@ struct EntryHeader<'a> {
 
 /// Returns the entries of a channel by their names, or deprecations by their targets.
 fn entries(line: &[u8]) -> serde_json::Result<IndexMap<String, Box<RawValue>>> {
-    let list: EntryList = serde_json::from_slice(line)?;
+    let list: EntryList<'_> = serde_json::from_slice(line)?;
     let entries = list.entries.into_iter().flatten();
-    entries.map(|entry| Ok((entry_key(&entry)?, entry))).collect()
+    entries.map(|entry| Ok((entry_key(entry)?, entry.to_owned()))).collect()
 }
 
 fn entry_key(entry: &RawValue) -> serde_json::Result<String> {

@@ -77,10 +77,11 @@ pub(crate) struct LineHeader<'a> {
 /// Object whose values stay as they are written.
 type RawObject = BTreeMap<String, Box<RawValue>>;
 
+/// Entries of a channel or of deprecations.
 #[derive(Deserialize)]
-struct NamedEntry<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
+pub(crate) struct EntryList<'a> {
+    #[serde(borrow, default)]
+    pub(crate) entries: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -137,7 +138,7 @@ impl PackageCut<'_> {
                 None => false,
                 Some(kept) => {
                     return filter_entries(&line, |entry| {
-                        let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
+                        let entry = LineHeader::of(entry.get().as_bytes());
                         Ok(kept.contains(&*entry.name))
                     });
                 }
@@ -177,10 +178,8 @@ fn filter_entries(
     line: &[u8],
     keep: impl Fn(&RawValue) -> serde_json::Result<bool>,
 ) -> Result<Option<Vec<u8>>, RewriteError> {
-    let object: RawObject = serde_json::from_slice(line)?;
-    let entries = object.get("entries").map_or("null", |raw| raw.get());
-    let entries: Option<Vec<&RawValue>> = serde_json::from_str(entries)?;
-    let entries = entries.unwrap_or_default();
+    let list: EntryList<'_> = serde_json::from_slice(line)?;
+    let entries = list.entries.unwrap_or_default();
     let mut kept = Vec::with_capacity(entries.len());
     for entry in &entries {
         if keep(entry)? {

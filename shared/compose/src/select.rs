@@ -4,7 +4,7 @@ use olm::{Channel, GraphFault};
 use semver::Version;
 
 use crate::{
-    Decision, Selection, VersionConstraint,
+    Decision, Explanation, Selection, VersionConstraint,
     error::{listed, no_bundle, no_default_channel, shown},
     kept_channel::{self, BrokenWords, KeptEntries},
     outline::PackageOutline,
@@ -12,34 +12,27 @@ use crate::{
     selection::{EntryRule, PackageRule},
 };
 
-/// Part of a package that a selection takes.
-pub(crate) struct SelectedPart<'a> {
-    pub(crate) rest: Remaining<'a>,
-    /// Reason for each bundle; empty if they are not wanted.
-    pub(crate) decisions: Vec<Decision>,
-    pub(crate) notices: Vec<String>,
-}
-
 impl Selection {
-    /// Applies the selection to a package that it takes. Explains each bundle if `explains` is true.
+    /// Applies the selection to a package that it takes. Returns the part that it takes, and the reason for each bundle if reasons are
+    /// wanted.
     pub(crate) fn apply<'a>(
         &'a self,
         name: &'a str,
         package: &'a PackageOutline,
-        explains: bool,
-    ) -> Result<SelectedPart<'a>, String> {
+        explanation: &mut Explanation,
+    ) -> Result<(Remaining<'a>, Vec<Decision>), String> {
         let rule = self.rule(name).unwrap_or_default();
         package.check_readable(name)?;
         let selector = PackageSelector::new(name, package, &rule)?;
-        Ok(SelectedPart {
-            decisions: if explains { selector.decisions() } else { Vec::new() },
-            rest: Remaining {
-                default_channel: selector.default_channel()?,
-                bundles: selector.channels.values().flatten().copied().collect(),
-                channels: selector.channels,
-            },
-            notices: selector.notices,
-        })
+        let decisions = explanation.decisions.as_ref().map(|_| selector.decisions());
+        let rest = Remaining {
+            default_channel: selector.default_channel()?,
+            bundles: selector.channels.values().flatten().copied().collect(),
+            channels: selector.channels,
+        };
+        let notices = selector.notices.into_iter();
+        notices.for_each(|notice| explanation.notice(notice));
+        Ok((rest, decisions.unwrap_or_default()))
     }
 }
 

@@ -1,6 +1,6 @@
 use std::io::{self, Cursor, Read};
 
-use crate::{ComposeError, ComposedContent, ComposedPackage, PackageSink};
+use crate::{ComposeError, ComposedContent, PackageSink};
 
 /// Supplier of lines; `None` behind the last one.
 pub(crate) type NextLine<'a> = dyn FnMut() -> Result<Option<Vec<u8>>, ComposeError> + 'a;
@@ -12,10 +12,7 @@ pub(crate) fn push_lines(sink: &mut PackageSink<'_>, name: &str, next: &mut Next
         line: Cursor::default(),
         failure: None,
     };
-    let pushed = sink(ComposedPackage {
-        name: name.to_owned(),
-        content: ComposedContent::Lines(&mut lines),
-    });
+    let pushed = sink(name, ComposedContent::Lines(&mut lines));
     if let Some(error) = lines.failure {
         return Err(error);
     }

@@ -47,9 +47,9 @@ pub(crate) async fn make_index(
     let shards: Vec<ShardRef> = snapshot.shards().cloned().collect();
     let packages = shards.len();
     let records = stream::iter(shards).map(|shard| {
-        let known = known.iter();
-        let mut known = known.filter_map(|known| known.record_of(&shard.name, shard.lines.sha256));
-        let (known, state, runtime) = (known.next().cloned(), state.clone(), Handle::current());
+        let mut known = known.iter().filter_map(|known| known.record(&shard.name));
+        let known = known.find(|record| record.lines == shard.lines.sha256).cloned();
+        let (state, runtime) = (state.clone(), Handle::current());
         async move {
             if let Some(record) = known {
                 return Ok(record);

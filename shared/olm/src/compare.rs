@@ -61,39 +61,36 @@ impl Changes {
 
     /// Adds the changes of one Package. Call it in the order of [`changed_shards()`](crate::changed_shards()).
     pub fn add(&mut self, name: &str, old: Option<&Package>, new: Option<&Package>) {
-        // The global group always exists; one without lines has no Shard.
         let nothing = Package::default();
-        match (old, new) {
-            _ if name.is_empty() => {
-                let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
-                self.global = Some(PackageChange::between(name, old, new));
-            }
-            (Some(old), Some(new)) => self.packages.changed.push(PackageChange::between(name, old, new)),
-            (None, Some(new)) => self.packages.added.push(PackageSummary::new(name, new)),
-            (Some(old), None) => self.packages.removed.push(PackageSummary::new(name, old)),
-            (None, None) => {}
-        }
+        let change = match (old, new) {
+            // Beside an empty package all parts are new.
+            (Some(only), None) if !name.is_empty() => PackageChange::between(name, &nothing, only),
+            // The global group always exists; one without lines has no Shard.
+            _ => PackageChange::between(name, old.unwrap_or(&nothing), new.unwrap_or(&nothing)),
+        };
+        self.push(change, old.is_some(), new.is_some());
     }
 
     /// Adds a Package that differs but is not compared, for example because it is too large.
     pub fn omit(&mut self, differing: &ChangedShard<'_>) {
         self.complete = false;
-        let (name, omitted) = (differing.name.to_owned(), true);
-        let change = |name| PackageChange {
-            name,
-            omitted,
+        let change = PackageChange {
+            name: differing.name.to_owned(),
+            omitted: true,
             ..PackageChange::default()
         };
-        let summary = |name| PackageSummary {
-            name,
-            omitted,
-            ..PackageSummary::default()
-        };
-        match (differing.old, differing.new) {
-            _ if name.is_empty() => self.global = Some(change(name)),
-            (Some(_), Some(_)) => self.packages.changed.push(change(name)),
-            (None, _) => self.packages.added.push(summary(name)),
-            (Some(_), None) => self.packages.removed.push(summary(name)),
+        self.push(change, differing.old.is_some(), differing.new.is_some());
+    }
+
+    fn push(&mut self, change: PackageChange, was_there: bool, is_there: bool) {
+        if change.name.is_empty() {
+            self.global = Some(change);
+        } else if was_there && is_there {
+            self.packages.changed.push(change);
+        } else if is_there {
+            self.packages.added.push(change.into());
+        } else {
+            self.packages.removed.push(change.into());
         }
     }
 
@@ -110,14 +107,13 @@ impl Changes {
     }
 }
 
-impl PackageSummary {
-    fn new(name: &str, package: &Package) -> Self {
-        // Beside an empty package all parts are new.
-        let all = PackageChange::between(name, &Package::default(), package);
+impl From<PackageChange> for PackageSummary {
+    /// Returns what is new.
+    fn from(all: PackageChange) -> Self {
         Self {
             name: all.name,
-            omitted: false,
-            default_channel: package.default_channel.clone(),
+            omitted: all.omitted,
+            default_channel: all.default_channel.and_then(|channel| channel.to),
             channels: all.channels.added,
             bundles: all.bundles.added,
             deprecations: all.deprecations.added,
@@ -128,7 +124,6 @@ impl PackageSummary {
 impl PackageChange {
     fn between(name: &str, old: &Package, new: &Package) -> Self {
         let mut change = Self {
-            name: name.to_owned(),
             package: old.package_lines != new.package_lines,
             default_channel: ValueChange::between(old.default_channel.clone(), new.default_channel.clone()),
             channels: Differences::between(
@@ -154,11 +149,8 @@ impl PackageChange {
             ..Self::default()
         };
         // The bytes of the Shards differ. If no field does, only the order of the lines can.
-        let nothing = Self {
-            name: name.to_owned(),
-            ..Self::default()
-        };
-        change.reordered = change == nothing;
+        change.reordered = change == Self::default();
+        change.name = name.to_owned();
         change
     }
 }

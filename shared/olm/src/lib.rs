@@ -34,7 +34,8 @@ pub use search::{
 };
 pub use upgrade::{UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep, comparable_version};
 pub use validate::{
-    FINDINGS, FINDINGS_MAX, FilePlace, PlacedFinding, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator,
-    Validation, ValidationSummary, decode_base64, is_cache_key,
+    CSV_METADATA, FINDINGS, FINDINGS_MAX, FilePlace, ICON, PlacedFinding, RELATED_IMAGES, Rule, RuleViolation,
+    SchemaCounts, Severity, Shape, ShapeField, ShardValidator, Validation, ValidationSummary, decode_base64,
+    field_position, is_cache_key,
 };
-pub use version::{VersionRange, VersionRangeError, VersionSpan};
+pub use version::{VersionRange, VersionRangeError, VersionSpan, parse_version};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::{DeprecationTarget, PropertyFields};
+use crate::DeprecationTarget;
 
 /// Fields that every Meta may have.
 #[derive(Default, Deserialize)]
@@ -16,10 +16,18 @@ pub(crate) struct MetaHeader<'a> {
 }
 
 /// Fields of an `olm.package` that matter here.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OlmPackage {
     pub(crate) default_channel: Option<String>,
+    pub(crate) description: Option<String>,
+}
+
+impl OlmPackage {
+    /// Returns the name of the default channel; empty if there is none.
+    pub(crate) fn default_channel(&self) -> &str {
+        self.default_channel.as_deref().unwrap_or_default()
+    }
 }
 
 /// Entries of an `olm.channel` or of an `olm.deprecations`.
@@ -45,27 +53,9 @@ pub(crate) struct OlmDeprecation {
     pub(crate) message: Option<String>,
 }
 
-/// Fields of an `olm.bundle`. A bundle whose content lies in the catalog (`olm.bundle.object`) has no image.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct OlmBundle<'a> {
-    pub(crate) image: Option<String>,
-    pub(crate) related_images: Option<Vec<OlmImage>>,
-    #[serde(borrow)]
-    pub(crate) properties: Option<Vec<PropertyFields<'a>>>,
-}
-
-#[derive(Deserialize)]
+/// Element of `relatedImages` of an `olm.bundle`.
+#[derive(Debug, Deserialize)]
 pub(crate) struct OlmImage {
     pub(crate) name: Option<String>,
     pub(crate) image: Option<String>,
-}
-
-impl OlmBundle<'_> {
-    /// Returns the version in the property `olm.package`.
-    pub(crate) fn version(&self) -> Option<String> {
-        let mut properties = self.properties.iter().flatten();
-        let package = properties.find(|property| property.kind == "olm.package")?;
-        package.bundle_version()
-    }
 }

@@ -1,8 +1,8 @@
 use model::{Sha256, text::LineBuffer};
 
 use crate::{
-    Bundle, ChannelEntry, Gvk, LIFECYCLES, Package, RelatedImage, UnreadableMeta,
-    meta::{MetaHeader, OlmBundle, OlmDeprecation, OlmEntries, OlmEntry, OlmPackage},
+    Bundle, BundleFields, ChannelEntry, LIFECYCLES, Package, RelatedImage, UnreadableMeta,
+    meta::{MetaHeader, OlmDeprecation, OlmEntries, OlmEntry, OlmPackage},
 };
 
 /// Parser of the lines of one Shard, which may come in chunks of any size.
@@ -103,15 +103,14 @@ impl Package {
     }
 
     fn read_bundle(&mut self, name: &str, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: OlmBundle<'_> = serde_json::from_slice(line)?;
+        let read: BundleFields<'_> = serde_json::from_slice(line)?;
         let bundle: &mut Bundle = self.bundles.entry(name.to_owned()).or_default();
         bundle.lines.push(hash);
         bundle.version = read.version();
         for property in read.properties.iter().flatten() {
             bundle.max_openshift.extend(property.max_openshift());
             bundle.requires.extend(property.requirement().map(Into::into));
-            let api = (property.kind == "olm.gvk").then(|| property.value::<Gvk>());
-            bundle.provides.extend(api.flatten().map(|api| api.text()));
+            bundle.provides.extend(property.provided());
         }
         bundle.image = read.image.unwrap_or_default();
         let images = read.related_images.into_iter().flatten();

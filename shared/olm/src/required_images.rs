@@ -66,7 +66,7 @@ impl BundleSelection {
         self.packages.is_empty() || self.packages.contains(package)
     }
 
-    /// Returns the selected channels of a Package, or none if all bundles are selected whatever their channel.
+    /// Returns the selected channels of a Package, or `None` if all bundles are selected whatever their channel.
     ///
     /// # Errors
     /// Fails if the Package was selected by its name and has none of the selected channels.
@@ -74,9 +74,9 @@ impl BundleSelection {
         &self,
         name: &str,
         package: &'a Package,
-    ) -> Result<Vec<(&'a str, &'a Channel)>, SelectionError> {
+    ) -> Result<Option<Vec<(&'a str, &'a Channel)>>, SelectionError> {
         if self.channels.is_empty() && !self.heads_only {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let wanted = |channel: &&String| self.channels.is_empty() || self.channels.contains(*channel);
         let channels = package.channels.iter().filter(|(channel, _)| wanted(channel));
@@ -86,18 +86,18 @@ impl BundleSelection {
             let problem = format!("package {name} has none of the channels asked for; it has {has:?}");
             return Err(SelectionError(problem));
         }
-        Ok(channels)
+        Ok(Some(channels))
     }
 
     /// Returns the selected bundles of a Package. Entries of a channel without a bundle are skipped: they have no images.
     fn bundles<'a>(&self, name: &str, package: &'a Package) -> Result<Vec<(&'a str, &'a Bundle)>, SelectionError> {
         check_readable(name, package)?;
         let all = package.bundles.iter().map(|(name, bundle)| (name.as_str(), bundle));
-        if self.channels.is_empty() && !self.heads_only {
+        let Some(channels) = self.channels(name, package)? else {
             return Ok(all.collect());
-        }
+        };
         let mut chosen = BTreeSet::new();
-        for (channel_name, channel) in self.channels(name, package)? {
+        for (channel_name, channel) in channels {
             if !self.heads_only {
                 chosen.extend(channel.entries.keys().map(String::as_str));
                 continue;

@@ -1,21 +1,26 @@
-//! Requirements of bundles, and APIs that bundles provide.
+//! Bundles with their versions and requirements, and APIs that they provide.
 
 use std::{borrow::Cow, fmt};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Fields of a line of a package that tell what a bundle provides and requires.
+use crate::meta::OlmImage;
+
+/// Fields of the line of a bundle. A bundle whose content lies in the catalog (`olm.bundle.object`) has no image.
 #[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct BundleFields<'a> {
     /// Schema; `olm.bundle` for a bundle.
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub schema: Cow<'a, str>,
     /// Name of the bundle.
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub name: Cow<'a, str>,
+    pub(crate) image: Option<String>,
+    pub(crate) related_images: Option<Vec<OlmImage>>,
     /// Properties of the bundle.
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub properties: Option<Vec<PropertyFields<'a>>>,
 }
 
@@ -93,6 +98,15 @@ impl Gvk {
     }
 }
 
+impl BundleFields<'_> {
+    /// Returns the version in the property `olm.package`.
+    pub fn version(&self) -> Option<String> {
+        let mut properties = self.properties.iter().flatten();
+        let package = properties.find(|property| property.kind == "olm.package")?;
+        package.value().map(|package: PackageProperty| package.version)
+    }
+}
+
 impl<'a> PropertyFields<'a> {
     /// Returns the value as JSON; `null` if there is none.
     pub fn json(&self) -> &'a str {
@@ -104,15 +118,15 @@ impl<'a> PropertyFields<'a> {
         serde_json::from_str(self.json()).ok()
     }
 
-    /// Returns the version of the bundle, which `olm.package` has; `None` for another property.
-    pub fn bundle_version(&self) -> Option<String> {
-        let package = (self.kind == "olm.package").then(|| self.value::<PackageProperty>());
-        package.flatten().map(|package| package.version)
-    }
-
     /// Returns the newest version of OpenShift for which the bundle is, as OLM v0 reads it; `None` for another property.
     pub fn max_openshift(&self) -> Option<String> {
         (self.kind == MAX_OPENSHIFT).then(|| self.json().trim_matches('"').to_owned())
+    }
+
+    /// Returns the API that the bundle provides, as [`Gvk::text`]; `None` for another property.
+    pub fn provided(&self) -> Option<String> {
+        let api = (self.kind == "olm.gvk").then(|| self.value::<Gvk>());
+        api.flatten().map(|api| api.text())
     }
 
     /// Returns what the bundle requires as the JSON of a [`Constraint`]; `None` for a property that is no requirement.

@@ -6,7 +6,7 @@ use std::{
     iter,
 };
 
-use semver::{BuildMetadata, Version};
+use semver::Version;
 use serde::Serialize;
 
 use crate::{
@@ -44,7 +44,6 @@ pub struct UpgradeEntry<'a> {
     pub version: Option<&'a str>,
     /// Entry of the catalog.
     pub entry: &'a ChannelEntry,
-    comparable: Option<Version>,
     /// Versions that it skips. A range that OLM cannot read has none.
     range: Option<VersionRange>,
 }
@@ -62,35 +61,24 @@ pub struct UpgradeStep {
 }
 
 /// Field of an entry that offers an upgrade. In the order in which `opm alpha render-graph` draws them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+// As text it is the word of `opm alpha render-graph`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "camelCase")]
 pub enum UpgradeRule {
     /// The entry names the bundle in `skips`.
+    #[strum(to_string = "skip")]
     Skips,
     /// The version is in the `skipRange` of the entry.
+    #[strum(to_string = "skipRange")]
     SkipRange,
     /// The entry names the bundle in `replaces`.
+    #[strum(to_string = "replace")]
     Replaces,
-}
-
-impl UpgradeRule {
-    /// Returns the word of `opm alpha render-graph`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Skips => "skip",
-            Self::SkipRange => "skipRange",
-            Self::Replaces => "replace",
-        }
-    }
 }
 
 /// Reads a version as OLM compares it: without build metadata. A leading `v` is allowed, as people write it.
 pub fn comparable_version(text: &str) -> Option<Version> {
-    let version = parse_version(text.strip_prefix('v').unwrap_or(text))?;
-    Some(Version {
-        build: BuildMetadata::EMPTY,
-        ..version
-    })
+    parse_version(text.strip_prefix('v').unwrap_or(text))
 }
 
 impl Package {
@@ -136,12 +124,10 @@ impl UpgradeStep {
 
 impl<'a> UpgradeEntry<'a> {
     fn new(package: &'a Package, name: &'a str, entry: &'a ChannelEntry) -> Self {
-        let version = package.version_of(name);
         Self {
             name,
-            version,
+            version: package.version_of(name),
             entry,
-            comparable: version.and_then(comparable_version),
             range: entry.skip_range.as_ref().and_then(|range| range.parse().ok()),
         }
     }
@@ -169,7 +155,7 @@ impl<'a> UpgradeGraph<'a> {
         let entries = entries.map(|(name, entry)| UpgradeEntry::new(package, name, entry));
         let mut entries: Vec<UpgradeEntry<'a>> = entries.collect();
         // Stable: by name where versions are equal.
-        entries.sort_by_key(|entry| Reverse(entry.comparable.clone()));
+        entries.sort_by_cached_key(|entry| Reverse(entry.version.and_then(comparable_version)));
         Self::of(entries)
     }
 

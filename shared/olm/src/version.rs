@@ -47,9 +47,10 @@ pub struct VersionRangeError {
     problem: String,
 }
 
-/// Reads a version: three numbers, then optionally a pre-release and build metadata.
-pub(crate) fn parse_version(text: &str) -> Option<Version> {
-    let version = Version::parse(text).ok()?;
+/// Reads a version: three numbers, then optionally a pre-release and build metadata, which is not compared and left out.
+pub fn parse_version(text: &str) -> Option<Version> {
+    let mut version = Version::parse(text).ok()?;
+    version.build = BuildMetadata::EMPTY;
     has_small_numbers(&version.pre).then_some(version)
 }
 
@@ -196,13 +197,7 @@ fn read_part(part: &str, all: &mut Vec<RangeCondition>) -> Result<(), String> {
         return Err(format!("{part:?} has no version"));
     };
     let (operator, version) = part.split_at(at);
-    let read = |text: &str| {
-        let version = parse_version(text).ok_or_else(|| format!("{text:?} is not a version"))?;
-        Ok::<_, String>(Version {
-            build: BuildMetadata::EMPTY,
-            ..version
-        })
-    };
+    let read = |text: &str| parse_version(text).ok_or_else(|| format!("{text:?} is not a version"));
     let place = |text: &str, is_behind| read(text).map(|version| VersionPlace::At(version, is_behind));
     let is_wildcard = part.contains('x');
     let (low, end) = if is_wildcard {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::text::line;
-use olm::{Channel, ChannelEntry, Package, UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep};
+use olm::{Channel, ChannelEntry, Package, UpgradeEntry, UpgradeGraph, UpgradeStep};
 
 /// Longest name or range in a drawing, in characters.
 const LABEL_CHARS: usize = 200;
@@ -71,7 +71,7 @@ fn diagram(is_mermaid: bool, name: &str, package: &Package) -> String {
             let from = ids[name];
             for step in graph.updates(&UpgradeStep::start(name, version)) {
                 let to = ids[&*step.bundle];
-                for rule in step.by.into_iter().map(UpgradeRule::as_str) {
+                for rule in step.by {
                     let edge = format!("    n{from} -> n{to} [label=\"{rule}\"]\n");
                     text += &either(format!("    n{from}-- {rule} --> n{to}\n"), edge);
                 }

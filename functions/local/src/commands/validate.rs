@@ -128,7 +128,7 @@ fn print_validation(validation: &Validation) -> anyhow::Result<()> {
 
 impl Table for PlacedFinding {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("SEVERITY", |finding| finding.severity.as_str().to_owned()),
+        ("SEVERITY", |finding| finding.severity.to_string()),
         ("RULE", |finding| finding.violation.rule.code().to_owned()),
         ("PACKAGE", |finding| finding.violation.package.clone()),
         ("CHANNEL", |finding| finding.violation.channel.clone()),

@@ -223,13 +223,13 @@ pub(crate) fn compose_within(
     budget: &Budget,
 ) -> Result<ComposedCatalog, ComposeError> {
     let (mut packages, mut explanation) = (Vec::new(), Explanation::with_decisions());
-    let mut keep = |package: catalog_mirror_compose::ComposedPackage<'_>| {
-        let lines = match package.content {
+    let mut keep = |name: &str, content: ComposedContent<'_>| {
+        let lines = match content {
             ComposedContent::Shard { input } => Err(input),
             ComposedContent::Lines(lines) => Ok(std::io::read_to_string(lines)?),
         };
         packages.push(PackageInMemory {
-            name: package.name,
+            name: name.to_owned(),
             lines,
         });
         Ok(())

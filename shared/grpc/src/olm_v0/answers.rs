@@ -4,8 +4,8 @@
 
 use std::{cmp::Ordering, iter::repeat_n, sync::Arc};
 
+use olm::parse_version;
 use prost::Message;
-use semver::Version;
 
 use super::{
     api::{
@@ -92,11 +92,8 @@ impl<'i> BundlePlace<'i> {
 
     /// Compares versions. Build metadata has no precedence, and what is no version is lower.
     fn cmp_version(&self, other: &Self) -> Ordering {
-        let versions = [self, other].map(|place| Version::parse(&place.bundle().version).ok());
-        match versions {
-            [Some(own), Some(other)] => own.cmp_precedence(&other),
-            [own, other] => own.is_some().cmp(&other.is_some()),
-        }
+        let version = |place: &Self| parse_version(&place.bundle().version);
+        version(self).cmp(&version(other))
     }
 
     fn is_head(&self) -> bool {

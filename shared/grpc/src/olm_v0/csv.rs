@@ -3,6 +3,7 @@
 //! The types are those of operator-framework/api v0.45.0, in the order of their fields. A field that no type has vanishes.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use olm::{CSV_METADATA, ICON, RELATED_IMAGES, Shape, ShapeField};
 use serde_json::value::RawValue;
 
 use super::{
@@ -10,129 +11,10 @@ use super::{
     json,
 };
 
-/// Type of a value.
-#[derive(Clone, Copy)]
-enum CsvType {
-    Text,
-    Bool,
-    Int32,
-    /// Any JSON, which is kept as it is. Only here null is a value.
-    Raw,
-    /// Object with texts under any keys.
-    TextMap,
-    List(&'static CsvType),
-    Struct(&'static [CsvField]),
-}
-
-use CsvType::{Bool, Int32, List, Raw, Struct, Text, TextMap};
-
-/// Field of a structure.
-struct CsvField {
-    name: &'static str,
-    /// Name of the field that is read.
-    source: &'static str,
-    kind: CsvType,
-    /// True if the field is absent when it is empty, as `omitempty` says. A structure never is.
-    omit_empty: bool,
-}
-
-impl CsvField {
-    /// Reads a field of another name.
-    const fn of(self, source: &'static str) -> Self {
-        Self { source, ..self }
-    }
-}
-
-const fn always(name: &'static str, kind: CsvType) -> CsvField {
-    CsvField {
-        name,
-        source: name,
-        kind,
-        omit_empty: false,
-    }
-}
-
-const fn optional(name: &'static str, kind: CsvType) -> CsvField {
-    CsvField {
-        omit_empty: true,
-        ..always(name, kind)
-    }
-}
-
-const TEXTS: CsvType = List(&Text);
-const LINK: CsvType = Struct(&[optional("name", Text), optional("url", Text)]);
-const LINKS: CsvType = List(&LINK);
-const MAINTAINERS: CsvType = List(&Struct(&[optional("name", Text), optional("email", Text)]));
-const INSTALL_MODE_LIST: CsvType = List(&Struct(&[always("type", Text), always("supported", Bool)]));
-const NATIVE_APIS: CsvType = List(&Struct(&[
-    always("group", Text),
-    always("version", Text),
-    always("kind", Text),
-]));
-const RELATED_IMAGES: CsvType = List(&Struct(&[always("name", Text), always("image", Text)]));
-
-const RESOURCES: CsvType = List(&Struct(&[
-    always("name", Text),
-    always("kind", Text),
-    always("version", Text),
-]));
-const DESCRIPTORS: CsvType = List(&Struct(&[
-    always("path", Text),
-    optional("displayName", Text),
-    optional("description", Text),
-    optional("x-descriptors", TEXTS),
-    optional("value", Raw),
-]));
-const CRDS: CsvType = List(&Struct(&[
-    always("name", Text),
-    always("version", Text),
-    always("kind", Text),
-    optional("displayName", Text),
-    optional("description", Text),
-    optional("resources", RESOURCES),
-    optional("statusDescriptors", DESCRIPTORS),
-    optional("specDescriptors", DESCRIPTORS),
-    optional("actionDescriptors", DESCRIPTORS),
-]));
-const API_SERVICES: CsvType = List(&Struct(&[
-    always("name", Text),
-    always("group", Text),
-    always("version", Text),
-    always("kind", Text),
-    optional("deploymentName", Text),
-    optional("containerPort", Int32),
-    optional("displayName", Text),
-    optional("description", Text),
-    optional("resources", RESOURCES),
-    optional("statusDescriptors", DESCRIPTORS),
-    optional("specDescriptors", DESCRIPTORS),
-    optional("actionDescriptors", DESCRIPTORS),
-]));
-const OWNED_CRDS: CsvType = Struct(&[optional("owned", CRDS), optional("required", CRDS)]);
-const OWNED_API_SERVICES: CsvType = Struct(&[optional("owned", API_SERVICES), optional("required", API_SERVICES)]);
-
-/// Fields of `olm.csv.metadata` in the metadata of the ClusterServiceVersion.
-const METADATA: &[CsvField] = &[optional("labels", TextMap), optional("annotations", TextMap)];
-/// Fields of `olm.csv.metadata` in its spec.
-const SPEC: &[CsvField] = &[
-    optional("maturity", Text),
-    always("customresourcedefinitions", OWNED_CRDS).of("crdDescriptions"),
-    always("apiservicedefinitions", OWNED_API_SERVICES).of("apiServiceDefinitions"),
-    optional("nativeAPIs", NATIVE_APIS),
-    optional("minKubeVersion", Text),
-    always("displayName", Text),
-    optional(DESCRIPTION, Text),
-    optional("keywords", TEXTS),
-    optional("maintainers", MAINTAINERS),
-    always("provider", LINK),
-    optional("links", LINKS),
-    optional(INSTALL_MODES, INSTALL_MODE_LIST),
-];
-const DESCRIPTION: &str = "description";
-const INSTALL_MODES: &str = "installModes";
+/// Number of the fields of `olm.csv.metadata` in the metadata of the ClusterServiceVersion. The others are in its spec.
+const METADATA_FIELDS: usize = 2;
 
 /// Values of a bundle and its package that are part of its ClusterServiceVersion.
-#[derive(Clone, Copy)]
 pub(crate) struct CsvSource<'a> {
     /// Name of the bundle.
     pub(crate) name: &'a str,
@@ -172,19 +54,15 @@ impl CsvPackage {
 impl CsvSource<'_> {
     /// Makes the ClusterServiceVersion.
     pub(crate) fn csv(&self) -> Result<MadeCsv, Wrong> {
-        let names: Vec<&str> = METADATA.iter().chain(SPEC).map(|field| field.source).collect();
-        let mut values = vec![None; names.len()];
-        go::find_fields(self.metadata, &names, &mut values)?;
-        let (of_metadata, of_spec) = values.split_at(METADATA.len());
-
+        let mut fields = values(self.metadata, CSV_METADATA)?;
         let mut out = String::with_capacity(self.metadata.len() + 512);
         out.push_str(r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#);
         let mut metadata = StructWriter::new(&mut out);
         if !self.name.is_empty() {
             json::string(self.name, metadata.field("name"));
         }
-        for (field, value) in METADATA.iter().zip(of_metadata) {
-            metadata.write(field, *value)?;
+        for (field, value) in fields.by_ref().take(METADATA_FIELDS) {
+            metadata.write(&field, value)?;
         }
         metadata.end();
         out.push_str(r#","spec":"#);
@@ -194,18 +72,20 @@ impl CsvSource<'_> {
         spec.field("install").push_str(install);
         json::string(self.version, spec.field("version"));
         let mut icon_at = None;
-        for (field, value) in SPEC.iter().zip(of_spec) {
-            let value = match field.name {
-                DESCRIPTION if is_empty(Text, *value) => self.package.description.as_deref(),
-                _ => *value,
-            };
-            if field.name == INSTALL_MODES && self.package.icon.is_some() {
-                icon_at = Some(spec.field("icon").len());
+        for (mut field, mut value) in fields {
+            match field.name {
+                "crdDescriptions" => field.name = "customresourcedefinitions",
+                "apiServiceDefinitions" => field.name = "apiservicedefinitions",
+                "description" if is_empty(field.shape, value) => value = self.package.description.as_deref(),
+                "installModes" if self.package.icon.is_some() => icon_at = Some(spec.field("icon").len()),
+                _ => {}
             }
-            spec.write(field, value)?;
+            spec.write(&field, value)?;
         }
         spec.field("cleanup").push_str(r#"{"enabled":false}"#);
-        spec.write(&optional("relatedImages", RELATED_IMAGES), self.related_images)?;
+        if !is_empty(RELATED_IMAGES, self.related_images) {
+            write(RELATED_IMAGES, self.related_images, spec.field("relatedImages"))?;
+        }
         spec.end();
         out.push_str(r#","status":{"cleanup":{}}}"#);
         Ok(MadeCsv { json: out, icon_at })
@@ -213,14 +93,9 @@ impl CsvSource<'_> {
 }
 
 fn icon_json(icon: &RawValue) -> Result<String, Wrong> {
-    let [data, media_type] = go::fields(icon.get(), &["base64data", "mediatype"])?;
-    let data = data.map(go::bytes).transpose()?;
-    let media_type = go::text(media_type)?;
-    let mut out = r#"[{"base64data":""#.to_owned();
-    STANDARD.encode_string(data.unwrap_or_default(), &mut out);
-    out.push_str(r#"","mediatype":"#);
-    json::string(&media_type, &mut out);
-    out.push_str("}]");
+    let mut out = "[".to_owned();
+    write(ICON, Some(icon), &mut out)?;
+    out.push(']');
     Ok(out)
 }
 
@@ -245,11 +120,11 @@ impl<'o> StructWriter<'o> {
         self.out
     }
 
-    fn write(&mut self, field: &CsvField, value: Option<&RawValue>) -> Result<(), Wrong> {
-        if field.omit_empty && is_empty(field.kind, value) {
+    fn write(&mut self, field: &ShapeField, value: Option<&RawValue>) -> Result<(), Wrong> {
+        if field.omit_empty && is_empty(field.shape, value) {
             return Ok(());
         }
-        write(field.kind, value, self.field(field.name))
+        write(field.shape, value, self.field(field.name))
     }
 
     fn end(self) {
@@ -257,63 +132,75 @@ impl<'o> StructWriter<'o> {
     }
 }
 
-/// Returns true for a value that `omitempty` leaves out.
-fn is_empty(kind: CsvType, value: Option<&RawValue>) -> bool {
+/// Returns the fields of an object with their values.
+fn values<'a>(
+    raw: &'a str,
+    fields: &'static [ShapeField],
+) -> Result<impl Iterator<Item = (ShapeField, Option<&'a RawValue>)>, Wrong> {
+    let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    let mut values = vec![None; names.len()];
+    go::find_fields(raw, &names, &mut values)?;
+    Ok(fields.iter().copied().zip(values))
+}
+
+/// Returns true for a value that `omitempty` leaves out. A structure never is. Null is a value only where any fits.
+fn is_empty(shape: Shape, value: Option<&RawValue>) -> bool {
     let Some(value) = value else {
-        return !matches!(kind, Struct(_));
+        return !matches!(shape, Shape::Object(_));
     };
-    match (kind, value.get()) {
-        (Raw | Struct(_), _) => false,
+    match (shape, value.get()) {
+        (Shape::Any | Shape::Property | Shape::Object(_), _) => false,
         (_, "null") => true,
-        (Text, text) => text == "\"\"",
-        (Bool, text) => text == "false",
-        (Int32, text) => text.parse() == Ok(0_i32),
-        (TextMap, text) => text == "{}",
-        (List(_), text) => text == "[]",
+        (Shape::Text | Shape::Bytes, text) => text == "\"\"",
+        (Shape::Bool, text) => text == "false",
+        (Shape::Integer(_), text) => text.parse() == Ok(0_i32),
+        (Shape::Map(_), text) => text == "{}",
+        (Shape::List(_), text) => text == "[]",
     }
 }
 
-/// Writes a value, or the empty value of its type for null and for nothing.
-fn write(kind: CsvType, value: Option<&RawValue>, out: &mut String) -> Result<(), Wrong> {
+/// Writes a value, or the empty value of its type for null and for nothing. Any other JSON is kept as it is.
+fn write(shape: Shape, value: Option<&RawValue>, out: &mut String) -> Result<(), Wrong> {
     let raw = value.map_or("null", RawValue::get);
-    match kind {
-        Text => json::string(&go::text(value)?, out),
-        Raw => json::escape_html(raw, out),
-        Bool => match raw {
+    match shape {
+        Shape::Text => json::string(&go::text(value)?, out),
+        Shape::Any | Shape::Property => json::escape_html(raw, out),
+        Shape::Bytes => {
+            let bytes = value.map(go::bytes).transpose()?;
+            json::string(&STANDARD.encode(bytes.unwrap_or_default()), out);
+        }
+        Shape::Bool => match raw {
             "true" | "false" => out.push_str(raw),
             "null" => out.push_str("false"),
             _ => return Err("must be true or false".to_owned()),
         },
-        Int32 => {
+        Shape::Integer(_) => {
             let number: i32 = raw.parse().map_err(|_| "must be an integer of 32 bits")?;
             out.push_str(&number.to_string());
         }
-        TextMap => {
+        Shape::Map(shape) => {
             // The keys of canonical lines are sorted as Go sorts them.
             let mut separator = '{';
             go::entries(raw, |key, value| {
                 out.push(std::mem::replace(&mut separator, ','));
                 json::string(&key, out);
                 out.push(':');
-                write(Text, Some(value), out)
+                write(*shape, Some(value), out)
             })?;
             out.push('}');
         }
-        List(kind) => {
+        Shape::List(shape) => {
             let mut separator = '[';
             go::elements(raw, |element| {
                 out.push(std::mem::replace(&mut separator, ','));
-                write(*kind, Some(element), out)
+                write(*shape, Some(element), out)
             })?;
             out.push(']');
         }
-        Struct(fields) => {
-            let names: Vec<&str> = fields.iter().map(|field| field.source).collect();
-            let mut values = vec![None; names.len()];
-            go::find_fields(raw, &names, &mut values)?;
+        Shape::Object(fields) => {
             let mut writer = StructWriter::new(out);
-            for (field, value) in fields.iter().zip(values) {
-                writer.write(field, value)?;
+            for (field, value) in values(raw, fields)? {
+                writer.write(&field, value)?;
             }
             writer.end();
         }

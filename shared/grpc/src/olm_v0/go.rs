@@ -24,7 +24,7 @@ pub(crate) fn fields<'a, const N: usize>(raw: &'a str, names: &[&str; N]) -> Res
 /// Puts the fields of an object into `found`, in the order of their names.
 pub(crate) fn find_fields<'a>(raw: &'a str, names: &[&str], found: &mut [Option<&'a RawValue>]) -> Result<(), Wrong> {
     entries(raw, |key, value| {
-        if let Some(slot) = position(names, &key).and_then(|at| found.get_mut(at)) {
+        if let Some(slot) = olm::field_position(names.iter().copied(), &key).and_then(|at| found.get_mut(at)) {
             // Null changes nothing.
             *slot = present(value).or(*slot).or(Some(value));
         }
@@ -121,22 +121,6 @@ pub(crate) fn bytes(raw: &RawValue) -> Result<Vec<u8>, Wrong> {
 /// Returns the value if it is not null.
 pub(crate) fn present(raw: &RawValue) -> Option<&RawValue> {
     (raw.get() != "null").then_some(raw)
-}
-
-/// Returns the position of the field that a key means: the equal one, else one that differs only in case.
-fn position(names: &[&str], key: &str) -> Option<usize> {
-    let exact = names.iter().position(|name| *name == key);
-    exact.or_else(|| names.iter().position(|name| folds_to(name, key)))
-}
-
-/// Compares as Go's `encoding/json` does. Two letters outside of ASCII are forms of `k` and `s`.
-fn folds_to(name: &str, key: &str) -> bool {
-    let fold = |char: char| match char {
-        '\u{212a}' => 'k',
-        '\u{17f}' => 's',
-        char => char.to_ascii_lowercase(),
-    };
-    name.chars().map(fold).eq(key.chars().map(fold))
 }
 
 /// A string that is borrowed where it has no escapes.

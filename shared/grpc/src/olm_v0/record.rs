@@ -98,11 +98,6 @@ impl ApiIndex {
         self.records.get(name)
     }
 
-    /// Returns the record of the Package if it was made of these lines.
-    pub fn record_of(&self, name: &str, lines: Sha256) -> Option<&Arc<PackageRecord>> {
-        self.record(name).filter(|record| record.lines == lines)
-    }
-
     /// Returns the records of Packages that have an `olm.package`, by name.
     pub fn packages(&self) -> impl Iterator<Item = &Arc<PackageRecord>> {
         let records = self.records.values();

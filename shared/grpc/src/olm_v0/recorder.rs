@@ -48,25 +48,9 @@ pub struct PackageRecorder {
     /// Number of complete lines.
     line: u64,
     /// Memory that the record takes, in bytes.
-    used: RecordMemory,
+    used: usize,
     /// Error of the first line that does not fit. Later lines are not read.
     failed: Option<Wrong>,
-}
-
-/// Memory that a record takes.
-#[derive(Debug, Default)]
-struct RecordMemory(usize);
-
-impl RecordMemory {
-    fn take(&mut self, texts: usize) -> Result<(), Wrong> {
-        self.0 += texts + ENTRY_BYTES;
-        if self.0 > RECORD_BYTES {
-            return Err(format!(
-                "the record of the package would take more than {RECORD_BYTES} bytes"
-            ));
-        }
-        Ok(())
-    }
 }
 
 /// Channel whose entries are not joined with their bundles.
@@ -139,7 +123,7 @@ impl PackageRecorder {
             channels,
             bundles,
             customs: self.customs,
-            memory: self.used.0,
+            memory: self.used,
         })
     }
 
@@ -167,7 +151,7 @@ impl PackageRecorder {
             "olm.bundle" => self.read_bundle(text, range),
             "olm.deprecations" => self.read_deprecations(text),
             _ => {
-                self.used.take(schema.len())?;
+                take(&mut self.used, schema.len())?;
                 self.customs.entry(schema.into_owned()).or_default().push(range);
                 Ok(())
             }
@@ -187,11 +171,11 @@ impl PackageRecorder {
         go::list(line, "entries", |element| {
             let [bundle, replaces, skip_range] = texts(element.get(), &["name", "replaces", "skipRange"])?;
             // Names are in the list of entries and in that of what they update.
-            self.used.take(2 * (bundle.len() + replaces.len()) + skip_range.len())?;
+            take(&mut self.used, 2 * (bundle.len() + replaces.len()) + skip_range.len())?;
             let mut skips = Vec::new();
             go::list(element.get(), "skips", |skip| {
                 let skip = go::text(Some(skip))?.into_owned();
-                self.used.take(2 * skip.len())?;
+                take(&mut self.used, 2 * skip.len())?;
                 skips.push(skip);
                 Ok(())
             })?;
@@ -217,8 +201,8 @@ impl PackageRecorder {
 
     fn read_bundle(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
         let bundle = read_bundle_line(line, &self.name, range)?;
-        self.used
-            .take(bundle.name.len() + bundle.version.len() + bundle.message.len())?;
+        let texts = bundle.name.len() + bundle.version.len() + bundle.message.len();
+        take(&mut self.used, texts)?;
         let name = bundle.name.clone();
         let before = self.bundles.insert(name.clone(), bundle);
         only(before.as_ref(), || format!("bundle {name:?}"))
@@ -230,7 +214,7 @@ impl PackageRecorder {
             let [reference, message] = go::fields(element.get(), &["reference", "message"])?;
             let [schema, name] = texts(reference.map_or("null", RawValue::get), &["schema", "name"])?;
             let message = go::text(message)?;
-            self.used.take(schema.len() + name.len() + message.len())?;
+            take(&mut self.used, schema.len() + name.len() + message.len())?;
             messages.insert((schema.into_owned(), name.into_owned()), message.into_owned());
             Ok(())
         })?;
@@ -238,6 +222,17 @@ impl PackageRecorder {
             "olm.deprecations".to_owned()
         })
     }
+}
+
+/// Counts the memory of an entry, a bundle or a list with texts of this length.
+fn take(used: &mut usize, texts: usize) -> Result<(), Wrong> {
+    *used += texts + ENTRY_BYTES;
+    if *used > RECORD_BYTES {
+        return Err(format!(
+            "the record of the package would take more than {RECORD_BYTES} bytes"
+        ));
+    }
+    Ok(())
 }
 
 /// Fails if there was one before.

@@ -13,10 +13,9 @@ use serde::Deserialize;
 
 use super::words::words;
 use crate::{
-    PackageParser,
+    BundleFields, PackageParser, PropertyFields,
     facts::{FactKind, Recorder, Recording, is_json, json},
-    meta::OlmBundle,
-    requirement::PropertyFields,
+    meta::OlmPackage,
 };
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
@@ -58,7 +57,7 @@ struct SearchRecorder<'a> {
     /// Lines that were passed.
     at: usize,
     buffer: LineBuffer,
-    package: PackageTexts,
+    package: OlmPackage,
     /// Head of each channel.
     heads: HashMap<String, String>,
     /// Head of the default channel: looked up when it may change, because the name of the channel may have megabytes.
@@ -69,14 +68,6 @@ struct SearchRecorder<'a> {
     is_last: bool,
 }
 
-// In all of these, `null` is an absent value, as in Go.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PackageTexts {
-    default_channel: Option<String>,
-    description: Option<String>,
-}
-
 #[derive(Default)]
 struct HeadTexts {
     version: String,
@@ -85,6 +76,7 @@ struct HeadTexts {
 }
 
 /// Texts of a ClusterServiceVersion, from `olm.csv.metadata` or from the `spec` of the document itself.
+// In all of these, `null` is an absent value, as in Go.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CsvTexts {
@@ -113,14 +105,9 @@ struct CsvProvider {
 #[serde(default)]
 struct CsvDocument {
     kind: String,
-    metadata: CsvMetadata,
+    /// Only its annotations and labels count.
+    metadata: CsvTexts,
     spec: CsvTexts,
-}
-
-#[derive(Default, Deserialize)]
-struct CsvMetadata {
-    annotations: Option<CsvAnnotations>,
-    labels: Option<HashMap<String, String>>,
 }
 
 #[derive(Deserialize)]
@@ -263,16 +250,10 @@ impl<'a> SearchRecorder<'a> {
     }
 }
 
-impl PackageTexts {
-    fn default_channel(&self) -> &str {
-        self.default_channel.as_deref().unwrap_or_default()
-    }
-}
-
 impl HeadTexts {
     fn read(line: &[u8]) -> Self {
         let mut texts = Self::default();
-        let Ok(bundle) = serde_json::from_slice::<OlmBundle<'_>>(line) else {
+        let Ok(bundle) = serde_json::from_slice::<BundleFields<'_>>(line) else {
             return texts;
         };
         texts.version = bundle.version().unwrap_or_default();

@@ -1,23 +1,9 @@
-use super::{Place, Report, Rule, image::reference_error, quoted, value::Value};
+use super::{Place, Report, Rule, ShardValidator, image::reference_error, quoted, value::Value};
 use crate::version::{is_release, parse_version};
 
-/// Content of an `olm.bundle` that is compared with other documents.
-pub(crate) struct BundleFacts {
-    pub(crate) line: usize,
-    pub(crate) name: String,
-    /// Version and release, if they are valid.
-    pub(crate) version: Option<String>,
-}
-
-impl BundleFacts {
-    /// Checks what the bundle says by itself.
-    pub(crate) fn check(
-        package: &str,
-        bundle: &Value<'_>,
-        is_yaml: fn(&[u8]) -> bool,
-        place: Place<'_>,
-        report: &mut Report<'_>,
-    ) -> Self {
+impl ShardValidator {
+    /// Checks what a bundle says by itself. Returns its version and release as one text, if they are valid.
+    pub(super) fn check_bundle(&self, bundle: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) -> Option<String> {
         check_images(bundle, place, report);
         let mut versions = Vec::new();
         let (mut objects, mut csvs) = (0, 0);
@@ -31,7 +17,7 @@ impl BundleFacts {
                 "olm.csv.metadata" => csvs += 1,
                 "olm.bundle.object" => {
                     objects += 1;
-                    if !is_object(value, is_yaml) {
+                    if !is_object(value, self.is_yaml) {
                         report.add(Rule::ObjectInvalid, place, &format!("properties[{at}]"));
                     }
                 }
@@ -43,18 +29,11 @@ impl BundleFacts {
         }
         let has_content = objects > 0 || !bundle.text("image").is_empty();
         report.require(has_content, Rule::BundleImageMissing, place);
-        let version = match versions.as_slice() {
-            [property] => check_version(package, property, place, report),
-            _ => {
-                report.add(Rule::PackagePropertyCount, place, &versions.len().to_string());
-                None
-            }
+        let [property] = versions.as_slice() else {
+            report.add(Rule::PackagePropertyCount, place, &versions.len().to_string());
+            return None;
         };
-        Self {
-            line: place.line,
-            name: bundle.text("name").to_owned(),
-            version,
-        }
+        check_version(&self.name, property, place, report)
     }
 }
 

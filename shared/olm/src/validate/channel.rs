@@ -5,65 +5,40 @@ use crate::{
     graph::{ChannelGraph, GraphEntry, GraphFault},
 };
 
-use super::{
-    Place, Report, Rule,
-    package::header,
-    quoted,
-    schemas::CHANNEL,
-    shape::decode,
-    value::{Value, ValueBudget},
-};
+use super::{Place, Report, Rule, quoted, value::Value};
 
 /// Maximum number of names in the text of one finding.
 const NAMES_MAX: usize = 20;
 
-/// One `olm.channel`.
-pub(crate) struct ChannelFacts<'a> {
-    pub(crate) line: usize,
-    pub(crate) channel: Value<'a>,
-}
-
-impl<'a> ChannelFacts<'a> {
-    /// Decodes a line, and reports fields of the wrong type under the name of the channel.
-    pub(crate) fn decode(line: usize, bytes: &'a [u8], budget: &mut ValueBudget, report: &mut Report<'_>) -> Self {
-        let header = header(bytes);
-        let place = Place::new(line, header.text("name"), "");
-        let channel = report.decoded(decode(bytes, &CHANNEL, budget), place);
-        Self { line, channel }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        self.channel.text("name")
-    }
-
-    pub(crate) fn place(&self) -> Place<'_> {
-        Place::new(self.line, self.name(), "")
-    }
-
-    /// Checks the entries, and adds their names to `all`.
-    pub(crate) fn check<'v>(&'v self, bundles: &HashSet<&str>, all: &mut HashSet<&'v str>, report: &mut Report<'_>) {
-        let place = self.place();
-        report.require(!self.name().is_empty(), Rule::ChannelNameMissing, place);
-        let values = self.channel.list("entries");
-        let entries: Vec<GraphEntry<'_>> = values.iter().map(graph_entry).collect();
-        let mut names = HashSet::with_capacity(entries.len());
-        for (value, entry) in values.iter().zip(&entries) {
-            let (place, is_named) = (Place::new(self.line, self.name(), entry.name), !entry.name.is_empty());
-            report.require(is_named, Rule::EntryNameMissing, place);
-            report.require(!is_named || bundles.contains(entry.name), Rule::EntryNoBundle, place);
-            report.require(names.insert(entry.name), Rule::EntryDuplicate, place);
-            report.require(!entry.skips.contains(&""), Rule::EntrySkipEmpty, place);
-            let skip_range = value.text("skipRange");
-            if !skip_range.is_empty() && skip_range.parse::<VersionRange>().is_err() {
-                report.add(Rule::EntrySkipRangeInvalid, place, &quoted(skip_range));
-            }
+/// Checks an `olm.channel` and its entries, and adds their names to `all`.
+pub(super) fn check_channel<'v>(
+    channel: &'v Value<'_>,
+    place: Place<'_>,
+    bundles: &HashSet<&str>,
+    all: &mut HashSet<&'v str>,
+    report: &mut Report<'_>,
+) {
+    report.require(!place.channel.is_empty(), Rule::ChannelNameMissing, place);
+    let values = channel.list("entries");
+    let entries: Vec<GraphEntry<'_>> = values.iter().map(graph_entry).collect();
+    let mut names = HashSet::with_capacity(entries.len());
+    for (value, entry) in values.iter().zip(&entries) {
+        let (is_named, bundle) = (!entry.name.is_empty(), entry.name);
+        let place = Place { bundle, ..place };
+        report.require(is_named, Rule::EntryNameMissing, place);
+        report.require(!is_named || bundles.contains(entry.name), Rule::EntryNoBundle, place);
+        report.require(names.insert(entry.name), Rule::EntryDuplicate, place);
+        report.require(!entry.skips.contains(&""), Rule::EntrySkipEmpty, place);
+        let skip_range = value.text("skipRange");
+        if !skip_range.is_empty() && skip_range.parse::<VersionRange>().is_err() {
+            report.add(Rule::EntrySkipRangeInvalid, place, &quoted(skip_range));
         }
-        all.extend(&names);
-        if entries.is_empty() {
-            report.add(Rule::ChannelEmpty, place, "");
-        } else if let Some((rule, names)) = graph_error(&entries) {
-            report.add(rule, place, &names);
-        }
+    }
+    all.extend(&names);
+    if entries.is_empty() {
+        report.add(Rule::ChannelEmpty, place, "");
+    } else if let Some((rule, names)) = graph_error(&entries) {
+        report.add(rule, place, &names);
     }
 }
 

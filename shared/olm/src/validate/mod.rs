@@ -23,9 +23,14 @@ pub use findings::{FINDINGS, FINDINGS_MAX, ValidationSummary};
 pub use package::is_cache_key;
 pub use report::{FilePlace, PlacedFinding, Validation};
 pub use rule::{Rule, Severity};
-pub use shape::decode_base64;
+pub use schemas::{CSV_METADATA, ICON, RELATED_IMAGES};
+pub use shape::{Shape, ShapeField, decode_base64, field_position};
 
-use self::{package::PackageFacts, shape::Decoded, value::Value};
+use self::{
+    package::{BundleFacts, StoredLine},
+    shape::Decoded,
+    value::Value,
+};
 
 /// Maximum number of characters of a foreign text in a violation. A name may have megabytes.
 const TEXT_CHARS: usize = 300;
@@ -108,7 +113,16 @@ impl SchemaCounts {
 /// assert_eq!(rules, [Rule::PackageNoChannel, Rule::DefaultChannelUnknown]);
 /// ```
 pub struct ShardValidator {
-    package: PackageFacts,
+    name: String,
+    is_yaml: fn(&[u8]) -> bool,
+    /// Each `olm.package` of this name: its line and its default channel.
+    definitions: Vec<(usize, String)>,
+    bundles: Vec<BundleFacts>,
+    /// The lines of each `olm.channel` and `olm.deprecations`. They are decoded when all bundles are known.
+    channels: Vec<StoredLine>,
+    deprecations: Vec<StoredLine>,
+    /// True if a document with phases of support was there.
+    has_lifecycle: bool,
     counts: SchemaCounts,
     /// Number of complete lines so far, all of which were checked.
     lines: usize,
@@ -122,7 +136,13 @@ impl ShardValidator {
     /// YAML, in which the objects inside a bundle may be written.
     pub fn new(name: &str, is_yaml: fn(&[u8]) -> bool) -> Self {
         Self {
-            package: PackageFacts::new(name, is_yaml),
+            name: name.to_owned(),
+            is_yaml,
+            definitions: Vec::new(),
+            bundles: Vec::new(),
+            channels: Vec::new(),
+            deprecations: Vec::new(),
+            has_lifecycle: false,
             counts: SchemaCounts::default(),
             lines: 0,
             buffer: LineBuffer::default(),
@@ -132,28 +152,18 @@ impl ShardValidator {
 
     /// Adds the next bytes, and passes what their lines violate by themselves to `sink`.
     pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(RuleViolation)) {
+        let package = &self.name.clone();
         let mut buffer = mem::take(&mut self.buffer);
-        buffer.push(chunk, |line| self.line(line, sink));
+        buffer.push(chunk, |line| self.line(line, &mut Report { package, sink }));
         self.buffer = buffer;
-    }
-
-    fn line(&mut self, line: &[u8], sink: &mut dyn FnMut(RuleViolation)) {
-        self.lines += 1;
-        let mut report = Report {
-            package: &self.package.name.clone(),
-            sink,
-        };
-        self.package.line(self.lines, line, &mut self.counts, &mut report);
     }
 
     /// Passes what the lines violate together to `sink`. A last line without a newline counts too.
     pub fn finish(mut self, sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
-        mem::take(&mut self.buffer).finish(|line| self.line(line, sink));
-        let mut report = Report {
-            package: &self.package.name,
-            sink,
-        };
-        self.package.finish(&mut report, &self.budget).ok();
+        let package = &self.name.clone();
+        let mut report = Report { package, sink };
+        mem::take(&mut self.buffer).finish(|line| self.line(line, &mut report));
+        self.check_all(&mut report).ok();
         self.counts
     }
 }

@@ -1,13 +1,12 @@
 use std::collections::{HashMap, HashSet};
 
-use work::{Budget, OverBudget};
+use work::OverBudget;
 
 use super::{
-    Place, Report, Rule, SchemaCounts,
-    bundle::BundleFacts,
-    channel::ChannelFacts,
+    Place, Report, Rule, ShardValidator,
+    channel::check_channel,
     quoted,
-    schemas::{BUNDLE, DEPRECATIONS, META, PACKAGE},
+    schemas::{BUNDLE, CHANNEL, DEPRECATIONS, META, PACKAGE},
     shape::decode,
     value::{Value, ValueBudget},
 };
@@ -22,41 +21,24 @@ const LABEL_MAX: usize = 63;
 /// and of several spellings of the name this one is the last.
 const BUNDLE_END: &[u8] = br#","schema":"olm.bundle"}"#;
 
-/// Content of a Shard as far as rules compare its documents.
-pub(crate) struct PackageFacts {
-    pub(crate) name: String,
-    is_yaml: fn(&[u8]) -> bool,
-    /// Each `olm.package` of this name: its line and its default channel.
-    definitions: Vec<(usize, String)>,
-    bundles: Vec<BundleFacts>,
-    /// The lines of each `olm.channel` and `olm.deprecations`. They are decoded when all bundles are known.
-    channels: Vec<StoredLine>,
-    deprecations: Vec<StoredLine>,
-    /// True if a document with phases of support was there.
-    has_lifecycle: bool,
+/// Content of an `olm.bundle` that is compared with other documents.
+pub(super) struct BundleFacts {
+    line: usize,
+    name: String,
+    /// Version and release, if they are valid.
+    version: Option<String>,
 }
 
 /// Number and bytes of a line.
-type StoredLine = (usize, Vec<u8>);
+pub(super) type StoredLine = (usize, Vec<u8>);
 
-impl PackageFacts {
-    pub(crate) fn new(name: &str, is_yaml: fn(&[u8]) -> bool) -> Self {
-        Self {
-            name: name.to_owned(),
-            is_yaml,
-            definitions: Vec::new(),
-            bundles: Vec::new(),
-            channels: Vec::new(),
-            deprecations: Vec::new(),
-            has_lifecycle: false,
-        }
-    }
-
+impl ShardValidator {
     /// Checks what one line says by itself, and keeps what other lines must fit to.
-    pub(crate) fn line(&mut self, at: usize, line: &[u8], counts: &mut SchemaCounts, report: &mut Report<'_>) {
-        let place = Place::new(at, "", "");
+    pub(super) fn line(&mut self, line: &[u8], report: &mut Report<'_>) {
+        self.lines += 1;
+        let place = Place::new(self.lines, "", "");
         if line.ends_with(BUNDLE_END) {
-            counts.known += 1;
+            self.counts.known += 1;
             return self.bundle(line, place, report);
         }
         // Wrong types of these fields are reported with the schema's other fields.
@@ -66,19 +48,19 @@ impl PackageFacts {
             schema,
             "olm.package" | "olm.channel" | "olm.bundle" | "olm.deprecations"
         );
-        counts.known += u64::from(is_known);
+        self.counts.known += u64::from(is_known);
         match schema {
             "olm.package" => {
                 let decoded = decode(line, &PACKAGE, &mut ValueBudget::new(line.len()));
                 let package = report.decoded(decoded, place);
                 self.package(&package, place, report);
             }
-            "olm.channel" => self.channels.push((at, line.to_vec())),
-            "olm.deprecations" => self.deprecations.push((at, line.to_vec())),
+            "olm.channel" => self.channels.push((place.line, line.to_vec())),
+            "olm.deprecations" => self.deprecations.push((place.line, line.to_vec())),
             "olm.bundle" => self.bundle(line, place, report),
             "" => report.add(Rule::SchemaMissing, place, ""),
             other => {
-                counts.add_other(model::text::line(other, super::TEXT_CHARS), 1);
+                self.counts.add_other(model::text::line(other, super::TEXT_CHARS), 1);
                 let package = header.text("package");
                 if !is_cache_key(other) || !(package.is_empty() || is_cache_key(package)) {
                     report.add(Rule::SchemaNameInvalid, place, &quoted(other));
@@ -99,8 +81,11 @@ impl PackageFacts {
         };
         let place = Place { bundle: &name, ..place };
         let bundle = report.decoded(decoded, place);
-        let facts = BundleFacts::check(&self.name, &bundle, self.is_yaml, place, report);
-        self.bundles.push(facts);
+        self.bundles.push(BundleFacts {
+            line: place.line,
+            name: bundle.text("name").to_owned(),
+            version: self.check_bundle(&bundle, place, report),
+        });
     }
 
     fn lifecycle(&mut self, line: &[u8], place: Place<'_>, report: &mut Report<'_>) {
@@ -135,26 +120,31 @@ impl PackageFacts {
     }
 
     /// Checks the documents against each other.
-    pub(crate) fn finish<'s>(&'s self, report: &mut Report<'_>, work: &Budget) -> Result<(), OverBudget> {
+    pub(super) fn check_all<'s>(&'s self, report: &mut Report<'_>) -> Result<(), OverBudget> {
+        let work = &self.budget;
         let bundles: HashSet<&str> = self.bundles.iter().map(|bundle| bundle.name.as_str()).collect();
         let is_defined = !self.definitions.is_empty();
         // All channels are held at a time, so they share one budget.
         let bytes = self.channels.iter().map(|(_, bytes)| bytes.len());
         let mut budget = ValueBudget::new(bytes.sum());
-        let mut decode = |(line, bytes): &'s StoredLine| {
+        let mut read = |(line, bytes): &'s StoredLine| {
             work.charge_bytes(bytes.len())?;
-            Ok(ChannelFacts::decode(*line, bytes, &mut budget, report))
+            // Fields of the wrong type are reported under the name of the channel.
+            let header = header(bytes);
+            let place = Place::new(*line, header.text("name"), "");
+            Ok((*line, report.decoded(decode(bytes, &CHANNEL, &mut budget), place)))
         };
-        let read = self.channels.iter().map(&mut decode);
-        let read: Vec<ChannelFacts<'_>> = read.collect::<Result<_, OverBudget>>()?;
+        let read = self.channels.iter().map(&mut read);
+        let read: Vec<(usize, Value<'_>)> = read.collect::<Result<_, OverBudget>>()?;
         let mut channels: HashSet<&str> = HashSet::new();
         let mut entries: HashSet<&str> = HashSet::new();
-        for channel in &read {
-            let place = channel.place();
+        for (line, channel) in &read {
+            let name = channel.text("name");
+            let place = Place::new(*line, name, "");
             report.require(is_defined, Rule::ChannelPackageUnknown, place);
-            report.require(channels.insert(channel.name()), Rule::ChannelDuplicate, place);
-            work.charge(channel.channel.list("entries").len() as u64)?;
-            channel.check(&bundles, &mut entries, report);
+            report.require(channels.insert(name), Rule::ChannelDuplicate, place);
+            work.charge(channel.list("entries").len() as u64)?;
+            check_channel(channel, place, &bundles, &mut entries, report);
         }
         self.check_default_channel(&channels, report);
         work.charge(self.bundles.len() as u64)?;
@@ -246,7 +236,7 @@ impl PackageFacts {
 }
 
 /// Returns the fields that every Meta may have; none if the line cannot be decoded.
-pub(crate) fn header(line: &[u8]) -> Value<'_> {
+fn header(line: &[u8]) -> Value<'_> {
     decode(line, &META, &mut ValueBudget::new(0)).0
 }
 

@@ -1,7 +1,7 @@
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// Weight of a violation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Severity {
@@ -13,18 +13,13 @@ pub enum Severity {
     Warning,
 }
 
-impl Severity {
-    /// Returns the word for tables.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-/// Declares the rules with their stable codes. The meaning of a rule is its documentation and its text for people.
+/// Declares the rules. The meaning of a rule is its documentation and its text for people.
 macro_rules! rules {
-    ($($severity:ident { $($name:ident $code:literal $meaning:literal)* })*) => {
+    ($($severity:ident { $($name:ident $meaning:literal)* })*) => {
         /// Rule of OLM that a catalog may break.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::IntoStaticStr)]
+        #[serde(rename_all = "kebab-case")]
+        #[strum(serialize_all = "kebab-case")]
         pub enum Rule { $($(
             #[doc = $meaning]
             $name,
@@ -35,8 +30,8 @@ macro_rules! rules {
             pub const ALL: &[Self] = &[$($(Self::$name),*),*];
 
             /// Returns the stable code, such as `channel-cycle`.
-            pub const fn code(self) -> &'static str {
-                match self { $($(Self::$name => $code,)*)* }
+            pub fn code(self) -> &'static str {
+                self.into()
             }
 
             /// Returns the text for people.
@@ -52,75 +47,69 @@ macro_rules! rules {
     };
 }
 
-// In the order in which the fields occur in the schemas. A code never changes: scripts compare it.
+// In the order in which the fields occur in the schemas. A name never changes: it is the code, which scripts compare.
 rules! {
     Error {
-        NotFbc "not-fbc" "the file is not a file-based catalog"
-        TooComplex "too-complex" "the document has too many values to be checked"
-        SchemaMissing "schema-missing" "the document has no schema"
-        FieldType "field-type" "a field has the wrong type"
-        PackageNameMissing "package-name-missing" "the package has no name"
-        PackageNameInvalid "package-name-invalid" "the name of the package is not a DNS label"
-        PackageFieldDiffers "package-field-differs" "the field `package` of an olm.package is not its name"
-        PackageDuplicate "package-duplicate" "the package is defined twice"
-        PackageNoChannel "package-no-channel" "the package has no channel"
-        DefaultChannelMissing "default-channel-missing" "the package has no default channel"
-        DefaultChannelUnknown "default-channel-unknown" "the default channel is not a channel of the package"
-        ChannelPackageUnknown "channel-package-unknown" "the package of the channel does not exist"
-        ChannelNameMissing "channel-name-missing" "the channel has no name"
-        ChannelDuplicate "channel-duplicate" "the package defines the channel twice"
-        ChannelEmpty "channel-empty" "the channel has no entry"
-        ChannelNoHead "channel-no-head" "the channel has no head: every entry is replaced or skipped"
-        ChannelSeveralHeads "channel-several-heads" "the channel has several heads"
-        ChannelCycle "channel-cycle" "the replaces chain of the channel is a cycle"
-        ChannelStranded "channel-stranded" "no update leads from an entry to the head of the channel"
-        EntryNameMissing "entry-name-missing" "an entry of the channel has no name"
-        EntryDuplicate "entry-duplicate" "the channel has two entries of one name"
-        EntryNoBundle "entry-no-bundle" "the entry has no bundle"
-        EntrySkipEmpty "entry-skip-empty" "the entry skips an empty name"
-        EntrySkipRangeInvalid "entry-skip-range-invalid" "the skipRange of the entry is not a version range"
-        BundlePackageMissing "bundle-package-missing" "the bundle names no package"
-        BundlePackageUnknown "bundle-package-unknown" "the package of the bundle does not exist"
-        BundleDuplicate "bundle-duplicate" "the package has two bundles of one name"
-        BundleNoChannel "bundle-no-channel" "the bundle is in no channel"
-        BundleNameInvalid "bundle-name-invalid" "a bundle with a release is not named PACKAGE-vVERSION-RELEASE"
-        BundleImageMissing "bundle-image-missing" "the bundle has neither an image nor objects"
-        BundleImageInvalid "bundle-image-invalid" "the image of the bundle is not an image reference"
-        RelatedImageInvalid "related-image-invalid" "a related image is not an image reference"
-        PropertyInvalid "property-invalid" "the value of a property is missing or has the wrong type"
-        PackagePropertyCount "package-property-count" "the bundle must have exactly one olm.package property"
-        PackagePropertyDiffers "package-property-differs" "the olm.package property names another package"
-        VersionInvalid "version-invalid" "the version of the bundle is not a semantic version"
-        VersionDuplicate "version-duplicate" "two bundles of the package have one version"
-        ReleaseInvalid "release-invalid" "the release of the bundle is invalid"
-        ReleaseWithBuild "release-with-build" "the version has build metadata beside a release"
-        ObjectInvalid "object-invalid" "an olm.bundle.object holds neither JSON nor YAML"
-        DeprecationsPackageMissing "deprecations-package-missing" "the deprecations name no package"
-        DeprecationsPackageUnknown "deprecations-package-unknown" "the package of the deprecations does not exist"
-        DeprecationsDuplicate "deprecations-duplicate" "the package has two olm.deprecations"
-        DeprecationSchemaMissing "deprecation-schema-missing" "a deprecation names no schema"
-        DeprecationSchemaUnknown "deprecation-schema-unknown" "a deprecation names an unknown schema"
-        DeprecationDuplicate "deprecation-duplicate" "two deprecations have one target"
-        DeprecationTargetMissing "deprecation-target-missing" "the deprecated channel or bundle does not exist"
-        DeprecationPackageNamed "deprecation-package-named" "the deprecation of a package must not have a name"
-        DeprecationMessageMissing "deprecation-message-missing" "a deprecation has no message"
+        NotFbc "the file is not a file-based catalog"
+        TooComplex "the document has too many values to be checked"
+        SchemaMissing "the document has no schema"
+        FieldType "a field has the wrong type"
+        PackageNameMissing "the package has no name"
+        PackageNameInvalid "the name of the package is not a DNS label"
+        PackageFieldDiffers "the field `package` of an olm.package is not its name"
+        PackageDuplicate "the package is defined twice"
+        PackageNoChannel "the package has no channel"
+        DefaultChannelMissing "the package has no default channel"
+        DefaultChannelUnknown "the default channel is not a channel of the package"
+        ChannelPackageUnknown "the package of the channel does not exist"
+        ChannelNameMissing "the channel has no name"
+        ChannelDuplicate "the package defines the channel twice"
+        ChannelEmpty "the channel has no entry"
+        ChannelNoHead "the channel has no head: every entry is replaced or skipped"
+        ChannelSeveralHeads "the channel has several heads"
+        ChannelCycle "the replaces chain of the channel is a cycle"
+        ChannelStranded "no update leads from an entry to the head of the channel"
+        EntryNameMissing "an entry of the channel has no name"
+        EntryDuplicate "the channel has two entries of one name"
+        EntryNoBundle "the entry has no bundle"
+        EntrySkipEmpty "the entry skips an empty name"
+        EntrySkipRangeInvalid "the skipRange of the entry is not a version range"
+        BundlePackageMissing "the bundle names no package"
+        BundlePackageUnknown "the package of the bundle does not exist"
+        BundleDuplicate "the package has two bundles of one name"
+        BundleNoChannel "the bundle is in no channel"
+        BundleNameInvalid "a bundle with a release is not named PACKAGE-vVERSION-RELEASE"
+        BundleImageMissing "the bundle has neither an image nor objects"
+        BundleImageInvalid "the image of the bundle is not an image reference"
+        RelatedImageInvalid "a related image is not an image reference"
+        PropertyInvalid "the value of a property is missing or has the wrong type"
+        PackagePropertyCount "the bundle must have exactly one olm.package property"
+        PackagePropertyDiffers "the olm.package property names another package"
+        VersionInvalid "the version of the bundle is not a semantic version"
+        VersionDuplicate "two bundles of the package have one version"
+        ReleaseInvalid "the release of the bundle is invalid"
+        ReleaseWithBuild "the version has build metadata beside a release"
+        ObjectInvalid "an olm.bundle.object holds neither JSON nor YAML"
+        DeprecationsPackageMissing "the deprecations name no package"
+        DeprecationsPackageUnknown "the package of the deprecations does not exist"
+        DeprecationsDuplicate "the package has two olm.deprecations"
+        DeprecationSchemaMissing "a deprecation names no schema"
+        DeprecationSchemaUnknown "a deprecation names an unknown schema"
+        DeprecationDuplicate "two deprecations have one target"
+        DeprecationTargetMissing "the deprecated channel or bundle does not exist"
+        DeprecationPackageNamed "the deprecation of a package must not have a name"
+        DeprecationMessageMissing "a deprecation has no message"
     }
     ServeError {
-        CsvMetadataCount "csv-metadata-count" "the bundle has several olm.csv.metadata properties"
-        SchemaNameInvalid "schema-name-invalid" "opm serve cannot use the schema or the package as a key"
+        CsvMetadataCount "the bundle has several olm.csv.metadata properties"
+        SchemaNameInvalid "opm serve cannot use the schema or the package as a key"
     }
     Warning {
-        IconInvalid "icon-invalid" "the icon is not an image of its media type"
-        LifecycleInvalid "lifecycle-invalid" "the phases of support do not fit their schema"
-        LifecycleDuplicate "lifecycle-duplicate" "the phases of support of a package or version are there twice"
-        LifecycleDateInvalid "lifecycle-date-invalid" "a phase of support has a date that is none, or does not end after its start"
-        LifecycleGap "lifecycle-gap" "a phase of support starts later than the day after the one before it"
-        LifecycleOverlap "lifecycle-overlap" "a phase of support starts before the one before it has ended"
-    }
-}
-
-impl Serialize for Rule {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.code())
+        IconInvalid "the icon is not an image of its media type"
+        LifecycleInvalid "the phases of support do not fit their schema"
+        LifecycleDuplicate "the phases of support of a package or version are there twice"
+        LifecycleDateInvalid "a phase of support has a date that is none, or does not end after its start"
+        LifecycleGap "a phase of support starts later than the day after the one before it"
+        LifecycleOverlap "a phase of support starts before the one before it has ended"
     }
 }

@@ -15,7 +15,7 @@ use serde::{
 
 use super::{
     Rule,
-    schemas::property_shape,
+    schemas::{always, property_shape},
     value::{Value, ValueBudget},
 };
 
@@ -24,32 +24,41 @@ const ERRORS_MAX: usize = 10;
 
 /// Type of a JSON value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// Any value; it is skipped.
     Any,
+    /// A string.
     Text,
+    /// True or false.
     Bool,
     /// Integer of at most so many bits, with a sign.
     Integer(u32),
     /// Bytes in base64, or as a list of numbers.
     Bytes,
+    /// List of values of one type.
     List(&'static Shape),
     /// Object with any keys.
     Map(&'static Shape),
+    /// Object with these fields.
     Object(Fields),
     /// Object with the fields `type` and `value`. The type decides the shape of the value.
     Property,
 }
 
-/// Fields of an object: the names of those that have one type, with it.
-pub(crate) type Fields = &'static [(&'static [&'static str], Shape)];
-
-const PROPERTY: Fields = &[(&["type"], Shape::Text), (&["value"], Shape::Any)];
-
-/// Returns the names of all fields.
-pub(crate) fn names(fields: Fields) -> impl Iterator<Item = &'static str> {
-    fields.iter().flat_map(|(names, _)| *names).copied()
+/// Field of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct ShapeField {
+    /// Name of the field.
+    pub name: &'static str,
+    /// Type of its value.
+    pub shape: Shape,
+    /// True if Go does not write the field when it is empty (`omitempty`).
+    pub omit_empty: bool,
 }
+
+pub(crate) type Fields = &'static [ShapeField];
+
+const PROPERTY: Fields = &[always("type", Shape::Text), always("value", Shape::Any)];
 
 /// A decoded line, and the rules that its values break, each with a detail: the path of the value, such as `entries[3].skips`, and
 /// the type that it should have. The value is absent if the line cannot be decoded, for which there is one rule.
@@ -168,15 +177,15 @@ impl Decode<'_, '_> {
         // Empty until a field is known: a list may have millions of `{}`.
         let mut values = Vec::new();
         while let Some(FieldKey(key)) = map.next_key()? {
-            let Some((at, name, shape)) = find_field(fields, &key) else {
+            let Some(at) = find_field(fields, &key) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
+            let ShapeField { name, shape, .. } = &fields[at];
             let value = self.child(Step::Field(name), shape, &mut map)?;
             if self.state.keep && values.is_empty() {
-                let count = names(fields).count();
-                self.state.budget.take(count)?;
-                values.resize(count, Value::Absent);
+                self.state.budget.take(fields.len())?;
+                values.resize(fields.len(), Value::Absent);
             }
             if let Some(slot) = values.get_mut(at) {
                 *slot = value;
@@ -197,7 +206,7 @@ impl Decode<'_, '_> {
         let (mut kind, mut value) = (Value::Absent, Value::Absent);
         // Canonical lines have `type` before `value`.
         while let Some(FieldKey(key)) = map.next_key()? {
-            match find_field(PROPERTY, &key).map(|(at, ..)| at) {
+            match find_field(PROPERTY, &key) {
                 Some(0) => kind = self.child(Step::Field("type"), &Shape::Text, &mut map)?,
                 Some(_) => {
                     let name = match &kind {
@@ -347,13 +356,22 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
 #[derive(Deserialize)]
 struct FieldKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Returns the field that a key means, with its position among all fields, its name and its shape.
-fn find_field(fields: Fields, key: &str) -> Option<(usize, &'static str, &'static Shape)> {
-    let exact = names(fields).position(|name| name == key);
-    let at = exact.or_else(|| names(fields).position(|name| name.eq_ignore_ascii_case(key)))?;
-    let shapes = fields
-        .iter()
-        .flat_map(|(names, shape)| names.iter().map(move |_| shape));
-    let (name, shape) = names(fields).zip(shapes).nth(at)?;
-    Some((at, name, shape))
+fn find_field(fields: Fields, key: &str) -> Option<usize> {
+    field_position(fields.iter().map(|field| field.name), key)
+}
+
+/// Returns the position of the field that a key means, as Go reads JSON: the equal one, else one that differs only in case.
+pub fn field_position<'n>(mut names: impl Iterator<Item = &'n str> + Clone, key: &str) -> Option<usize> {
+    let exact = names.clone().position(|name| name == key);
+    exact.or_else(|| names.position(|name| folds_to(name, key)))
+}
+
+/// Compares as Go's `encoding/json` does. Two letters outside of ASCII are forms of `k` and `s`.
+fn folds_to(name: &str, key: &str) -> bool {
+    let fold = |char: char| match char {
+        '\u{212a}' => 'k',
+        '\u{17f}' => 's',
+        char => char.to_ascii_lowercase(),
+    };
+    name.chars().map(fold).eq(key.chars().map(fold))
 }

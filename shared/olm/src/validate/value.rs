@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::de;
 
-use super::shape::{Fields, names};
+use super::shape::Fields;
 
 /// Number of values that may be decoded of lines of any length: some 20,000 channel entries. They take at most 19 MB.
 const VALUES_MIN: usize = 1 << 17;
@@ -33,7 +33,7 @@ impl<'a> Value<'a> {
         let Self::Object(fields, values) = self else {
             return &Self::Absent;
         };
-        let at = names(fields).position(|field| field == name);
+        let at = fields.iter().position(|field| field.name == name);
         at.and_then(|at| values.get(at)).unwrap_or(&Self::Absent)
     }
 

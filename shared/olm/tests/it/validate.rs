@@ -15,19 +15,23 @@ fn validate(text: &str) -> (Vec<RuleViolation>, SchemaCounts) {
     let mut shards: BTreeMap<String, String> = BTreeMap::new();
     for line in text.lines() {
         let document: Value = serde_json::from_str(line).unwrap();
-        let field = |name: &str| document[name].as_str().unwrap_or_default().to_owned();
-        let group = match (field("schema").as_str(), field("package")) {
-            ("olm.package", package) if package.is_empty() => field("name"),
-            (_, package) => package,
-        };
         // Objects of serde_json are sorted, so this is the canonical line.
-        *shards.entry(group).or_default() += &format!("{document}\n");
+        *shards.entry(package_of(&document)).or_default() += &format!("{document}\n");
     }
     let (mut found, mut counts) = (Vec::new(), SchemaCounts::default());
     for (name, lines) in shards {
         counts.merge(shard(&name, &lines, &mut |violation| found.push(violation)));
     }
     (found, counts)
+}
+
+/// Returns the package that a document belongs to; empty for the global group.
+fn package_of(document: &Value) -> String {
+    let field = |name: &str| document[name].as_str().unwrap_or_default().to_owned();
+    match (field("schema").as_str(), field("package")) {
+        ("olm.package", package) if package.is_empty() => field("name"),
+        (_, package) => package,
+    }
 }
 
 fn shard(name: &str, lines: &str, sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
@@ -194,14 +198,6 @@ fn violation_of_long_names_stays_short() {
     }
 }
 
-/// Returns the package that a line belongs to; empty for the global group.
-fn package_of(line: &str) -> String {
-    let line: Value = serde_json::from_str(line).unwrap();
-    let is_package = line["schema"] == "olm.package";
-    let field = if is_package { "name" } else { "package" };
-    line[field].as_str().unwrap_or_default().to_owned()
-}
-
 proptest! {
     #[test]
     fn order_of_packages_does_not_change_findings(chosen in prop::collection::vec(0..300_usize, 1..6), seed in any::<u64>()) {
@@ -215,7 +211,8 @@ proptest! {
         // its own.
         let mut others = 0;
         let texts: Vec<String> = texts.enumerate().filter(|(at, text)| {
-            let is_own = text.lines().all(|line| package_of(line) == format!("db{at}"));
+            let package = |line: &str| package_of(&serde_json::from_str(line).unwrap());
+            let is_own = text.lines().all(|line| package(line) == format!("db{at}"));
             others += usize::from(!is_own);
             is_own || others == 1
         }).map(|(_, text)| text).collect();

@@ -257,7 +257,7 @@ impl Mirror {
         let (composition, own) = (composed.composition.clone(), budget.clone());
         let explained = run(budget, move || {
             let mut explanation = Explanation::with_decisions();
-            let composed = compose::compose(&composition, &mut catalogs, &mut explanation, &mut |_| Ok(()), &own);
+            let composed = compose::compose(&composition, &mut catalogs, &mut explanation, &mut |_, _| Ok(()), &own);
             composed.map(|()| explanation)
         });
         Ok((None, explained.await??))

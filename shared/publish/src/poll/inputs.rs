@@ -5,9 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use compose::{
-    ComposeError, ComposedContent, ComposedPackage, Composition, Explanation, PackageSource, ReadError, ReadSeek,
-};
+use compose::{ComposeError, ComposedContent, Composition, Explanation, PackageSource, ReadError, ReadSeek};
 use model::{Index, IndexedMeta, Kind, Sha256, ShardRef, Snapshot, decode_zstd_to};
 use render::{Renderer, Rendering};
 use store::{Store, read_object, read_stored};
@@ -129,12 +127,12 @@ pub(crate) fn render_composition(
     budget: &Budget,
 ) -> Result<(Rendering, Explanation), PollError> {
     let mut whole: Vec<Vec<String>> = vec![Vec::new(); catalogs.len()];
-    let mut sink = |package: ComposedPackage<'_>| match package.content {
+    let mut sink = |package: &str, content: ComposedContent<'_>| match content {
         ComposedContent::Shard { input } => {
-            whole[input].push(package.name);
+            whole[input].push(package.to_owned());
             Ok(())
         }
-        ComposedContent::Lines(lines) => render_lines(&package.name, lines, &mut renderer),
+        ComposedContent::Lines(lines) => render_lines(package, lines, &mut renderer),
     };
     let mut explanation = Explanation::default();
     compose::compose(composition, catalogs, &mut explanation, &mut sink, budget)?;
