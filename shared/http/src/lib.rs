@@ -17,4 +17,4 @@ pub use router::router;
 pub use routes::{is_probe, page_files, route_paths};
 #[cfg(not(target_arch = "wasm32"))]
 pub use settings::offload;
-pub use settings::{BaseUrl, HttpSettings, Large, Locate, Origins};
+pub use settings::{BaseUrl, HttpSettings, LargeBodies, Locate, Origins};

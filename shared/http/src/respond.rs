@@ -19,7 +19,7 @@ use crate::{
     payload::Payload,
     rfc9110::{Modified, Precondition, RequestedRange, Tag, evaluate, if_range_holds, parse_range},
     routes::RouteCall,
-    settings::{Large, Locate},
+    settings::LargeBodies,
 };
 
 /// The answer to a plain GET (RFC 9110, section 3.2), before anything of its body is read.
@@ -124,12 +124,9 @@ impl RouteCall<'_> {
             Precondition::Failed => return Err(ApiError::PreconditionFailed),
         }
         let is_get = self.request.method == Method::GET;
-        let large = match &self.app.settings.large {
-            Large::Redirect { above, max, to } if is_get => Some((*above, *max, to.as_ref())),
-            Large::Redirect { .. } | Large::Stream => None,
-        };
-        if let Some((above, _, to)) = large
-            && let Some(redirect) = Box::pin(redirect(&representation, above, to, now)).await?
+        let large = self.app.settings.large.as_ref().filter(|_| is_get);
+        if let Some(large) = large
+            && let Some(redirect) = Box::pin(redirect(&representation, large, now)).await?
         {
             return Ok(redirect);
         }
@@ -139,7 +136,7 @@ impl RouteCall<'_> {
         let mut response = representation.ok(now);
         let payload = self.app.load(representation.payload).await?;
         let length = payload.length();
-        if large.is_some_and(|(_, max, _)| length.unwrap_or(u64::MAX) > max) {
+        if large.is_some_and(|large| length.unwrap_or(u64::MAX) > large.max) {
             return Err(ApiError::TooLarge);
         }
         let Some(length) = length else {
@@ -203,19 +200,18 @@ impl RouteCall<'_> {
 /// Returns a redirect for a body above the limit, if an object has exactly its bytes.
 async fn redirect(
     representation: &Representation,
-    above: u64,
-    to: &dyn Locate,
+    large: &LargeBodies,
     now: SystemTime,
 ) -> Result<Option<Response<Body>>, ApiError> {
-    let large = representation.payload.length().is_some_and(|length| length > above);
-    let Some(object) = representation.payload.object().filter(|_| large) else {
+    let object = representation.payload.object();
+    let Some(object) = object.filter(|object| object.digest.size > large.above) else {
         return Ok(None);
     };
     let unknown = |source| ApiError::Locate {
         key: object.key(),
         source,
     };
-    let url = to.locate(&object.key()).await.map_err(unknown)?;
+    let url = large.to.locate(&object.key()).await.map_err(unknown)?;
     let url = HeaderValue::try_from(url).map_err(|source| unknown(source.into()))?;
     // 307 and not 301 or 308: the next publication has another object.
     let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT, now);
