@@ -76,18 +76,12 @@ pub trait Locate: Debug + Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
-impl BaseUrl {
-    /// Takes the URL of the mirror's root, with or without a slash at its end.
-    pub fn new(url: &str) -> Self {
-        Self(url.trim_end_matches('/').to_owned())
-    }
-}
-
 impl FromStr for BaseUrl {
     type Err = &'static str;
 
-    /// Parses the URL of redirects. `/` is the host of the request: `Location` may be relative (RFC 9110, section 10.2.2). A CDN that
-    /// serves the objects itself needs no name then, which its own stack could only give once it exists.
+    /// Parses the URL of the mirror's root, with or without a slash at its end. `/` is the host of the request: `Location` may be relative
+    /// (RFC 9110, section 10.2.2). A CDN that serves the objects itself needs no name then, which its own stack could only give once it
+    /// exists.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
         let is_plain = |rest: &str| {
@@ -97,7 +91,7 @@ impl FromStr for BaseUrl {
         };
         let is_host = host.is_some_and(|host| !host.trim_end_matches('/').is_empty() && is_plain(host));
         (is_host || text == "/")
-            .then(|| Self::new(text))
+            .then(|| Self(text.trim_end_matches('/').to_owned()))
             .ok_or("is neither / nor an http:// or https:// URL of a host and a path")
     }
 }
