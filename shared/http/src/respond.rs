@@ -17,7 +17,7 @@ use reader::Chunks;
 use crate::{
     error::ApiError,
     payload::Payload,
-    rfc9110::{Modified, Precondition, RequestedRange, Tag, evaluate, if_range_holds, parse_range},
+    rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range},
     routes::RouteCall,
     settings::LargeBodies,
 };
@@ -146,19 +146,20 @@ impl RouteCall<'_> {
         let headers = response.headers_mut();
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        match range.map_or(RequestedRange::Whole, |range| parse_range(range.as_bytes(), length)) {
-            RequestedRange::Whole => self.whole(response, payload).await,
-            RequestedRange::Part(part) => {
-                let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
-                let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
-                headers.insert(CONTENT_RANGE, content_range);
-                headers.insert(CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
-                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-                *response.body_mut() = self.streamed(Box::pin(self.app.part(&payload, part)).await?);
-                Ok(response)
-            }
-            RequestedRange::Unsatisfiable => Err(ApiError::Range(length)),
-        }
+        let part = match range {
+            Some(range) => parse_range(range.as_bytes(), length)?,
+            None => None,
+        };
+        let Some(part) = part else {
+            return self.whole(response, payload).await;
+        };
+        let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+        let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
+        headers.insert(CONTENT_RANGE, content_range);
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        *response.body_mut() = self.streamed(Box::pin(self.app.part(&payload, part)).await?);
+        Ok(response)
     }
 
     async fn whole(self, mut response: Response<Body>, payload: Payload) -> Result<Response<Body>, ApiError> {
