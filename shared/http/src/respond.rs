@@ -179,7 +179,7 @@ impl RouteCall<'_> {
     }
 
     fn sent_bytes(self) -> Counter {
-        self.app.metrics.bytes(self.matched.route)
+        self.app.metrics.bytes(self.matched.route.path)
     }
 
     /// Returns a body of chunks. An error in the middle ends the connection before the announced length, so no client takes
