@@ -155,8 +155,10 @@ pub(crate) struct StateHead {
     pub(crate) hash_line: Bytes,
     pub(crate) hash_tag: Tag,
     pub(crate) modified: Modified,
-    document_tags: [Tag; 3],
-    all_tags: [Tag; 3],
+    /// Tags of the pointer by the number of the encoding.
+    pub(crate) document_tags: [Tag; 3],
+    /// Tags of the whole catalog by the number of the encoding.
+    pub(crate) all_tags: [Tag; 3],
 }
 
 impl StateHead {
@@ -174,16 +176,6 @@ impl StateHead {
                 Tag::of_stored(stored.unwrap_or(current.content_hash))
             }),
         }
-    }
-
-    /// Returns the tag of the pointer in an encoding.
-    pub(crate) const fn document_tag(&self, encoding: Encoding) -> &Tag {
-        &self.document_tags[encoding as usize]
-    }
-
-    /// Returns the tag of the whole catalog in an encoding.
-    pub(crate) const fn all_tag(&self, encoding: Encoding) -> &Tag {
-        &self.all_tags[encoding as usize]
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let document = state.document();
     let encoding = encoding_for(document.len() as u64, &call.request.headers)?;
     let mut representation = Representation {
-        tag: call.app.head(&state).document_tag(encoding).clone(),
+        tag: call.app.head(&state).document_tags[encoding as usize].clone(),
         encoding,
         negotiated: true,
         payload: Payload::Bytes(document.clone()),
