@@ -60,10 +60,7 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
     pub async fn cached_object(&self, object: &ObjectRef) -> Result<Bytes, ReaderError> {
-        let entry = BodyKey::Stored(ObjectKey {
-            kind: object.kind,
-            sha256: object.digest.sha256,
-        });
+        let entry = BodyKey::Stored((*object).into());
         self.body(&entry, self.object(object)).await
     }
 
