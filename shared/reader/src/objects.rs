@@ -99,11 +99,7 @@ impl PublishedCatalogs {
         } else {
             self.stream_object(object, extent).await?
         };
-        self.decode_exactly(stored, size, object.key())
-    }
-
-    pub(crate) fn decode_exactly(&self, stored: Chunks, size: u64, key: Key) -> Result<Chunks, ReaderError> {
-        Ok(chunks::exact(decode(stored, key.clone())?, size, key))
+        decode(stored, size, object.key())
     }
 
     /// Streams the bytes of an object. Each stored version is hashed once an hour, not on every request.
@@ -213,8 +209,8 @@ mod tests {
         (catalogs, object)
     }
 
-    async fn read(chunks: Result<Chunks, ReaderError>) -> Option<Vec<u8>> {
-        chunks::collect(chunks.ok()?, 0).await.ok()
+    async fn read(chunks: Result<Chunks, ReaderError>) -> Option<Bytes> {
+        store::collect(chunks.ok()?, 4).await.ok()
     }
 
     #[tokio::test]

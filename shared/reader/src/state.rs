@@ -9,6 +9,7 @@ use trust::Trust;
 
 use crate::{
     catalogs::PublishedCatalogs,
+    decode::decode,
     error::{Corruption, ReaderError},
     index::CatalogIndex,
     objects::Extent,
@@ -89,7 +90,7 @@ impl PublishedState {
     pub async fn shard(&self, shard: &ShardRef) -> Result<Chunks, ReaderError> {
         let object = shard.stored.with_kind(Kind::Package);
         let stored = self.catalogs.stream_object(&object, Extent::Prefix).await?;
-        self.catalogs.decode_exactly(stored, shard.lines.size, object.key())
+        decode(stored, shard.lines.size, object.key())
     }
 
     /// Streams the lines of a Package. An empty name is the global group. They are not kept in memory.
