@@ -84,7 +84,8 @@ impl PublishedCatalogs {
     pub async fn find(&self, name: &str) -> Result<PublishedState, ReaderError> {
         let pointer = self.pointer(name).await?;
         if pointer.current.availability.is_available() {
-            Ok(PublishedState::new(self.clone(), pointer))
+            let catalogs = self.clone();
+            Ok(PublishedState { catalogs, pointer })
         } else {
             Err(ReaderError::UnknownCatalog(name.to_owned()))
         }

@@ -21,14 +21,10 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct PublishedState {
     pub(crate) catalogs: PublishedCatalogs,
-    pointer: Arc<KnownPointer>,
+    pub(crate) pointer: Arc<KnownPointer>,
 }
 
 impl PublishedState {
-    pub(crate) const fn new(catalogs: PublishedCatalogs, pointer: Arc<KnownPointer>) -> Self {
-        Self { catalogs, pointer }
-    }
-
     /// Returns the catalog.
     pub fn name(&self) -> &CatalogName {
         &self.pointer.name
