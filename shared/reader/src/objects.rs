@@ -3,7 +3,7 @@
 use std::{ops::Range, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{TryStreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Hasher, Key, Kind, ObjectKey, ObjectRef, Sha256};
 use store::{Object, StoreExt, Version};
 
@@ -156,26 +156,20 @@ impl PublishedCatalogs {
 
     /// Passes the bytes on and fails at their end if their hash is wrong; else remembers the version as verified.
     fn hashed(&self, body: Chunks, object: &ObjectRef, version: Version) -> Chunks {
-        let (key, expected) = (object.key(), object.digest.sha256);
-        let catalogs = self.clone();
-        let state = Some((body, Hasher::new()));
-        Box::pin(stream::try_unfold(state, move |state| {
-            let (key, version, catalogs) = (key.clone(), version.clone(), catalogs.clone());
-            async move {
-                let Some((mut body, mut hasher)) = state else {
-                    return Ok(None);
-                };
-                if let Some(chunk) = body.try_next().await? {
-                    hasher.update(&chunk);
-                    return Ok(Some((chunk, Some((body, hasher)))));
-                }
-                if hasher.finish() != expected {
-                    return Err(ReaderError::corrupt(&key, Corruption::Hash));
-                }
-                catalogs.0.caches.verified.insert((key, version), catalogs.now());
-                Ok(None::<(Bytes, _)>)
+        let expected = object.digest.sha256;
+        let state = (body, Hasher::new(), self.clone(), (object.key(), version));
+        stream::try_unfold(state, move |(mut body, mut hasher, catalogs, entry)| async move {
+            if let Some(chunk) = body.try_next().await? {
+                hasher.update(&chunk);
+                return Ok(Some((chunk, (body, hasher, catalogs, entry))));
             }
-        }))
+            if hasher.finish() != expected {
+                return Err(ReaderError::corrupt(&entry.0, Corruption::Hash));
+            }
+            catalogs.0.caches.verified.insert(entry, catalogs.now());
+            Ok(None)
+        })
+        .boxed()
     }
 }
 
