@@ -179,13 +179,13 @@ impl RouteCall<'_> {
     }
 
     fn sent_bytes(self) -> Counter {
-        self.app.metrics.bytes(self.matched.route.path)
+        self.app.metrics.bytes(self.matched.value.path)
     }
 
     /// Returns a body of chunks. An error in the middle ends the connection before the announced length, so no client takes
     /// the body for a complete one. The error is logged here because no status can tell it any more.
     fn streamed(self, chunks: Chunks) -> Body {
-        let (bytes, route) = (self.sent_bytes(), self.matched.route.path);
+        let (bytes, route) = (self.sent_bytes(), self.matched.value.path);
         Body::from_stream(
             chunks
                 .inspect_ok(move |chunk| {

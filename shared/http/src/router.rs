@@ -40,7 +40,7 @@ impl App {
         let started = self.catalogs.now();
         let path = request.uri.path();
         let matched = find(path);
-        let route = matched.as_ref().map_or(UNMATCHED, |matched| matched.route.path);
+        let route = matched.as_ref().map_or(UNMATCHED, |matched| matched.value.path);
         // At debug level: formatting a span costs more than a 304 does. Lines at higher levels carry these fields themselves.
         let span = tracing::debug_span!(
             "request",
@@ -89,7 +89,7 @@ impl App {
             request,
             matched,
         };
-        let representation = (matched.route.handler)(call).await?;
+        let representation = (matched.value.handler)(call).await?;
         call.respond(representation).await
     }
 
