@@ -181,7 +181,12 @@ mod tests {
     async fn server_passes_reviews_up_to_the_limit() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = server::Server::new(server::ServerLimits::default(), server::ServerMetrics::default());
+        let front = server::Front {
+            is_open: http_api::is_probe,
+            refuse: http_api::refuse,
+        };
+        let (limits, metrics) = (server::ServerLimits::default(), server::ServerMetrics::default());
+        let server = server::Server::new(limits, metrics, Some(front));
         tokio::spawn(server.with_content().run(listener, routes(), CancellationToken::new()));
         let post = async |path: &str, body: &[u8]| {
             let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();

@@ -95,10 +95,11 @@ pub(crate) fn server(flags: &Flags, metrics: server::ServerMetrics, has_tls: boo
         drain: DRAIN,
         ..server::ServerLimits::default()
     };
-    let server = server::Server::new(limits, metrics).with_front(server::Front {
+    let front = server::Front {
         is_open: http_api::is_probe,
         refuse: http_api::refuse,
-    });
+    };
+    let server = server::Server::new(limits, metrics, Some(front));
     match (&flags.tls_cert, &flags.tls_key) {
         (Some(certificate), Some(key)) if has_tls => {
             let tls = server.with_tls(certificate.clone(), key.clone());

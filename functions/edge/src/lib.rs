@@ -14,7 +14,7 @@ use std::{
 };
 
 use axum::Router;
-use http_api::{HttpMetrics, HttpSettings, Large};
+use http_api::{HttpMetrics, HttpSettings, LargeBodies};
 use reader::{PublishedCatalogs, ReaderSettings};
 use trust::Trust;
 use worker::{Context, Date, Env, Request, console_error, event, worker_sys::web_sys};
@@ -59,7 +59,7 @@ fn build(environment: EdgeEnvironment, bucket: worker::Bucket) -> Router {
         ..ReaderSettings::default()
     };
     let settings = HttpSettings {
-        large: environment.public_url.map_or(Large::Stream, |url| Large::Redirect {
+        large: environment.public_url.map(|url| LargeBodies {
             above: environment.inline_max,
             // A Worker sends bodies of any size. Those that are no stored object it makes itself.
             max: u64::MAX,

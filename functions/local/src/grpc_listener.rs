@@ -47,7 +47,7 @@ pub(crate) async fn start(
         streams: http.limits.grpc_streams.unwrap_or(default.streams),
         ..wiring::with_times(&default, http)
     };
-    let mut server = Server::new(limits, server_metrics).for_grpc();
+    let mut server = Server::new(limits, server_metrics, None);
     if settings.tls {
         server = wiring::with_tls(server, http)?;
     }

@@ -94,7 +94,7 @@ pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> a
         idle: config.limits.idle.unwrap_or(default.idle),
         ..with_times(&default, config)
     };
-    let mut server = with_tls(server::Server::new(limits, metrics).with_front(FRONT), config)?;
+    let mut server = with_tls(server::Server::new(limits, metrics, Some(FRONT)), config)?;
     if let Some(path) = &config.readers {
         let users = server.with_users(path.clone());
         server = users.with_context(|| format!("cannot use {}", path.display()))?;

@@ -94,7 +94,10 @@ mod tests {
             ("INLINE_MAX", &largest),
         ]);
         let environment = environment.unwrap();
-        assert_eq!(environment.public_url, Some(BaseUrl::new("https://cdn.example/mirror")));
+        assert_eq!(
+            environment.public_url,
+            Some("https://cdn.example/mirror".parse().unwrap())
+        );
         assert_eq!(
             [environment.cache_bytes, environment.inline_max],
             [64 << 20, INLINE_MAX]
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn read_allows_redirects_on_the_same_host() {
         let environment = read(&[("STORE", "s3://bucket"), ("PUBLIC_URL", "/")]).unwrap();
-        assert_eq!(environment.public_url, Some(BaseUrl::new("")));
+        assert_eq!(environment.public_url, Some("/".parse().unwrap()));
         assert!(read(&[("STORE", "s3://bucket"), ("PUBLIC_URL", "/mirror")]).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
-use http_api::{Large, Locate};
+use http_api::{LargeBodies, Locate};
 use reader::{PublishedCatalogs, ReaderSettings};
 use store::s3::S3Store;
 use trust::Trust;
@@ -51,11 +51,11 @@ fn settings(environment: &ReaderEnvironment, store: &S3Store) -> http_api::HttpS
     http_api::HttpSettings {
         // The CDN adds the fields: its cache has one answer for all origins.
         origins: http_api::Origins::Only(Vec::new()),
-        large: Large::Redirect {
+        large: Some(LargeBodies {
             above: environment.inline_max,
             max: environment.inline_max,
             to,
-        },
+        }),
         ..http_api::HttpSettings::default()
     }
 }

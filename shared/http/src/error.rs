@@ -102,8 +102,6 @@ pub(crate) struct ErrorKind {
     /// Error code below `/v2/` (OCI distribution specification, "Error Codes"). `PAGINATION_NUMBER_INVALID`, `UNAVAILABLE`
     /// and `UNKNOWN` are those of the CNCF registry.
     pub(crate) code: &'static str,
-    /// True if a client should try again later.
-    pub(crate) retry: bool,
 }
 
 impl ApiError {
@@ -147,12 +145,7 @@ impl ApiError {
             Self::State(ReaderError::Store(_) | ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. })
             | Self::Locate { .. } => (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "UNAVAILABLE"),
         };
-        ErrorKind {
-            retry: matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS),
-            status,
-            problem,
-            code,
-        }
+        ErrorKind { status, problem, code }
     }
 
     /// Returns the text for the client. It repeats what the client sent and tells nothing of the inside of the server.
@@ -178,7 +171,7 @@ mod tests {
     #[test]
     fn page_lists_the_words_of_all_problems() {
         let (_, kinds) = include_str!("error.rs").split_once("const fn kind").unwrap();
-        let (kinds, _) = kinds.split_once("ErrorKind {\n            retry").unwrap();
+        let (kinds, _) = kinds.split_once("ErrorKind { status,").unwrap();
         let made = kinds.split("StatusCode::").skip(1);
         let made: BTreeSet<&str> = made.filter_map(|kind| kind.split('"').nth(1)).collect();
         let (_, page) = include_str!("../API.md").split_once("## Errors").unwrap();

@@ -14,7 +14,7 @@ mod settings;
 pub use metrics::HttpMetrics;
 pub use refusal::refuse;
 pub use router::router;
-pub use routes::{is_probe, page_files, route_paths};
+pub use routes::{is_probe, page_files};
 #[cfg(not(target_arch = "wasm32"))]
 pub use settings::offload;
-pub use settings::{BaseUrl, HttpSettings, Large, Locate, Origins};
+pub use settings::{BaseUrl, HttpSettings, LargeBodies, Locate, Origins};

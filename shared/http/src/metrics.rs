@@ -11,10 +11,8 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::routes::Route;
-
 /// Value of the `route` label for paths without a route. Paths themselves would be labels without number.
-const UNMATCHED: &str = "unmatched";
+pub(crate) const UNMATCHED: &str = "unmatched";
 
 /// Path of a route with its parameters in braces, as a label.
 type RouteLabel = [(&'static str, &'static str); 1];
@@ -62,9 +60,8 @@ impl HttpMetrics {
         metrics
     }
 
-    /// Counts an answer. `route` is `None` for a path without a route.
-    pub(crate) fn answered(&self, route: Option<&Route>, status: StatusCode, took: Duration) {
-        let route = route.map_or(UNMATCHED, |route| route.path);
+    /// Counts an answer. `route` is the path of the route, or [`UNMATCHED`].
+    pub(crate) fn answered(&self, route: &'static str, status: StatusCode, took: Duration) {
         let status = status.as_u16();
         self.requests.get_or_create(&RequestLabels { route, status }).inc();
         let seconds = self.seconds.get_or_create(&[("route", route)]);
@@ -72,8 +69,8 @@ impl HttpMetrics {
     }
 
     /// Returns the counter of body bytes of a route.
-    pub(crate) fn bytes(&self, route: &Route) -> Counter {
-        self.bytes.get_or_create_owned(&[("route", route.path)])
+    pub(crate) fn bytes(&self, route: &'static str) -> Counter {
+        self.bytes.get_or_create_owned(&[("route", route)])
     }
 }
 

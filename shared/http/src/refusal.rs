@@ -55,9 +55,6 @@ pub(crate) fn respond(method: &Method, path: &str, error: &ApiError) -> Response
     let no_store = CachePolicy::NoStore.cache_control();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(no_store));
     add_hints(&mut headers, error, registry);
-    if kind.retry {
-        headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
-    }
     if registry {
         mark_registry(&mut headers);
     }
@@ -88,8 +85,12 @@ fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
     if matches!(error, ApiError::Method) {
         headers.insert(ALLOW, METHODS);
     }
-    if error.kind().status == StatusCode::UNAUTHORIZED {
-        add_challenges(headers, registry);
+    match error.kind().status {
+        StatusCode::UNAUTHORIZED => add_challenges(headers, registry),
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+            headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+        }
+        _ => {}
     }
 }
 

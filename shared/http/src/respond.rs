@@ -17,9 +17,9 @@ use reader::Chunks;
 use crate::{
     error::ApiError,
     payload::Payload,
-    rfc9110::{Modified, Precondition, RequestedRange, Tag, evaluate, if_range_holds, parse_range},
+    rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range},
     routes::RouteCall,
-    settings::{Large, Locate},
+    settings::LargeBodies,
 };
 
 /// The answer to a plain GET (RFC 9110, section 3.2), before anything of its body is read.
@@ -124,12 +124,9 @@ impl RouteCall<'_> {
             Precondition::Failed => return Err(ApiError::PreconditionFailed),
         }
         let is_get = self.request.method == Method::GET;
-        let large = match &self.app.settings.large {
-            Large::Redirect { above, max, to } if is_get => Some((*above, *max, to.as_ref())),
-            Large::Redirect { .. } | Large::Stream => None,
-        };
-        if let Some((above, _, to)) = large
-            && let Some(redirect) = Box::pin(redirect(&representation, above, to, now)).await?
+        let large = self.app.settings.large.as_ref().filter(|_| is_get);
+        if let Some(large) = large
+            && let Some(redirect) = Box::pin(redirect(&representation, large, now)).await?
         {
             return Ok(redirect);
         }
@@ -139,7 +136,7 @@ impl RouteCall<'_> {
         let mut response = representation.ok(now);
         let payload = self.app.load(representation.payload).await?;
         let length = payload.length();
-        if large.is_some_and(|(_, max, _)| length.unwrap_or(u64::MAX) > max) {
+        if large.is_some_and(|large| length.unwrap_or(u64::MAX) > large.max) {
             return Err(ApiError::TooLarge);
         }
         let Some(length) = length else {
@@ -149,19 +146,20 @@ impl RouteCall<'_> {
         let headers = response.headers_mut();
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        match range.map_or(RequestedRange::Whole, |range| parse_range(range.as_bytes(), length)) {
-            RequestedRange::Whole => self.whole(response, payload).await,
-            RequestedRange::Part(part) => {
-                let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
-                let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
-                headers.insert(CONTENT_RANGE, content_range);
-                headers.insert(CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
-                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-                *response.body_mut() = self.streamed(Box::pin(self.app.part(&payload, part)).await?);
-                Ok(response)
-            }
-            RequestedRange::Unsatisfiable => Err(ApiError::Range(length)),
-        }
+        let part = match range {
+            Some(range) => parse_range(range.as_bytes(), length)?,
+            None => None,
+        };
+        let Some(part) = part else {
+            return self.whole(response, payload).await;
+        };
+        let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+        let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
+        headers.insert(CONTENT_RANGE, content_range);
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        *response.body_mut() = self.streamed(Box::pin(self.app.part(&payload, part)).await?);
+        Ok(response)
     }
 
     async fn whole(self, mut response: Response<Body>, payload: Payload) -> Result<Response<Body>, ApiError> {
@@ -181,13 +179,13 @@ impl RouteCall<'_> {
     }
 
     fn sent_bytes(self) -> Counter {
-        self.app.metrics.bytes(self.matched.route)
+        self.app.metrics.bytes(self.matched.value.path)
     }
 
     /// Returns a body of chunks. An error in the middle ends the connection before the announced length, so no client takes
     /// the body for a complete one. The error is logged here because no status can tell it any more.
     fn streamed(self, chunks: Chunks) -> Body {
-        let (bytes, route) = (self.sent_bytes(), self.matched.route.path);
+        let (bytes, route) = (self.sent_bytes(), self.matched.value.path);
         Body::from_stream(
             chunks
                 .inspect_ok(move |chunk| {
@@ -203,19 +201,18 @@ impl RouteCall<'_> {
 /// Returns a redirect for a body above the limit, if an object has exactly its bytes.
 async fn redirect(
     representation: &Representation,
-    above: u64,
-    to: &dyn Locate,
+    large: &LargeBodies,
     now: SystemTime,
 ) -> Result<Option<Response<Body>>, ApiError> {
-    let large = representation.payload.length().is_some_and(|length| length > above);
-    let Some(object) = representation.payload.object().filter(|_| large) else {
+    let object = representation.payload.object();
+    let Some(object) = object.filter(|object| object.digest.size > large.above) else {
         return Ok(None);
     };
     let unknown = |source| ApiError::Locate {
         key: object.key(),
         source,
     };
-    let url = to.locate(&object.key()).await.map_err(unknown)?;
+    let url = large.to.locate(&object.key()).await.map_err(unknown)?;
     let url = HeaderValue::try_from(url).map_err(|source| unknown(source.into()))?;
     // 307 and not 301 or 308: the next publication has another object.
     let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT, now);

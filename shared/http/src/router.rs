@@ -15,7 +15,7 @@ use tracing::Instrument;
 
 use crate::{
     error::ApiError,
-    metrics::HttpMetrics,
+    metrics::{HttpMetrics, UNMATCHED},
     refusal::{self, is_registry, mark_registry},
     rfc9110::{Modified, Tag},
     routes::{Images, Match, RouteCall, find, unmatched},
@@ -40,16 +40,16 @@ impl App {
         let started = self.catalogs.now();
         let path = request.uri.path();
         let matched = find(path);
-        let matched = matched.as_ref();
+        let route = matched.as_ref().map_or(UNMATCHED, |matched| matched.value.path);
         // At debug level: formatting a span costs more than a 304 does. Lines at higher levels carry these fields themselves.
         let span = tracing::debug_span!(
             "request",
             method = request.method.as_str(),
-            route = matched.map_or("unmatched", |matched| matched.route.path),
-            catalog = matched.and_then(|matched| matched.params.get("catalog")),
+            route,
+            catalog = matched.as_ref().and_then(|matched| matched.params.get("catalog")),
             path,
         );
-        let result = match matched {
+        let result = match &matched {
             Some(matched) => self.serve(request, matched).instrument(span.clone()).await,
             None => match without_slash(request) {
                 Some(location) => Ok(redirect(location)),
@@ -63,12 +63,11 @@ impl App {
                 }
                 response
             }
-            Err(error) => span.in_scope(|| self.refuse(request, matched, &error)),
+            Err(error) => span.in_scope(|| self.refuse(request, route, &error)),
         };
         self.settings.origins.allow(request, response.headers_mut());
         let took = self.catalogs.now().saturating_sub(started);
-        self.metrics
-            .answered(matched.map(|matched| matched.route), response.status(), took);
+        self.metrics.answered(route, response.status(), took);
         tracing::debug!(
             parent: &span,
             status = response.status().as_u16(),
@@ -90,15 +89,14 @@ impl App {
             request,
             matched,
         };
-        let representation = (matched.route.handler)(call).await?;
+        let representation = (matched.value.handler)(call).await?;
         call.respond(representation).await
     }
 
     /// Answers an error. Failures of the server are logged, once, here: the client learns only that there was one.
-    fn refuse(&self, request: &Parts, matched: Option<&Match<'_>>, error: &ApiError) -> Response<Body> {
+    fn refuse(&self, request: &Parts, route: &'static str, error: &ApiError) -> Response<Body> {
         let path = request.uri.path();
         if error.kind().status.is_server_error() {
-            let route = matched.map_or("unmatched", |matched| matched.route.path);
             tracing::error!(error = model::text::chain(error), route, path, "cannot answer request");
         }
         refusal::respond(&request.method, path, error)
@@ -157,8 +155,10 @@ pub(crate) struct StateHead {
     pub(crate) hash_line: Bytes,
     pub(crate) hash_tag: Tag,
     pub(crate) modified: Modified,
-    document_tags: [Tag; 3],
-    all_tags: [Tag; 3],
+    /// Tags of the pointer by the number of the encoding.
+    pub(crate) document_tags: [Tag; 3],
+    /// Tags of the whole catalog by the number of the encoding.
+    pub(crate) all_tags: [Tag; 3],
 }
 
 impl StateHead {
@@ -176,16 +176,6 @@ impl StateHead {
                 Tag::of_stored(stored.unwrap_or(current.content_hash))
             }),
         }
-    }
-
-    /// Returns the tag of the pointer in an encoding.
-    pub(crate) const fn document_tag(&self, encoding: Encoding) -> &Tag {
-        &self.document_tags[encoding as usize]
-    }
-
-    /// Returns the tag of the whole catalog in an encoding.
-    pub(crate) const fn all_tag(&self, encoding: Encoding) -> &Tag {
-        &self.all_tags[encoding as usize]
     }
 }
 

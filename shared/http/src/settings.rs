@@ -21,8 +21,8 @@ use model::Key;
 /// Settings of one deployment of the router.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// Answer to requests for bodies that are too large to be sent inline. Default: they are streamed.
-    pub large: Large,
+    /// Answer to requests for bodies that are too large to be sent inline. Default: they are streamed, as the local server does.
+    pub large: Option<LargeBodies>,
     /// Set once `/readyz` may answer 200. Default: set. A server that polls sets it after its first polls, so that a load balancer
     /// sends no client to a catalog that is not there yet.
     pub ready: Arc<AtomicBool>,
@@ -35,7 +35,7 @@ pub struct HttpSettings {
 impl Default for HttpSettings {
     fn default() -> Self {
         Self {
-            large: Large::default(),
+            large: None,
             ready: Arc::new(AtomicBool::new(true)),
             origins: Origins::default(),
             clock: SystemTime::now,
@@ -50,22 +50,16 @@ pub fn offload(work: reader::Work) {
     drop(tokio::task::spawn_blocking(work));
 }
 
-/// Answer to requests for bodies above a size.
-#[derive(Debug, Clone, Default)]
-pub enum Large {
-    /// Stream them like all others: the local server.
-    #[default]
-    Stream,
-    /// Redirect a GET (307) to the object with the same bytes: a Lambda function, which can send only a few megabytes, or a Worker. HEAD
-    /// has no body, and a presigned URL would refuse it.
-    Redirect {
-        /// Maximum size of a body that is sent inline although it is a stored object, in bytes.
-        above: u64,
-        /// Maximum size of any body, in bytes. A larger one that is no stored object is refused (406).
-        max: u64,
-        /// Finds the URL of an object.
-        to: Arc<dyn Locate>,
-    },
+/// Redirect of a GET (307) to the object with the same bytes: a Lambda function, which can send only a few megabytes, or a Worker. HEAD
+/// has no body, and a presigned URL would refuse it.
+#[derive(Debug, Clone)]
+pub struct LargeBodies {
+    /// Maximum size of a body that is sent inline although it is a stored object, in bytes.
+    pub above: u64,
+    /// Maximum size of any body, in bytes. A larger one that is no stored object is refused (406).
+    pub max: u64,
+    /// Finds the URL of an object.
+    pub to: Arc<dyn Locate>,
 }
 
 /// Finds URLs under which all clients can fetch immutable objects.
@@ -82,18 +76,12 @@ pub trait Locate: Debug + Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
-impl BaseUrl {
-    /// Takes the URL of the mirror's root, with or without a slash at its end.
-    pub fn new(url: &str) -> Self {
-        Self(url.trim_end_matches('/').to_owned())
-    }
-}
-
 impl FromStr for BaseUrl {
     type Err = &'static str;
 
-    /// Parses the URL of redirects. `/` is the host of the request: `Location` may be relative (RFC 9110, section 10.2.2). A CDN that
-    /// serves the objects itself needs no name then, which its own stack could only give once it exists.
+    /// Parses the URL of the mirror's root, with or without a slash at its end. `/` is the host of the request: `Location` may be relative
+    /// (RFC 9110, section 10.2.2). A CDN that serves the objects itself needs no name then, which its own stack could only give once it
+    /// exists.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
         let is_plain = |rest: &str| {
@@ -103,7 +91,7 @@ impl FromStr for BaseUrl {
         };
         let is_host = host.is_some_and(|host| !host.trim_end_matches('/').is_empty() && is_plain(host));
         (is_host || text == "/")
-            .then(|| Self::new(text))
+            .then(|| Self(text.trim_end_matches('/').to_owned()))
             .ok_or("is neither / nor an http:// or https:// URL of a host and a path")
     }
 }

@@ -69,12 +69,8 @@ impl ImageReference {
 
     /// Returns the digest, else the tag, as podman and docker complete a reference without either.
     pub fn version(&self) -> &str {
-        self.digest.as_deref().unwrap_or_else(|| self.tag_or_latest())
-    }
-
-    /// Returns the tag, or the default one.
-    pub fn tag_or_latest(&self) -> &str {
-        self.tag.as_deref().unwrap_or("latest")
+        let version = self.digest.as_deref().or(self.tag.as_deref());
+        version.unwrap_or("latest")
     }
 
     /// Returns true for the host of a registry with its port, if it has one (distribution/reference, "regexp.go").

@@ -31,12 +31,6 @@ impl fmt::Display for CatalogName {
     }
 }
 
-impl AsRef<str> for CatalogName {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
 impl FromStr for CatalogName {
     type Err = CatalogNameError;
 

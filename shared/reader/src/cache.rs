@@ -1,11 +1,4 @@
-use std::{
-    hash::Hash,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{hash::Hash, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::lock::{Mutex, MutexGuard};
@@ -88,16 +81,8 @@ pub struct WeightedCache<K, V> {
     /// Keys of values above it.
     unkept: Cache<K, ()>,
     turn: Mutex<()>,
-    waiting: AtomicUsize,
-}
-
-/// Place among the requests that wait.
-struct Waiting<'w>(&'w AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    /// Each request that waits for its turn holds one more of it.
+    waiting: Arc<()>,
 }
 
 /// Weighs cache entries by the memory that they take, in bytes.
@@ -134,7 +119,7 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
             // A cache without memory is meant to keep nothing.
             unkept: Cache::new(if bytes == 0 { 0 } else { UNKEPT_MAX }),
             turn: Mutex::default(),
-            waiting: AtomicUsize::new(0),
+            waiting: Arc::default(),
         }
     }
 
@@ -168,9 +153,9 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
 
     /// Waits until no other value is made that is not kept.
     async fn turn(&self) -> Result<MutexGuard<'_, ()>, ReaderError> {
-        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let _waiting = Waiting(&self.waiting);
-        if before >= WAITING_MAX {
+        let waiting = Arc::clone(&self.waiting);
+        // The cache itself holds one.
+        if Arc::strong_count(&waiting) > WAITING_MAX + 1 {
             return Err(ReaderError::Busy);
         }
         Ok(self.turn.lock().await)

@@ -79,14 +79,12 @@ impl PublishedCatalogs {
         };
         let names = Catalogs::from_bytes(&bytes);
         let mut names = names.map_err(|source| ReaderError::corrupt(&Key::Catalogs, Corruption::Document(source)))?;
-        let hidden = stream::iter(names.catalogs.clone()).map(|name| async move {
+        let shown = stream::iter(names.catalogs).map(|name| async move {
             let is_hidden = self.hides(&name).await?;
-            Ok(is_hidden.then_some(name))
+            Ok((!is_hidden).then_some(name))
         });
-        let hidden: Vec<Option<CatalogName>> = hidden.buffered(CONCURRENT_READS).try_collect().await?;
-        for name in hidden.into_iter().flatten() {
-            names.catalogs.remove(&name);
-        }
+        let shown: Vec<Option<CatalogName>> = shown.buffered(CONCURRENT_READS).try_collect().await?;
+        names.catalogs = shown.into_iter().flatten().collect();
         Ok(Some(names))
     }
 

@@ -10,14 +10,17 @@ use zstd::{
     zstd_safe::{InBuffer, OutBuffer},
 };
 
-use crate::{error::ReaderError, stream::Chunks};
+use crate::{
+    error::ReaderError,
+    stream::{Chunks, exact},
+};
 
 /// Size of the chunks that decompression returns, in bytes: large enough to keep system calls few, small enough for a
 /// thousand requests at a time.
 const CHUNK: usize = 128 << 10;
 
-/// Decompresses a stream of one zstd frame. Fails if the frame ends early or if bytes follow it.
-pub(crate) fn decode(body: Chunks, key: Key) -> Result<Chunks, ReaderError> {
+/// Decompresses a stream of one zstd frame of exactly `size` bytes. Fails if the frame ends early or if bytes follow it.
+pub(crate) fn decode(body: Chunks, size: u64, key: Key) -> Result<Chunks, ReaderError> {
     let mut decoder = Decoder::new().map_err(ReaderError::coding(&key))?;
     let limit = DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX);
     // The window bounds the memory of the decoder. A frame in a damaged or foreign store could ask for gigabytes.
@@ -28,9 +31,10 @@ pub(crate) fn decode(body: Chunks, key: Key) -> Result<Chunks, ReaderError> {
         input: Bytes::new(),
         full: false,
         ended: false,
-        key,
+        key: key.clone(),
     };
-    Ok(stream::try_unfold(decoding, FrameDecoder::next).boxed())
+    let decoded = stream::try_unfold(decoding, FrameDecoder::next).boxed();
+    Ok(exact(decoded, size, key))
 }
 
 struct FrameDecoder {
@@ -101,23 +105,24 @@ pub(crate) fn decode_all(bytes: &[u8], size: u64) -> io::Result<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream as chunks;
 
     fn lines() -> Vec<u8> {
         (0_u32..200_000).flat_map(u32::to_be_bytes).collect()
     }
 
-    async fn decoded(bytes: &[u8], chunk: usize) -> Option<Vec<u8>> {
+    async fn decoded(bytes: &[u8], chunk: usize) -> Option<Bytes> {
         let pieces = bytes.chunks(chunk).map(|piece| Ok(Bytes::copy_from_slice(piece)));
         let body = stream::iter(pieces.collect::<Vec<_>>()).boxed();
-        chunks::collect(decode(body, Key::Catalogs).unwrap(), 0).await.ok()
+        store::collect(decode(body, 800_000, Key::Catalogs).unwrap(), 800_000)
+            .await
+            .ok()
     }
 
     #[tokio::test]
     async fn decode_reads_a_frame_in_chunks_of_all_sizes() {
         let frame = zstd::bulk::compress(&lines(), 3).unwrap();
         for chunk in [1 << 10, 100 << 10, 10 << 20] {
-            assert!(decoded(&frame, chunk).await == Some(lines()), "{chunk}");
+            assert!(decoded(&frame, chunk).await == Some(lines().into()), "{chunk}");
         }
     }
 

@@ -146,7 +146,7 @@ impl PublishedCatalogs {
             PublishedLines::Stored { object, lines } => self.read_decoded(object, lines.size).await,
             PublishedLines::Selected(selected) => {
                 let chunks = self.lines(lines, Extent::Prefix).await?;
-                Ok(chunks::collect(chunks, selected.length).await?.into())
+                store::collect(chunks, selected.length).await
             }
         }
     }

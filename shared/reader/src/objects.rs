@@ -3,7 +3,7 @@
 use std::{ops::Range, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{TryStreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Hasher, Key, Kind, ObjectKey, ObjectRef, Sha256};
 use store::{Object, StoreExt, Version};
 
@@ -60,10 +60,7 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
     pub async fn cached_object(&self, object: &ObjectRef) -> Result<Bytes, ReaderError> {
-        let entry = BodyKey::Stored(ObjectKey {
-            kind: object.kind,
-            sha256: object.digest.sha256,
-        });
+        let entry = BodyKey::Stored((*object).into());
         self.body(&entry, self.object(object)).await
     }
 
@@ -102,11 +99,7 @@ impl PublishedCatalogs {
         } else {
             self.stream_object(object, extent).await?
         };
-        self.decode_exactly(stored, size, object.key())
-    }
-
-    pub(crate) fn decode_exactly(&self, stored: Chunks, size: u64, key: Key) -> Result<Chunks, ReaderError> {
-        Ok(chunks::exact(decode(stored, key.clone())?, size, key))
+        decode(stored, size, object.key())
     }
 
     /// Streams the bytes of an object. Each stored version is hashed once an hour, not on every request.
@@ -163,26 +156,20 @@ impl PublishedCatalogs {
 
     /// Passes the bytes on and fails at their end if their hash is wrong; else remembers the version as verified.
     fn hashed(&self, body: Chunks, object: &ObjectRef, version: Version) -> Chunks {
-        let (key, expected) = (object.key(), object.digest.sha256);
-        let catalogs = self.clone();
-        let state = Some((body, Hasher::new()));
-        Box::pin(stream::try_unfold(state, move |state| {
-            let (key, version, catalogs) = (key.clone(), version.clone(), catalogs.clone());
-            async move {
-                let Some((mut body, mut hasher)) = state else {
-                    return Ok(None);
-                };
-                if let Some(chunk) = body.try_next().await? {
-                    hasher.update(&chunk);
-                    return Ok(Some((chunk, Some((body, hasher)))));
-                }
-                if hasher.finish() != expected {
-                    return Err(ReaderError::corrupt(&key, Corruption::Hash));
-                }
-                catalogs.0.caches.verified.insert((key, version), catalogs.now());
-                Ok(None::<(Bytes, _)>)
+        let expected = object.digest.sha256;
+        let state = (body, Hasher::new(), self.clone(), (object.key(), version));
+        stream::try_unfold(state, move |(mut body, mut hasher, catalogs, entry)| async move {
+            if let Some(chunk) = body.try_next().await? {
+                hasher.update(&chunk);
+                return Ok(Some((chunk, (body, hasher, catalogs, entry))));
             }
-        }))
+            if hasher.finish() != expected {
+                return Err(ReaderError::corrupt(&entry.0, Corruption::Hash));
+            }
+            catalogs.0.caches.verified.insert(entry, catalogs.now());
+            Ok(None)
+        })
+        .boxed()
     }
 }
 
@@ -216,8 +203,8 @@ mod tests {
         (catalogs, object)
     }
 
-    async fn read(chunks: Result<Chunks, ReaderError>) -> Option<Vec<u8>> {
-        chunks::collect(chunks.ok()?, 0).await.ok()
+    async fn read(chunks: Result<Chunks, ReaderError>) -> Option<Bytes> {
+        store::collect(chunks.ok()?, 4).await.ok()
     }
 
     #[tokio::test]

@@ -84,7 +84,8 @@ impl PublishedCatalogs {
     pub async fn find(&self, name: &str) -> Result<PublishedState, ReaderError> {
         let pointer = self.pointer(name).await?;
         if pointer.current.availability.is_available() {
-            Ok(PublishedState::new(self.clone(), pointer))
+            let catalogs = self.clone();
+            Ok(PublishedState { catalogs, pointer })
         } else {
             Err(ReaderError::UnknownCatalog(name.to_owned()))
         }
@@ -111,9 +112,8 @@ impl PublishedCatalogs {
     }
 
     fn is_fresh(&self, known: &KnownPointer) -> bool {
-        let freshness = self.0.settings.freshness;
-        let age = || self.now_ms().saturating_sub(known.checked.load(Ordering::Relaxed));
-        freshness > Duration::ZERO && Duration::from_millis(age()) < freshness
+        let age = self.now_ms().saturating_sub(known.checked.load(Ordering::Relaxed));
+        Duration::from_millis(age) < self.0.settings.freshness
     }
 
     /// Returns the time of the reader's clock.

@@ -9,6 +9,7 @@ use trust::Trust;
 
 use crate::{
     catalogs::PublishedCatalogs,
+    decode::decode,
     error::{Corruption, ReaderError},
     index::CatalogIndex,
     objects::Extent,
@@ -20,14 +21,10 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct PublishedState {
     pub(crate) catalogs: PublishedCatalogs,
-    pointer: Arc<KnownPointer>,
+    pub(crate) pointer: Arc<KnownPointer>,
 }
 
 impl PublishedState {
-    pub(crate) const fn new(catalogs: PublishedCatalogs, pointer: Arc<KnownPointer>) -> Self {
-        Self { catalogs, pointer }
-    }
-
     /// Returns the catalog.
     pub fn name(&self) -> &CatalogName {
         &self.pointer.name
@@ -89,7 +86,7 @@ impl PublishedState {
     pub async fn shard(&self, shard: &ShardRef) -> Result<Chunks, ReaderError> {
         let object = shard.stored.with_kind(Kind::Package);
         let stored = self.catalogs.stream_object(&object, Extent::Prefix).await?;
-        self.catalogs.decode_exactly(stored, shard.lines.size, object.key())
+        decode(stored, shard.lines.size, object.key())
     }
 
     /// Streams the lines of a Package. An empty name is the global group. They are not kept in memory.

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use model::Key;
 
-use crate::error::{Corruption, ReaderError};
+use crate::{
+    error::{Corruption, ReaderError},
+    objects::check_size,
+};
 
 /// Bytes of a body, in order. An error ends them.
 pub type Chunks = BoxStream<'static, Result<Bytes, ReaderError>>;
@@ -28,9 +31,7 @@ pub fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
     stream::try_unfold(state, move |(mut chunks, mut held, mut found, key)| async move {
         loop {
             let Some(chunk) = chunks.try_next().await? else {
-                if found != expected {
-                    return Err(ReaderError::corrupt(&key, Corruption::Size { expected, found }));
-                }
+                check_size(&key, expected, found)?;
                 let end = (stream::empty().boxed(), Bytes::new(), found, key);
                 return Ok((!held.is_empty()).then_some((held, end)));
             };
@@ -84,15 +85,6 @@ pub fn pick(chunks: Chunks, ranges: impl IntoIterator<Item = Range<u64>>) -> Chu
 /// Converts a length that is at most that of bytes in memory.
 pub fn small(length: u64) -> usize {
     usize::try_from(length).unwrap_or(usize::MAX)
-}
-
-/// Reads a stream of about `length` bytes into memory.
-pub(crate) async fn collect(mut chunks: Chunks, length: u64) -> Result<Vec<u8>, ReaderError> {
-    let mut bytes = Vec::with_capacity(small(length));
-    while let Some(chunk) = chunks.try_next().await? {
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

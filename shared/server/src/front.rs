@@ -3,7 +3,7 @@
 use axum::body::Body;
 use http::{Method, Response, StatusCode, Version, header::HOST, request::Parts, uri::Authority};
 
-/// Answers of the API behind the server, which knows no paths and no form of errors.
+/// Answers of the HTTP API behind the server, which knows no paths and no form of errors.
 #[derive(Debug, Clone, Copy)]
 pub struct Front {
     /// True for a path that is answered without credentials.
@@ -11,20 +11,6 @@ pub struct Front {
     /// Returns the answer to a request that the router does not get: 400 without exactly one valid `Host`, 401 without right
     /// credentials, 413 for a GET with content, 414 for a path that is too long, 429 for too many passwords at a time.
     pub refuse: fn(&Method, &str, StatusCode) -> Response<Body>,
-}
-
-impl Default for Front {
-    /// Returns a front whose paths all want credentials, and which refuses by a status alone.
-    fn default() -> Self {
-        Self {
-            is_open: |_| false,
-            refuse: |_, _, status| {
-                let mut response = Response::new(Body::empty());
-                *response.status_mut() = status;
-                response
-            },
-        }
-    }
 }
 
 /// Checks the `Host` field of a request (RFC 9112, section 3.2): an HTTP/1.1 request needs exactly one, with a host. Two

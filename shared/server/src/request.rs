@@ -9,21 +9,24 @@ use http::{
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
-use crate::{connection::SharedParts, front::has_valid_host};
+use crate::{
+    connection::SharedParts,
+    front::{Front, has_valid_host},
+};
 
 impl SharedParts {
     /// Answers a request: by the router, or with the reason for which its length, content or credentials deny it.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        if self.server.grpc {
-            // Its clients understand statuses of gRPC only, and a proxy has no reason to cache what they post.
+        let Some(front) = &self.server.front else {
+            // Clients of gRPC understand its own statuses only, and a proxy has no reason to cache what they post.
             let Ok(response) = self.router.clone().oneshot(request.map(Body::new)).await;
             return response;
-        }
+        };
         let has_content = !hyper::body::Body::is_end_stream(request.body());
         let (request, body) = request.into_parts();
         let version = request.version;
-        let mut response = match self.refusal(&request, has_content).await {
-            Some(status) => (self.server.front.refuse)(&request.method, request.uri.path(), status),
+        let mut response = match self.refusal(&request, front, has_content).await {
+            Some(status) => (front.refuse)(&request.method, request.uri.path(), status),
             None if self.server.takes_content => return self.pass(request, Body::new(body)).await,
             None => self.pass(request, Body::empty()).await,
         };
@@ -36,7 +39,7 @@ impl SharedParts {
         response
     }
 
-    async fn refusal(&self, request: &Parts, has_content: bool) -> Option<StatusCode> {
+    async fn refusal(&self, request: &Parts, front: &Front, has_content: bool) -> Option<StatusCode> {
         // Before authentication: a request that proxies and servers read differently is refused for every user.
         if !has_valid_host(request) {
             return Some(StatusCode::BAD_REQUEST);
@@ -51,7 +54,7 @@ impl SharedParts {
             return Some(StatusCode::PAYLOAD_TOO_LARGE);
         }
         // A browser asks by OPTIONS, without credentials, before it sends those of a script (WHATWG Fetch, "CORS-preflight request").
-        let is_open = request.method == Method::OPTIONS || (self.server.front.is_open)(uri.path());
+        let is_open = request.method == Method::OPTIONS || (front.is_open)(uri.path());
         match &self.server.authenticator {
             Some(users) if !is_open => users.refusal(&request.headers).await,
             _ => None,

@@ -37,37 +37,24 @@ pub struct Server {
     pub(crate) tls: Option<ReloadedFiles<ServerConfig>>,
     pub(crate) authenticator: Option<Authenticator>,
     pub(crate) metrics: ServerMetrics,
-    pub(crate) front: Front,
+    /// Answers of the HTTP API behind the server. `None` for gRPC.
+    pub(crate) front: Option<Front>,
     /// True if the router gets the content of requests. Without this it is dropped.
     pub(crate) takes_content: bool,
-    /// True if requests have content.
-    pub(crate) grpc: bool,
 }
 
 impl Server {
-    /// Returns a server without TLS and without authentication.
-    pub fn new(limits: ServerLimits, metrics: ServerMetrics) -> Self {
+    /// Returns a server without TLS and without authentication. It asks `front` about the paths of its API. Without a front it serves
+    /// gRPC: HTTP/2 only, and the router gets each request with its content.
+    pub fn new(limits: ServerLimits, metrics: ServerMetrics, front: Option<Front>) -> Self {
         Self {
             limits: Arc::new(limits),
             tls: None,
             authenticator: None,
             metrics,
-            front: Front::default(),
+            front,
             takes_content: false,
-            grpc: false,
         }
-    }
-
-    /// Serves gRPC: HTTP/2 only, and the router gets the content of requests.
-    pub const fn for_grpc(mut self) -> Self {
-        self.grpc = true;
-        self
-    }
-
-    /// Asks the API behind the server about its paths.
-    pub const fn with_front(mut self, front: Front) -> Self {
-        self.front = front;
-        self
     }
 
     /// Passes the content of every request but GET and HEAD to the router, which must limit its size and the time for it.
@@ -109,7 +96,7 @@ impl Server {
         }
         limit_unsent(&listener);
         let shared = Arc::new(SharedParts {
-            http: connection::http_builder(&self.limits, self.grpc),
+            http: connection::http_builder(&self.limits, self.front.is_none()),
             server: self,
             router,
             stop,

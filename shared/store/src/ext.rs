@@ -2,7 +2,7 @@ use std::{ops::Range, time::SystemTime};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
-use futures_util::TryStreamExt as _;
+use futures_util::{TryStreamExt as _, stream::BoxStream};
 use model::{Document, DocumentError, Key};
 
 use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, Stat, Store, StoreError, Version};
@@ -148,7 +148,7 @@ impl<S: Store + ?Sized> StoreExt for S {}
 ///
 /// # Errors
 /// Those of the body.
-pub async fn collect(mut body: crate::Body, expected: u64) -> Result<Bytes, StoreError> {
+pub async fn collect<E>(mut body: BoxStream<'static, Result<Bytes, E>>, expected: u64) -> Result<Bytes, E> {
     let Some(first) = body.try_next().await? else {
         return Ok(Bytes::new());
     };

@@ -96,7 +96,7 @@ fn serve(
     let requests = http_api::HttpMetrics::register(&mut registry);
     let metrics = server::ServerMetrics::register(&mut registry);
     let page = server::metrics_route(registry, refresh);
-    let server = server::Server::new(server::ServerLimits::default(), metrics).with_front(wiring::FRONT);
+    let server = server::Server::new(server::ServerLimits::default(), metrics, Some(wiring::FRONT));
     let settings = ReaderSettings {
         offload: http_api::offload,
         ..ReaderSettings::default()

@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc};
 
-use http_api::{BaseUrl, HttpSettings, Large};
+use http_api::{BaseUrl, HttpSettings, LargeBodies};
 use lambda_http::http::Method;
 use reader_function::{INLINE_MAX, PAYLOAD_MAX};
 use storekit::MemoryStore;
@@ -13,11 +13,11 @@ const ALL: &str = "/catalogs/demo/api/v1/all";
 
 fn settings() -> HttpSettings {
     HttpSettings {
-        large: Large::Redirect {
+        large: Some(LargeBodies {
             above: INLINE_MAX,
             max: INLINE_MAX,
-            to: Arc::new(BaseUrl::new("https://cdn.example")),
-        },
+            to: Arc::new("https://cdn.example".parse::<BaseUrl>().unwrap()),
+        }),
         ..HttpSettings::default()
     }
 }

@@ -155,7 +155,7 @@ impl KeyContext {
                 let policy = self.containers(image, &path)?;
                 let lookaside = lookaside.map(|text| text.parse()).transpose();
                 let lookaside = lookaside.map_err(|error: LookasideError| error.to_string())?;
-                if policy.signature_kinds().simple && lookaside.is_none() {
+                if policy.needs_simple() && lookaside.is_none() {
                     return Err("the policy requires simple signatures, so lookaside must be set".to_owned());
                 }
                 Ok(Some((policy, lookaside)))

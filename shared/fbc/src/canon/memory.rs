@@ -1,6 +1,5 @@
 //! Counts the memory that the documents of a chunk take, before it is taken.
 
-use std::io;
 use std::ops::Deref;
 
 use work::Budget;
@@ -152,17 +151,6 @@ impl Deref for Text {
 
     fn deref(&self) -> &[u8] {
         &self.bytes
-    }
-}
-
-impl io::Write for Text {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -1,7 +1,5 @@
 //! Prints strings as Go's JSON encoder does with HTML escaping off.
 
-use std::io::Write as _;
-
 use crate::canon::memory::Text;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -87,21 +85,14 @@ pub(crate) fn escape_one(bytes: &[u8], out: &mut Text) -> usize {
 /// Appends a finite float64 in its shortest form. Below 1e-6 and from 1e21 on it has an exponent.
 pub(crate) fn float(value: f64, out: &mut Text) {
     let magnitude = value.abs();
-    if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
-        return exponent(value, out);
-    }
-    // Writing to memory cannot fail.
-    let _ = write!(out, "{value}");
-}
-
-fn exponent(value: f64, out: &mut Text) {
-    let text = format!("{value:e}");
-    match text.split_once('e') {
-        Some((digits, power)) if !power.starts_with('-') => {
-            let _ = write!(out, "{digits}e+{power}");
-        }
-        _ => out.extend_from_slice(text.as_bytes()),
-    }
+    let text = if magnitude == 0.0 || (1e-6..1e21).contains(&magnitude) {
+        value.to_string()
+    } else if magnitude < 1.0 {
+        format!("{value:e}")
+    } else {
+        format!("{value:e}").replace('e', "e+")
+    };
+    out.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use crate::error::FbcErrorKind;
+use crate::{error::FbcErrorKind, stream::newlines};
 
 /// Returns the text of a document in UTF-8, or in UTF-16 with a byte order mark. An error carries its line.
 pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)> {
@@ -13,7 +13,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)
     if printable(text.as_bytes()) {
         return Ok(text);
     }
-    let refused = |at: usize, what| Err((line(&text.as_bytes()[..at]), FbcErrorKind::malformed(what)));
+    let refused = |at: usize, what| Err((newlines(&text.as_bytes()[..at]) + 1, FbcErrorKind::malformed(what)));
     if let Some((at, _)) = text.char_indices().find(|(_, c)| !allowed(*c)) {
         return refused(at, "invalid text: it holds a control character");
     }
@@ -49,14 +49,10 @@ fn next_lines(text: Cow<'_, str>) -> Cow<'_, str> {
     replaced.into()
 }
 
-fn line(before: &[u8]) -> usize {
-    memchr::memchr_iter(b'\n', before).count() + 1
-}
-
 fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)> {
     std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|error| {
         (
-            line(&bytes[..error.valid_up_to()]),
+            newlines(&bytes[..error.valid_up_to()]) + 1,
             FbcErrorKind::malformed("invalid UTF-8"),
         )
     })

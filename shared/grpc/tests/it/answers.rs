@@ -153,7 +153,7 @@ async fn answers_come_over_tls_too() {
     std::fs::write(&certificate, pair.cert.pem()).unwrap();
     std::fs::write(&key, pair.signing_key.serialize_pem()).unwrap();
     let catalogs = MemoryCatalogs::of("a").await;
-    let server = Server::new(ServerLimits::grpc(), ServerMetrics::default()).for_grpc();
+    let server = Server::new(ServerLimits::grpc(), ServerMetrics::default(), None);
     let server = server.with_tls(certificate, key).unwrap();
     let server = TestServer::run(&catalogs, None, GrpcMetrics::default(), server).await;
     let client = Client::connect_tls(server.port, pair.cert.der().clone()).await;

@@ -144,7 +144,7 @@ impl TestServer {
         limits: ServerLimits,
         (metrics, server_metrics): (GrpcMetrics, ServerMetrics),
     ) -> Self {
-        let server = Server::new(limits, server_metrics).for_grpc();
+        let server = Server::new(limits, server_metrics, None);
         Self::run(catalogs, default, metrics, server).await
     }
 

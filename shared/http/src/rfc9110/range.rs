@@ -1,24 +1,17 @@
 use std::ops::Range;
 
-/// Answer to a `Range` field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RequestedRange {
-    /// All bytes: the field is ignored.
-    Whole,
-    /// A range that is not empty.
-    Part(Range<u64>),
-    /// The range lies outside: 416.
-    Unsatisfiable,
-}
+use crate::error::ApiError;
 
 /// Reads a `Range` field (RFC 9110, section 14.2) against a length. A field that is malformed, of another unit, or asks for
 /// several ranges is ignored, as section 14.2 allows: downloads resume with one range, and several could make a small request
 /// decompress a catalog many times (section 17.15).
-pub(crate) fn parse_range(field: &[u8], length: u64) -> RequestedRange {
+///
+/// # Errors
+/// [`ApiError::Range`] for a range that lies outside.
+pub(crate) fn parse_range(field: &[u8], length: u64) -> Result<Option<Range<u64>>, ApiError> {
     match strip_unit(field).and_then(|spec| parse_spec(spec.trim_ascii(), length)) {
-        None => RequestedRange::Whole,
-        Some(part) if part.is_empty() => RequestedRange::Unsatisfiable,
-        Some(part) => RequestedRange::Part(part),
+        Some(part) if part.is_empty() => Err(ApiError::Range(length)),
+        part => Ok(part),
     }
 }
 
@@ -72,7 +65,7 @@ mod tests {
     #[case::end_is_cut("bytes=95-1000", 95..100)]
     #[case::huge("bytes=95-99999999999999999999999999", 95..100)]
     fn parse_range_returns_part(#[case] field: &str, #[case] expected: Range<u64>) {
-        assert_eq!(parse_range(field.as_bytes(), 100), RequestedRange::Part(expected));
+        assert_eq!(parse_range(field.as_bytes(), 100).unwrap(), Some(expected));
     }
 
     #[rstest]
@@ -86,7 +79,7 @@ mod tests {
     #[case::several("bytes=0-1,5-6")]
     #[case::several_outside("bytes=100-,200-")]
     fn parse_range_ignores(#[case] field: &str) {
-        assert_eq!(parse_range(field.as_bytes(), 100), RequestedRange::Whole);
+        assert_eq!(parse_range(field.as_bytes(), 100).unwrap(), None);
     }
 
     #[rstest]
@@ -96,13 +89,14 @@ mod tests {
     #[case::of_nothing("bytes=0-0", 0)]
     #[case::suffix_of_nothing("bytes=-5", 0)]
     fn parse_range_refuses(#[case] field: &str, #[case] length: u64) {
-        assert_eq!(parse_range(field.as_bytes(), length), RequestedRange::Unsatisfiable);
+        let error = parse_range(field.as_bytes(), length).unwrap_err();
+        assert!(matches!(error, ApiError::Range(total) if total == length), "{error}");
     }
 
     proptest::proptest! {
         #[test]
         fn parse_range_stays_inside_the_length(field in "bytes=[0-9 -]{0,40}", length in 0_u64..200) {
-            if let RequestedRange::Part(part) = parse_range(field.as_bytes(), length) {
+            if let Ok(Some(part)) = parse_range(field.as_bytes(), length) {
                 proptest::prop_assert!(part.start < part.end && part.end <= length);
             }
         }

@@ -17,26 +17,6 @@ use crate::{
 /// of 130 MB read twice would keep a small function busy for seconds. Packages beyond are named and marked as omitted.
 const DETAIL_MAX: u64 = 64 << 20;
 
-/// Two published states of a catalog.
-struct Comparison {
-    since: Sha256,
-    state: PublishedState,
-    /// The Snapshot of the older state; `None` if it is the published one.
-    old: Option<ObjectRef>,
-}
-
-impl Comparison {
-    /// Returns a hash that identifies the document, which depends on nothing else.
-    fn identity(&self) -> Sha256 {
-        let mut text = Vec::with_capacity(80);
-        text.extend_from_slice(b"changes");
-        text.extend_from_slice(&CHANGES_VERSION.to_be_bytes());
-        text.extend_from_slice(self.since.as_bytes());
-        text.extend_from_slice(self.state.current().content_hash.as_bytes());
-        Sha256::of(&text)
-    }
-}
-
 pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let since = since(call.query())?;
     let state = call.state().await?;
@@ -49,25 +29,38 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
             .first()
             .map_or(current.content_hash, |before| before.content_hash),
     };
-    let old = if since == state.current().content_hash {
+    let new = current.content_hash;
+    // Before conditions are evaluated: 410 is the answer to a state that is not kept, whatever the client holds.
+    let old = if since == new {
         None
     } else {
         Some(call.app.find_snapshot(&state, since).await?)
     };
-    let modified = Some(call.app.head(&state).modified.clone());
-    let comparison = Comparison { since, state, old };
+    let identity = identity(since, new);
     let mut representation = Representation {
-        tag: Tag::with_suffix(comparison.identity(), "-changes"),
-        modified,
+        tag: Tag::with_suffix(identity, "-changes"),
+        modified: Some(call.app.head(&state).modified.clone()),
         ..Representation::empty_document(CachePolicy::Pointer)
     };
     // It need not be made for a 304 or 412.
     if representation.evaluate(&call.request.headers) == Precondition::Proceed {
-        let entry = BodyKey::Made(comparison.identity(), Encoding::Identity);
-        let make = async { Ok::<_, ApiError>(Bytes::from(call.app.compare(&comparison).await?.to_bytes())) };
+        let make = async {
+            let mut changes = Changes::new(since, new);
+            if let Some(old) = old {
+                changes = call.app.compare(changes, &old, &state).await?;
+            }
+            Ok::<_, ApiError>(Bytes::from(changes.to_bytes()))
+        };
+        let entry = BodyKey::Made(identity, Encoding::Identity);
         representation.payload = Payload::Bytes(call.app.catalogs.body(&entry, make).await?);
     }
     Ok(representation)
+}
+
+/// Returns a hash that identifies the document, which depends on nothing else.
+fn identity(since: Sha256, new: Sha256) -> Sha256 {
+    let version = CHANGES_VERSION.to_be_bytes();
+    Sha256::of(&[&b"changes"[..], &version, since.as_bytes(), new.as_bytes()].concat())
 }
 
 impl App {
@@ -84,19 +77,20 @@ impl App {
     }
 
     /// Reads the Shards that differ, one Package after the other, so that at most one of each state is in memory.
-    async fn compare(&self, comparison: &Comparison) -> Result<Changes, ApiError> {
-        let mut changes = Changes::new(comparison.since, comparison.state.current().content_hash);
-        let Some(object) = comparison.old else {
-            return Ok(changes);
-        };
-        let old = self.catalogs.snapshot(&object).await?;
-        let new = comparison.state.snapshot().await?;
+    async fn compare(
+        &self,
+        mut changes: Changes,
+        old: &ObjectRef,
+        state: &PublishedState,
+    ) -> Result<Changes, ApiError> {
+        let old = self.catalogs.snapshot(old).await.map_err(gone(changes.from))?;
+        let new = state.snapshot().await?;
         let mut left = DETAIL_MAX;
         for package in changed_shards(&old, &new) {
             match left.checked_sub(package.size()) {
                 Some(rest) => {
                     left = rest;
-                    changes = self.compare_package(&package, comparison.since, changes).await?;
+                    changes = self.compare_package(&package, changes).await?;
                 }
                 None => changes.omit(&package),
             }
@@ -104,21 +98,8 @@ impl App {
         Ok(changes)
     }
 
-    async fn compare_package(
-        &self,
-        package: &ChangedShard<'_>,
-        since: Sha256,
-        mut changes: Changes,
-    ) -> Result<Changes, ApiError> {
-        // Retention may delete an object of an earlier state at any time, also while this runs: that is no failure.
-        let gone = |error: ReaderError| {
-            if error.is_missing() {
-                ApiError::UnknownSince(since)
-            } else {
-                error.into()
-            }
-        };
-        let old = self.read_package(package.old).await.map_err(gone)?;
+    async fn compare_package(&self, package: &ChangedShard<'_>, mut changes: Changes) -> Result<Changes, ApiError> {
+        let old = self.read_package(package.old).await.map_err(gone(changes.from))?;
         let new = self.read_package(package.new).await?;
         let (name, size) = (package.name.to_owned(), package.size());
         let add = move || {
@@ -143,5 +124,17 @@ impl App {
             parser = self.catalogs.run(size, push).await;
         }
         Ok(Some(parser.finish()))
+    }
+}
+
+/// Returns the error of a request that cannot read the earlier state `since`. Retention may delete an object of it at any time, also
+/// while this runs: that is no failure.
+fn gone(since: Sha256) -> impl Fn(ReaderError) -> ApiError {
+    move |error| {
+        if error.is_missing() {
+            ApiError::UnknownSince(since)
+        } else {
+            error.into()
+        }
     }
 }

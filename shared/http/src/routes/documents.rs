@@ -20,7 +20,7 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let document = state.document();
     let encoding = encoding_for(document.len() as u64, &call.request.headers)?;
     let mut representation = Representation {
-        tag: call.app.head(&state).document_tag(encoding).clone(),
+        tag: call.app.head(&state).document_tags[encoding as usize].clone(),
         encoding,
         negotiated: true,
         payload: Payload::Bytes(document.clone()),
@@ -65,10 +65,8 @@ pub(super) async fn content_hash(call: RouteCall<'_>) -> Result<Representation, 
 
 /// Returns the key of a path; `None` if no object is served there. No client reads the lists of the garbage collector.
 pub(super) fn served_key(path: &str) -> Option<ObjectKey> {
-    match Key::parse(path.strip_prefix('/')?)? {
-        Key::Object(kind, sha256) if kind != Kind::Garbage => Some(ObjectKey { kind, sha256 }),
-        _ => None,
-    }
+    let key = Key::parse(path.strip_prefix('/')?)?;
+    ObjectKey::of(&key).filter(|object| object.kind != Kind::Garbage)
 }
 
 pub(super) async fn object(call: RouteCall<'_>) -> Result<Representation, ApiError> {

@@ -1,22 +1,17 @@
 use std::sync::LazyLock;
 
-use matchit::{Params, Router};
+use matchit::Router;
 
 use super::{OBJECT, ROUTES, Route, documents};
 
-/// A route that a path belongs to.
-#[derive(Debug)]
-pub(crate) struct Match<'a> {
-    pub(crate) route: &'static Route,
-    /// Parameters of the path by name, percent-encoded as the client sent them.
-    pub(crate) params: Params<'static, 'a>,
-}
+/// A route that a path belongs to, with the parameters of the path by name, percent-encoded as the client sent them.
+pub(crate) type Match<'a> = matchit::Match<'static, 'a, &'static Route>;
 
 /// The routes by path.
-static PATHS: LazyLock<Router<&Route>> = LazyLock::new(|| {
+static PATHS: LazyLock<Router<Route>> = LazyLock::new(|| {
     let mut paths = Router::new();
     for route in ROUTES {
-        paths.insert(route.path, route).expect("the table has each path once");
+        paths.insert(route.path, *route).expect("the table has each path once");
     }
     paths
 });
@@ -24,15 +19,11 @@ static PATHS: LazyLock<Router<&Route>> = LazyLock::new(|| {
 /// Finds the route of a path.
 pub(crate) fn find(path: &str) -> Option<Match<'_>> {
     let found = PATHS.at(path).ok()?;
-    let route = *found.value;
     // The matcher takes empty parameters too.
     let has_all = found.params.iter().all(|(_, value)| !value.is_empty());
     // Folders and extensions are those of keys.
-    let is_served = has_all && (route.path != OBJECT || documents::served_key(path).is_some());
-    is_served.then_some(Match {
-        route,
-        params: found.params,
-    })
+    let is_served = has_all && (found.value.path != OBJECT || documents::served_key(path).is_some());
+    is_served.then_some(found)
 }
 
 #[cfg(test)]
@@ -45,7 +36,7 @@ mod tests {
     fn find_returns_each_route_for_its_own_path() {
         for route in ROUTES.iter().filter(|route| route.path != OBJECT) {
             let found = find(route.path).unwrap_or_else(|| panic!("{} is not found", route.path));
-            assert_eq!(found.route.path, route.path);
+            assert_eq!(found.value.path, route.path);
         }
     }
 
@@ -64,7 +55,7 @@ mod tests {
             ),
         ] {
             let found = find(path).unwrap();
-            assert_eq!(found.route.path, route);
+            assert_eq!(found.value.path, route);
             assert_eq!(found.params.iter().collect::<Vec<_>>(), expected);
         }
     }
@@ -73,7 +64,7 @@ mod tests {
     fn find_returns_the_route_of_objects_for_each_key_but_garbage() {
         for kind in Kind::ALL {
             let path = format!("/{}", Key::Object(kind, Sha256::of(b"")));
-            let found = find(&path).map(|found| found.route.path);
+            let found = find(&path).map(|found| found.value.path);
             assert_eq!(found, (kind != Kind::Garbage).then_some(OBJECT), "{path}");
         }
     }

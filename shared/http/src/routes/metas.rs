@@ -61,7 +61,7 @@ async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representa
         // They are made on the fly, under the content hash of the pointer. Only the Snapshot tells if that is their hash.
         state.snapshot().await?;
     }
-    let tag = call.app.head(state).all_tag(encoding).clone();
+    let tag = call.app.head(state).all_tags[encoding as usize].clone();
     Ok(lines_of(call, state, tag, encoding, payload))
 }
 

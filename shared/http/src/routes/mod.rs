@@ -130,11 +130,6 @@ pub fn is_probe(path: &str) -> bool {
     path == HEALTH || path == READINESS
 }
 
-/// Returns the paths of all routes with their parameters in braces, for tests that try every route.
-pub fn route_paths() -> impl Iterator<Item = &'static str> {
-    ROUTES.iter().map(|route| route.path)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use catalog_mirror_http::{BaseUrl, HttpSettings, Large};
+use catalog_mirror_http::{BaseUrl, HttpSettings, LargeBodies};
 use http::StatusCode;
 
 use crate::{
@@ -18,9 +18,9 @@ async fn world(above: u64) -> World {
 }
 
 async fn world_up_to(above: u64, max: u64) -> World {
-    let to = Arc::new(BaseUrl::new("https://cdn.example/mirror/"));
+    let to: Arc<BaseUrl> = Arc::new("https://cdn.example/mirror/".parse().unwrap());
     let settings = HttpSettings {
-        large: Large::Redirect { above, max, to },
+        large: Some(LargeBodies { above, max, to }),
         ..HttpSettings::default()
     };
     World::with(settings, Publication::default(), LINES).await

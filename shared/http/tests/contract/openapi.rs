@@ -13,7 +13,8 @@ use crate::{fixture::put, world::World};
 
 const TEXT: &str = include_str!("../../openapi.json");
 
-static CONTRACT: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(TEXT).unwrap());
+/// The description, whose paths are those of all routes.
+pub(crate) static CONTRACT: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(TEXT).unwrap());
 
 /// Compares an answer with its description: status, media type, and a JSON document with its schema.
 pub(crate) fn check(method: &Method, uri: &str, answer: &Answer) {

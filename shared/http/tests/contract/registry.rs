@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog_mirror_http::{BaseUrl, HttpSettings, Large};
+use catalog_mirror_http::{BaseUrl, HttpSettings, LargeBodies};
 use http::{Method, StatusCode};
 use model::{CatalogImage, Catalogs, Document, Key, Sha256};
 use store::Store;
@@ -230,13 +230,13 @@ async fn unavailable_catalog_is_unknown_to_registry_clients() {
 
 /// Nothing above 100 bytes is answered from there.
 async fn small_site() -> Site {
-    let to = Arc::new(BaseUrl::new("https://cdn.example"));
+    let to: Arc<BaseUrl> = Arc::new("https://cdn.example".parse().unwrap());
     let settings = HttpSettings {
-        large: Large::Redirect {
+        large: Some(LargeBodies {
             above: 100,
             max: 100,
             to,
-        },
+        }),
         ..HttpSettings::default()
     };
     Site::with(settings).await

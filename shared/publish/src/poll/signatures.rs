@@ -103,10 +103,10 @@ async fn find(
     let Some(source) = catalog.source.pulled() else {
         return Ok(found);
     };
-    if policy.signature_kinds().cosign {
+    if policy.needs_cosign() {
         found = images.signatures(source, digest).await?;
     }
-    if let (true, Some(lookaside)) = (policy.signature_kinds().simple, &catalog.lookaside) {
+    if let (true, Some(lookaside)) = (policy.needs_simple(), &catalog.lookaside) {
         found.simple = images.simple_signatures(source, digest, lookaside).await?;
     }
     Ok(found)

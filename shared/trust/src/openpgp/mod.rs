@@ -29,17 +29,11 @@ struct CertificateRing(Vec<Certificate>);
 /// # Errors
 /// Fails if one of the files holds no usable public key.
 pub fn read_keyring(files: &[Vec<u8>]) -> Result<Arc<dyn Keyring>, OpenPgpError> {
-    Ok(Arc::new(CertificateRing::read(files)?))
-}
-
-impl CertificateRing {
-    fn read(files: &[impl AsRef<[u8]>]) -> Result<Self, OpenPgpError> {
-        let mut certificates = Vec::new();
-        for file in files {
-            certificates.extend(certificates_of(file.as_ref())?);
-        }
-        Ok(Self(certificates))
+    let mut certificates = Vec::new();
+    for file in files {
+        certificates.extend(certificates_of(file)?);
     }
+    Ok(Arc::new(CertificateRing(certificates)))
 }
 
 impl Keyring for CertificateRing {

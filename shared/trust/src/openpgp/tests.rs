@@ -32,8 +32,12 @@ const A_YEAR_LATER: u64 = SIGNED + 366 * 86400;
 /// Expiry of the key that expires: noon of 2030-01-01.
 const EXPIRY: u64 = 1_893_499_200;
 
+fn certificates(files: &[&[u8]]) -> Vec<Certificate> {
+    files.iter().flat_map(|file| certificates_of(file).unwrap()).collect()
+}
+
 fn open_at(keys: &[&[u8]], message: &[u8], now: u64) -> Result<SignedMessage, OpenPgpError> {
-    message::open(message, &CertificateRing::read(keys).unwrap().0, now)
+    message::open(message, &certificates(keys), now)
 }
 
 fn refusal_at(keys: &[u8], message: &[u8], now: u64) -> String {
@@ -88,7 +92,7 @@ fn read_accepts_old_keys_and_files_with_several() {
     certified.unwrap();
     let armoured = String::from_utf8(RSA_ARMOURED.to_vec()).unwrap();
     let file = format!("pub rsa2048 2020-01-01 (release key)\n\n{armoured}\nthe other one:\n\n{armoured}\n");
-    let ring = CertificateRing::read(&[file.as_bytes(), &[EARLY, SUBKEY].concat()]).unwrap();
+    let ring = read_keyring(&[file.clone().into_bytes(), [EARLY, SUBKEY].concat()]).unwrap();
     let mut expected = [
         RSA_FINGERPRINT,
         RSA_FINGERPRINT,
@@ -97,10 +101,8 @@ fn read_accepts_old_keys_and_files_with_several() {
     ];
     expected.sort_unstable();
     assert_eq!(ring.fingerprints(), expected);
-    assert_eq!(
-        message::open(PLAIN, &ring.0, A_YEAR_LATER).unwrap().key,
-        RSA_FINGERPRINT
-    );
+    let signed = open_at(&[file.as_bytes()], PLAIN, A_YEAR_LATER).unwrap();
+    assert_eq!(signed.key, RSA_FINGERPRINT);
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn open_refuses_weak_signatures_and_other_content() {
 
 #[test]
 fn read_refuses_a_file_without_a_usable_key() {
-    let refusal = |file: &[u8]| CertificateRing::read(&[RSA, file]).unwrap_err().to_string();
+    let refusal = |file: &[u8]| read_keyring(&[RSA.to_vec(), file.to_vec()]).unwrap_err().to_string();
     assert!(refusal(include_bytes!("fixtures/revoked.pub")).contains("has been revoked"));
     assert!(refusal(include_bytes!("fixtures/short.pub")).contains("too weak"));
     assert!(refusal(include_bytes!("fixtures/sub-revoked.pub")).contains("cannot sign"));
@@ -158,7 +160,7 @@ fn read_refuses_a_file_without_a_usable_key() {
     assert!(refusal(&RSA_ARMOURED[..RSA_ARMOURED.len() / 2]).contains("something else"));
     assert!(refusal(PLAIN).contains("no part of an OpenPGP public key"));
     for length in 1..EARLY.len() {
-        let cut = CertificateRing::read(&[&EARLY[..length]]);
+        let cut = read_keyring(&[EARLY[..length].to_vec()]);
         assert!(cut.is_err(), "cut after {length}");
     }
     assert!(!refusal(&[RSA, &[0xc2]].concat()).is_empty());

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, io, path::Path};
+use std::{collections::BTreeMap, io, path::Path, slice};
 
 use crate::{KeyError, PublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -185,28 +185,16 @@ impl RequirementEntry {
     /// Returns the contents of the keys. Fails unless exactly one of the four fields is set, as in containers/image.
     fn keys(&self, requirement: &'static str, files: &KeySources<'_>) -> Result<Vec<Vec<u8>>, PolicyError> {
         // Keys alone cannot meet these. Ignoring them would verify less than the policy asks for.
-        for (is_set, name) in [
-            (self.fulcio.is_some(), "fulcio"),
-            (self.pki.is_some(), "pki"),
-            (self.rekor_public_key_path.is_some(), REKOR),
-            (self.rekor_public_key_paths.is_some(), REKOR),
-            (self.rekor_public_key_data.is_some(), REKOR),
-            (self.rekor_public_key_datas.is_some(), REKOR),
-        ] {
-            if is_set {
-                return Err(PolicyError::NotKeys(name));
-            }
-        }
-        let paths: Vec<_> = self.key_path.iter().chain(self.key_paths.iter().flatten()).collect();
-        let data: Vec<_> = self.key_data.iter().chain(self.key_datas.iter().flatten()).collect();
-        let fields = [
-            self.key_path.is_some(),
-            self.key_paths.is_some(),
-            self.key_data.is_some(),
-            self.key_datas.is_some(),
+        let others = [
+            (&self.fulcio, "fulcio"),
+            (&self.pki, "pki"),
+            (&self.rekor_public_key_path, REKOR),
+            (&self.rekor_public_key_paths, REKOR),
+            (&self.rekor_public_key_data, REKOR),
+            (&self.rekor_public_key_datas, REKOR),
         ];
-        if fields.into_iter().filter(|is_set| *is_set).count() != 1 || paths.len() + data.len() == 0 {
-            return Err(PolicyError::Keys(requirement));
+        if let Some((_, name)) = others.into_iter().find(|(other, _)| other.is_some()) {
+            return Err(PolicyError::NotKeys(name));
         }
         let read = |path: &String| {
             (files.read)(Path::new(path)).map_err(|source| PolicyError::File {
@@ -215,8 +203,15 @@ impl RequirementEntry {
             })
         };
         let decode = |data: &String| STANDARD.decode(data).map_err(|_| PolicyError::Data);
-        let contents = paths.into_iter().map(read).chain(data.into_iter().map(decode));
-        contents.collect()
+        let paths = [self.key_path.as_ref().map(slice::from_ref), self.key_paths.as_deref()];
+        let paths: Vec<_> = paths.into_iter().flatten().collect();
+        let data = [self.key_data.as_ref().map(slice::from_ref), self.key_datas.as_deref()];
+        let data: Vec<_> = data.into_iter().flatten().collect();
+        match (&*paths, &*data) {
+            ([paths], []) if !paths.is_empty() => paths.iter().map(read).collect(),
+            ([], [data]) if !data.is_empty() => data.iter().map(decode).collect(),
+            _ => Err(PolicyError::Keys(requirement)),
+        }
     }
 }
 

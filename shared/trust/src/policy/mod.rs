@@ -36,15 +36,6 @@ impl PartialEq for Policy {
 
 impl Eq for Policy {}
 
-/// Kinds of signatures that a policy needs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SignatureKinds {
-    /// True if signatures of cosign are needed.
-    pub cosign: bool,
-    /// True if OpenPGP messages of simple signing are needed.
-    pub simple: bool,
-}
-
 /// Name and digest of the image whose signatures are verified.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
@@ -70,13 +61,16 @@ impl Policy {
         self.accepts_manifests
     }
 
-    /// Returns the kinds of signatures to fetch.
-    pub fn signature_kinds(&self) -> SignatureKinds {
-        let any = |wanted: fn(&Requirement) -> bool| self.requirements.iter().any(wanted);
-        SignatureKinds {
-            cosign: any(|requirement| matches!(requirement, Requirement::Sigstore { .. })),
-            simple: any(|requirement| matches!(requirement, Requirement::OpenPgp { .. })),
-        }
+    /// Returns true if the policy needs signatures of cosign.
+    pub fn needs_cosign(&self) -> bool {
+        let mut requirements = self.requirements.iter();
+        requirements.any(|requirement| matches!(requirement, Requirement::Sigstore { .. }))
+    }
+
+    /// Returns true if the policy needs OpenPGP messages of simple signing.
+    pub fn needs_simple(&self) -> bool {
+        let mut requirements = self.requirements.iter();
+        requirements.any(|requirement| matches!(requirement, Requirement::OpenPgp { .. }))
     }
 
     /// Returns a hash of the image name and all requirements. An image that was verified under another hash must be verified

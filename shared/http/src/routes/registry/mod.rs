@@ -33,8 +33,8 @@ pub(super) async fn base(_: RouteCall<'_>) -> Result<Representation, ApiError> {
 pub(super) async fn repositories(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let page = Page::parse(call.query())?;
     let states = call.app.catalogs.all().await?;
-    let (repositories, more) = page.cut(states.iter().map(|state| state.name().to_string()));
-    let link = more.then(|| page.next("/v2/_catalog", repositories.last())).flatten();
+    let names = states.iter().map(|state| state.name().to_string());
+    let (repositories, link) = page.cut("/v2/_catalog", names);
     Ok(listed(&json!({"repositories": repositories}), link))
 }
 
@@ -50,10 +50,8 @@ pub(super) async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError
     // In lexical order, as the specification asks.
     tags.sort_unstable();
     tags.dedup();
-    let (tags, more) = page.cut(tags.into_iter());
-    let name = state.name().to_string();
-    let path = format!("/v2/{name}/tags/list");
-    let link = more.then(|| page.next(&path, tags.last())).flatten();
+    let name = state.name();
+    let (tags, link) = page.cut(&format!("/v2/{name}/tags/list"), tags.into_iter());
     Ok(listed(&json!({"name": name, "tags": tags}), link))
 }
 
