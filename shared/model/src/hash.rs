@@ -37,7 +37,7 @@ impl Sha256 {
         &self.0
     }
 
-    /// Returns 43 characters of base64url, for entity tags.
+    /// Returns 43 characters of base64url, short enough for the 62 bytes that the `etag` crate can hold (hex is not).
     pub fn to_base64url(self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }

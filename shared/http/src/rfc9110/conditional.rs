@@ -1,5 +1,6 @@
 use std::time::UNIX_EPOCH;
 
+use etag::EntityTag;
 use http::{
     HeaderMap, HeaderName,
     header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE},
@@ -22,14 +23,14 @@ pub(crate) enum Precondition {
 /// is ignored (sections 13.1.3 and 13.1.4).
 pub(crate) fn evaluate(headers: &HeaderMap, tag: &Tag, modified: Option<&Modified>) -> Precondition {
     if headers.contains_key(IF_MATCH) {
-        if !any_tag(headers, IF_MATCH, tag, false) {
+        if !any_tag(headers, IF_MATCH, tag, EntityTag::strong_eq) {
             return Precondition::Failed;
         }
     } else if modified_since(headers, IF_UNMODIFIED_SINCE, modified) == Some(true) {
         return Precondition::Failed;
     }
     if headers.contains_key(IF_NONE_MATCH) {
-        if any_tag(headers, IF_NONE_MATCH, tag, true) {
+        if any_tag(headers, IF_NONE_MATCH, tag, EntityTag::weak_eq) {
             return Precondition::NotModified;
         }
     } else if modified_since(headers, IF_MODIFIED_SINCE, modified) == Some(false) {
@@ -42,18 +43,31 @@ pub(crate) fn evaluate(headers: &HeaderMap, tag: &Tag, modified: Option<&Modifie
 /// current representation by a strong tag. A date never does: it is not a strong validator (section 8.8.2.2), since two
 /// publications may fall into one second and each coding has the same date. The client then gets all bytes.
 pub(crate) fn if_range_holds(headers: &HeaderMap, current: &Tag) -> bool {
-    headers.get(IF_RANGE).is_none_or(|value| value == current.header())
+    let Some(value) = headers.get(IF_RANGE) else {
+        return true;
+    };
+    matches(value.as_bytes(), current, EntityTag::strong_eq)
 }
 
-/// Returns true if a field lists the current tag, or any. The comparison is the weak one, if weak tags count, else the strong one
-/// (RFC 9110, section 8.8.3.2). All tags of this server are strong, so equal bytes are equal tags.
-fn any_tag(headers: &HeaderMap, name: HeaderName, current: &Tag, weak_counts: bool) -> bool {
-    let current = current.header().as_bytes();
+/// Strong or weak comparison of tags (RFC 9110, section 8.8.3.2).
+type Comparison = fn(&EntityTag, &EntityTag) -> bool;
+
+fn any_tag(headers: &HeaderMap, name: HeaderName, current: &Tag, comparison: Comparison) -> bool {
     headers.get_all(name).iter().any(|value| {
         let field = value.as_bytes();
-        field.trim_ascii() == b"*"
-            || elements(field).any(|tag| tag == current || (weak_counts && tag.strip_prefix(b"W/") == Some(current)))
+        // The usual case, one tag that is equal byte for byte, needs no parser.
+        field == current.header().as_bytes()
+            || field.trim_ascii() == b"*"
+            || elements(field).any(|element| matches(element, current, comparison))
     })
+}
+
+/// Compares one element of a list. A tag that is too long for [`EntityTag`] matches nothing: no tag of ours is so long.
+fn matches(element: &[u8], current: &Tag, is_equal: Comparison) -> bool {
+    let parse = |tag: &[u8]| std::str::from_utf8(tag).ok()?.parse::<EntityTag>().ok();
+    parse(element)
+        .zip(parse(current.header().as_bytes()))
+        .is_some_and(|(tag, current)| is_equal(&tag, &current))
 }
 
 /// True if the representation is newer than the date of the field; `None` without a usable date on either side.

@@ -1,5 +1,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
+use etag::EntityTag;
 use http::HeaderValue;
 use model::{Encoding, Sha256};
 
@@ -24,11 +26,14 @@ impl Tag {
         Self::with_suffix(content, encoding.tag_suffix())
     }
 
-    /// Returns the tag of a document that is made from a content, distinguished by `suffix`. The hash is written in base64url,
-    /// which is shorter than hex.
+    /// Returns the tag of a document that is made from a content, distinguished by `suffix`. The hash is written in base64url
+    /// because hex is longer than an [`EntityTag`] can hold.
     pub(crate) fn with_suffix(content: Sha256, suffix: &str) -> Self {
-        let tag = format!("\"{}{suffix}\"", content.to_base64url());
-        Self(HeaderValue::try_from(tag).expect("base64url and a word are visible ASCII"))
+        let tag = EntityTag::strong(&format!("{}{suffix}", content.to_base64url()));
+        Self(
+            HeaderValue::from_maybe_shared(Bytes::from(tag.to_string()))
+                .expect("base64url and a word are visible ASCII"),
+        )
     }
 
     pub(crate) const fn header(&self) -> &HeaderValue {
@@ -72,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tag_of_a_document_ends_in_its_suffix() {
+    fn longest_tag_fits_an_entity_tag() {
         let tag = Tag::with_suffix(Sha256::of(b""), "-changes");
         assert_eq!(tag.header(), "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU-changes\"");
     }
