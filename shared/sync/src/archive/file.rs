@@ -54,9 +54,7 @@ impl Pack {
     /// As [`Self::write`], and [`ArchiveError::File`].
     pub fn write_file(&self, volume: u32, path: &Path) -> Result<ObjectDigest, ArchiveError> {
         let failed = |error: io::Error| ArchiveError::File(path.to_owned(), error);
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
+        let partial = path.with_added_extension("partial");
         let file = File::create(&partial).map_err(failed)?;
         let written = self
             .write(volume, BufWriter::with_capacity(BUFFER_BYTES, &file))
