@@ -44,7 +44,7 @@ impl Poller {
     /// Creates a poller that publishes to `store`. Sends no request before the first event.
     pub fn new(environment: Arc<Environment>, store: Arc<dyn Store>, services: Arc<dyn Services>) -> Self {
         Self {
-            secrets: PullSecrets::new(environment.pull_secrets.clone()),
+            secrets: PullSecrets::default(),
             site: Mutex::default(),
             environment,
             store,
@@ -64,7 +64,8 @@ impl Poller {
     }
 
     async fn run(&self, event: PollerEvent, deadline: Deadline) -> anyhow::Result<Value> {
-        let (site, secrets) = tokio::join!(self.site(), self.secrets.refresh(&*self.services));
+        let refresh = self.secrets.refresh(&self.environment.pull_secrets, &*self.services);
+        let (site, secrets) = tokio::join!(self.site(), refresh);
         // The problems of the configuration first: they say more than a secret that it may not even need.
         let site = site?;
         secrets?;
