@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{Availability, CatalogName};
-use publish::{Catalog, CatalogSource, SourceLimits, ValidationMode};
+use publish::{Catalog, CatalogSource, ValidationMode};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use source::SourceSettings;
@@ -41,13 +41,6 @@ impl PlacedCatalog {
             catalog,
             limits: OwnLimits::new(),
             signature: None,
-        }
-    }
-
-    /// Sets the limits of the catalog if it has its own. All others are those of all catalogs.
-    pub(crate) fn set_limits(&mut self, all: &SourceLimits) {
-        for (set, to) in &self.limits {
-            set(self.catalog.limits.get_or_insert_with(|| all.clone()), *to);
         }
     }
 }

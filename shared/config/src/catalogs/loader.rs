@@ -144,7 +144,10 @@ impl ConfigLoader {
             if let Some(rule) = placed.signature.as_ref().or(self.signature.as_ref()) {
                 rule.apply(&mut placed.catalog, self.key_context, problems);
             }
-            placed.set_limits(&config.limits);
+            // Where a catalog has limits of its own, all others are those of all catalogs.
+            for (_, set, to) in &placed.limits {
+                set(placed.catalog.limits.get_or_insert_with(|| config.limits.clone()), *to);
+            }
         }
         config.catalogs = catalogs.into_iter().map(|placed| placed.catalog).collect();
         config.receivers = webhook::receivers(self.webhooks, &config, problems);
