@@ -121,7 +121,8 @@ impl ConfigLoader {
 
     /// Returns a reader of environment variables, whose problems are reported with the others.
     pub fn variables<G: Fn(&str) -> Option<String>>(&self, get: G) -> Variables<G> {
-        Variables::with_problems(get, self.problems.clone())
+        let problems = self.problems.clone();
+        Variables { get, problems }
     }
 
     /// Returns the configuration.
