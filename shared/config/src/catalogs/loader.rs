@@ -72,11 +72,8 @@ impl ConfigLoader {
     }
 
     /// Adds a catalog of the command line.
-    pub fn named_catalog(&mut self, catalog: &Catalog) {
-        let catalog = Catalog {
-            interval: Some(self.interval),
-            ..catalog.clone()
-        };
+    pub fn named_catalog(&mut self, mut catalog: Catalog) {
+        catalog.interval = Some(self.interval);
         self.catalogs.push(PlacedCatalog::new("--catalog", catalog));
     }
 
