@@ -41,8 +41,7 @@ async fn status(client: &Client, token: &str) -> StatusCode {
 async fn review(client: &Client, token: &str) -> Result<StatusCode, kube::Error> {
     let mut review = TokenReview::default();
     review.spec.token = Some(token.to_owned());
-    let reviews: Api<TokenReview> = Api::all(client.clone());
-    let reviewed = reviews.create(&PostParams::default(), &review).await?;
+    let reviewed = Api::all(client.clone()).create(&PostParams::default(), &review).await?;
     let status = reviewed.status.unwrap_or_default();
     let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
         return Ok(StatusCode::UNAUTHORIZED);
@@ -54,8 +53,7 @@ async fn review(client: &Client, token: &str) -> Result<StatusCode, kube::Error>
         path: Some("/metrics".to_owned()),
         verb: Some("get".to_owned()),
     });
-    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let reviewed = reviews.create(&PostParams::default(), &review).await?;
+    let reviewed = Api::all(client.clone()).create(&PostParams::default(), &review).await?;
     let is_allowed = reviewed.status.is_some_and(|status| status.allowed);
     Ok(if is_allowed {
         StatusCode::OK

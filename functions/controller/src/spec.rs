@@ -6,6 +6,7 @@ use std::{
 };
 
 use config::ConfigLoader;
+use model::ImageReference;
 use publish::Catalog;
 use serde_json::{Value, json};
 use source::Source;
@@ -67,12 +68,7 @@ fn manifest(object: &ClusterCatalog) -> Value {
 
 /// Returns `REPOSITORY@DIGEST`, as the status names what was resolved.
 pub(crate) fn canonical(source: &Source, digest: &str) -> String {
-    match source {
-        Source::Registry { reference, .. } => {
-            format!("{}/{}@{digest}", reference.registry(), reference.repository())
-        }
-        other => format!("{other}@{digest}"),
-    }
+    format!("{}@{digest}", ImageReference::new(&source.to_string()).name())
 }
 
 /// Refuses what catalogd refuses, so that the same object has the same status.

@@ -3,10 +3,9 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use config::ConfigLoader;
 use kube::{Client, config::Kubeconfig};
 use publish::{Mirror, MirrorSettings, PollMetrics};
-use source::{Logins, RegistryRules, Sources};
+use source::{SourceSettings, Sources};
 use store::{FolderStore, Store, StorePlace};
 use tokio::net::TcpListener;
 
@@ -70,17 +69,15 @@ pub(crate) fn puller(
     store: Arc<dyn Store>,
     metrics: PollMetrics,
 ) -> anyhow::Result<Puller> {
-    let (logins, rules) = (Logins::default(), RegistryRules::default());
-    let mut loader = ConfigLoader::new(Duration::ZERO);
+    let mut images = SourceSettings::default();
     if let Some(folder) = &flags.pull_cas_dir {
-        loader.sources().http.ca_files = certificates(folder)?;
+        images.http.ca_files = certificates(folder)?;
     }
-    let mut config = loader.finish()?;
-    (config.images.logins, config.images.rules) = (logins.clone(), rules.clone());
-    let images = Sources::new(config.images).context("cannot set up the registry client")?;
+    let (logins, rules) = (images.logins.clone(), images.rules.clone());
+    let images = Sources::new(images).context("cannot set up the registry client")?;
     let settings = MirrorSettings {
         identity: place.wants_identity(),
-        ..MirrorSettings::with_limits(&config.limits)
+        ..MirrorSettings::default()
     };
     Ok(Puller {
         mirror: Arc::new(Mirror::new(images, store, settings, metrics)),

@@ -15,8 +15,7 @@ use std::{
 
 use axum::Router;
 use http_api::{HttpMetrics, HttpSettings, LargeBodies};
-use reader::{PublishedCatalogs, ReaderSettings};
-use trust::Trust;
+use reader::PublishedCatalogs;
 use worker::{Context, Date, Env, Request, console_error, event, worker_sys::web_sys};
 
 use crate::{bucket::R2Store, environment::EdgeEnvironment};
@@ -39,25 +38,18 @@ pub async fn fetch(request: Request, env: Env, context: Context) -> worker::Resu
 /// Returns the router of this isolate, and makes it for the first request. Other requests may run in between, but not within this.
 fn router(env: &Env) -> worker::Result<Router> {
     ROUTER.with(|known| {
-        if known.get().is_none() {
-            start_log();
-            let environment = EdgeEnvironment::read(|name| env.var(name).ok().map(|value| value.to_string()));
-            let environment = environment.map_err(|problems| problems.to_string())?;
-            let made = build(environment, env.bucket("BUCKET")?);
-            return Ok(known.get_or_init(|| made).clone());
+        if let Some(router) = known.get() {
+            return Ok(router.clone());
         }
-        known.get().cloned().ok_or_else(|| "the router is missing".into())
+        start_log();
+        let environment = EdgeEnvironment::read(|name| env.var(name).ok().map(|value| value.to_string()));
+        let environment = environment.map_err(|problems| problems.to_string())?;
+        let made = build(environment, env.bucket("BUCKET")?);
+        Ok(known.get_or_init(|| made).clone())
     })
 }
 
 fn build(environment: EdgeEnvironment, bucket: worker::Bucket) -> Router {
-    let reading = ReaderSettings {
-        cache_bytes: environment.cache_bytes,
-        freshness: environment.freshness,
-        trust: (!environment.verify_keys.is_empty()).then(|| Trust::new(environment.verify_keys)),
-        clock: since_1970,
-        ..ReaderSettings::default()
-    };
     let settings = HttpSettings {
         large: environment.public_url.map(|url| LargeBodies {
             above: environment.inline_max,
@@ -71,7 +63,7 @@ fn build(environment: EdgeEnvironment, bucket: worker::Bucket) -> Router {
     let store = R2Store::new(bucket, environment.prefix);
     // A Worker has no /metrics: each isolate would count for itself.
     http_api::router(
-        PublishedCatalogs::new(Arc::new(store), reading),
+        PublishedCatalogs::new(Arc::new(store), environment.reading),
         settings,
         HttpMetrics::default(),
     )

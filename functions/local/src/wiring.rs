@@ -16,7 +16,8 @@ use crate::args::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs};
 /// Returns the configuration of the files and the arguments together.
 pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig) -> Result<Config, ConfigProblems> {
     let mut loader = loader(args.interval, &store.config, &args.keys);
-    args.named_catalogs.iter().for_each(|named| loader.named_catalog(named));
+    let named = args.named_catalogs.iter().cloned();
+    named.for_each(|named| loader.named_catalog(named));
     args.registries.apply(&mut loader);
     loader.server(server);
     loader.finish()

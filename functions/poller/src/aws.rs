@@ -1,16 +1,13 @@
 //! Implements [`Services`] with AWS, or with servers that speak its protocols.
 
-use std::sync::Arc;
-
 use anyhow::Context;
 use async_trait::async_trait;
 use aws_config::SdkConfig;
-use aws_sdk_s3::error::SdkError;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use notify::Receiver;
 use serde_json::json;
 
-use crate::{CatalogMessage, ConfigLocation, Environment, bus::Bus};
+use crate::{CatalogMessage, bus::Bus};
 
 /// `catalogs.yaml` as it was read from S3.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,11 +21,11 @@ pub struct ConfigDocument {
 /// Access to configuration, secrets, queue and event bus: AWS in production, a fake in tests.
 #[async_trait]
 pub trait Services: Send + Sync + 'static {
-    /// Reads the configuration. Returns `None` if it still has the entity tag `known`.
+    /// Reads the configuration, an object of S3. Returns `None` if it still has the entity tag `known`.
     ///
     /// # Errors
     /// If it cannot be read, or is not UTF-8 text.
-    async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>>;
+    async fn catalogs(&self, bucket: &str, key: &str, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>>;
 
     /// Reads the text of a secret.
     ///
@@ -36,34 +33,32 @@ pub trait Services: Send + Sync + 'static {
     /// If it cannot be read. The error contains nothing of the secret.
     async fn secret(&self, id: &str) -> anyhow::Result<String>;
 
-    /// Sends at most ten messages to the queue. Returns the indexes of the messages that it refused.
+    /// Sends at most ten messages to the queue of a URL. Returns the indexes of the messages that it refused.
     ///
     /// # Errors
     /// If it accepted none of them.
-    async fn send(&self, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>>;
+    async fn send(&self, queue: &str, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>>;
 
-    /// Returns the event bus that receives publications, or `None` if none is configured.
-    fn bus(&self) -> Option<Box<dyn Receiver>>;
+    /// Returns the event bus of a name or ARN.
+    fn bus(&self, bus: &str) -> Box<dyn Receiver>;
 }
 
 /// Maximum size of `catalogs.yaml`, in bytes: enough for thousands of catalogs.
 const CATALOGS_MAX: i64 = 1 << 20;
 
-/// Clients of the services that the environment names.
+/// Clients of the services of AWS.
 #[derive(Debug)]
 pub struct Aws {
     sdk: SdkConfig,
     s3: aws_sdk_s3::Client,
-    environment: Arc<Environment>,
 }
 
 impl Aws {
     /// Returns the services behind `sdk`. `path_style` has the meaning of [`store::s3::S3Settings::path_style`].
-    pub fn new(sdk: SdkConfig, environment: Arc<Environment>, path_style: bool) -> Self {
+    pub fn new(sdk: SdkConfig, path_style: bool) -> Self {
         let s3 = aws_sdk_s3::config::Builder::from(&sdk).force_path_style(path_style);
         Self {
             s3: aws_sdk_s3::Client::from_conf(s3.build()),
-            environment,
             sdk,
         }
     }
@@ -71,16 +66,13 @@ impl Aws {
 
 #[async_trait]
 impl Services for Aws {
-    async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>> {
-        let ConfigLocation::Object { bucket, key } = &self.environment.catalogs else {
-            anyhow::bail!("the configuration is not an object of S3");
-        };
+    async fn catalogs(&self, bucket: &str, key: &str, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>> {
         let known = known.map(str::to_owned);
         let request = self.s3.get_object().bucket(bucket).key(key).set_if_none_match(known);
         let object = match request.send().await {
             Ok(object) => object,
             // The SDK treats a 304 as an error.
-            Err(error) if is_not_modified(&error) => return Ok(None),
+            Err(error) if error.raw_response().is_some_and(|raw| raw.status().as_u16() == 304) => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read s3://{bucket}/{key}")),
         };
         let place = || format!("s3://{bucket}/{key} is not a configuration");
@@ -101,8 +93,7 @@ impl Services for Aws {
         value.secret_string.context("the secret is binary, not text")
     }
 
-    async fn send(&self, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
-        let queue = self.environment.queue.as_ref().context("no queue is configured")?;
+    async fn send(&self, queue: &str, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
         let is_fifo = queue.ends_with(".fifo");
         let entries = messages
             .iter()
@@ -124,10 +115,10 @@ impl Services for Aws {
         Ok(refused.collect())
     }
 
-    fn bus(&self) -> Option<Box<dyn Receiver>> {
-        let bus = self.environment.event_bus.clone()?;
+    fn bus(&self, bus: &str) -> Box<dyn Receiver> {
         let client = aws_sdk_eventbridge::Client::new(&self.sdk);
-        Some(Box::new(Bus { client, bus }))
+        let bus = bus.to_owned();
+        Box::new(Bus { client, bus })
     }
 }
 
@@ -143,9 +134,4 @@ fn entry(at: usize, message: &CatalogMessage, is_fifo: bool) -> anyhow::Result<S
         entry = group.message_deduplication_id(message.deduplication());
     }
     Ok(entry.build()?)
-}
-
-fn is_not_modified<E>(error: &SdkError<E>) -> bool {
-    let response = error.raw_response();
-    response.is_some_and(|response| response.status().as_u16() == 304)
 }

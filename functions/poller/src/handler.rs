@@ -79,6 +79,6 @@ async fn connect(environment: Arc<Environment>) -> anyhow::Result<Poller> {
         let checked = store.check_writes().await;
         checked.context("the store does not support several writers")?;
     }
-    let services = Aws::new(sdk, environment.clone(), settings.path_style);
+    let services = Aws::new(sdk, settings.path_style);
     Ok(Poller::new(environment, Arc::new(store), Arc::new(services)))
 }

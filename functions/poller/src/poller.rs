@@ -44,7 +44,7 @@ impl Poller {
     /// Creates a poller that publishes to `store`. Sends no request before the first event.
     pub fn new(environment: Arc<Environment>, store: Arc<dyn Store>, services: Arc<dyn Services>) -> Self {
         Self {
-            secrets: PullSecrets::new(environment.pull_secrets.clone()),
+            secrets: PullSecrets::default(),
             site: Mutex::default(),
             environment,
             store,
@@ -64,7 +64,8 @@ impl Poller {
     }
 
     async fn run(&self, event: PollerEvent, deadline: Deadline) -> anyhow::Result<Value> {
-        let (site, secrets) = tokio::join!(self.site(), self.secrets.refresh(&*self.services));
+        let refresh = self.secrets.refresh(&self.environment.pull_secrets, &*self.services);
+        let (site, secrets) = tokio::join!(self.site(), refresh);
         // The problems of the configuration first: they say more than a secret that it may not even need.
         let site = site?;
         secrets?;
@@ -95,7 +96,7 @@ impl<'a> Invocation<'a> {
         let all = self.read(self.site.catalogs.clone()).await;
         let now = SystemTime::now();
         let (due, not_due) = all.iter().partition(|candidate| candidate.is_due(now));
-        let answer = self.poll(due, not_due, self.poller.environment.queue.is_some()).await;
+        let answer = self.poll(due, not_due, self.poller.environment.queue.as_deref()).await;
         self.measure(&all, &answer.reports);
         let mut reports = answer.reports.iter();
         let failed = reports.find_map(|report| Some((&report.catalog, report.error_text()?)));
@@ -127,7 +128,7 @@ impl<'a> Invocation<'a> {
             self.answer(pulled.reports, left).await
         } else {
             // Not through the queue: an operator waits for the result.
-            self.poll(chosen.iter().collect(), Vec::new(), false).await
+            self.poll(chosen.iter().collect(), Vec::new(), None).await
         };
         self.measure(&chosen, &answer.reports);
         Ok(answer)
@@ -181,7 +182,7 @@ impl<'a> Invocation<'a> {
 
     /// Checks the catalogs, and then either pulls the changed ones or sends them to the queue. Compositions come after their
     /// inputs; those that are not due are polled too if an input was published.
-    async fn poll(self, due: Vec<&Candidate>, mut not_due: Vec<&Candidate>, to_queue: bool) -> PollerAnswer {
+    async fn poll(self, due: Vec<&Candidate>, mut not_due: Vec<&Candidate>, queue: Option<&str>) -> PollerAnswer {
         let order = PollOrder::new(&self.site.catalogs);
         let mut levels: BTreeMap<usize, Vec<&Candidate>> = BTreeMap::new();
         for candidate in due {
@@ -191,7 +192,7 @@ impl<'a> Invocation<'a> {
         while let Some((_, candidates)) = levels.pop_first() {
             let checked = self.check_for_updates(candidates).await;
             left.extend(names(&checked.left));
-            if to_queue {
+            if queue.is_some() {
                 let changed = checked.changed.into_iter();
                 messages.extend(changed.map(|(candidate, digest)| CatalogMessage {
                     catalog: candidate.name().clone(),
@@ -208,7 +209,10 @@ impl<'a> Invocation<'a> {
             }
             reports.extend(checked.reports);
         }
-        let refused = queue::send(&*self.poller.services, &messages).await;
+        let refused = match queue {
+            Some(queue) => queue::send(&*self.poller.services, queue, &messages).await,
+            None => Vec::new(),
+        };
         let queued = messages.into_iter().map(|message| message.catalog);
         let queued = queued.filter(|catalog| !refused.contains(catalog)).collect();
         left.extend(refused);
@@ -246,11 +250,11 @@ impl<'a> Invocation<'a> {
     /// Sends each composition of a published catalog to the queue, if there is one. Without a queue, and if the queue refuses,
     /// the interval of the composition applies.
     async fn queue_followers(self, reports: &[Report]) {
-        if self.poller.environment.queue.is_none() {
+        let Some(queue) = &self.poller.environment.queue else {
             return;
-        }
+        };
         let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
-        queue::send(&*self.poller.services, &messages).await;
+        queue::send(&*self.poller.services, queue, &messages).await;
     }
 
     async fn rollback(self, manual: ManualEvent) -> PollerAnswer {

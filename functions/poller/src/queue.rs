@@ -50,22 +50,22 @@ impl CatalogMessage {
 
 /// Sends the messages in batches. Sends refused ones again, at most [`ATTEMPTS`] times in all. Returns the catalogs of those that the
 /// queue refused in every attempt.
-pub(crate) async fn send(services: &dyn Services, messages: &[CatalogMessage]) -> Vec<CatalogName> {
+pub(crate) async fn send(services: &dyn Services, queue: &str, messages: &[CatalogMessage]) -> Vec<CatalogName> {
     let mut refused = Vec::new();
     // One batch after the other: a throttled queue would refuse more if they came at once.
     for batch in messages.chunks(BATCH) {
-        refused.extend(send_batch(services, batch.to_vec()).await);
+        refused.extend(send_batch(services, queue, batch.to_vec()).await);
     }
     refused.into_iter().map(|message| message.catalog).collect()
 }
 
 /// Returns the messages that were refused in the last attempt.
-async fn send_batch(services: &dyn Services, mut batch: Vec<CatalogMessage>) -> Vec<CatalogMessage> {
+async fn send_batch(services: &dyn Services, queue: &str, mut batch: Vec<CatalogMessage>) -> Vec<CatalogMessage> {
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
             tokio::time::sleep(PAUSE * 2_u32.pow(attempt - 1)).await;
         }
-        match services.send(&batch).await {
+        match services.send(queue, &batch).await {
             Ok(refused) => batch = refused.into_iter().filter_map(|at| batch.get(at).cloned()).collect(),
             Err(error) => tracing::warn!(
                 attempt,

@@ -13,20 +13,19 @@ use crate::Services;
 /// Time after which secrets are read again. It need not be short for rotated ones, because a refused login expires them.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 
-/// Pull secrets, and the logins that they contain.
-#[derive(Debug)]
+/// Logins of the pull secrets.
+#[derive(Debug, Default)]
 pub(crate) struct PullSecrets {
-    /// Names or ARNs in Secrets Manager.
-    ids: Vec<String>,
     /// Shared with the sources, so that a refresh changes the logins of these too.
     pub(crate) logins: Logins,
     age: Mutex<SecretAge>,
 }
 
 /// Age of the logins in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum SecretAge {
     /// No secret was read yet, so a failure to read one fails the event.
+    #[default]
     Never,
     /// A registry refused the logins, so the secrets may have been rotated.
     Expired,
@@ -35,14 +34,6 @@ enum SecretAge {
 }
 
 impl PullSecrets {
-    pub(crate) fn new(ids: Vec<String>) -> Self {
-        Self {
-            ids,
-            logins: Logins::default(),
-            age: Mutex::new(SecretAge::Never),
-        }
-    }
-
     /// Makes the next event read the secrets again.
     pub(crate) fn expire(&self) {
         let mut age = self.age.lock();
@@ -52,16 +43,16 @@ impl PullSecrets {
         }
     }
 
-    /// Reads the secrets if that was not done yet, or if they are older than [`LIFETIME`].
+    /// Reads the secrets of these names or ARNs if that was not done yet, or if they are older than [`LIFETIME`].
     ///
     /// # Errors
     /// If they cannot be read or used, and no earlier ones are in use.
-    pub(crate) async fn refresh(&self, services: &dyn Services) -> anyhow::Result<()> {
+    pub(crate) async fn refresh(&self, ids: &[String], services: &dyn Services) -> anyhow::Result<()> {
         let age = *self.age.lock();
-        if self.ids.is_empty() || matches!(age, SecretAge::Since(then) if then.elapsed() < LIFETIME) {
+        if ids.is_empty() || matches!(age, SecretAge::Since(then) if then.elapsed() < LIFETIME) {
             return Ok(());
         }
-        match self.read(services).await {
+        match self.read(ids, services).await {
             Ok(()) => *self.age.lock() = SecretAge::Since(Instant::now()),
             Err(error) if age == SecretAge::Never => return Err(error),
             // Earlier logins usually still work, and public registries need none.
@@ -73,11 +64,11 @@ impl PullSecrets {
         Ok(())
     }
 
-    async fn read(&self, services: &dyn Services) -> anyhow::Result<()> {
-        let reads: Vec<_> = self.ids.iter().map(|id| services.secret(id)).collect();
+    async fn read(&self, ids: &[String], services: &dyn Services) -> anyhow::Result<()> {
+        let reads: Vec<_> = ids.iter().map(|id| services.secret(id)).collect();
         let texts = join_all(reads).await;
         let (mut documents, mut problems) = (Vec::new(), Vec::new());
-        for (id, text) in self.ids.iter().zip(&texts) {
+        for (id, text) in ids.iter().zip(&texts) {
             match text {
                 Ok(text) => documents.push((id.as_str(), text.as_str())),
                 Err(error) => problems.push(format!("{id}: {}", chain(error.as_ref()))),

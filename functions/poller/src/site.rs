@@ -39,7 +39,9 @@ pub(crate) struct Site {
 impl Site {
     fn new(poller: &Poller, config: Config, tag: Option<String>) -> anyhow::Result<Self> {
         let signer = config.keys.signer();
-        let receivers = config.receivers.into_iter().chain(poller.services.bus()).collect();
+        let bus = poller.environment.event_bus.as_deref();
+        let bus = bus.map(|bus| poller.services.bus(bus));
+        let receivers = config.receivers.into_iter().chain(bus).collect();
         let settings = settings(&poller.environment, &config.limits, signer.clone());
         let images = source::SourceSettings {
             // Shared with the cache of secrets, so that rotated ones reach a cached site.
@@ -83,7 +85,7 @@ impl Poller {
             }
             (ConfigLocation::Object { bucket, key }, known) => {
                 let tag = known.as_ref().and_then(|site| site.tag.as_deref());
-                match (self.services.catalogs(tag).await?, known) {
+                match (self.services.catalogs(bucket, key, tag).await?, known) {
                     (Some(document), _) => (format!("s3://{bucket}/{key}"), document),
                     (None, Some(site)) => return Ok(site.clone()),
                     (None, None) => {

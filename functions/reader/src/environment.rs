@@ -1,11 +1,12 @@
 //! Settings of the function, read from environment variables. The README lists them.
 
-use std::{str::FromStr, time::Duration};
+use std::str::FromStr;
 
 use config::{ConfigProblems, Variables};
 use http_api::BaseUrl;
+use reader::ReaderSettings;
 use store::S3Location;
-use trust::PublicKey;
+use trust::{PublicKey, Trust};
 
 use crate::answer::INLINE_MAX;
 
@@ -17,22 +18,16 @@ const CACHE_MIB: u64 = 16;
 const CACHE_MIB_MAX: u64 = 10_240;
 
 /// Settings of the function.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ReaderEnvironment {
     /// Bucket and prefix of the mirror.
     pub store: S3Location,
     /// URL of a place where all clients can fetch the objects, such as a CDN. `None`: presigned URLs.
     pub public_url: Option<BaseUrl>,
-    /// Maximum memory for cached bodies, indexes and snapshots, in bytes. Default 16 MiB.
-    pub cache_bytes: u64,
-    /// Time for which a pointer is served without asking S3 again. Default zero: with two instances a client could otherwise get
-    /// the newer state first and then the older one, and the clock of an instance stands still while it is frozen, so the real
-    /// time has no bound. To ask costs one S3 round trip and no body.
-    pub freshness: Duration,
     /// Maximum size of a body that is answered inline, in bytes. Default and maximum: [`INLINE_MAX`].
     pub inline_max: u64,
-    /// Keys of which at least one has to have signed each pointer. Empty: no signature is required.
-    pub verify_keys: Vec<PublicKey>,
+    /// Memory for caches, time without asking S3 again, and keys of signatures.
+    pub reading: ReaderSettings,
 }
 
 impl ReaderEnvironment {
@@ -44,24 +39,32 @@ impl ReaderEnvironment {
         let variables = Variables::new(get);
         let store = variables.required("STORE", S3Location::from_str);
         let public_url = variables.parsed("PUBLIC_URL", BaseUrl::from_str);
-        let cache_mib = variables.number("CACHE_MIB", 1..=CACHE_MIB_MAX);
-        let freshness = variables.parsed("FRESHNESS", humantime::parse_duration);
         let inline_max = variables.number("INLINE_MAX", 1..=INLINE_MAX);
-        let verify_keys = variables.parsed("VERIFY_KEYS", PublicKey::from_text);
+        let freshness = variables.parsed("FRESHNESS", humantime::parse_duration);
+        let reading = ReaderSettings {
+            cache_bytes: variables.number("CACHE_MIB", 1..=CACHE_MIB_MAX).unwrap_or(CACHE_MIB) << 20,
+            // By default S3 is always asked: with two instances a client could otherwise get the newer state first and then the
+            // older one, and the clock of an instance stands still while it is frozen, so the real time has no bound. To ask
+            // costs one S3 round trip and no body.
+            freshness: freshness.unwrap_or_default(),
+            trust: variables.parsed("VERIFY_KEYS", PublicKey::from_text).map(Trust::new),
+            offload: http_api::offload,
+            ..ReaderSettings::default()
+        };
         variables.finish()?;
         Ok(Self {
             store: store.expect("a missing store was reported as a problem"),
             public_url,
-            cache_bytes: cache_mib.unwrap_or(CACHE_MIB) << 20,
-            freshness: freshness.unwrap_or_default(),
             inline_max: inline_max.unwrap_or(INLINE_MAX),
-            verify_keys: verify_keys.unwrap_or_default(),
+            reading,
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<ReaderEnvironment, ConfigProblems> {
@@ -72,15 +75,11 @@ mod tests {
     #[test]
     fn read_needs_only_a_store() {
         let environment = read(&[("STORE", "s3://bucket/a/b"), ("PUBLIC_URL", "")]).unwrap();
-        let expected = ReaderEnvironment {
-            store: "s3://bucket/a/b".parse().unwrap(),
-            public_url: None,
-            cache_bytes: 16 << 20,
-            freshness: Duration::ZERO,
-            inline_max: INLINE_MAX,
-            verify_keys: Vec::new(),
-        };
-        assert_eq!(environment, expected);
+        assert_eq!(environment.store.to_string(), "s3://bucket/a/b");
+        assert_eq!((environment.public_url, environment.inline_max), (None, INLINE_MAX));
+        let reading = environment.reading;
+        assert_eq!((reading.cache_bytes, reading.freshness), (16 << 20, Duration::ZERO));
+        assert!(reading.trust.is_none());
     }
 
     #[test]
@@ -99,10 +98,10 @@ mod tests {
             Some("https://cdn.example/mirror".parse().unwrap())
         );
         assert_eq!(
-            [environment.cache_bytes, environment.inline_max],
+            [environment.reading.cache_bytes, environment.inline_max],
             [64 << 20, INLINE_MAX]
         );
-        assert_eq!(environment.freshness, Duration::from_millis(1500));
+        assert_eq!(environment.reading.freshness, Duration::from_millis(1500));
     }
 
     #[test]

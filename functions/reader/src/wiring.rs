@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
 use http_api::{LargeBodies, Locate};
-use reader::{PublishedCatalogs, ReaderSettings};
+use reader::PublishedCatalogs;
 use store::s3::S3Store;
-use trust::Trust;
 
 use crate::{ReaderEnvironment, answer::Presigned, function};
 
@@ -19,14 +18,7 @@ pub async fn serve(environment: ReaderEnvironment) -> anyhow::Result<()> {
     let sdk = store::s3::sdk_config_of_environment(&s3).context("cannot set up the S3 client")?;
     let store = S3Store::new(&sdk, environment.store.clone(), &s3);
     let settings = settings(&environment, &store);
-    let reading = ReaderSettings {
-        cache_bytes: environment.cache_bytes,
-        freshness: environment.freshness,
-        trust: (!environment.verify_keys.is_empty()).then(|| Trust::new(environment.verify_keys)),
-        offload: http_api::offload,
-        ..ReaderSettings::default()
-    };
-    let catalogs = PublishedCatalogs::new(Arc::new(store), reading);
+    let catalogs = PublishedCatalogs::new(Arc::new(store), environment.reading);
     let served = lambda_http::lambda_runtime::run(function(catalogs, settings)).await;
     served.map_err(anyhow::Error::from_boxed)
 }

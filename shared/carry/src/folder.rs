@@ -1,7 +1,7 @@
 use std::{
     fs::{self, File},
     io,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use serde::{Deserialize, Serialize};
@@ -77,9 +77,7 @@ impl CarriedFolder {
 /// # Errors
 /// A file that cannot be written.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CarryError> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
+    let partial = path.with_added_extension("partial");
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = fs::create_dir_all(folder)
         .and_then(|()| fs::write(&partial, bytes))

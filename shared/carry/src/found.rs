@@ -13,16 +13,15 @@ pub struct FoundImages {
     pub needs: RequiredImages,
     /// Configuration that selects them.
     pub image_set: OperatorImageSet,
-    packages: BTreeSet<String>,
     /// Names of all packages, chosen or not.
-    known: BTreeSet<String>,
+    packages: BTreeSet<String>,
     channels: BTreeSet<String>,
 }
 
 impl FoundImages {
     /// Adds the names of all packages of a catalog.
     pub fn add_names<'a>(&mut self, packages: impl Iterator<Item = &'a String>) {
-        self.known.extend(packages.cloned());
+        self.packages.extend(packages.cloned());
     }
 
     /// Returns the chosen part of a package, or `None` if no channel of it was chosen.
@@ -35,7 +34,6 @@ impl FoundImages {
         package: &Package,
         choice: &BundleSelection,
     ) -> Result<Option<Value>, SelectionError> {
-        self.packages.insert(name.to_owned());
         let chosen = choice.channels(name, package)?;
         let is_chosen = chosen.as_ref().is_none_or(|channels| !channels.is_empty());
         let channels: Vec<&str> = chosen.into_iter().flatten().map(|(channel, _)| channel).collect();
@@ -49,7 +47,7 @@ impl FoundImages {
     /// The first such name, with a similar one.
     pub fn check_choice(&self, choice: &BundleSelection) -> Result<(), CarryError> {
         if let Some(package) = choice.packages.difference(&self.packages).next() {
-            let similar = did_you_mean(package, self.known.iter().map(String::as_str));
+            let similar = did_you_mean(package, self.packages.iter().map(String::as_str));
             let reason = format!("none of the catalogs has a package {package:?}{similar}");
             return Err(CarryError::Refused(reason));
         }

@@ -41,11 +41,9 @@ pub struct CarriedImage {
     pub attached: bool,
 }
 
-/// Place of images.
+/// Place for images.
 #[derive(Debug, Clone, Copy)]
 pub enum ImagePlace<'a> {
-    /// Registries that the references name.
-    Origin,
     /// Folder with a folder for each image, in the layout of `skopeo sync --scoped --dest dir`.
     Folder(&'a Path),
     /// Registry with all images.
@@ -131,36 +129,23 @@ impl CarriedImage {
     fn pinned(&self) -> String {
         format!("{}@{}", self.reference().name(), self.digest)
     }
-}
 
-impl ImagePlace<'_> {
-    /// Returns the place of an image to read, in the words of skopeo.
-    fn from(self, image: &CarriedImage) -> String {
-        match self {
-            Self::Origin => format!("docker://{}", image.pinned()),
-            Self::Folder(folder) => dir(&folder.join(&image.image)),
-            Self::Target(target) => format!("docker://{}", target.place_of(&image.pinned())),
-        }
-    }
-
-    /// Returns the place of an image to write, in the words of skopeo.
-    fn to(self, image: &CarriedImage) -> String {
-        let Self::Target(target) = self else {
-            return self.from(image);
-        };
-        let reference = image.reference();
+    /// Returns the place of the image in a registry, in the words of skopeo.
+    fn place_in(&self, target: &TargetRegistry) -> String {
+        let reference = self.reference();
         let tag = reference.tag.clone().unwrap_or_else(|| {
             // Registries such as Quay remove an image without a tag.
-            let hex = image.digest.rsplit(':').next().unwrap_or_default();
+            let hex = self.digest.rsplit(':').next().unwrap_or_default();
             format!("carried-{}", hex.chars().take(32).collect::<String>())
         });
         format!("docker://{}:{tag}", target.place_of(&reference.name()))
     }
+}
 
+impl ImagePlace<'_> {
     /// Returns true if the place has the image with its digest.
     async fn has(self, sources: &Sources, image: &CarriedImage) -> Result<bool, CarryError> {
         match self {
-            Self::Origin => Ok(true),
             Self::Folder(folder) => {
                 let path = folder.join(&image.image).join("manifest.json");
                 match fs::read(&path) {
@@ -208,8 +193,8 @@ pub struct ImageCopier<'a> {
     pub skopeo: &'a Skopeo,
     /// Answers of registries about what is there.
     pub sources: &'a Sources,
-    /// Place of the images.
-    pub from: ImagePlace<'a>,
+    /// Folder of the images, filled by another copy. `None`: the registries that their references name.
+    pub from: Option<&'a Path>,
     /// Place for the images.
     pub to: ImagePlace<'a>,
     /// Says the commands and runs none.
@@ -248,17 +233,24 @@ impl ImageCopier<'_> {
         if self.to.has(self.sources, image).await? {
             return Ok(false);
         }
-        let is_carried = !matches!(self.from, ImagePlace::Folder(_)) || self.from.has(self.sources, image).await?;
-        if !is_carried {
-            return Err(CarryError::refused("it is not in the folder: run `carry out` again"));
-        }
-        let ImagePlace::Folder(folder) = self.to else {
-            return self.run(image, &self.to.to(image), number, of).await.map(|()| true);
+        let from = match self.from {
+            None => format!("docker://{}", image.pinned()),
+            Some(folder) if ImagePlace::Folder(folder).has(self.sources, image).await? => {
+                dir(&folder.join(&image.image))
+            }
+            Some(_) => return Err(CarryError::refused("it is not in the folder: run `carry out` again")),
+        };
+        let folder = match self.to {
+            ImagePlace::Folder(folder) => folder,
+            ImagePlace::Target(target) => {
+                self.run(&from, &image.place_in(target), number, of).await?;
+                return Ok(true);
+            }
         };
         let path = folder.join(&image.image);
         // With the process in its name, because skopeo may outlive this program and write on.
         let partial = folder.join(PARTIAL).join(format!("{}-{number}", std::process::id()));
-        self.run(image, &dir(&partial), number, of).await?;
+        self.run(&from, &dir(&partial), number, of).await?;
         if !self.dry_run {
             // An image has its name only when it is whole, also if this process is killed.
             let place = path.parent().unwrap_or(folder);
@@ -272,8 +264,8 @@ impl ImageCopier<'_> {
         Ok(true)
     }
 
-    async fn run(&self, image: &CarriedImage, to: &str, number: usize, of: usize) -> Result<(), CarryError> {
-        let words = self.skopeo.command(&self.from.from(image), to);
+    async fn run(&self, from: &str, to: &str, number: usize, of: usize) -> Result<(), CarryError> {
+        let words = self.skopeo.command(from, to);
         (self.say)(&format!("[{number}/{of}] {}", shown(&words)));
         if self.dry_run {
             return Ok(());

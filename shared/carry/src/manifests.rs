@@ -152,40 +152,16 @@ fn grpc_source(target: &ManifestTarget, namespace: &str) -> Value {
     })
 }
 
-/// Host at which clusters reach the registry API of a mirror.
-pub enum GrpcHost<'a> {
-    /// Name in DNS, below which each catalog has a name of its own.
-    Name(&'a str),
-    /// Service of the cluster itself, and its namespace.
-    Service(&'a str, &'a str),
-}
-
-impl<'a> GrpcHost<'a> {
-    /// Returns the host of a URL, without its port.
-    pub fn of(host: &'a str) -> Self {
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        let mut labels = name.split('.');
-        match (labels.next(), labels.next(), labels.next()) {
-            (Some(service), Some(namespace), Some("svc")) => Self::Service(service, namespace),
-            _ => Self::Name(name),
-        }
-    }
-}
-
 /// Returns the manifests for OLM v0 that asks the mirror itself, without a pod for each catalog: a CatalogSource, and in a cluster
-/// a Service that gives the pods of the mirror the name of the catalog.
-pub fn addressed_catalog_source(
-    target: &ManifestTarget,
-    host: &GrpcHost<'_>,
-    port: u16,
-    namespace: &str,
-) -> Vec<Value> {
+/// a Service that gives the pods of the mirror the name of the catalog. `host` is that of the mirror; its port does not count.
+pub fn addressed_catalog_source(target: &ManifestTarget, host: &str, port: u16, namespace: &str) -> Vec<Value> {
     // A label of DNS has no dots.
     let label = target.catalog.as_str().replace('.', "-");
     let mut source = grpc_source(target, namespace);
-    let (address, service) = match host {
-        GrpcHost::Name(name) => (format!("{label}.{name}:{port}"), None),
-        GrpcHost::Service(service, of_mirror) => (
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let mut labels = name.split('.');
+    let (address, service) = match (labels.next(), labels.next(), labels.next()) {
+        (Some(service), Some(of_mirror), Some("svc")) => (
             format!("{label}.{of_mirror}.svc:{port}"),
             Some(json!({
                 "apiVersion": "v1",
@@ -197,6 +173,8 @@ pub fn addressed_catalog_source(
                 },
             })),
         ),
+        // Below another name each catalog has a name of its own.
+        _ => (format!("{label}.{name}:{port}"), None),
     };
     source["spec"]["address"] = json!(address);
     [source].into_iter().chain(service).collect()

@@ -44,17 +44,14 @@ impl Problems {
 /// Environment variables that are read one by one. A blank one counts as absent: a parameter of a template that was left out becomes
 /// an empty variable.
 pub struct Variables<G> {
-    get: G,
-    problems: Problems,
+    pub(crate) get: G,
+    pub(crate) problems: Problems,
 }
 
 impl<G: Fn(&str) -> Option<String>> Variables<G> {
     /// Reads through `get`, and collects problems of its own.
     pub fn new(get: G) -> Self {
-        Self::with_problems(get, Problems::default())
-    }
-
-    pub(crate) const fn with_problems(get: G, problems: Problems) -> Self {
+        let problems = Problems::default();
         Self { get, problems }
     }
 

@@ -2,8 +2,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Context;
 use carry::{
-    CatalogRepository, GrpcHost, ImageMirrors, ManifestTarget, TargetRegistry, addressed_catalog_source,
-    catalog_source, cluster_catalog,
+    CatalogRepository, ImageMirrors, ManifestTarget, TargetRegistry, addressed_catalog_source, catalog_source,
+    cluster_catalog,
 };
 use clap::{Args, ValueEnum};
 use config::poll_interval;
@@ -145,8 +145,7 @@ async fn of_catalogs(
     let mut documents = Vec::new();
     for target in &targets {
         if args.kind == ManifestKind::CatalogsourceAddress {
-            let host = GrpcHost::of(host);
-            documents.extend(addressed_catalog_source(target, &host, args.grpc_port, &args.namespace));
+            documents.extend(addressed_catalog_source(target, host, args.grpc_port, &args.namespace));
             continue;
         }
         if args.kind != ManifestKind::Catalogsource {
@@ -254,14 +253,7 @@ mod tests {
 
     #[test]
     fn addressed_catalog_source_names_the_catalog_in_its_host() {
-        let manifests = |host| {
-            yaml(&addressed_catalog_source(
-                &target(None),
-                &GrpcHost::of(host),
-                50051,
-                "olm",
-            ))
-        };
+        let manifests = |host| yaml(&addressed_catalog_source(&target(None), host, 50051, "olm"));
         insta::assert_snapshot!(manifests("mirror.olm-system.svc:8080"), @r"
         apiVersion: operators.coreos.com/v1alpha1
         kind: CatalogSource

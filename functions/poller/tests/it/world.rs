@@ -46,7 +46,7 @@ pub(crate) struct FakeServices {
 
 #[async_trait]
 impl Services for FakeServices {
-    async fn catalogs(&self, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>> {
+    async fn catalogs(&self, _: &str, _: &str, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>> {
         let (text, version) = self.catalogs.lock().unwrap().clone();
         let tag = Some(version.to_string());
         Ok((known != tag.as_deref()).then_some(ConfigDocument { text, tag }))
@@ -57,14 +57,14 @@ impl Services for FakeServices {
         secret.ok_or_else(|| anyhow::anyhow!("there is no secret {id}"))
     }
 
-    async fn send(&self, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
+    async fn send(&self, _: &str, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
         self.sent.lock().unwrap().push(messages.to_vec());
         let refused = self.refuse.lock().unwrap().pop().flatten();
         Ok(refused.into_iter().collect())
     }
 
-    fn bus(&self) -> Option<Box<dyn Receiver>> {
-        None
+    fn bus(&self, bus: &str) -> Box<dyn Receiver> {
+        panic!("no test names the bus {bus}")
     }
 }
 

@@ -8,8 +8,7 @@ use std::{
 
 use compose::{ComposeFile, Composition};
 use model::CatalogName;
-use model::text::chain;
-use publish::{Catalog, CatalogSource, ComposedSource};
+use publish::{Catalog, CatalogSource, ComposedSource, ComposedSourceError};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -47,9 +46,8 @@ pub(crate) fn read(name: Option<CatalogName>, value: Value, section: &Section) -
     source.map(|source| (name, source)).into_iter().collect()
 }
 
-fn source(name: &CatalogName, composition: Composition, folder: &Path) -> Result<CatalogSource, String> {
-    let composed = ComposedSource::new(name, composition, folder);
-    let composed = composed.map_err(|error| chain(&error))?;
+fn source(name: &CatalogName, composition: Composition, folder: &Path) -> Result<CatalogSource, ComposedSourceError> {
+    let composed = ComposedSource::new(name, composition, folder)?;
     Ok(CatalogSource::Composed(Box::new(composed)))
 }
 

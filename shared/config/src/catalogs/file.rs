@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{Availability, CatalogName};
-use publish::{Catalog, CatalogSource, SourceLimits, ValidationMode};
+use publish::{Catalog, CatalogSource, ValidationMode};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use source::SourceSettings;
@@ -43,13 +43,6 @@ impl PlacedCatalog {
             signature: None,
         }
     }
-
-    /// Sets the limits of the catalog if it has its own. All others are those of all catalogs.
-    pub(crate) fn set_limits(&mut self, all: &SourceLimits) {
-        for (set, to) in &self.limits {
-            set(self.catalog.limits.get_or_insert_with(|| all.clone()), *to);
-        }
-    }
 }
 
 impl ConfigLoader {
@@ -82,32 +75,19 @@ impl ConfigLoader {
     fn add_document(&mut self, mut document: Section) {
         let interval = document.parsed("interval", poll_interval).unwrap_or(self.interval);
         self.config.store = document.field("store").or(self.config.store.take());
-        if let Some(section) = document.section("registries") {
-            add_registries(&mut self.config.images, section);
-        }
-        if let Some(mut section) = document.section("limits") {
+        document.with("registries", |section| add_registries(&mut self.config.images, section));
+        document.with("limits", |mut section| {
             for (_, set, to) in limits::read(&mut section) {
                 set(&mut self.config.limits, to);
             }
-        }
-        if let Some(section) = document.section("notify") {
-            webhook::add(section, self);
-        }
-        if let Some(section) = document.section("retention") {
-            self.config.retention = Some(read_retention(section));
-        }
-        if let Some(section) = document.section("server") {
-            self.config.server.add(section);
-        }
-        if let Some(section) = document.section("grpc") {
-            self.config.grpc = GrpcConfig::read(section);
-        }
-        if let Some(section) = document.section("signing") {
-            self.add_keys(section, Self::signing_key);
-        }
-        if let Some(section) = document.section("trust") {
-            self.add_keys(section, Self::verify_key);
-        }
+        });
+        document.with("notify", |section| webhook::add(section, self));
+        let retention = document.section("retention").map(read_retention);
+        self.config.retention = retention.or(self.config.retention.take());
+        document.with("server", |section| self.config.server.add(section));
+        document.with("grpc", |section| self.config.grpc = GrpcConfig::read(section));
+        document.with("signing", |section| self.add_keys(section, Self::signing_key));
+        document.with("trust", |section| self.add_keys(section, Self::verify_key));
         self.signature = PlacedRule::read(&mut document).or(self.signature.take());
         for section in document.sections("catalogs", "catalog") {
             self.add_catalog(section, interval);

@@ -52,8 +52,8 @@ const LIMITS: &[(&str, SetLimit)] = &[
 /// Limits of the process and not of a catalog.
 const SHARED: &[&str] = &["memoryBytes", "downloadBytes"];
 
-/// Limits that one catalog sets itself, with their values.
-pub(crate) type OwnLimits = Vec<(SetLimit, u64)>;
+/// Limits that one catalog sets itself: names, setters and values.
+pub(crate) type OwnLimits = Vec<(&'static str, SetLimit, u64)>;
 
 /// Sets a limit of the command line, `NAME=VALUE`.
 pub(crate) fn set(limits: &mut SourceLimits, text: &str) -> Result<(), String> {
@@ -70,11 +70,11 @@ pub(crate) fn read_own(mut section: Section) -> OwnLimits {
         let problem = "is shared by all catalogs of the process: set it in the limits of the file";
         section.problems.add(section.place_of(name), problem);
     }
-    limits.into_iter().map(|(_, set, to)| (set, to)).collect()
+    limits
 }
 
 /// Reads all fields of a section as limits.
-pub(crate) fn read(section: &mut Section) -> Vec<(&'static str, SetLimit, u64)> {
+pub(crate) fn read(section: &mut Section) -> OwnLimits {
     let fields = section.rest().into_iter();
     let limits =
         fields.filter_map(|(name, value)| section.problems.ok(section.place_of(&name), find(&name, &text(&value))));

@@ -72,11 +72,8 @@ impl ConfigLoader {
     }
 
     /// Adds a catalog of the command line.
-    pub fn named_catalog(&mut self, catalog: &Catalog) {
-        let catalog = Catalog {
-            interval: Some(self.interval),
-            ..catalog.clone()
-        };
+    pub fn named_catalog(&mut self, mut catalog: Catalog) {
+        catalog.interval = Some(self.interval);
         self.catalogs.push(PlacedCatalog::new("--catalog", catalog));
     }
 
@@ -121,7 +118,8 @@ impl ConfigLoader {
 
     /// Returns a reader of environment variables, whose problems are reported with the others.
     pub fn variables<G: Fn(&str) -> Option<String>>(&self, get: G) -> Variables<G> {
-        Variables::with_problems(get, self.problems.clone())
+        let problems = self.problems.clone();
+        Variables { get, problems }
     }
 
     /// Returns the configuration.
@@ -144,7 +142,10 @@ impl ConfigLoader {
             if let Some(rule) = placed.signature.as_ref().or(self.signature.as_ref()) {
                 rule.apply(&mut placed.catalog, self.key_context, problems);
             }
-            placed.set_limits(&config.limits);
+            // Where a catalog has limits of its own, all others are those of all catalogs.
+            for (_, set, to) in &placed.limits {
+                set(placed.catalog.limits.get_or_insert_with(|| config.limits.clone()), *to);
+            }
         }
         config.catalogs = catalogs.into_iter().map(|placed| placed.catalog).collect();
         config.receivers = webhook::receivers(self.webhooks, &config, problems);

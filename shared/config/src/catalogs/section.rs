@@ -97,6 +97,13 @@ impl Section {
         Self::new(value, self.place_of(name), &self.problems)
     }
 
+    /// Takes a field that is a mapping itself, and reads it if it is there.
+    pub(crate) fn with(&mut self, name: &'static str, read: impl FnOnce(Self)) {
+        if let Some(section) = self.section(name) {
+            read(section);
+        }
+    }
+
     /// Takes a field that is a list of mappings. Each is named in problems by `kind` and its `name`, or its number.
     pub(crate) fn sections(&mut self, name: &'static str, kind: &str) -> Vec<Self> {
         let values: Vec<Value> = self.field(name).unwrap_or_default();

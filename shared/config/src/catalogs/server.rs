@@ -80,9 +80,7 @@ impl ServerConfig {
             cors: section.parsed_list("cors", values::origin),
             ..Self::default()
         });
-        if let Some(limits) = section.section("limits") {
-            self.limits.add(limits);
-        }
+        section.with("limits", |limits| self.limits.add(limits));
         section.finish();
     }
 

@@ -14,11 +14,10 @@ pub(crate) struct PlacedWebhook {
 
 /// Adds `notify` of `catalogs.yaml`. The webhooks of all files together are the receivers, in the order of the files.
 pub(crate) fn add(mut section: Section, loader: &mut ConfigLoader) {
-    let source: Option<String> = section.field("source");
-    if source.as_deref() == Some("") {
-        section.problem("source is empty");
-    }
-    if let Some(source) = source {
+    if let Some(source) = section.field::<String>("source") {
+        if source.is_empty() {
+            section.problem("source is empty");
+        }
         loader.config.events.source = source;
     }
     let webhooks = section.sections("webhooks", "webhook");

@@ -180,7 +180,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let packed = archive.manifest().catalogs.iter();
     let names: Vec<CatalogName> = packed.map(|packed| packed.name.clone()).collect();
     let images_folder = folder.join(IMAGES);
-    let (from, to) = (ImagePlace::Folder(&images_folder), ImagePlace::Target(target));
+    let (from, to) = (Some(images_folder.as_path()), ImagePlace::Target(target));
     if args.copy.dry_run {
         let failed = tools.copy(&carried.images, from, to).await;
         println!("would import {} and push {}", path.display(), join(&names));

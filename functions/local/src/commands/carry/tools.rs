@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use ::carry::{
     CarriedImage, CatalogRepository, CopyCounts, ImageCopier, ImagePlace, ManifestTarget, Skopeo, TargetRegistry,
@@ -75,13 +75,13 @@ impl Tools {
         let needs = images::required(&**store, &names).await?;
         let listed = list_images(&self.sources, needs.images.keys().map(String::as_str), &say).await;
         let (images, unlisted) = listed;
-        let uncopied = self.copy(&images, ImagePlace::Origin, to).await;
+        let uncopied = self.copy(&images, None, to).await;
         let failed = failed + unlisted + uncopied;
         Ok(Collected { names, images, failed })
     }
 
-    /// Copies images. Returns the number of failures.
-    pub(super) async fn copy(&self, images: &[CarriedImage], from: ImagePlace<'_>, to: ImagePlace<'_>) -> usize {
+    /// Copies images from a folder, or from where their references name them. Returns the number of failures.
+    pub(super) async fn copy(&self, images: &[CarriedImage], from: Option<&Path>, to: ImagePlace<'_>) -> usize {
         let copier = ImageCopier {
             skopeo: &self.skopeo,
             sources: &self.sources,
