@@ -2,7 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use model::{Current, Document, Key};
-use store::{Condition, DOCUMENT_MAX, StoreExt};
+use store::{Condition, DOCUMENT_MAX, StoreExt, optional};
 use tokio::time::timeout;
 
 use super::{COMMIT_TIMEOUT, TRANSACTION_MAX, Transaction};
@@ -156,10 +156,7 @@ impl Transaction {
     }
 
     async fn is_published(&self, key: &Key, bytes: &Bytes) -> Result<bool, PublishError> {
-        match self.store.read_all(key, DOCUMENT_MAX).await {
-            Ok((found, _)) => Ok(found == *bytes),
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let found = optional(self.store.read_all(key, DOCUMENT_MAX).await)?;
+        Ok(found.is_some_and(|(found, _)| found == *bytes))
     }
 }
