@@ -97,14 +97,12 @@ impl Collector<'_> {
 
     /// Reads the state without writing anything, and takes the time from the own clock.
     async fn read_only(&self) -> Result<Dated<GcState>, GcError> {
-        let document = match self.store.read_document::<GcState>(&Key::Gc).await? {
-            // The time of a folder comes from a fresh file. A dry run must also work where this process may only read.
-            Some((state, _)) => Some((state, self.store.head(&Key::Gc).await?)),
-            None => None,
-        };
+        let found = self.store.read_document::<GcState>(&Key::Gc).await?;
+        // The time of a folder comes from a fresh file. A dry run must also work where this process may only read.
+        let info = self.store.head(&Key::Gc).await?;
         Ok(Dated {
             date: (self.options.env.clock)(),
-            document,
+            document: found.map(|(state, _)| state).zip(info),
         })
     }
 
