@@ -103,10 +103,7 @@ pub async fn find_stored<T: StoredDocument>(store: &dyn Store, stored: &ObjectDi
 ///
 /// # Errors
 /// [`ReadError::Store`] if the store fails.
-pub async fn read_usable<T: StoredDocument>(
-    store: &dyn Store,
-    stored: &ObjectDigest,
-) -> Result<Option<T>, ReadError> {
+pub async fn read_usable<T: StoredDocument>(store: &dyn Store, stored: &ObjectDigest) -> Result<Option<T>, ReadError> {
     match read_stored(store, stored).await {
         Err(error) if error.is_not_found() || error.is_damage() => {
             let key = stored.with_kind(T::KIND).key();

@@ -169,7 +169,8 @@ async fn clock_counts_by_default() {
     let store = MemoryStore::new();
     put(&store, &shard(1)).await.unwrap();
     put(&store, &shard(2)).await.unwrap();
-    let [first, second] = [store.head(&shard(1)), store.head(&shard(2))].map(|head| head.now_or_never().unwrap().unwrap());
+    let [first, second] =
+        [store.head(&shard(1)), store.head(&shard(2))].map(|head| head.now_or_never().unwrap().unwrap());
     assert_eq!(
         second.unwrap().modified,
         first.unwrap().modified + Duration::from_secs(1)
