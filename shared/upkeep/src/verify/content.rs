@@ -70,7 +70,9 @@ impl IntegrityCheck {
             recorded: entry.object.digest,
             hasher: Hasher::new(),
             seen: 0,
-            decoder: entry.content.map(|content| ContentDecoder::new(entry.object.kind, content)),
+            decoder: entry
+                .content
+                .map(|content| ContentDecoder::new(entry.object.kind, content)),
             document: entry.object.kind.document(),
             held: Vec::new(),
         }
