@@ -8,12 +8,13 @@ use std::{
 };
 
 use model::{Hasher, Sha256, text::chain};
+use oci::LimitExceeded;
 use parking_lot::Mutex;
 use work::{MemoryShare, OverBudget};
 use zstd::bulk::Compressor;
 
 use crate::{
-    ExceededLimit, RenderError, RenderSettings, ShardPart, StoredShards,
+    RenderError, RenderSettings, ShardPart, StoredShards,
     error::shown,
     fragment::{CompressedLines, Fragment, Lines, LinesByPackage, Scratch},
     known::RECORDED_PARTS,
@@ -83,7 +84,7 @@ impl RenderContext {
     pub(crate) fn check_budget(&self) -> Result<(), RenderError> {
         self.settings.budget.charge(0).map_err(|error| match error {
             OverBudget::Stopped => RenderError::Stopped,
-            OverBudget::Steps(limit) => RenderError::Limit(ExceededLimit {
+            OverBudget::Steps(limit) => RenderError::Limit(LimitExceeded {
                 name: "steps",
                 limit,
                 place: "the catalog".to_owned(),

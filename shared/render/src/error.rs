@@ -1,8 +1,7 @@
 use std::{collections::BTreeSet, io, path::PathBuf};
 
 use model::Sha256;
-
-use crate::ExceededLimit;
+use oci::LimitExceeded;
 
 /// Maximum number of characters of foreign text in an error: a catalog may hold names of megabytes.
 const FOREIGN_CHARS_MAX: usize = 300;
@@ -21,9 +20,9 @@ pub enum RenderError {
         /// Problems in the order of the file walk; never empty.
         problems: Vec<FileProblem>,
     },
-    /// The catalog exceeds a limit.
+    /// The catalog exceeds a limit. Its place is a file, relative to the FBC root, or a Package.
     #[error(transparent)]
-    Limit(ExceededLimit),
+    Limit(LimitExceeded),
     /// The work of the budget was stopped.
     #[error("was not rendered to its end: the result is not wanted any more")]
     Stopped,

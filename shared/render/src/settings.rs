@@ -77,18 +77,6 @@ pub struct RenderLimits {
     pub steps: u64,
 }
 
-/// A limit that a catalog exceeds.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place} exceeds the limit {name} of {limit}")]
-pub struct ExceededLimit {
-    /// Name of the limit, as `catalogs.yaml` writes it.
-    pub name: &'static str,
-    /// Value of the limit.
-    pub limit: u64,
-    /// The file, relative to the FBC root, or the Package.
-    pub place: String,
-}
-
 impl Default for RenderLimits {
     fn default() -> Self {
         Self {

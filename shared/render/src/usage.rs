@@ -1,9 +1,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::IndexedMeta;
+use oci::LimitExceeded;
 use parking_lot::Mutex;
 
-use crate::{ExceededLimit, RenderLimits, error::shown};
+use crate::{RenderLimits, error::shown};
 
 /// Counts documents and bytes of a catalog. Once a limit is exceeded, no more files are taken in.
 #[derive(Default)]
@@ -13,7 +14,7 @@ pub(crate) struct Usage {
     content_bytes: AtomicU64,
     name_bytes: AtomicU64,
     ignore_bytes: AtomicU64,
-    exceeded: Mutex<Option<ExceededLimit>>,
+    exceeded: Mutex<Option<LimitExceeded>>,
 }
 
 impl Usage {
@@ -65,7 +66,7 @@ impl Usage {
     }
 
     /// Returns the first limit that was exceeded.
-    pub(crate) fn exceeded(&self) -> Option<ExceededLimit> {
+    pub(crate) fn exceeded(&self) -> Option<LimitExceeded> {
         self.exceeded.lock().clone()
     }
 
@@ -73,7 +74,7 @@ impl Usage {
     fn check(&self, name: &'static str, limit: u64, used: u64, place: &str) {
         if used > limit {
             let place = shown(place);
-            self.exceeded.lock().get_or_insert(ExceededLimit { name, limit, place });
+            self.exceeded.lock().get_or_insert(LimitExceeded { name, limit, place });
         }
     }
 }
