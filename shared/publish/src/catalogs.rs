@@ -158,7 +158,7 @@ impl NameList {
             Err(error) => return Err(error),
         };
         Ok(Self {
-            names: from_pointers(store).await?,
+            names: names_of_pointers(store).await?,
             condition,
             is_restored: true,
         })
@@ -191,7 +191,11 @@ async fn edit(store: &dyn Store, change: impl Fn(&mut Catalogs) -> bool + Send +
     }
 }
 
-async fn from_pointers(store: &dyn Store) -> Result<Catalogs, StoreError> {
+/// Makes the document from a listing of the pointers.
+///
+/// # Errors
+/// As [`Store::list`].
+pub async fn names_of_pointers(store: &dyn Store) -> Result<Catalogs, StoreError> {
     let listed: Vec<Listed> = store.list("catalogs/").try_collect().await?;
     let newest = listed.iter().map(|object| object.modified).max();
     let names = listed.into_iter().filter_map(|object| match object.key {

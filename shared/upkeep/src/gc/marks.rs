@@ -3,9 +3,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
 use model::{CatalogName, Catalogs, Current, Key, ObjectKey, ObjectRef, Snapshot};
-use store::{Listed, ReadError, Store, StoreExt, read_stored};
+use store::{ReadError, Store, StoreExt, read_stored};
 
 use super::{GcError, Retention, UnreadableState};
 
@@ -129,12 +129,7 @@ impl Marks {
 
 /// Returns the names of the catalogs that are listed by name, and of those whose name is lost.
 async fn names(store: &dyn Store) -> Result<BTreeSet<CatalogName>, GcError> {
-    let listed: Vec<Listed> = store.list("catalogs/").try_collect().await?;
-    let found = listed.into_iter().filter_map(|object| match object.key {
-        Key::Current(name) => Some(name),
-        _ => None,
-    });
-    let mut names: BTreeSet<CatalogName> = found.collect();
+    let mut names = publish::names_of_pointers(store).await?.catalogs;
     // The pointers are what counts: a list of names that is damaged is no reason to stop.
     if let Ok(Some((catalogs, _))) = store.read_document::<Catalogs>(&Key::Catalogs).await {
         names.extend(catalogs.catalogs);
