@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use model::{Hasher, Key, Kind, ObjectDigest, ObjectRef, Sha256, StoredDocument};
+use model::{Hasher, ObjectDigest, ObjectRef, Sha256, StoredDocument};
 
 use crate::{Body, Condition, ReadError, Store, StoreError, StoreExt, optional};
 
@@ -24,13 +24,13 @@ pub enum ObjectState {
 ///
 /// # Errors
 /// As [`Store::get`]. An object that is missing or damaged is not an error.
-pub async fn check_object(store: &dyn Store, kind: Kind, sha256: Sha256) -> Result<ObjectState, StoreError> {
-    let body = match store.open(&Key::Object(kind, sha256), None).await {
+pub async fn check_object(store: &dyn Store, object: &ObjectRef) -> Result<ObjectState, StoreError> {
+    let body = match store.open(&object.key(), None).await {
         Ok(object) => object.body,
         Err(error) if error.is_not_found() => return Ok(ObjectState::Missing),
         Err(error) => return Err(error),
     };
-    Ok(match digest(body).await?.sha256 == sha256 {
+    Ok(match digest(body).await?.sha256 == object.digest.sha256 {
         true => ObjectState::Intact,
         false => ObjectState::Damaged,
     })
@@ -50,7 +50,7 @@ pub async fn put_object(store: &dyn Store, object: &ObjectRef, bytes: Bytes) -> 
             Err(error) if error.is_conflict() => {}
             Err(error) => return Err(error),
         }
-        match check_object(store, object.kind, object.digest.sha256).await? {
+        match check_object(store, object).await? {
             ObjectState::Intact => return Ok(ObjectState::Intact),
             // Deleted between the conflict and the check: put it again.
             ObjectState::Missing => {}

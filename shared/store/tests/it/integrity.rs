@@ -15,7 +15,7 @@ async fn store() -> (MemoryStore, ObjectRef) {
 }
 
 async fn check(store: &MemoryStore, object: &ObjectRef) -> ObjectState {
-    check_object(store, object.kind, object.digest.sha256).await.unwrap()
+    check_object(store, object).await.unwrap()
 }
 
 #[tokio::test]
