@@ -181,12 +181,12 @@ impl Rebuild<'_> {
         if !recorded.map(|shard| (shard.metas, Some(shard.name.clone()))).eq(found) {
             return Err(SyncError::Disagrees(self.plan.name.clone()));
         }
-        let lines = decode_zstd(&file.bytes, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
+        let lines = decode_zstd(&file, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
         for entry in self.left.iter_mut().filter(|entry| entry.object.kind == Kind::Index) {
             entry.content = Some(Content::of(&lines));
         }
         if self.copier.options.rebuild {
-            self.put(Kind::Index, file.bytes).await?;
+            self.put(Kind::Index, file).await?;
         }
         Ok(())
     }
