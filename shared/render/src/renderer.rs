@@ -178,11 +178,10 @@ impl Renderer {
         }
         self.context.check_limits()?;
         self.context.check_budget()?;
-        self.compiled_ignore();
-        let ignore = self.ignore.take().unwrap_or_else(|| Ok(IndexIgnore::default()));
-        let ignore = ignore.map_err(|error| ignore_error(&self.context, IndexIgnore::FILE_NAME, &error))?;
         let (links, stored) = (mem::take(&mut self.links), mem::take(&mut self.shards));
-        results.assemble(&ignore, links, stored, self.context.clone())
+        let ignore = self.compiled_ignore().as_ref();
+        let ignore = ignore.map_err(|error| ignore_error(&self.context, IndexIgnore::FILE_NAME, error))?;
+        results.assemble(ignore, links, stored, self.context.clone())
     }
 
     /// Closes the queue and waits for the workers.
