@@ -48,13 +48,10 @@ impl S3Store {
             Meaning::Missing => Err(StoreError::not_found(key)),
             Meaning::OutOfRange => {
                 let size = match unsatisfied_size(&error) {
-                    Some(size) => Some(size),
-                    None => self.head(key).await?.map(|info| info.size),
+                    Some(size) => size,
+                    None => self.head(key).await?.ok_or_else(|| StoreError::not_found(key))?.size,
                 };
-                Err(size.map_or_else(
-                    || StoreError::not_found(key),
-                    |size| StoreError::range_not_satisfiable(key, size),
-                ))
+                Err(StoreError::range_not_satisfiable(key, size))
             }
             _ => Err(fault::failed(Operation::Get, key, error)),
         }
