@@ -157,7 +157,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// [`StoreError::Failed`].
     async fn delete(&self, key: &Key) -> Result<(), StoreError>;
 
-    /// Lists the objects whose path starts with `prefix`. The order is not defined.
+    /// Lists the objects whose path starts with `prefix`, which is empty or can start a key: some servers refuse `/` or `..`. The
+    /// order is not defined.
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>>;
 }
 
