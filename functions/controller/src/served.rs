@@ -84,11 +84,8 @@ pub(crate) async fn has_content(store: &dyn Store, name: &str) -> bool {
     let Ok(name) = name.parse::<CatalogName>() else {
         return false;
     };
-    match store.head(&Key::Current(name)).await {
-        Ok(_) => true,
-        // A poll would not help a store that does not answer.
-        Err(error) => !error.is_not_found(),
-    }
+    // A poll would not help a store that does not answer.
+    !matches!(store.head(&Key::Current(name)).await, Ok(None))
 }
 
 /// Returns true if the store has the content of the image `REPOSITORY@DIGEST`.

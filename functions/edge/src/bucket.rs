@@ -61,7 +61,8 @@ impl R2Store {
         let found = match in_time(request.execute(), key).await {
             // The bucket says nothing but that it refuses the range.
             Err(error) if get.range.is_some() => {
-                get.resolve(self.info(key).await?.size, key)?;
+                let info = self.info(key).await?;
+                get.resolve(info.ok_or_else(|| StoreError::not_found(key))?.size, key)?;
                 return Err(error);
             }
             found => found?.ok_or_else(|| StoreError::not_found(key))?,
@@ -80,11 +81,9 @@ impl R2Store {
         Ok(Fetched::Object(Object { info, body }))
     }
 
-    async fn info(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
+    async fn info(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
         let found = in_time(self.bucket.head(self.name(key)), key).await?;
-        found
-            .map(|found| info(&found))
-            .ok_or_else(|| StoreError::not_found(key))
+        Ok(found.map(|found| info(&found)))
     }
 }
 
@@ -144,7 +143,7 @@ impl Store for R2Store {
         SendFuture::new(self.fetch(key, get)).await
     }
 
-    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
+    async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
         SendFuture::new(self.info(key)).await
     }
 

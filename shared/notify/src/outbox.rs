@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use model::text::chain;
 use model::{CatalogName, Current, Key, Notified, PublicationId, Snapshot};
 use publish::ChangedPackages;
-use store::{Condition, ObjectError, ReadError, Store, StoreExt, find_stored};
+use store::{Condition, ReadError, Store, StoreExt, find_stored};
 
 /// Serial that no publication has: before it comes the present one.
 pub(crate) const AFTER_ALL: u64 = u64::MAX;
@@ -86,7 +86,7 @@ impl<'a> Outbox<'a> {
         let object = found.snapshot;
         match find_stored(self.store, &object.digest).await {
             Ok(found) => Ok(found),
-            Err(ObjectError::Read(error @ ReadError::Store(_))) => Err(error),
+            Err(error @ ReadError::Store(_)) => Err(error),
             Err(error) => {
                 let key = object.key();
                 tracing::warn!(%key, error = chain(&error), "cannot read a snapshot for an event");

@@ -30,8 +30,8 @@ async fn without_pointer(store: &dyn Store, names: &BTreeSet<CatalogName>) -> Re
     let looks: Vec<_> = names
         .iter()
         .map(async |name| {
-            let is_there = is_there(store, &Key::Current(name.clone())).await?;
-            Ok::<_, ReadError>((!is_there).then(|| name.clone()))
+            let pointer = store.head(&Key::Current(name.clone())).await?;
+            Ok::<_, ReadError>(pointer.is_none().then(|| name.clone()))
         })
         .collect();
     let found = stream::iter(looks).buffer_unordered(HEADS_IN_FLIGHT);
@@ -111,7 +111,7 @@ async fn remove_name(store: &dyn Store, name: &CatalogName) -> Result<bool, Read
         let mut found = NameList::read(store).await?;
         // Looked at after the names were read: a first publication writes its pointer, then the names, so that either this
         // sees the pointer or the compare-and-swap fails. The process may also have been suspended for hours before.
-        if is_there(store, &Key::Current(name.clone())).await? || !found.names.remove(name) {
+        if store.head(&Key::Current(name.clone())).await?.is_some() || !found.names.remove(name) {
             return Ok(false);
         }
         if found.write(store).await? {
@@ -151,11 +151,14 @@ impl NameList {
             Err(ReadError::Document {
                 source: DocumentError::Malformed { .. },
                 ..
-            }) => Condition::Replace(store.head(&Key::Catalogs).await?.version),
+            }) => {
+                let found = store.head(&Key::Catalogs).await?;
+                found.map_or(Condition::CreateOnly, |info| Condition::Replace(info.version))
+            }
             Err(error) => return Err(error),
         };
         Ok(Self {
-            names: from_pointers(store).await?,
+            names: names_of_pointers(store).await?,
             condition,
             is_restored: true,
         })
@@ -188,7 +191,11 @@ async fn edit(store: &dyn Store, change: impl Fn(&mut Catalogs) -> bool + Send +
     }
 }
 
-async fn from_pointers(store: &dyn Store) -> Result<Catalogs, StoreError> {
+/// Makes the document from a listing of the pointers.
+///
+/// # Errors
+/// As [`Store::list`].
+pub async fn names_of_pointers(store: &dyn Store) -> Result<Catalogs, StoreError> {
     let listed: Vec<Listed> = store.list("catalogs/").try_collect().await?;
     let newest = listed.iter().map(|object| object.modified).max();
     let names = listed.into_iter().filter_map(|object| match object.key {
@@ -222,7 +229,7 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<u
         Key::Status(catalog.clone()),
         Key::Notified(catalog.clone()),
     ] {
-        if is_there(store, &key).await? {
+        if store.head(&key).await?.is_some() {
             store.delete(&key).await?;
             removed += 1;
         }
@@ -230,7 +237,7 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<u
     let was_listed = remove_name(store, catalog).await?;
     // A publication at the same time adds the name before its commit, which may have been before the line above. Its own
     // look at the name after the commit covers the other order.
-    if is_there(store, &current).await? {
+    if store.head(&current).await?.is_some() {
         restore_name(store, catalog).await?;
     }
     Ok((was_listed || removed > 0).then_some(removed))
@@ -254,15 +261,6 @@ pub async fn followers(store: &dyn Store, input: &CatalogName) -> Result<Vec<Cat
         }
     }
     Ok(followers)
-}
-
-/// Returns true if the store has the object or document.
-pub(crate) async fn is_there(store: &dyn Store, key: &Key) -> Result<bool, ReadError> {
-    match store.head(key).await {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_not_found() => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod stats;
 mod status;
 mod transaction;
 
-pub use catalogs::{catalog_names, drop_stale_names, followers, is_listed, remove};
+pub use catalogs::{catalog_names, drop_stale_names, followers, is_listed, names_of_pointers, remove};
 pub use env::{Env, jittered};
 pub use poll::{
     Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, KnownFacts,

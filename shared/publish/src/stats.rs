@@ -52,11 +52,10 @@ pub async fn find_unservable(store: &dyn Store, snapshot: &Snapshot) -> Result<B
 
 async fn stat(store: &dyn Store, object: ObjectRef) -> Result<Option<(Key, String)>, StoreError> {
     let (key, recorded) = (object.key(), object.digest.size);
-    let problem = match store.head(&key).await {
-        Ok(info) if info.size == recorded => return Ok(None),
-        Ok(info) => format!("which has {} bytes, but {recorded} are recorded", info.size),
-        Err(error) if error.is_not_found() => "which is missing".to_owned(),
-        Err(error) => return Err(error),
+    let problem = match store.head(&key).await? {
+        Some(info) if info.size == recorded => return Ok(None),
+        Some(info) => format!("which has {} bytes, but {recorded} are recorded", info.size),
+        None => "which is missing".to_owned(),
     };
     Ok(Some((key, problem)))
 }

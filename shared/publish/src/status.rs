@@ -60,7 +60,7 @@ pub(crate) async fn update_status(
             Ok(None) => (None, Condition::CreateOnly),
             Err(ReadError::Store(error)) => return Err(error),
             // A damaged one is of no use to any writer.
-            Err(ReadError::TooLarge { .. } | ReadError::Document { .. }) => (None, Condition::Always),
+            Err(_) => (None, Condition::Always),
         };
         if before.is_some() && before == written {
             // The write has taken effect, and its answer was lost. A second one would count twice.

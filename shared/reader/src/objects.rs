@@ -43,11 +43,8 @@ impl PublishedCatalogs {
         if let Some(bytes) = self.0.caches.bodies.get(&BodyKey::Stored(ObjectKey { kind, sha256 })) {
             return Ok(Some(bytes.len() as u64));
         }
-        match self.0.store.head(&Key::Object(kind, sha256)).await {
-            Ok(info) => Ok(Some(info.size)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(ReaderError::Store(error)),
-        }
+        let found = self.0.store.head(&Key::Object(kind, sha256)).await;
+        Ok(found.map_err(ReaderError::Store)?.map(|info| info.size))
     }
 
     /// True for a body that is kept in memory once it was read.

@@ -9,28 +9,25 @@ use work::for_each;
 
 use crate::{
     FileProblem, RenderError, Rendering, Shard,
-    context::{FileFailure, RenderContext},
+    context::{FileFailure, RenderContext, WorkerResults},
     error::shown,
     fragment::Fragment,
     known::ChunkRange,
     renderer::{ignore_error, is_ignore_file},
 };
 
-/// Results of all workers, to be put in order.
-pub(crate) struct Assembly {
-    pub(crate) fragments: Vec<Fragment>,
-    pub(crate) failures: Vec<FileFailure>,
-    pub(crate) ignore: IndexIgnore,
-    pub(crate) links: BTreeMap<String, String>,
-    /// Packages that are taken whole from the store.
-    pub(crate) shards: Vec<Shard>,
-}
-
-impl Assembly {
-    pub(crate) fn finish(mut self, context: Arc<RenderContext>) -> Result<Rendering, RenderError> {
-        self.follow_links(&context)?;
+impl WorkerResults {
+    /// Puts the results of all workers in order. `stored` are Packages that are taken whole from the store.
+    pub(crate) fn assemble(
+        mut self,
+        ignore: &IndexIgnore,
+        links: BTreeMap<String, String>,
+        mut stored: Vec<Shard>,
+        context: Arc<RenderContext>,
+    ) -> Result<Rendering, RenderError> {
+        self.follow_links(links, &context)?;
         let mut ignored = IgnoredPaths {
-            ignore: &self.ignore,
+            ignore,
             known: HashMap::new(),
             context: &context,
         };
@@ -50,7 +47,7 @@ impl Assembly {
         let mut shards = shards(self.fragments, &context)?;
         let chunks = ChunkRange::collect(&mut shards);
         // Stable, so that those of files come first.
-        shards.append(&mut self.shards);
+        shards.append(&mut stored);
         shards.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
         shards.dedup_by(|later, first| later.name == first.name);
         let packages = shards.iter().filter(|shard| !shard.name.is_empty()).count() as u64;
@@ -65,8 +62,7 @@ impl Assembly {
     }
 
     /// Gives each link the fragments and the failures of its target, under the link's own path.
-    fn follow_links(&mut self, context: &RenderContext) -> Result<(), RenderError> {
-        let links = mem::take(&mut self.links);
+    fn follow_links(&mut self, links: BTreeMap<String, String>, context: &RenderContext) -> Result<(), RenderError> {
         if links.is_empty() {
             return Ok(());
         }

@@ -71,7 +71,7 @@ pub(crate) struct FileFailure {
 impl RenderContext {
     pub(crate) fn new(settings: RenderSettings, stored: Arc<dyn StoredShards>) -> Self {
         Self {
-            scratch: Scratch::new(settings.memory_bytes, settings.scratch_dir.clone()),
+            scratch: Scratch::new(settings.memory_bytes),
             usage: Usage::new(&settings.limits),
             recorded: AtomicUsize::new(0),
             results: Mutex::default(),

@@ -20,7 +20,7 @@ pub enum RenderError {
         /// Problems in the order of the file walk; never empty.
         problems: Vec<FileProblem>,
     },
-    /// The catalog exceeds a limit. The place is a file, relative to the FBC root, or a Package.
+    /// The catalog exceeds a limit. Its place is a file, relative to the FBC root, or a Package.
     #[error(transparent)]
     Limit(LimitExceeded),
     /// The work of the budget was stopped.

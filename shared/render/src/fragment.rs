@@ -3,7 +3,6 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
-    path::PathBuf,
     sync::Arc,
 };
 
@@ -104,10 +103,7 @@ impl Lines {
 
 /// Keeps compressed bytes: in memory up to a budget, then in one unnamed temporary file.
 #[derive(Debug)]
-pub(crate) struct Scratch {
-    dir: PathBuf,
-    state: Mutex<ScratchState>,
-}
+pub(crate) struct Scratch(Mutex<ScratchState>);
 
 #[derive(Debug)]
 struct ScratchState {
@@ -123,23 +119,20 @@ pub(crate) enum ScratchBuffer {
 }
 
 impl Scratch {
-    pub(crate) fn new(budget: usize, dir: PathBuf) -> Self {
-        Self {
-            dir,
-            state: Mutex::new(ScratchState { budget, file: None }),
-        }
+    pub(crate) fn new(budget: usize) -> Self {
+        Self(Mutex::new(ScratchState { budget, file: None }))
     }
 
     pub(crate) fn keep(&self, mut bytes: Vec<u8>) -> io::Result<ScratchBuffer> {
         bytes.shrink_to_fit();
-        let mut state = self.state.lock();
+        let mut state = self.0.lock();
         if let Some(left) = state.budget.checked_sub(bytes.len()) {
             state.budget = left;
             return Ok(ScratchBuffer::Memory(bytes));
         }
         let file = match &mut state.file {
             Some(file) => file,
-            none => none.insert(tempfile::tempfile_in(&self.dir)?),
+            none => none.insert(tempfile::tempfile()?),
         };
         let offset = file.seek(SeekFrom::End(0))?;
         file.write_all(&bytes)?;
@@ -157,7 +150,7 @@ impl Scratch {
     }
 
     fn read_file(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut state = self.state.lock();
+        let mut state = self.0.lock();
         let file = state.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = vec![0; length];
@@ -172,7 +165,7 @@ mod tests {
 
     #[test]
     fn scratch_beyond_its_budget_uses_a_file_and_reads_back() {
-        let scratch = Scratch::new(10, std::env::temp_dir());
+        let scratch = Scratch::new(10);
         let texts = ["0123456789", "ab", "", "cde"].map(|text| text.as_bytes().to_vec());
         let kept = texts.clone().map(|bytes| scratch.keep(bytes).unwrap());
         assert!(matches!(kept[0], ScratchBuffer::Memory(_)));
@@ -180,11 +173,5 @@ mod tests {
         assert!(matches!(kept[3], ScratchBuffer::File { offset: 2, length: 3 }));
         let read = kept.each_ref().map(|buffer| scratch.read(buffer).unwrap().into_owned());
         assert_eq!(read, texts);
-    }
-
-    #[test]
-    fn keep_without_its_folder_fails() {
-        let scratch = Scratch::new(0, "/nonexistent".into());
-        assert!(scratch.keep(b"a".to_vec()).is_err());
     }
 }

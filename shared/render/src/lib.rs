@@ -23,7 +23,7 @@ pub use image::ImageLayer;
 pub use inflate::PublishedGzip;
 pub use known::{ChunkLines, KnownChunks, ShardPart, known_chunks};
 pub use renderer::Renderer;
-pub use rendering::{IndexFile, Rendering, index_lines};
+pub use rendering::{Rendering, index_lines};
 pub use settings::{RenderLimits, RenderSettings};
 pub use shard::{MetaPlace, NoStoredShards, Shard, StoredShards};
 pub use write_all::{AllFacts, HashingWriter, Sink, Sinks};

@@ -16,8 +16,7 @@ use work::Budget;
 
 use crate::{
     RenderError, RenderSettings, Rendering, Shard, StoredShards,
-    assemble::Assembly,
-    context::{ChunkJob, ChunkPlace, RenderContext, WorkerResults},
+    context::{ChunkJob, ChunkPlace, RenderContext},
     error::shown,
 };
 
@@ -173,27 +172,16 @@ impl Renderer {
             let ended = ended.unwrap_or_else(|panic| panic::resume_unwind(panic));
             ended.map_err(RenderError::Scratch)?;
         }
-        let WorkerResults {
-            fragments,
-            failures,
-            scratch_error,
-        } = mem::take(&mut *self.context.results.lock());
-        if let Some(error) = scratch_error {
+        let mut results = mem::take(&mut *self.context.results.lock());
+        if let Some(error) = results.scratch_error.take() {
             return Err(RenderError::Scratch(error));
         }
         self.context.check_limits()?;
         self.context.check_budget()?;
-        self.compiled_ignore();
-        let ignore = self.ignore.take().unwrap_or_else(|| Ok(IndexIgnore::default()));
-        let ignore = ignore.map_err(|error| ignore_error(&self.context, IndexIgnore::FILE_NAME, &error))?;
-        let assembly = Assembly {
-            fragments,
-            failures,
-            ignore,
-            links: mem::take(&mut self.links),
-            shards: mem::take(&mut self.shards),
-        };
-        assembly.finish(self.context.clone())
+        let (links, stored) = (mem::take(&mut self.links), mem::take(&mut self.shards));
+        let ignore = self.compiled_ignore().as_ref();
+        let ignore = ignore.map_err(|error| ignore_error(&self.context, IndexIgnore::FILE_NAME, error))?;
+        results.assemble(ignore, links, stored, self.context.clone())
     }
 
     /// Closes the queue and waits for the workers.

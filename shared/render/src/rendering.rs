@@ -142,11 +142,11 @@ impl Rendering {
         })
     }
 
-    /// Returns the index.
+    /// Returns the index as it is stored: one zstd frame.
     ///
     /// # Errors
     /// Fails if the compressor cannot allocate its memory.
-    pub fn index(&self) -> io::Result<IndexFile> {
+    pub fn index(&self) -> io::Result<Vec<u8>> {
         let shards = self.shards.iter().map(|shard| IndexedShard {
             lines: shard.lines.sha256,
             metas: (&shard.metas).into(),
@@ -163,11 +163,7 @@ impl Rendering {
         encoder.window_log(DOCUMENT_WINDOW_LOG)?;
         let mut text = BufWriter::new(encoder);
         index.write_to(&mut text)?;
-        let bytes = text.into_inner()?.finish()?;
-        Ok(IndexFile {
-            stored: ObjectDigest::of(&bytes),
-            bytes,
-        })
+        text.into_inner()?.finish()
     }
 }
 
@@ -193,13 +189,4 @@ pub fn index_lines(mut lines: impl Read, expected: Content) -> Option<Vec<Indexe
         indexed.ok()?;
     }
     (offset == expected.size).then_some(metas)
-}
-
-/// The index of a Snapshot, ready to be stored.
-#[derive(Debug)]
-pub struct IndexFile {
-    /// The bytes to store: one zstd frame.
-    pub bytes: Vec<u8>,
-    /// Hash and size of these bytes.
-    pub stored: ObjectDigest,
 }

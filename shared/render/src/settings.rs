@@ -1,4 +1,4 @@
-use std::{num::NonZero, path::PathBuf, thread};
+use std::{num::NonZero, thread};
 
 use work::{Budget, DEFAULT_STEPS};
 
@@ -9,11 +9,9 @@ pub struct RenderSettings {
     pub workers: usize,
     /// Approximate size of the chunks that files are cut into, in bytes. Default: 2 MiB, several times a large Package.
     pub chunk_bytes: usize,
-    /// Maximum number of bytes of compressed Shards in memory; the rest goes to a temporary file. Default: 16 MiB, which is
-    /// 300 MB of catalog.
+    /// Maximum number of bytes of compressed Shards in memory; the rest goes to a file in the system's folder for temporary
+    /// files. Default: 16 MiB, which is 300 MB of catalog.
     pub memory_bytes: usize,
-    /// Folder for that temporary file. Default: the system's folder for temporary files.
-    pub scratch_dir: PathBuf,
     /// zstd level of a Shard and of the index. Default: 6, half a percent larger than 9 and a third faster.
     pub shard_level: i32,
     /// zstd level of `all.json.zst`. Default: 2. With matches in all of the window it is 3 % larger than at 6, in half the time; every
@@ -36,7 +34,6 @@ impl Default for RenderSettings {
             workers: thread::available_parallelism().map_or(2, NonZero::get),
             chunk_bytes: 2 << 20,
             memory_bytes: 16 << 20,
-            scratch_dir: std::env::temp_dir(),
             shard_level: 6,
             zstd_level: 2,
             gzip_level: 6,

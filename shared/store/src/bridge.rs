@@ -70,14 +70,11 @@ pub fn file_chunks(file: Arc<File>, range: Range<u64>) -> impl Stream<Item = io:
                 return Ok(None);
             }
             let end = range.end.min(start + CHUNK);
-            let chunk = spawn_blocking(move || read_at(&file, start, (end - start) as usize)).await??;
-            Ok(Some((chunk, end)))
+            let chunk = spawn_blocking(move || {
+                let mut bytes = vec![0; (end - start) as usize];
+                file.read_exact_at(&mut bytes, start).map(|()| Bytes::from(bytes))
+            });
+            Ok(Some((chunk.await??, end)))
         }
     })
-}
-
-fn read_at(file: &File, start: u64, length: usize) -> io::Result<Bytes> {
-    let mut bytes = vec![0; length];
-    file.read_exact_at(&mut bytes, start)?;
-    Ok(bytes.into())
 }

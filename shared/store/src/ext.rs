@@ -3,7 +3,7 @@ use std::{ops::Range, time::SystemTime};
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_util::{TryStreamExt as _, stream::BoxStream};
-use model::{Document, DocumentError, Key};
+use model::{Document, DocumentError, Key, Sha256};
 
 use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, Stat, Store, StoreError, Version};
 
@@ -11,7 +11,7 @@ use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, Stat, Store,
 /// below the memory of the smallest Lambda.
 pub const DOCUMENT_MAX: u64 = 32 << 20;
 
-/// Failure to read a whole object into memory.
+/// Failure to read a whole object or document.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The store failed, or has no such object.
@@ -35,12 +35,36 @@ pub enum ReadError {
         /// The underlying error, which the chain prints after this one.
         source: DocumentError,
     },
+    /// The bytes of an immutable object do not hash to its key.
+    #[error("{key} is damaged: its bytes have the sha256 {found}")]
+    Damaged {
+        /// Key of the object, as a path.
+        key: String,
+        /// Hash of the bytes that are there.
+        found: Sha256,
+    },
 }
 
 impl ReadError {
     /// True if there is no such object.
     pub const fn is_not_found(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_not_found())
+    }
+
+    /// True if the object is there and is not what it should be. A store that cannot be asked is not damage.
+    pub const fn is_damage(&self) -> bool {
+        !matches!(self, Self::Store(_))
+    }
+}
+
+/// Turns the error of a missing object into `None`.
+///
+/// # Errors
+/// All other errors of the read.
+pub fn optional<T>(read: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
+    match read {
+        Err(error) if error.is_not_found() => Ok(None),
+        read => read.map(Some),
     }
 }
 
@@ -94,10 +118,8 @@ pub trait StoreExt: Store {
     /// # Errors
     /// As [`StoreExt::read_all`] with [`DOCUMENT_MAX`], and [`ReadError::Document`].
     async fn read_document<T: Document>(&self, key: &Key) -> Result<Option<(T, Version)>, ReadError> {
-        let (bytes, info) = match self.read_all(key, DOCUMENT_MAX).await {
-            Ok(found) => found,
-            Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(error),
+        let Some((bytes, info)) = optional(self.read_all(key, DOCUMENT_MAX).await)? else {
+            return Ok(None);
         };
         let document = T::from_bytes(&bytes).map_err(|source| ReadError::Document {
             key: key.to_string(),

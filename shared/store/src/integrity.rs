@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use model::{Hasher, Key, Kind, ObjectDigest, ObjectRef, Sha256, StoredDocument};
+use model::{Hasher, ObjectDigest, ObjectRef, Sha256, StoredDocument};
 
-use crate::{Body, Condition, ReadError, Store, StoreError, StoreExt};
+use crate::{Body, Condition, ReadError, Store, StoreError, StoreExt, optional};
 
 /// Number of times that a put starts again because the object vanished between a conflict and the look at it.
 const PUT_ATTEMPTS: u32 = 3;
@@ -20,48 +20,17 @@ pub enum ObjectState {
     Missing,
 }
 
-/// An immutable object that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ObjectError {
-    /// The store cannot read it, or it is larger than recorded.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// Its bytes do not hash to its key.
-    #[error("{key} is damaged: its bytes have the sha256 {found}")]
-    Damaged {
-        /// Key of the object, a path in the store.
-        key: String,
-        /// Hash of the bytes that are there.
-        found: Sha256,
-    },
-}
-
-impl ObjectError {
-    /// True if the store has no such object.
-    pub const fn is_not_found(&self) -> bool {
-        matches!(self, Self::Read(error) if error.is_not_found())
-    }
-
-    /// True if the object is there and is not what it should be. A store that cannot be asked is not damage.
-    pub const fn is_damage(&self) -> bool {
-        match self {
-            Self::Damaged { .. } | Self::Read(ReadError::TooLarge { .. } | ReadError::Document { .. }) => true,
-            Self::Read(ReadError::Store(_)) => false,
-        }
-    }
-}
-
 /// Reads an object to its end, and compares the hash of its bytes with its key. Memory is one chunk.
 ///
 /// # Errors
 /// As [`Store::get`]. An object that is missing or damaged is not an error.
-pub async fn check_object(store: &dyn Store, kind: Kind, sha256: Sha256) -> Result<ObjectState, StoreError> {
-    let body = match store.open(&Key::Object(kind, sha256), None).await {
+pub async fn check_object(store: &dyn Store, object: &ObjectRef) -> Result<ObjectState, StoreError> {
+    let body = match store.open(&object.key(), None).await {
         Ok(object) => object.body,
         Err(error) if error.is_not_found() => return Ok(ObjectState::Missing),
         Err(error) => return Err(error),
     };
-    Ok(match digest(body).await?.sha256 == sha256 {
+    Ok(match digest(body).await?.sha256 == object.digest.sha256 {
         true => ObjectState::Intact,
         false => ObjectState::Damaged,
     })
@@ -81,7 +50,7 @@ pub async fn put_object(store: &dyn Store, object: &ObjectRef, bytes: Bytes) -> 
             Err(error) if error.is_conflict() => {}
             Err(error) => return Err(error),
         }
-        match check_object(store, object.kind, object.digest.sha256).await? {
+        match check_object(store, object).await? {
             ObjectState::Intact => return Ok(ObjectState::Intact),
             // Deleted between the conflict and the check: put it again.
             ObjectState::Missing => {}
@@ -108,14 +77,14 @@ pub(crate) async fn digest(mut body: Body) -> Result<ObjectDigest, StoreError> {
 /// Reads an object of at most its recorded size, and compares the hash of its bytes with its key.
 ///
 /// # Errors
-/// As [`StoreExt::read_all`], and [`ObjectError::Damaged`].
-pub async fn read_object(store: &dyn Store, object: &ObjectRef) -> Result<Bytes, ObjectError> {
+/// As [`StoreExt::read_all`], and [`ReadError::Damaged`].
+pub async fn read_object(store: &dyn Store, object: &ObjectRef) -> Result<Bytes, ReadError> {
     let key = object.key();
     let (bytes, _) = store.read_all(&key, object.digest.size).await?;
     let found = Sha256::of(&bytes);
     match found == object.digest.sha256 {
         true => Ok(bytes),
-        false => Err(ObjectError::Damaged {
+        false => Err(ReadError::Damaged {
             key: key.to_string(),
             found,
         }),
@@ -125,25 +94,16 @@ pub async fn read_object(store: &dyn Store, object: &ObjectRef) -> Result<Bytes,
 /// Reads a document as [`read_stored`] does. Returns `None` if it is missing.
 ///
 /// # Errors
-/// [`ObjectError`] if the store fails, or if the document is damaged.
-pub async fn find_stored<T: StoredDocument>(
-    store: &dyn Store,
-    stored: &ObjectDigest,
-) -> Result<Option<T>, ObjectError> {
-    match read_stored(store, stored).await {
-        Err(error) if error.is_not_found() => Ok(None),
-        read => read.map(Some),
-    }
+/// [`ReadError`] if the store fails, or if the document is damaged.
+pub async fn find_stored<T: StoredDocument>(store: &dyn Store, stored: &ObjectDigest) -> Result<Option<T>, ReadError> {
+    optional(read_stored(store, stored).await)
 }
 
 /// Reads a document as [`read_stored`] does. Returns `None` if it is missing or damaged, which is logged.
 ///
 /// # Errors
-/// [`ObjectError::Read`] if the store fails.
-pub async fn read_usable<T: StoredDocument>(
-    store: &dyn Store,
-    stored: &ObjectDigest,
-) -> Result<Option<T>, ObjectError> {
+/// [`ReadError::Store`] if the store fails.
+pub async fn read_usable<T: StoredDocument>(store: &dyn Store, stored: &ObjectDigest) -> Result<Option<T>, ReadError> {
     match read_stored(store, stored).await {
         Err(error) if error.is_not_found() || error.is_damage() => {
             let key = stored.with_kind(T::KIND).key();
@@ -158,12 +118,11 @@ pub async fn read_usable<T: StoredDocument>(
 ///
 /// # Errors
 /// As [`read_object`], and [`ReadError::Document`] if the bytes are not that document.
-pub async fn read_stored<T: StoredDocument>(store: &dyn Store, stored: &ObjectDigest) -> Result<T, ObjectError> {
+pub async fn read_stored<T: StoredDocument>(store: &dyn Store, stored: &ObjectDigest) -> Result<T, ReadError> {
     let object = stored.with_kind(T::KIND);
     let bytes = read_object(store, &object).await?;
-    let document = T::from_stored(&bytes).map_err(|source| ReadError::Document {
+    T::from_stored(&bytes).map_err(|source| ReadError::Document {
         key: object.key().to_string(),
         source,
-    })?;
-    Ok(document)
+    })
 }

@@ -117,11 +117,11 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// [`StoreError::NotFound`] without such an object, [`StoreError::RangeNotSatisfiable`], [`StoreError::Failed`].
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError>;
 
-    /// Returns the facts about an object without reading its bytes.
+    /// Returns the facts about an object without reading its bytes; `None` if there is no such object.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] without such an object, [`StoreError::Failed`].
-    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError>;
+    /// [`StoreError::Failed`].
+    async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError>;
 
     /// Looks at a key and at the store's own clock in one answer. It is not for hot paths: a folder writes a file to
     /// learn the time.
@@ -157,7 +157,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// [`StoreError::Failed`].
     async fn delete(&self, key: &Key) -> Result<(), StoreError>;
 
-    /// Lists the objects whose path starts with `prefix`. The order is not defined.
+    /// Lists the objects whose path starts with `prefix`, which is empty or can start a key: some servers refuse `/` or `..`. The
+    /// order is not defined.
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>>;
 }
 

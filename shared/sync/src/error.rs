@@ -1,7 +1,7 @@
 use model::{CatalogName, DocumentError, PREVIOUS_MAX};
 use publish::{PublishError, RetryableError};
 use render::RenderError;
-use store::{ObjectError, StoreError};
+use store::{ReadError, StoreError};
 use trust::TrustError;
 use upkeep::ObjectProblem;
 
@@ -78,7 +78,7 @@ pub enum SyncError {
     Publish(#[from] PublishError),
     /// The store cannot be read, or a document in it is unusable.
     #[error("cannot read the store")]
-    Object(#[from] ObjectError),
+    Object(#[from] ReadError),
     /// The store cannot be written to, or fails while it is read.
     #[error("cannot write the store")]
     Store(#[from] StoreError),

@@ -172,12 +172,12 @@ impl Rebuild<'_> {
             return Err(SyncError::Disagrees(self.report.catalog.clone()));
         }
         let file = file.map_err(RenderError::Scratch)?;
-        let lines = decode_zstd(&file.bytes, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
+        let lines = decode_zstd(&file, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
         for entry in self.left.iter_mut().filter(|entry| entry.object.kind == Kind::Index) {
             entry.content = Some(Content::of(&lines));
         }
         if !self.copier.options.fetch_all {
-            self.put(Kind::Index, file.bytes).await?;
+            self.put(Kind::Index, file).await?;
         }
         Ok(())
     }

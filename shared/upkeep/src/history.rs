@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use model::{Current, Sha256, Snapshot};
 use publish::ChangedPackages;
 use serde::{Serialize, Serializer};
-use store::{ObjectError, Store, find_stored};
+use store::{ReadError, Store, find_stored};
 
 /// Publication of a catalog.
 #[derive(Debug, Serialize)]
@@ -34,7 +34,7 @@ pub struct HistoryState {
 ///
 /// # Errors
 /// A snapshot that cannot be read. One that is missing was collected.
-pub async fn history(store: &dyn Store, current: &Current) -> Result<Vec<HistoryState>, ObjectError> {
+pub async fn history(store: &dyn Store, current: &Current) -> Result<Vec<HistoryState>, ReadError> {
     let mut states = Vec::new();
     let mut newer: Option<Snapshot> = None;
     for publication in current.publications() {

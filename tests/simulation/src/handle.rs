@@ -54,7 +54,7 @@ impl Store for StoreHandle {
         })
     }
 
-    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
+    async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
         let effect = |store: MemoryStore, key: Key| async move { store.head(&key).await }.boxed();
         self.ask(Kind::Head, key, effect).await
     }
@@ -113,7 +113,8 @@ impl StoreHandle {
                 match store.put(&key, bytes.clone(), condition).await {
                     // The store of S3 takes equal bytes for its own after a lost answer.
                     Err(StoreError::Conflict { .. }) if repeated && store.objects().get(&key) == Some(&bytes) => {
-                        store.head(&key).await.map(|info| info.version)
+                        let found = store.head(&key).await?.expect("its bytes were just read");
+                        Ok(found.version)
                     }
                     result => result,
                 }

@@ -18,8 +18,8 @@ impl Store for MemoryStore {
         self.call(Operation::Get, Action::Get, Some(key), work).await
     }
 
-    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
-        let work = || Ok(self.entry(key)?.info);
+    async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
+        let work = || Ok(self.entry(key).ok().map(|entry| entry.info));
         self.call(Operation::Get, Action::Head, Some(key), work).await
     }
 

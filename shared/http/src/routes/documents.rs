@@ -102,11 +102,9 @@ pub(super) async fn readiness(call: RouteCall<'_>) -> Result<Representation, Api
     if !call.app.settings.ready.load(Ordering::Relaxed) {
         return Err(ApiError::NotReady);
     }
-    match call.app.catalogs.store().head(&Key::Catalogs).await {
-        Ok(_) => Ok(ok()),
-        Err(error) if error.is_not_found() => Ok(ok()),
-        Err(error) => Err(ReaderError::Store(error).into()),
-    }
+    let answer = call.app.catalogs.store().head(&Key::Catalogs).await;
+    answer.map_err(ReaderError::Store)?;
+    Ok(ok())
 }
 
 fn ok() -> Representation {

@@ -46,7 +46,7 @@ pub struct ImageLimits {
     pub link_steps: u64,
 }
 
-/// A limit that an image exceeds.
+/// A limit that an image or its catalog exceeds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place} exceeds the limit {name} of {limit}")]
 pub struct LimitExceeded {
@@ -54,7 +54,7 @@ pub struct LimitExceeded {
     pub name: &'static str,
     /// Value of the limit, in bytes or entries.
     pub limit: u64,
-    /// The part of the image that exceeds it, in words.
+    /// The part that exceeds it, in words.
     pub place: String,
 }
 

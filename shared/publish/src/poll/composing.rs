@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use compose::Explanation;
-use model::{CatalogName, Current, EmptyLayers, Outcome, Sha256, Snapshot, SourceInput, text::chain};
+use model::{CatalogName, Current, EmptyLayers, ObjectRef, Outcome, Sha256, Snapshot, SourceInput, text::chain};
 use render::Rendering;
 use serde::Serialize;
 use source::{Digest, Source};
-use store::{Store, read_stored};
+use store::{ReadError, Store, read_stored};
 use work::{Budget, run};
 
 use super::{
@@ -18,8 +18,7 @@ use super::{
     pull::{PublishedShards, pull},
 };
 use crate::{
-    Catalog, Mirror, PollError, PollOptions, PublishError, Transaction, catalogs::is_there, status::read_status,
-    transaction::Pointer,
+    Catalog, Mirror, PollError, PollOptions, PublishError, Transaction, status::read_status, transaction::Pointer,
 };
 
 /// Version of the meaning of a composition. It grows when the same composition would give another catalog.
@@ -203,15 +202,16 @@ async fn published_input(
     let own = base.into_iter().flat_map(|base| &base.source.inputs);
     let own = own.filter(|input| input.catalog == *name && input.content_hash == pin);
     let known = current.snapshots_of(pin).chain(own.map(|input| input.snapshot));
+    let is_there = async |snapshot: ObjectRef| Ok::<_, ReadError>(store.head(&snapshot.key()).await?.is_some());
     for snapshot in known {
-        if is_there(store, &snapshot.key()).await? {
+        if is_there(snapshot).await? {
             return Ok(input(pin, snapshot));
         }
     }
     let mut kept = vec![current.content_hash.to_string()];
     for previous in &current.previous {
         let hash = previous.content_hash.to_string();
-        if !kept.contains(&hash) && is_there(store, &previous.snapshot.key()).await? {
+        if !kept.contains(&hash) && is_there(previous.snapshot).await? {
             kept.push(hash);
         }
     }

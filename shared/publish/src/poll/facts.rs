@@ -7,7 +7,7 @@ use std::{
 
 use model::{Facts, Sha256, Snapshot, ValidationCounts, text::chain};
 use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording};
-use render::{IndexFile, RenderError, Rendering, Shard};
+use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
 use store::{Store, read_stored};
 use work::{for_each, run};
@@ -50,11 +50,11 @@ impl Poll<'_> {
     }
 
     /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is found.
-    /// Returns the index and the numbers of findings too; no numbers if the catalog is not validated.
+    /// Returns the stored bytes of the index and the numbers of findings too; no numbers if the catalog is not validated.
     pub(crate) async fn describe(
         &mut self,
         reader: FactReader,
-    ) -> Result<(CatalogFacts, IndexFile, Option<ValidationCounts>), PollError> {
+    ) -> Result<(CatalogFacts, Vec<u8>, Option<ValidationCounts>), PollError> {
         let budget = reader.rendering.budget().clone();
         let read = move || {
             let facts = reader.read()?;

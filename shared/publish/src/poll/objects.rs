@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument, ValidationCounts};
-use render::{AllFacts, IndexFile, RenderError, Rendering, Sinks};
+use render::{AllFacts, RenderError, Rendering, Sinks};
 use store::{Staged, Staging, Store, StoreError, bridge};
 use tokio::task::JoinError;
 use work::{Budget, run};
@@ -31,7 +31,7 @@ impl Poll<'_> {
             let (facts, index, counts) = self.describe(reader).await?;
             let shards = put_shards(transaction, &rendering);
             let facts = put_facts(transaction, &budget, facts);
-            let ((), facts, index) = tokio::try_join!(shards, facts, put_index(transaction, index))?;
+            let ((), facts, index) = tokio::try_join!(shards, facts, put_bytes(transaction, Kind::Index, index))?;
             Ok((facts, counts, index))
         };
         let mut kinds = vec![Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip), Kind::Blob];
@@ -74,8 +74,7 @@ async fn put_all(
     let documents = oci::Documents::new(layer, diff_id);
     let image = documents.image(layer, diff_id);
     for bytes in documents.into_all() {
-        let object = ObjectDigest::of(&bytes).with_kind(Kind::Blob);
-        transaction.put_verified(object, bytes.into()).await?;
+        put_bytes(transaction, Kind::Blob, bytes).await?;
     }
     Ok(image)
 }
@@ -120,10 +119,10 @@ impl StagedAll {
     }
 }
 
-async fn put_index(transaction: &Transaction, index: IndexFile) -> Result<ObjectDigest, PollError> {
-    let object = index.stored.with_kind(Kind::Index);
-    transaction.put_verified(object, index.bytes.into()).await?;
-    Ok(index.stored)
+async fn put_bytes(transaction: &Transaction, kind: Kind, bytes: Vec<u8>) -> Result<ObjectDigest, PollError> {
+    let digest = ObjectDigest::of(&bytes);
+    transaction.put_verified(digest.with_kind(kind), bytes.into()).await?;
+    Ok(digest)
 }
 
 async fn put_facts(
@@ -148,11 +147,7 @@ async fn put_document<D: StoredDocument + Send + 'static>(
     let compress = move || (document.to_stored(), document);
     let (bytes, document) = run(budget.clone(), compress).await?;
     let bytes = bytes.map_err(PublishError::Compress)?;
-    let digest = ObjectDigest::of(&bytes);
-    transaction
-        .put_verified(digest.with_kind(D::KIND), bytes.into())
-        .await?;
-    Ok((document, digest))
+    Ok((document, put_bytes(transaction, D::KIND, bytes).await?))
 }
 
 async fn put_shards(transaction: &Transaction, rendering: &Rendering) -> Result<(), PollError> {

@@ -2,7 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use model::{Current, Document, Key};
-use store::{Condition, DOCUMENT_MAX, StoreExt};
+use store::{Condition, DOCUMENT_MAX, StoreExt, optional};
 use tokio::time::timeout;
 
 use super::{COMMIT_TIMEOUT, TRANSACTION_MAX, Transaction};
@@ -30,8 +30,7 @@ impl Transaction {
         let is_new = before.is_none_or(|before| before.serial != next.serial);
         let next = match is_new {
             true => {
-                self.announce().await?;
-                let date = self.check_time().await?;
+                let date = self.prepare().await?;
                 let published_at = self.publication_date(date);
                 self.sign(Current { published_at, ..next })?
             }
@@ -48,7 +47,7 @@ impl Transaction {
                     self.restore_name().await?;
                     return Ok((signed, false));
                 }
-                self.check_time().await?;
+                self.prepare().await?;
                 signed
             }
         };
@@ -67,8 +66,7 @@ impl Transaction {
             self.restore_name().await?;
             return Ok(false);
         }
-        self.announce().await?;
-        self.check_time().await?;
+        self.prepare().await?;
         tracing::debug!(serial = next.serial, "replacing the pointer by a copy");
         self.replace_pointer(bytes).await?;
         Ok(true)
@@ -86,17 +84,14 @@ impl Transaction {
         }
     }
 
-    /// Writes the catalog's name before its first pointer: a name without a catalog is harmless, a catalog without a name is not
-    /// found. The time is checked after it, so that collection knows how old the name can get before the pointer is there.
-    async fn announce(&self) -> Result<(), PublishError> {
-        match self.pointer {
-            Some(_) => Ok(()),
-            None => Ok(announce_name(&*self.store, &self.catalog).await?),
+    /// Writes the catalog's name before its first pointer, and returns the store's date, if the commit comes soon enough after the
+    /// reading of `gc.json`.
+    async fn prepare(&self) -> Result<SystemTime, PublishError> {
+        // A name without a catalog is harmless, a catalog without a name is not found. The time is checked after it, so that
+        // collection knows how old the name can get before the pointer is there.
+        if self.pointer.is_none() {
+            announce_name(&*self.store, &self.catalog).await?;
         }
-    }
-
-    /// Returns the store's date, if the commit comes soon enough after the reading of `gc.json`.
-    async fn check_time(&self) -> Result<SystemTime, PublishError> {
         // The date of the store and not of this machine: all writers of a store then share one clock.
         let date = self.store.stat(&Key::Current(self.catalog.clone())).await?.date;
         let age = self.gc.get().map(|gc| gc.age(&self.options.env, date));
@@ -156,10 +151,7 @@ impl Transaction {
     }
 
     async fn is_published(&self, key: &Key, bytes: &Bytes) -> Result<bool, PublishError> {
-        match self.store.read_all(key, DOCUMENT_MAX).await {
-            Ok((found, _)) => Ok(found == *bytes),
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let found = optional(self.store.read_all(key, DOCUMENT_MAX).await)?;
+        Ok(found.is_some_and(|(found, _)| found == *bytes))
     }
 }

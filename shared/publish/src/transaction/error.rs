@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use model::CatalogName;
-use store::{ObjectError, ReadError, StoreError};
+use store::{ReadError, StoreError};
 
 use crate::Env;
 
@@ -10,7 +10,7 @@ use crate::Env;
 pub enum PublishError {
     /// The store cannot be read, or holds a document that is not valid.
     #[error("cannot read what is published")]
-    Read(#[from] ReadError),
+    Read(#[source] ReadError),
     /// The store cannot be written, or another writer published first.
     #[error("cannot publish the catalog")]
     Store(#[from] StoreError),
@@ -56,11 +56,11 @@ impl RetryableError for PublishError {
     }
 }
 
-impl From<ObjectError> for PublishError {
-    fn from(error: ObjectError) -> Self {
+impl From<ReadError> for PublishError {
+    fn from(error: ReadError) -> Self {
         match error {
-            ObjectError::Read(error) => Self::Read(error),
-            ObjectError::Damaged { key, .. } => Self::Damaged(key),
+            ReadError::Damaged { key, .. } => Self::Damaged(key),
+            error => Self::Read(error),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Key, ObjectKey, ObjectRef, Snapshot};
 use parking_lot::Mutex;
-use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, Version, read_usable};
+use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, Version, optional, read_usable};
 use tokio::sync::OnceCell;
 use trust::Signer;
 
@@ -180,10 +180,9 @@ impl Pointer {
         catalog: &CatalogName,
         signer: Option<&Signer>,
     ) -> Result<Option<Self>, PublishError> {
-        let (bytes, info) = match store.read_all(&Key::Current(catalog.clone()), DOCUMENT_MAX).await {
-            Ok(found) => found,
-            Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(error.into()),
+        let read = store.read_all(&Key::Current(catalog.clone()), DOCUMENT_MAX).await;
+        let Some((bytes, info)) = optional(read)? else {
+            return Ok(None);
         };
         let verified = signer.map_or(Ok(()), |signer| signer.trust().verify(catalog, &bytes).map(drop));
         if let Err(error) = &verified {

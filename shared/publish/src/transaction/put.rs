@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use model::{ObjectKey, ObjectRef};
-use store::{Condition, ObjectState, Staged, StoreError, check_object, put_object};
+use store::{Condition, ObjectState, Staged, check_object, put_object};
 
 use super::Transaction;
 use crate::PublishError;
@@ -18,7 +18,7 @@ impl Transaction {
             return Ok(true);
         }
         self.claim([*object]).await?;
-        Ok(matches!(self.check(object).await?, ObjectState::Intact))
+        Ok(matches!(check_object(&*self.store, object).await?, ObjectState::Intact))
     }
 
     /// Claims an object and puts its bytes, which must hash to its key. An object that is there already is hashed, and
@@ -43,7 +43,7 @@ impl Transaction {
         let key = object.key();
         let before = match self.options.recheck_existing {
             false => ObjectState::Missing,
-            true => self.check(&object).await?,
+            true => check_object(&*self.store, &object).await?,
         };
         let condition = match before {
             ObjectState::Intact => return Ok(false),
@@ -52,14 +52,12 @@ impl Transaction {
         };
         match staged.commit(&key, condition).await {
             Ok(_) => Ok(self.count(&object, before)),
-            Err(error) if error.is_conflict() && self.check(&object).await? == ObjectState::Intact => Ok(false),
-            Err(error) if error.is_conflict() => Err(PublishError::Damaged(key.to_string())),
+            Err(error) if error.is_conflict() => match check_object(&*self.store, &object).await? {
+                ObjectState::Intact => Ok(false),
+                ObjectState::Missing | ObjectState::Damaged => Err(PublishError::Damaged(key.to_string())),
+            },
             Err(error) => Err(error.into()),
         }
-    }
-
-    async fn check(&self, object: &ObjectRef) -> Result<ObjectState, StoreError> {
-        check_object(&*self.store, object.kind, object.digest.sha256).await
     }
 
     /// Counts an object by its state before the put. Returns true if it was written.

@@ -72,7 +72,7 @@ fn listed(entry: &DirEntry, path: &str) -> io::Result<Option<Listed>> {
             let stamp = Stamp::of(&metadata);
             Ok(Some(Listed {
                 key,
-                size: stamp.size(),
+                size: stamp.size,
                 modified: stamp.modified(),
             }))
         }

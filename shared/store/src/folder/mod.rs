@@ -68,12 +68,12 @@ impl Store for FolderStore {
         self.with_key(Operation::Get, key, work).await?
     }
 
-    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
+    async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
         if let Ok(info) = self.inner.stat_file(key, ReadMode::CacheOnly) {
-            return Ok(info);
+            return Ok(Some(info));
         }
-        let work = |inner: &Shared, key: &Key| inner.stat_file(key, ReadMode::Blocking);
-        self.with_key(Operation::Get, key, work).await
+        self.with_key(Operation::Get, key, |inner, key| inner.find_file(key))
+            .await
     }
 
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {

@@ -54,7 +54,7 @@ impl Inner {
     fn publish_locked(&self, temp: &mut Temp, key: &Key, condition: &Condition) -> io::Result<bool> {
         let at_any_time = key.is_immutable() && !matches!(condition, Condition::Replace(_));
         // A write between the comparison of another writer and its rename would be lost without a trace.
-        let _lock = if at_any_time { None } else { Some(self.lock_mutable()?) };
+        let _lock = (!at_any_time).then(|| self.lock_mutable()).transpose()?;
         if let Condition::Replace(expected) = condition
             && self.find_file(key)?.is_none_or(|found| found.version != *expected)
         {
@@ -156,11 +156,7 @@ impl Inner {
         self.must_be_writable()?;
         let path = key.to_string();
         let (folder, name) = split(&path);
-        let _lock = if key.is_immutable() {
-            None
-        } else {
-            Some(self.lock_mutable()?)
-        };
+        let _lock = (!key.is_immutable()).then(|| self.lock_mutable()).transpose()?;
         match self.root.descend(folder).and_then(|folder| folder.remove(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Err(_) | Ok(false) => return Ok(()),

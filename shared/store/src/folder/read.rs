@@ -64,7 +64,7 @@ impl Inner {
             }
             return Ok((stamp.info(stamp.version()), Opened::File(file)));
         }
-        let content = mode.read(&file, 0..stamp.size())?;
+        let content = mode.read(&file, 0..stamp.size)?;
         let version = content_version(&content);
         if stamp.is_settled(now) {
             self.known.learn(key, stamp, &version);

@@ -20,7 +20,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 pub(super) struct Stamp {
     device: u64,
     inode: u64,
-    size: u64,
+    pub(super) size: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
@@ -34,10 +34,6 @@ impl Stamp {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         }
-    }
-
-    pub(super) const fn size(&self) -> u64 {
-        self.size
     }
 
     /// True if a stamp taken at `now` tells the file from all later ones. A younger stamp may not: the next file can get

@@ -9,9 +9,6 @@ use crate::{
 
 /// Lists page by page. S3 puts at most 1,000 objects on one.
 pub(crate) fn list(store: S3Store, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-    if !can_start_a_key(prefix) {
-        return stream::empty().boxed();
-    }
     let request = store.bucket.client.list_objects_v2().bucket(&store.place().bucket);
     let pages = request.prefix(store.place().name(prefix)).into_paginator().send();
     stream::try_unfold((store, Some(pages)), async |(store, pages)| {
@@ -42,14 +39,6 @@ fn is_cut(page: &ListObjectsV2Output) -> Result<bool, &'static str> {
     Ok(is_cut)
 }
 
-/// False for a prefix that no key has: no part of a key is empty or starts with a dot. Some servers refuse such a prefix.
-fn can_start_a_key(prefix: &str) -> bool {
-    let (whole, last) = prefix
-        .rsplit_once('/')
-        .map_or(("a", prefix), |(whole, last)| (whole, last));
-    !last.starts_with('.') && whole.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))
-}
-
 fn listed(store: &S3Store, object: &types::Object) -> Option<Listed> {
     Some(Listed {
         key: Key::parse(store.place().path(object.key()?)?)?,
@@ -72,16 +61,6 @@ mod tests {
         assert!(matches!(page(true, Some("t")), Ok(true)));
         for token in [None, Some("")] {
             page(true, token).expect_err("the rest cannot be asked for");
-        }
-    }
-
-    #[test]
-    fn can_start_a_key_of_a_bad_prefix_is_false() {
-        for prefix in ["", "c", "catalogs/", "catalogs/a", "packages/sha256/0"] {
-            assert!(can_start_a_key(prefix), "{prefix}");
-        }
-        for prefix in ["/", ".", "catalogs/../", "catalogs/..", "catalogs//a", "/catalogs"] {
-            assert!(!can_start_a_key(prefix), "{prefix}");
         }
     }
 }

@@ -49,7 +49,7 @@ impl S3Store {
             Meaning::OutOfRange => {
                 let size = match unsatisfied_size(&error) {
                     Some(size) => size,
-                    None => self.head(key).await?.size,
+                    None => self.head(key).await?.ok_or_else(|| StoreError::not_found(key))?.size,
                 };
                 Err(StoreError::range_not_satisfiable(key, size))
             }

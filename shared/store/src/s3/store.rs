@@ -82,9 +82,8 @@ impl Store for S3Store {
         self.read(key, get).await
     }
 
-    async fn head(&self, key: &Key) -> Result<ObjectInfo, StoreError> {
-        let object = self.look_at(key, &Exchange::default()).await?;
-        object.ok_or_else(|| StoreError::not_found(key))
+    async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
+        self.look_at(key, &Exchange::default()).await
     }
 
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {

@@ -1,6 +1,6 @@
 //! The answers about an object that is damaged, missing or larger than recorded.
 
-use catalog_mirror_store::{Condition, ObjectError, ObjectState, Store as _, check_object, read_object};
+use catalog_mirror_store::{Condition, ObjectState, ReadError, Store as _, check_object, read_object};
 use model::{Kind, ObjectDigest, ObjectRef};
 use storekit::MemoryStore;
 
@@ -15,7 +15,7 @@ async fn store() -> (MemoryStore, ObjectRef) {
 }
 
 async fn check(store: &MemoryStore, object: &ObjectRef) -> ObjectState {
-    check_object(store, object.kind, object.digest.sha256).await.unwrap()
+    check_object(store, object).await.unwrap()
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn read_object_refuses_damaged_and_larger_objects() {
     store.corrupt(&object.key(), "other bytes!");
     let error = read_object(&store, &object).await.unwrap_err();
     assert!(
-        matches!(error, ObjectError::Damaged { .. }) && error.is_damage(),
+        matches!(error, ReadError::Damaged { .. }) && error.is_damage(),
         "{error}"
     );
     let shorter = ObjectDigest {

@@ -6,7 +6,7 @@ use std::{io, path::PathBuf};
 
 use model::{CatalogName, Current, Document, DocumentError, ObjectDigest, Sha256};
 use serde::{Deserialize, Serialize};
-use store::{ObjectError, ReadError};
+use store::ReadError;
 use tar::Header;
 
 /// Size of a header; content is filled up to a multiple of it.
@@ -145,7 +145,7 @@ pub enum ArchiveError {
     },
     /// The store cannot be read, or a document in it is unusable.
     #[error("cannot read the store")]
-    Store(#[from] ObjectError),
+    Store(#[from] ReadError),
     /// A volume that cannot be written.
     #[error("cannot write the archive")]
     Write(#[source] io::Error),
@@ -183,11 +183,5 @@ impl ArchiveError {
         Self::Refused(format!(
             "{key} does not belong into the archive: no snapshot in it names it"
         ))
-    }
-}
-
-impl From<ReadError> for ArchiveError {
-    fn from(error: ReadError) -> Self {
-        Self::Store(error.into())
     }
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use model::{CatalogName, Current, Document, Key, Kind, ObjectKey, Sha256, Snapshot};
 use serde::{Deserialize, Serialize};
-use store::{ObjectError, Store, StoreExt, find_stored};
+use store::{ReadError, Store, StoreExt, find_stored};
 
 use super::PackedCatalog;
 
@@ -39,8 +39,8 @@ impl Default for Since {
 /// Lists the published states of `names` and their objects. A catalog that is not published is left out.
 ///
 /// # Errors
-/// [`ObjectError`] if the store fails or a document cannot be read.
-pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt, ObjectError> {
+/// [`ReadError`] if the store fails or a document cannot be read.
+pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt, ReadError> {
     let mut receipt = Receipt::default();
     for name in names {
         let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;

@@ -59,7 +59,7 @@ pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages
         put(store, Kind::All(encoding), buffer.bytes()).await;
     }
     let image = put_image(store, layer.bytes(), facts.diff_id.unwrap()).await;
-    let index = put(store, Kind::Index, rendering.index().unwrap().bytes).await;
+    let index = put(store, Kind::Index, rendering.index().unwrap()).await;
     let snapshot = rendering.snapshot(&facts, index, Some(image)).unwrap();
     let before = current(store, name).await;
     let stored = put(store, Kind::Snapshot, snapshot.to_stored().unwrap()).await;

@@ -37,7 +37,7 @@ impl Collector<'_> {
         // A run that lost all its races is not an error: what it wanted to do was done by others, or waits for the next
         // run.
         let state = self.read().await?;
-        Ok(GcReport::new(&state, GcStep::LostRace))
+        Ok(GcReport::default().at(&state, GcStep::LostRace))
     }
 
     /// Takes all steps of a round, again and again until nothing is left to condemn.
@@ -53,11 +53,11 @@ impl Collector<'_> {
             report.deleted += total.deleted;
             report.failed += total.failed;
             // The last mark counts what is kept; the end of a round marks nothing.
-            total = if report.snapshots > 0 {
-                report
-            } else {
-                report.marked(total)
-            };
+            if report.snapshots == 0 {
+                (report.catalogs, report.snapshots) = (total.catalogs, total.snapshots);
+                (report.kept, report.unreadable) = (total.kept, total.unreadable);
+            }
+            total = report;
             // What cannot be deleted now would be condemned for ever.
             if is_last || total.failed > 0 && total.step == GcStep::Finish {
                 return Ok(total);
@@ -79,11 +79,11 @@ impl Collector<'_> {
             // have died.
             GcPhase::Deleting { garbage } if state.age() < DELETING_MAX && !self.options.offline => {
                 let keys = read_usable(self.store, &garbage.digest).await?.unwrap_or_default();
-                self.delete(&state, keys).await.map(Some)
+                self.delete(&state, keys, GcReport::default()).await.map(Some)
             }
-            GcPhase::Deleting { .. } if is_due => self.replace(&state, GcPhase::None, GcStep::Finish).await,
+            GcPhase::Deleting { .. } if is_due => self.finish(&state).await,
             GcPhase::None | GcPhase::Condemned { .. } | GcPhase::Deleting { .. } => {
-                Ok(Some(GcReport::new(&state, GcStep::Wait)))
+                Ok(Some(GcReport::default().at(&state, GcStep::Wait)))
             }
         }
     }
@@ -97,14 +97,12 @@ impl Collector<'_> {
 
     /// Reads the state without writing anything, and takes the time from the own clock.
     async fn read_only(&self) -> Result<Dated<GcState>, GcError> {
-        let document = match self.store.read_document::<GcState>(&Key::Gc).await? {
-            // The time of a folder comes from a fresh file. A dry run must also work where this process may only read.
-            Some((state, _)) => Some((state, self.store.head(&Key::Gc).await?)),
-            None => None,
-        };
+        let found = self.store.read_document::<GcState>(&Key::Gc).await?;
+        // The time of a folder comes from a fresh file. A dry run must also work where this process may only read.
+        let info = self.store.head(&Key::Gc).await?;
         Ok(Dated {
             date: (self.options.env.clock)(),
-            document,
+            document: found.map(|(state, _)| state).zip(info),
         })
     }
 
@@ -138,11 +136,11 @@ impl Collector<'_> {
     }
 
     async fn preview(&self, state: &DatedGcState) -> Result<GcReport, GcError> {
-        let mut report = GcReport::new(state, GcStep::Wait);
+        let mut report = GcReport::default();
         let unmarked = self.unmarked(state, &mut report).await?;
         unmarked.values().for_each(|size| report.condemned.add(*size));
         report.dry_run = true;
-        Ok(report)
+        Ok(report.at(state, GcStep::Wait))
     }
 
     async fn condemn(&self, state: &DatedGcState) -> Result<Option<GcReport>, GcError> {
@@ -152,28 +150,30 @@ impl Collector<'_> {
             GcState::AGE_MIN
         };
         publish::drop_stale_names(self.store, age_min).await?;
-        let mut counts = GcReport::default();
-        let unmarked = self.unmarked(state, &mut counts).await?;
+        let mut report = GcReport::default();
+        let unmarked = self.unmarked(state, &mut report).await?;
         // Lists of earlier rounds go with other garbage. Alone they would start round after round, for each leaves one.
         if unmarked.keys().all(|key| key.kind == Kind::Garbage) {
-            return Ok(Some(GcReport::new(state, GcStep::Clean).marked(counts)));
+            return Ok(Some(report.at(state, GcStep::Clean)));
         }
         // Snapshots first: if the list is full, no Snapshot is left that names what is gone.
         let (snapshots, others): (Vec<_>, Vec<_>) =
             unmarked.into_iter().partition(|(key, _)| key.kind == Kind::Snapshot);
         let chosen: BTreeMap<ObjectKey, u64> = snapshots.into_iter().chain(others).take(Garbage::MAX_KEYS).collect();
-        chosen.values().for_each(|size| counts.condemned.add(*size));
+        chosen.values().for_each(|size| report.condemned.add(*size));
+        report.left = report.condemned;
         let garbage = self.put_list(chosen.into_keys().collect()).await?;
         let phase = GcPhase::Condemned {
             garbage,
             spared: BTreeSet::new(),
         };
-        let replaced = self.replace(state, phase, GcStep::Condemn).await?;
-        Ok(replaced.map(|report| GcReport {
-            condemned: counts.condemned,
-            left: counts.condemned,
-            ..report.marked(counts)
-        }))
+        let replaced = self.replace(state, phase).await?;
+        Ok(replaced.map(|after| report.at(&after, GcStep::Condemn)))
+    }
+
+    async fn finish(&self, state: &DatedGcState) -> Result<Option<GcReport>, GcError> {
+        let replaced = self.replace(state, GcPhase::None).await?;
+        Ok(replaced.map(|after| GcReport::default().at(&after, GcStep::Finish)))
     }
 
     /// Marks again, after the state was read: a publication that spares something meanwhile makes the compare-and-swap
@@ -186,20 +186,19 @@ impl Collector<'_> {
     ) -> Result<Option<GcReport>, GcError> {
         let Some(condemned) = read_usable::<Garbage>(self.store, &garbage.digest).await? else {
             // Without its list nothing can be deleted: the round ends.
-            return self.replace(state, GcPhase::None, GcStep::Finish).await;
+            return self.finish(state).await;
         };
-        let mut counts = GcReport::default();
-        let unmarked = self.unmarked(state, &mut counts).await?;
+        let mut report = GcReport::default();
+        let unmarked = self.unmarked(state, &mut report).await?;
         let still = condemned.keys.into_iter();
         let still = still.filter(|key| !spared.contains(key) && unmarked.contains_key(key));
         let keys: BTreeSet<ObjectKey> = still.collect();
         if keys.is_empty() {
-            return self.replace(state, GcPhase::None, GcStep::Finish).await;
+            return self.finish(state).await;
         }
         let list = Garbage { keys };
         let garbage = self.put_list(list.keys.clone()).await?;
-        let deleting = GcPhase::Deleting { garbage };
-        if self.replace(state, deleting, GcStep::Delete).await?.is_none() {
+        if self.replace(state, GcPhase::Deleting { garbage }).await?.is_none() {
             return Ok(None);
         }
         // Read back, because only a read tells the age by the clock of the store. It also shows if another collector came
@@ -208,15 +207,14 @@ impl Collector<'_> {
         if deleting.state.garbage() != Some(&garbage) {
             return Ok(None);
         }
-        let report = self.delete(&deleting, list).await?;
-        Ok(Some(report.marked(counts)))
+        self.delete(&deleting, list, report).await.map(Some)
     }
 
     /// Deletes what is left of a list, as long as the state is young enough.
-    async fn delete(&self, state: &DatedGcState, list: Garbage) -> Result<GcReport, GcError> {
+    async fn delete(&self, state: &DatedGcState, list: Garbage, marked: GcReport) -> Result<GcReport, GcError> {
         let started = Instant::now();
         let own_start = (self.options.env.since_boot)();
-        let mut report = GcReport::new(state, GcStep::Delete);
+        let mut report = marked.at(state, GcStep::Delete);
         let listed = self.list().await?;
         let mut left: Vec<(ObjectKey, u64)> = list
             .keys
@@ -290,18 +288,16 @@ impl Collector<'_> {
         Ok(object)
     }
 
-    async fn replace(&self, before: &DatedGcState, phase: GcPhase, step: GcStep) -> Result<Option<GcReport>, GcError> {
+    /// Begins a phase. Returns the state for the report; `None` if another writer was faster.
+    async fn replace(&self, before: &DatedGcState, phase: GcPhase) -> Result<Option<DatedGcState>, GcError> {
         let next = before.state.with_phase(phase);
         let replaced = before.replace(self.store, &next).await?;
-        Ok(replaced.map(|version| {
-            let after = DatedGcState {
-                state: next,
-                version: Some(version),
-                // Only for the report. Decisions use the age that the next read gives.
-                since: Some(before.date),
-                date: before.date,
-            };
-            GcReport::new(&after, step)
+        Ok(replaced.map(|version| DatedGcState {
+            state: next,
+            version: Some(version),
+            // Only for the report. Decisions use the age that the next read gives.
+            since: Some(before.date),
+            date: before.date,
         }))
     }
 }

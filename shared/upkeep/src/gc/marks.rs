@@ -3,9 +3,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
 use model::{CatalogName, Catalogs, Current, Key, ObjectKey, ObjectRef, Snapshot};
-use store::{Listed, ObjectError, ReadError, Store, StoreExt, read_stored};
+use store::{ReadError, Store, StoreExt, read_stored};
 
 use super::{GcError, Retention, UnreadableState};
 
@@ -93,7 +93,7 @@ impl Marks {
                 }
                 Err(error) if error.is_not_found() && !root.is_published => continue,
                 // A store that fails has damaged nothing: the next run tries again.
-                Err(ObjectError::Read(ReadError::Store(error))) if !error.is_not_found() => return Err(error.into()),
+                Err(ReadError::Store(error)) if !error.is_not_found() => return Err(error.into()),
                 Err(error) => error,
             };
             let state = UnreadableState::new(&root.catalog, &root.object.key(), &error);
@@ -101,7 +101,7 @@ impl Marks {
             // to. Its objects are safe to lose: a Snapshot that is repaired later is read by the second marking, or its put is
             // deferred; and a rollback holds each object that it finds against `gc.json`. Bytes that fit the name and cannot be
             // read are those of a newer program, which can roll back to it.
-            if matches!(error, ObjectError::Damaged { .. }) && !root.is_published {
+            if matches!(error, ReadError::Damaged { .. }) && !root.is_published {
                 let (catalog, key) = (&root.catalog, &state.key);
                 tracing::warn!(%catalog, key, error = state.error, "an earlier snapshot is damaged and keeps nothing");
                 self.unreadable.push(state);
@@ -129,12 +129,7 @@ impl Marks {
 
 /// Returns the names of the catalogs that are listed by name, and of those whose name is lost.
 async fn names(store: &dyn Store) -> Result<BTreeSet<CatalogName>, GcError> {
-    let listed: Vec<Listed> = store.list("catalogs/").try_collect().await?;
-    let found = listed.into_iter().filter_map(|object| match object.key {
-        Key::Current(name) => Some(name),
-        _ => None,
-    });
-    let mut names: BTreeSet<CatalogName> = found.collect();
+    let mut names = publish::names_of_pointers(store).await?.catalogs;
     // The pointers are what counts: a list of names that is damaged is no reason to stop.
     if let Ok(Some((catalogs, _))) = store.read_document::<Catalogs>(&Key::Catalogs).await {
         names.extend(catalogs.catalogs);

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use model::PREVIOUS_MAX;
 use publish::Env;
-use store::{ObjectError, ReadError, Store, StoreError};
+use store::{ReadError, Store, StoreError};
 
 use self::collector::Collector;
 pub use self::{
@@ -117,19 +117,6 @@ impl GcError {
         match self {
             Self::Unreadable(states) => states,
             _ => &[],
-        }
-    }
-}
-
-impl From<ObjectError> for GcError {
-    fn from(error: ObjectError) -> Self {
-        match error {
-            ObjectError::Read(error) => Self::Read(error),
-            ObjectError::Damaged { .. } => Self::Store(StoreError::failed(
-                store::Operation::Get,
-                &"the list of condemned objects",
-                error,
-            )),
         }
     }
 }

@@ -35,8 +35,8 @@ pub struct GcReport {
 }
 
 impl GcReport {
-    /// Returns a report with the state, its age and the next step.
-    pub(super) fn new(gc: &DatedGcState, step: GcStep) -> Self {
+    /// Records the step that was taken, the state, its age and the next step.
+    pub(super) fn at(self, gc: &DatedGcState, step: GcStep) -> Self {
         let left = GcState::AGE_MIN.saturating_sub(gc.age());
         let (state, next) = match &gc.state.phase {
             GcPhase::None => ("none", GcStep::Condemn),
@@ -52,17 +52,6 @@ impl GcReport {
                 step: next,
                 due_in_seconds: left.as_secs(),
             }),
-            ..Self::default()
-        }
-    }
-
-    /// Takes over what marking has found.
-    pub(super) fn marked(self, marks: Self) -> Self {
-        Self {
-            catalogs: marks.catalogs,
-            snapshots: marks.snapshots,
-            kept: marks.kept,
-            unreadable: marks.unreadable,
             ..self
         }
     }

@@ -38,10 +38,10 @@ pub enum ObjectProblem {
 /// stops as soon as there is more content than recorded.
 pub struct IntegrityCheck {
     recorded: ObjectDigest,
-    content: Option<Content>,
     hasher: Hasher,
     seen: u64,
-    decoder: ContentDecoder,
+    /// Decoder of the content; `None` for an object without recorded content.
+    decoder: Option<ContentDecoder>,
     /// Reader of a document, which can only be read as a whole.
     document: Option<DocumentCheck>,
     /// Bytes of the document so far.
@@ -49,7 +49,6 @@ pub struct IntegrityCheck {
 }
 
 enum ContentDecoder {
-    None,
     Identity(Box<ContentHasher>),
     Zstd(Box<zstd::stream::write::Decoder<'static, ContentHasher>>),
     Gzip(Box<flate2::write::MultiGzDecoder<ContentHasher>>),
@@ -59,6 +58,7 @@ enum ContentDecoder {
 
 /// Hashes content, and refuses more than recorded before it costs anything.
 struct ContentHasher {
+    recorded: Sha256,
     hasher: Hasher,
     left: u64,
 }
@@ -68,10 +68,11 @@ impl IntegrityCheck {
     pub fn new(entry: &ManifestEntry) -> Self {
         Self {
             recorded: entry.object.digest,
-            content: entry.content,
             hasher: Hasher::new(),
             seen: 0,
-            decoder: ContentDecoder::new(entry.object.kind, entry.content),
+            decoder: entry
+                .content
+                .map(|content| ContentDecoder::new(entry.object.kind, content)),
             document: entry.object.kind.document(),
             held: Vec::new(),
         }
@@ -95,7 +96,8 @@ impl IntegrityCheck {
             self.held.extend_from_slice(bytes);
         }
         self.hasher.update(bytes);
-        self.decoder.write(bytes).map_err(|_| ObjectProblem::Content)
+        let decoded = self.decoder.as_mut().map_or(Ok(()), |decoder| decoder.write(bytes));
+        decoded.map_err(|_| ObjectProblem::Content)
     }
 
     /// Checks the whole object. To be called before the object gets its key.
@@ -113,18 +115,17 @@ impl IntegrityCheck {
         if let Some(document) = self.document {
             (document.read)(&self.held).map_err(|error| ObjectProblem::Document(chain(&error)))?;
         }
-        let Some(content) = self.content else { return Ok(()) };
-        match self.decoder.finish() {
-            Ok(Some(decoded)) if decoded == content.sha256 => Ok(()),
-            _ => Err(ObjectProblem::Content),
+        match self.decoder.map(ContentDecoder::finish) {
+            None | Some(Ok(true)) => Ok(()),
+            Some(_) => Err(ObjectProblem::Content),
         }
     }
 }
 
 impl ContentDecoder {
-    fn new(kind: Kind, content: Option<Content>) -> Self {
-        let Some(content) = content else { return Self::None };
+    fn new(kind: Kind, content: Content) -> Self {
         let sink = ContentHasher {
+            recorded: content.sha256,
             hasher: Hasher::new(),
             left: content.size,
         };
@@ -137,7 +138,6 @@ impl ContentDecoder {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Self::None => Ok(()),
             Self::Identity(sink) => sink.write_all(bytes),
             Self::Zstd(decoder) => decoder.write_all(bytes),
             Self::Gzip(decoder) => decoder.write_all(bytes),
@@ -146,10 +146,10 @@ impl ContentDecoder {
         }
     }
 
-    /// Returns the hash of the content; `None` if its size is not the recorded one.
-    fn finish(self) -> io::Result<Option<Sha256>> {
+    /// Returns true if the content is the recorded one.
+    fn finish(self) -> io::Result<bool> {
         let sink = match self {
-            Self::None | Self::Broken => return Ok(None),
+            Self::Broken => return Ok(false),
             Self::Identity(sink) => *sink,
             Self::Zstd(mut decoder) => {
                 decoder.flush()?;
@@ -157,7 +157,7 @@ impl ContentDecoder {
             }
             Self::Gzip(decoder) => decoder.finish()?,
         };
-        Ok((sink.left == 0).then(|| sink.hasher.finish()))
+        Ok(sink.left == 0 && sink.hasher.finish() == sink.recorded)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use model::text::chain;
 use model::{Content, Index, IndexedMeta, Key, Kind, ObjectRef, Sha256, Snapshot};
 use render::index_lines;
-use store::{ObjectError, ReadError, Store, StoreError, read_object, read_stored};
+use store::{ReadError, Store, StoreError, read_object, read_stored};
 use work::{Budget, run};
 
 use super::{Finding, ObjectProblem};
@@ -39,7 +39,7 @@ impl IndexedLines {
         let key = snapshot.index.with_kind(Kind::Index).key();
         let index = match read_stored::<Index<'_>>(store, &snapshot.index).await {
             Ok(index) => Some(index),
-            Err(ObjectError::Read(ReadError::Store(error))) if !error.is_not_found() => return Err(error),
+            Err(ReadError::Store(error)) if !error.is_not_found() => return Err(error),
             Err(_) => None,
         };
         let described = index.iter().flat_map(|index| &index.shards);
@@ -85,7 +85,7 @@ impl IndexedLines {
         }
         let bytes = match read_object(store, shard).await {
             Ok(bytes) => bytes,
-            Err(ObjectError::Read(ReadError::Store(error))) => return Err(error),
+            Err(ReadError::Store(error)) => return Err(error),
             Err(_) => return Ok(()),
         };
         let read = move || index_lines(zstd::Decoder::with_buffer(&bytes[..]).ok()?, lines);

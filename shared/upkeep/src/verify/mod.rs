@@ -10,7 +10,7 @@ use model::text::chain;
 use model::{CatalogName, Current, Document, Key, Kind, ManifestEntry, ObjectRef, Snapshot};
 use publish::is_listed;
 use serde::{Serialize, Serializer};
-use store::{ObjectError, ReadError, Store, StoreError, StoreExt, read_stored};
+use store::{ReadError, Store, StoreError, StoreExt, read_stored};
 
 pub use self::content::{IntegrityCheck, ObjectProblem};
 use self::index::IndexedLines;
@@ -227,14 +227,14 @@ pub async fn check_body<B: AsRef<[u8]>, E>(
 async fn read_current(store: &dyn Store, key: &Key) -> Result<Result<Current, ObjectProblem>, StoreError> {
     match store.read_all(key, store::DOCUMENT_MAX).await {
         Ok((bytes, _)) => Ok(Current::from_bytes(&bytes).map_err(|error| ObjectProblem::Document(chain(&error)))),
-        Err(error) => problem(error.into()).map(Err),
+        Err(error) => problem(error).map(Err),
     }
 }
 
-fn problem(error: ObjectError) -> Result<ObjectProblem, StoreError> {
+fn problem(error: ReadError) -> Result<ObjectProblem, StoreError> {
     match error {
         error if error.is_not_found() => Ok(ObjectProblem::Missing),
-        ObjectError::Read(ReadError::Store(error)) => Err(error),
+        ReadError::Store(error) => Err(error),
         error => Ok(ObjectProblem::Document(chain(&error))),
     }
 }

@@ -110,7 +110,7 @@ async fn gc_offline_skips_the_waits() {
 async fn publication_spares_a_condemned_object_and_keeps_the_time() {
     let world = world().await;
     world.gc().await;
-    let began = world.store.head(&Key::Gc).await.unwrap().modified;
+    let began = world.store.head(&Key::Gc).await.unwrap().unwrap().modified;
     world.pass(HOUR);
     world.publish("b", &["p3"]).await;
     let state = world.state().await;

@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::TryStreamExt as _;
 use model::{Encoding, Key, Kind, Sha256};
 
-use super::{current, put, put_shard, shard};
+use super::{current, head, put, put_shard, shard};
 use store::{Listed, Store};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
@@ -65,9 +65,6 @@ async fn list_by_prefix_returns_matching_keys(store: &dyn Store) {
         "packages/sha256/",
         &path(&Key::Object(Kind::Package, one))[.."packages/sha256/".len() + 3],
         "nothing",
-        "/",
-        "catalogs/../",
-        ".",
     ] {
         let expected: Vec<Key> = all
             .iter()
@@ -84,7 +81,7 @@ async fn list_by_prefix_returns_matching_keys(store: &dyn Store) {
 
 async fn list_has_size_and_time(store: &dyn Store) {
     put(store, &current(), "abc").await;
-    let head = store.head(&current()).await.expect("there is one");
+    let head = head(store, &current()).await;
     let listed = list(store, "").await;
     assert_eq!(listed.len(), 1);
     assert_eq!((&listed[0].key, listed[0].size), (&current(), 3));

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use model::{Key, Kind, Sha256};
 
-use store::{Body, Condition, Fetched, Get, Object, Store, StoreError, StoreExt as _, Version};
+use store::{Body, Condition, Fetched, Get, Object, ObjectInfo, Store, StoreExt as _, Version};
 
 /// Runs every check, each on an empty store that `make` returns. It needs a tokio runtime, with several threads if possible,
 /// because some checks race.
@@ -109,8 +109,13 @@ async fn collect(body: Body) -> Bytes {
     chunks.concat().into()
 }
 
+async fn head(store: &dyn Store, key: &Key) -> ObjectInfo {
+    let found = store.head(key).await.expect("the store can be asked");
+    found.expect("there is one")
+}
+
 async fn is_missing(store: &dyn Store, key: &Key) -> bool {
-    matches!(store.head(key).await, Err(StoreError::NotFound { .. }))
+    matches!(store.head(key).await, Ok(None))
 }
 
 /// Returns bytes in which every misplaced, lost or repeated piece shows.

@@ -77,7 +77,7 @@ async fn version_of_object_uploaded_in_parts_is_its_etag() {
     for key in [current(), shard()] {
         store.put(&key, "x".into(), Condition::Always).await.unwrap();
         server.retag(&format!("mirror/{key}"), TAG);
-        let version = store.head(&key).await.unwrap().version;
+        let version = store.head(&key).await.unwrap().unwrap().version;
         assert_eq!(version, Version(TAG.into()));
         assert_eq!(store.read_all(&key, 9).await.unwrap().0, "x");
         let unless = Get {
