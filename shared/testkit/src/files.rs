@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -12,16 +11,14 @@ use axum::extract::State;
 use axum::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION,
 };
-use axum::http::response::Builder;
-use axum::http::{HeaderMap, Response, StatusCode, Uri};
+use axum::http::{HeaderMap, Response, Uri};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
-use tokio::time::sleep;
+use futures_util::stream;
 
 use crate::registry::CertificateFault;
-use crate::serving::Serving;
+use crate::serving::{BEFORE_CUT, Serving, cut, empty, finish, status};
 
 /// Server on a free port of 127.0.0.1, until it is dropped.
 pub struct FileServer {
@@ -104,7 +101,7 @@ impl FileServer {
 
     /// Returns the address as in URLs, `127.0.0.1:PORT`.
     pub fn host(&self) -> &str {
-        &self.serving.host
+        self.serving.host()
     }
 
     /// Returns the CA of the certificate, in PEM.
@@ -114,7 +111,7 @@ impl FileServer {
 
     /// Returns the URL of a path with a leading slash.
     pub fn url(&self, path: &str) -> String {
-        self.serving.url() + path
+        format!("{}{path}", self.serving.url)
     }
 
     /// Stores a file with an entity tag that depends on its content.
@@ -187,7 +184,7 @@ async fn answer(State(shared): State<SharedFiles>, uri: Uri, headers: HeaderMap,
 impl FileState {
     fn answer(&mut self, path: &str, known: Option<&str>, body: &[u8]) -> Response<Body> {
         let scripted = self.script.get_mut(path).and_then(VecDeque::pop_front);
-        let cut = match scripted {
+        let cut_at = match scripted {
             Some(FileAnswer::Status(code)) => return empty(code),
             Some(FileAnswer::Redirect(to)) => return finish(status(302).header(LOCATION, to), Body::empty()),
             Some(FileAnswer::Page(text)) => {
@@ -228,29 +225,7 @@ impl FileState {
         }
         finish(
             response,
-            cut.map_or_else(|| Body::from(content.clone()), |at| cut_body(content, at)),
+            cut_at.map_or_else(|| Body::from(content.clone()), |at| cut(content, at, BEFORE_CUT)),
         )
     }
-}
-
-fn cut_body(content: &Bytes, at: usize) -> Body {
-    let start = content.slice(..at.min(content.len()));
-    let cut = async {
-        // Long enough for the bytes before to leave this machine's buffers.
-        sleep(Duration::from_millis(30)).await;
-        Err(io::Error::other("cut by script"))
-    };
-    Body::from_stream(stream::iter([Ok(start)]).chain(stream::once(cut)))
-}
-
-fn status(code: u16) -> Builder {
-    Response::builder().status(StatusCode::from_u16(code).expect("a script has real statuses"))
-}
-
-fn empty(code: u16) -> Response<Body> {
-    finish(status(code), Body::empty())
-}
-
-fn finish(response: Builder, body: Body) -> Response<Body> {
-    response.body(body).expect("the headers are plain text")
 }

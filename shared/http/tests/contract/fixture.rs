@@ -1,15 +1,14 @@
 //! A published catalog, built without the parser and the renderer: this crate knows neither.
 
-use std::{collections::BTreeMap, io::Write};
+use std::collections::BTreeMap;
 
-use flate2::{Compression, write::GzEncoder};
 use model::{
     Availability, CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest,
     SearchPackage, Sha256, Snapshot,
 };
 use olm::SEARCH;
 use store::{Condition, Store, StoreExt};
-use testkit::{CurrentBuilder, SnapshotBuilder};
+use testkit::{CurrentBuilder, SnapshotBuilder, gzip};
 
 /// A publication as it was stored.
 pub(crate) struct Published {
@@ -56,22 +55,13 @@ impl<'a> Publication<'a> {
     }
 }
 
-#[derive(serde::Deserialize)]
-struct Fields {
-    #[serde(default)]
-    schema: String,
-    #[serde(default)]
-    package: String,
-    #[serde(default)]
-    name: String,
-}
-
-impl Fields {
-    fn group(&self) -> &str {
-        match (self.package.as_str(), self.schema.as_str()) {
-            ("", "olm.package") => &self.name,
-            (package, _) => package,
-        }
+/// Returns the package of a line, or an empty text.
+fn group(line: &str) -> String {
+    let meta: serde_json::Value = serde_json::from_str(line).unwrap();
+    let field = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
+    match field("package") {
+        package if package.is_empty() && field("schema") == "olm.package" => field("name"),
+        package => package,
     }
 }
 
@@ -80,8 +70,7 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
     let name: CatalogName = publication.name.parse().unwrap();
     let mut groups: BTreeMap<String, String> = BTreeMap::new();
     for line in lines.split_inclusive('\n') {
-        let fields: Fields = serde_json::from_str(line).unwrap();
-        groups.entry(fields.group().to_owned()).or_default().push_str(line);
+        groups.entry(group(line)).or_default().push_str(line);
     }
     let mut builder = SnapshotBuilder::new().image(put_image(store, &groups).await);
     for (package, lines) in &groups {
@@ -150,16 +139,6 @@ async fn put_blob(store: &dyn Store, bytes: Vec<u8>) -> ObjectDigest {
 
 pub(crate) async fn put(store: &dyn Store, key: &Key, bytes: Vec<u8>) {
     store.put(key, bytes.into(), Condition::Always).await.unwrap();
-}
-
-pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
-    zstd::bulk::compress(bytes, 9).unwrap()
-}
-
-pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// Three packages, a Meta of no package and one without a schema.

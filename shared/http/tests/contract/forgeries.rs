@@ -5,7 +5,7 @@ use http::StatusCode;
 use model::{Current, Document, Encoding, Key, Kind, Sha256};
 
 use crate::{
-    fixture::{gzip, put, zstd},
+    fixture::put,
     world::{SITUATIONS, World, cached, router},
 };
 
@@ -50,11 +50,13 @@ type Pack = fn(&[u8]) -> Vec<u8>;
 fn forge(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
     let Key::Object(kind, _) = key else { return None };
     let (plain, pack): (Vec<u8>, Pack) = match kind.encoding() {
-        Encoding::Zstd => (zstd::stream::decode_all(bytes).unwrap(), zstd),
+        Encoding::Zstd => (zstd::stream::decode_all(bytes).unwrap(), |plain| {
+            zstd::bulk::compress(plain, 9).unwrap()
+        }),
         Encoding::Gzip => {
             let mut plain = Vec::new();
             std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(bytes), &mut plain).unwrap();
-            (plain, gzip)
+            (plain, testkit::gzip)
         }
         Encoding::Identity => (bytes.to_vec(), <[u8]>::to_vec),
     };

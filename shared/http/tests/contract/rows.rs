@@ -108,9 +108,9 @@ async fn answers_have_the_fields_of_their_caching_and_their_own() {
     /catalogs/demo/search.json gzip
       content-encoding: gzip; content-length: 95; content-type: application/json; etag: "2Di2G2dWs027N_a_h8YZQ4oJFxyfPu8vJS-gUOAWzMg-gzip"; vary: Accept-Encoding
     /catalogs/demo/current.json 
-      content-length: 908; content-type: application/json; etag: "8vBUDSMMUzvaFkqzuEsdu8r1I02b8cUNncBA339rj20"; vary: Accept-Encoding
+      content-length: 908; content-type: application/json; etag: "RRvEizPh5Q1oB8Up87TuZQTTXCQqFJqYH_U6w1ultF0"; vary: Accept-Encoding
     /catalogs/demo/current.json gzip
-      content-length: 908; content-type: application/json; etag: "8vBUDSMMUzvaFkqzuEsdu8r1I02b8cUNncBA339rj20"; vary: Accept-Encoding
+      content-length: 908; content-type: application/json; etag: "RRvEizPh5Q1oB8Up87TuZQTTXCQqFJqYH_U6w1ultF0"; vary: Accept-Encoding
     /all/sha256/577dbdcd05d8abc06b7ada3db803c6297131d49104503ae5ba01082ab56550c4.json.gz 
       content-encoding: gzip; content-length: 197; content-type: application/jsonl; etag: "V329zQXYq8Breto9uAPGKXEx1JEEUDrlugEIKrVlUMQ"
     /packages/sha256/9d52aebcffcee127e38ad5f5f80106c79fc0bb343326a0dc1e6215c62f336e6b.json.zst 
@@ -138,8 +138,8 @@ async fn documents_and_probes_have_their_bodies() {
       "serial": 1,
       "contentHash": "713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0",
       "snapshot": {
-        "key": "snapshots/sha256/932c36fe1d4a105a0b3c376222f1b012f202dce15f8693ddb2422c35051d4661.json.zst",
-        "size": 1177
+        "key": "snapshots/sha256/ad016fc89c1d62c96bfff2de80db91462ff8e8b06d623f2cdbae0a634c68d41a.json.zst",
+        "size": 1172
       },
       "all": {
         "zstd": {
@@ -152,7 +152,7 @@ async fn documents_and_probes_have_their_bodies() {
         }
       },
       "image": {
-        "key": "blobs/sha256/a2e273813092015f4ae72048a683e79a93584014efc5d8300b423e1c1882cd17",
+        "key": "blobs/sha256/313a3d509f836f7a17a7c344ee23ac1530c9218ec3d4622aa4199d035250134a",
         "size": 897
       },
       "size": 531,

@@ -1,7 +1,5 @@
 //! A reader with trusted keys.
 
-use std::time::{Duration, SystemTime};
-
 use http::StatusCode;
 use model::{CatalogName, Current, Document, Key};
 use reader::ReaderSettings;
@@ -109,25 +107,4 @@ async fn unsigned_pointer_is_refused_without_an_earlier_state() {
     put(&site.world.store, &Key::Current(name()), next(&site, 9).to_bytes()).await;
     let answer = site.world.get("/catalogs/demo/all.json", &[]).await;
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
-}
-
-/// The publisher's clock may be ahead (RFC 9110, section 8.8.2.1).
-#[tokio::test]
-async fn last_modified_is_never_in_the_future() {
-    let world = World::new().await;
-    let later = SystemTime::now() + Duration::from_secs(24 * 3600);
-    let current = Current {
-        published_at: later,
-        ..CurrentBuilder::new(&world.demo.snapshot).serial(2).build()
-    };
-    put(&world.store, &Key::Current(name()), current.to_bytes()).await;
-    let answer = world.get("/catalogs/demo/content-hash", &[]).await;
-    let date = httpdate::parse_http_date(answer.header("last-modified")).unwrap();
-    assert!(date <= SystemTime::now());
-    // The date that was sent is not taken for that of the content.
-    let again = [("if-modified-since", answer.header("last-modified"))];
-    assert_eq!(
-        world.get("/catalogs/demo/content-hash", &again).await.status,
-        StatusCode::OK
-    );
 }

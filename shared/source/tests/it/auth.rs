@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use catalog_mirror_source::{CredentialsError, Digest, Error, Logins, ServerFault, SourceSettings, Sources};
+use catalog_mirror_source::{CredentialsError, Digest, Error, Logins, ServerFault, Sources};
 use tempfile::TempDir;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder};
 
-use crate::kit::{Collect, catalog, fault, pull, push, read, settings, small, source};
+use crate::kit::{Collect, catalog, client_with, fault, pull, push, read, small, source};
 
 /// A client whose only credentials are in `auth.json`, with HOST for the registry's host.
 struct Client {
@@ -19,11 +19,7 @@ fn client(registry: &Registry, auth: &str) -> Client {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("auth.json");
     fs::write(&file, auth.replace("HOST", registry.host())).unwrap();
-    let images = Sources::new(SourceSettings {
-        auth_files: vec![file],
-        ..settings(registry)
-    })
-    .unwrap();
+    let images = client_with(registry.host(), |settings| settings.auth_files = vec![file]);
     Client { images, dir }
 }
 
@@ -201,12 +197,10 @@ async fn failed_credential_helper_is_an_error() {
 async fn replaced_logins_are_used_by_next_pull() {
     let registry = start(Registry::builder().basic("user", "secret")).await;
     let logins = Logins::default();
-    let images = Sources::new(SourceSettings {
-        logins: logins.clone(),
-        auth_files: Vec::new(),
-        ..settings(&registry)
-    })
-    .unwrap();
+    let images = client_with(registry.host(), |settings| {
+        settings.logins = logins.clone();
+        settings.auth_files = Vec::new();
+    });
     let set = |text: &str| {
         let text = text.replace("HOST", registry.host());
         logins.set([("the vault", text.as_str())]).unwrap();

@@ -1,15 +1,15 @@
 //! Resolving, manifests, indexes and configs.
 
-use catalog_mirror_source::{Error, ImageContent, ImageError, ServerFault, SourceSettings, Sources, TargetPlatform};
+use catalog_mirror_source::{Error, ImageContent, ImageError, ServerFault, TargetPlatform};
 use testkit::{Format, ImageBuilder, Kind, Layer, Registry, index};
 
-use crate::kit::{Collect, catalog, client, fault, pull, push, read, read_image, settings, small, source};
+use crate::kit::{Collect, catalog, client, client_with, fault, pull, push, read, read_image, small, source};
 
 #[tokio::test]
 async fn unchanged_poll_sends_one_head() {
     let registry = Registry::start().await;
     push(&registry, &small());
-    let images = client(&registry);
+    let images = client(registry.host());
     let first = images.resolve(&source(&registry)).await.unwrap();
     assert_eq!(first, images.resolve(&source(&registry)).await.unwrap());
     assert_eq!(first.as_str(), small().digest);
@@ -23,7 +23,7 @@ async fn pinned_digest_sends_no_request() {
     let image = small();
     push(&registry, &image);
     let source = format!("{}/ns/cat@{}", registry.host(), image.digest).parse().unwrap();
-    let images = client(&registry);
+    let images = client(registry.host());
     let digest = images.resolve(&source).await.unwrap();
     assert_eq!((digest.as_str(), registry.requests().len()), (image.digest.as_str(), 0));
     let found = read(&images, &source, &digest, Collect::default()).await;
@@ -36,7 +36,7 @@ async fn exists_sends_one_head_and_a_get_only_without_head() {
     for (builder, gets) in [(Registry::builder(), 0), (Registry::builder().without_head(), 4)] {
         let registry = builder.start().await;
         push(&registry, &image);
-        let images = client(&registry);
+        let images = client(registry.host());
         let (present, absent) = (format!("@{}", image.digest), format!("@{}", testkit::digest(b"none")));
         for (version, is_there) in [(&*present, true), (":v1", true), (&*absent, false), (":v9", false)] {
             let source = format!("{}/ns/cat{version}", registry.host()).parse().unwrap();
@@ -45,7 +45,7 @@ async fn exists_sends_one_head_and_a_get_only_without_head() {
         assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (4, gets));
     }
     let registry = Registry::builder().basic("user", "secret").start().await;
-    let (found, text) = fault(client(&registry).exists(&source(&registry)).await);
+    let (found, text) = fault(client(registry.host()).exists(&source(&registry)).await);
     assert!(matches!(found, ServerFault::Unauthorized(_)), "{text}");
 }
 
@@ -75,11 +75,7 @@ async fn index_gives_image_of_platform() {
         architecture: "s390x".to_owned(),
         ..TargetPlatform::default()
     };
-    let images = Sources::new(SourceSettings {
-        platform,
-        ..settings(&registry)
-    })
-    .unwrap();
+    let images = client_with(registry.host(), |settings| settings.platform = platform);
     let error = pull(&images, &registry).await.unwrap_err().to_string();
     assert!(
         error.ends_with("no image for linux/s390x; it has linux/arm64, linux/amd64"),
@@ -92,7 +88,7 @@ async fn content_coding_of_documents_is_decoded_or_named_and_of_layers_named() {
     for (coding, is_resolved) in [("gzip", true), ("br", false)] {
         let registry = Registry::builder().coded_as(coding).without_head().start().await;
         push(&registry, &small());
-        let client = client(&registry);
+        let client = client(registry.host());
         let resolved = client.resolve(&source(&registry)).await;
         assert_eq!(resolved.is_ok(), is_resolved, "{resolved:?}");
         let (_, text) = fault(pull(&client, &registry).await);
@@ -121,7 +117,7 @@ async fn bundle_is_read_where_its_labels_say() {
     let bundle = bundle.label(&label("manifests"), "operator/");
     let bundle = bundle.label(&label("metadata"), "metadata/");
     push(&registry, &bundle.build());
-    let images = client(&registry).with_settings(|settings| settings.content = ImageContent::Bundle);
+    let images = client(registry.host()).with_settings(|settings| settings.content = ImageContent::Bundle);
     let (files, read) = pull(&images, &registry).await.unwrap();
     assert_eq!(files.list(), ["metadata/c.yaml=c", "operator/a.yaml=a"]);
     assert_eq!(read.folders, ["operator", "metadata"]);

@@ -52,12 +52,12 @@ impl Collect {
     }
 }
 
-/// Quick settings that do not depend on the machine.
-pub(crate) fn settings(registry: &Registry) -> SourceSettings {
-    SourceSettings {
+/// Images of a host with plain HTTP. The settings are quick and do not depend on the machine, except for the changes.
+pub(crate) fn client_with(host: &str, change: impl FnOnce(&mut SourceSettings)) -> Sources {
+    let mut settings = SourceSettings {
         auth_files: vec![empty_auth()],
         http: FetchSettings {
-            plain_http: plain(&[registry.host()]),
+            plain_http: plain(&[host]),
             proxy: Proxy::default(),
             connect_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_secs(5),
@@ -69,12 +69,7 @@ pub(crate) fn settings(registry: &Registry) -> SourceSettings {
             ..FetchSettings::default()
         },
         ..SourceSettings::default()
-    }
-}
-
-/// Images for `registry` with changed settings.
-pub(crate) fn client_with(registry: &Registry, change: impl Fn(&mut SourceSettings)) -> Sources {
-    let mut settings = settings(registry);
+    };
     change(&mut settings);
     Sources::new(settings).unwrap()
 }
@@ -125,8 +120,8 @@ fn empty_auth() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/no-auth.json")
 }
 
-pub(crate) fn client(registry: &Registry) -> Sources {
-    Sources::new(settings(registry)).unwrap()
+pub(crate) fn client(host: &str) -> Sources {
+    client_with(host, |_| {})
 }
 
 pub(crate) fn source(registry: &Registry) -> Source {
@@ -190,7 +185,7 @@ pub(crate) async fn files(layers: impl IntoIterator<Item = Layer>) -> Result<Vec
 pub(crate) async fn read_image(image: &Image) -> Result<Vec<String>, Error> {
     let registry = Registry::start().await;
     push(&registry, image);
-    let (sink, _) = pull(&client(&registry), &registry).await?;
+    let (sink, _) = pull(&client(registry.host()), &registry).await?;
     Ok(sink.list())
 }
 
@@ -214,6 +209,22 @@ pub(crate) fn fault(result: Result<impl std::fmt::Debug, Error>) -> (ServerFault
         }
         other => panic!("not a registry's fault: {}", chain(&other)),
     }
+}
+
+/// Images of a server with TLS, whose CA is trusted, with the credentials of `robot`.
+pub(crate) fn tls_client(dir: &TempDir, server: &FileServer, password: &str) -> Sources {
+    client_with(server.host(), |settings| {
+        settings.http.plain_http = Vec::new();
+        settings.http.ca_files = vec![ca_file(dir, server.ca_pem())];
+        settings.auth_files = vec![auth_file(dir, server, password)];
+    })
+}
+
+/// Writes the certificate of a CA.
+pub(crate) fn ca_file(dir: &TempDir, pem: &str) -> PathBuf {
+    let path = dir.path().join("ca.pem");
+    std::fs::write(&path, pem).unwrap();
+    path
 }
 
 /// Writes credentials of `robot` for a server.

@@ -55,7 +55,7 @@ async fn broken_link_is_an_error_unless_excluded() {
         ..Collect::default()
     };
     let digest = image.digest.parse().unwrap();
-    let found = read(&client(&registry), &source(&registry), &digest, sink).await;
+    let found = read(&client(registry.host()), &source(&registry), &digest, sink).await;
     assert_eq!(found.unwrap().0.list(), ["f=f"]);
 }
 
@@ -114,7 +114,7 @@ async fn layer_known_as_empty_is_skipped() {
     let registry = Registry::start().await;
     let base = Layer::new().dir("etc").file("etc/os", "x").whiteout("etc/old");
     push(&registry, &catalog([base, Layer::new().file("configs/a", "a")]));
-    let images = client(&registry);
+    let images = client(registry.host());
     let (_, first) = pull(&images, &registry).await.unwrap();
     assert_eq!(
         (
@@ -143,7 +143,7 @@ async fn layers_are_fetched_concurrently() {
         &registry,
         &catalog((0..5).map(|at| Layer::new().file(&format!("configs/{at}"), "x"))),
     );
-    let (sink, _) = pull(&client(&registry), &registry).await.unwrap();
+    let (sink, _) = pull(&client(registry.host()), &registry).await.unwrap();
     assert_eq!(sink.files.len(), 5);
     assert_eq!(registry.most_at_once(Kind::Blob), 3);
 }
@@ -156,7 +156,7 @@ async fn hidden_layers_are_not_fetched() {
         &registry,
         &catalog(lower.chain([Layer::new().file("configs/new", "n").whiteout("configs")])),
     );
-    let (sink, pull) = pull(&client(&registry), &registry).await.unwrap();
+    let (sink, pull) = pull(&client(registry.host()), &registry).await.unwrap();
     assert_eq!(sink.list(), ["new=n"]);
     assert_eq!((pull.layers_fetched, pull.layers_skipped), (1, 6));
     assert!(
@@ -173,7 +173,7 @@ async fn layer_listed_twice_is_read_once() {
     );
     let registry = Registry::start().await;
     push(&registry, &catalog([a(), b, a()]));
-    let (sink, pull) = pull(&client(&registry), &registry).await.unwrap();
+    let (sink, pull) = pull(&client(registry.host()), &registry).await.unwrap();
     assert_eq!((sink.list(), pull.layers_fetched), (vec!["a=a".to_owned()], 2));
 }
 
@@ -193,7 +193,7 @@ impl FileSink for Refuses {
 async fn error_of_sink_is_returned_unchanged() {
     let registry = Registry::start().await;
     push(&registry, &catalog([Layer::new().file("configs/a", "a")]));
-    let images = client(&registry);
+    let images = client(registry.host());
     let digest = images.resolve(&source(&registry)).await.unwrap();
     let result = read(&images, &source(&registry), &digest, Refuses).await;
     let Err(Error::Unpack(UnpackError::Sink(error))) = result else {
@@ -212,7 +212,7 @@ async fn pull_of_broken_blob_reports_digest_not_tar_error() {
     push(&registry, &image);
     let forged = Layer::new().plain().file("configs/a", "evil").tar();
     registry.replace_blob(&image.layers[0], forged);
-    let images = client(&registry);
+    let images = client(registry.host());
     let digest = images.resolve(&source(&registry)).await.unwrap();
     let result = read(&images, &source(&registry), &digest, Refuses).await;
     assert!(matches!(result.err(), Some(Error::Digest { what: "layer", .. })));
@@ -231,7 +231,7 @@ fn tar_type(byte: u8) -> tar::EntryType {
 #[tokio::test]
 async fn layer_empty_below_one_root_is_fetched_for_another() {
     let registry = Registry::start().await;
-    let images = client(&registry);
+    let images = client(registry.host());
     let elsewhere = Layer::new().file("other/a.yaml", "a");
     let here = Layer::new().file("configs/b.yaml", "b");
     let build = |root: &str| {

@@ -5,16 +5,12 @@ use std::fs;
 use catalog_mirror_source::{Error, ImageLimits, Source, SourceSettings, Sources};
 use testkit::{Image, ImageBuilder, Layer, Registry, gzip};
 
-use crate::kit::{Collect, catalog, exceeded, limits_at, pull, pull_source, push, settings};
+use crate::kit::{Collect, catalog, client_with, exceeded, limits_at, pull, pull_source, push};
 
 async fn with(limits: ImageLimits, image: &Image) -> Result<Collect, Error> {
     let registry = Registry::start().await;
     push(&registry, image);
-    let images = Sources::new(SourceSettings {
-        limits,
-        ..settings(&registry)
-    })
-    .unwrap();
+    let images = client_with(registry.host(), |settings| settings.limits = limits);
     pull(&images, &registry).await.map(|(sink, _)| sink)
 }
 
@@ -94,8 +90,7 @@ async fn layer_below_ratio_floor_may_be_dense() {
         with(limits, &catalog([layer.clone()])).await
     };
     assert!(with_floor(unpacked).await.is_ok());
-    let error = with_floor(unpacked - 1).await.unwrap_err();
-    assert!(matches!(error, Error::Limit(limit) if (limit.name, limit.limit) == ("ratio", 1)));
+    exceeded(with_floor(unpacked - 1).await, "ratio", 1);
 }
 
 #[tokio::test]

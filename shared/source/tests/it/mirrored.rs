@@ -23,7 +23,7 @@ fn rule(registry: &Registry, mirrors: &[&Registry]) -> RegistryRule {
 fn images(registry: &Registry, rule: &RegistryRule) -> Sources {
     let mut hosts = vec![registry.host()];
     hosts.extend(rule.mirrors.iter().map(|mirror| mirror.location.as_str()));
-    client_with(registry, |settings| {
+    client_with(registry.host(), |settings| {
         settings.http.plain_http = plain(&hosts);
         settings.rules.set(vec![rule.clone()]);
     })

@@ -22,7 +22,7 @@ fn reference(registry: &Registry) -> Reference {
 #[tokio::test]
 async fn push_sends_what_is_missing_and_the_tag_last() {
     let registry = Registry::start().await;
-    let images = client(&registry);
+    let images = client(registry.host());
     let pushed = images
         .push(&reference(&registry), documents(), LAYER.into())
         .await
@@ -59,7 +59,7 @@ async fn failed_upload_begins_anew() {
         registry.script(Kind::Blob, Fault::Status(status, None));
     }
     registry.script(Kind::Blob, Fault::Pass);
-    let pushed = client(&registry)
+    let pushed = client(registry.host())
         .push(&reference(&registry), documents(), Bytes::from_static(LAYER))
         .await;
     pushed.unwrap();
@@ -71,7 +71,7 @@ async fn upload_to_another_server_is_refused() {
     registry.script(Kind::Blob, Fault::Pass);
     let elsewhere = vec![("location", "http://127.0.0.1:1/steal".to_owned())];
     registry.script(Kind::Blob, Fault::Answer(202, elsewhere, String::new()));
-    let pushed = client(&registry)
+    let pushed = client(registry.host())
         .push(&reference(&registry), documents(), LAYER.into())
         .await;
     let (found, text) = fault(pushed);
@@ -81,7 +81,7 @@ async fn upload_to_another_server_is_refused() {
 #[tokio::test]
 async fn refused_push_names_the_registry_and_the_login() {
     let registry = Registry::builder().bearer("user", "s3cret").start().await;
-    let pushed = client(&registry)
+    let pushed = client(registry.host())
         .push(&reference(&registry), documents(), LAYER.into())
         .await;
     let (found, text) = fault(pushed);

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Digest, Error, FetchError, FetchSettings, ImageLimits, Logins, Lookaside, Proxy, RedirectRefusal, ServerFault,
-    Source, SourceSettings, Sources,
+    Digest, Error, FetchError, Logins, Lookaside, RedirectRefusal, ServerFault, Source, SourceSettings, Sources,
 };
 use testkit::{FileAnswer, FileServer, Registry};
 
-use crate::kit::{client_with, plain, source};
+use crate::kit::{client_with, exceeded, plain, source};
 
 const HEX: &str = "00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff";
 
@@ -29,27 +28,17 @@ async fn beside(count: u64, content: &str) -> FileServer {
 }
 
 /// A client with credentials for every server on this machine, and small limits.
-fn client(change: impl Fn(&mut SourceSettings)) -> Sources {
+fn client(change: impl FnOnce(&mut SourceSettings)) -> Sources {
     let logins = Logins::default();
     let auth = r#"{"auths": {"127.0.0.1": {"auth": "cm9ib3Q6aHVudGVyMg=="}}}"#;
     logins.set([("the test", auth)]).unwrap();
-    let mut settings = SourceSettings {
-        auth_files: Vec::new(),
-        logins,
-        http: FetchSettings {
-            plain_http: plain(&["127.0.0.1"]),
-            proxy: Proxy::default(),
-            ..FetchSettings::default()
-        },
-        limits: ImageLimits {
-            signatures: 3,
-            signature_bytes: 10,
-            ..ImageLimits::default()
-        },
-        ..SourceSettings::default()
-    };
-    change(&mut settings);
-    Sources::new(settings).unwrap()
+    client_with("127.0.0.1", |settings| {
+        settings.auth_files = Vec::new();
+        settings.logins = logins;
+        settings.limits.signatures = 3;
+        settings.limits.signature_bytes = 10;
+        change(settings);
+    })
 }
 
 async fn look(images: &Sources, lookaside: &Lookaside) -> Result<Vec<String>, Error> {
@@ -148,7 +137,7 @@ async fn endless_lookaside_files_end_at_timeout() {
     let error = look(&images, &lookaside(&slow)).await.unwrap_err();
     assert!(matches!(error, Error::Timeout(_)), "{error}");
     let registry = Registry::start().await;
-    let images = client_with(&registry, |settings| settings.resolve_timeout = Duration::ZERO);
+    let images = client_with(registry.host(), |settings| settings.resolve_timeout = Duration::ZERO);
     let digest: Digest = format!("sha256:{HEX}").parse().unwrap();
     let error = images.signatures(&source(&registry), &digest).await.unwrap_err();
     assert!(matches!(error, Error::Timeout(_)), "{error}");
@@ -168,6 +157,5 @@ async fn lookaside_folder_is_read_with_limits() {
     assert!(matches!(error, Error::Io { .. }), "a device is no signature: {error}");
     std::fs::remove_file(place.join("signature-2")).unwrap();
     std::fs::write(place.join("signature-2"), "0123456789a").unwrap();
-    let error = look(&client(|_| {}), &lookaside).await.unwrap_err();
-    assert!(matches!(error, Error::Limit(limit) if limit.name == "signatureBytes"));
+    exceeded(look(&client(|_| {}), &lookaside).await, "signatureBytes", 10);
 }

@@ -1,21 +1,18 @@
 //! TLS, plain http and proxies.
 
-use std::fs;
-
 use catalog_mirror_source::{FetchError, Proxy, ServerFault};
 use tempfile::TempDir;
 use testkit::{Fault, Kind, Registry};
 
-use crate::kit::{client_with, fault, plain, push, small, source};
+use crate::kit::{ca_file, client_with, fault, plain, push, small, source};
 
 #[tokio::test]
 async fn trusted_ca_can_be_changed() {
     let registry = Registry::builder().tls().start().await;
     push(&registry, &small());
     let dir = TempDir::new().unwrap();
-    let ca = dir.path().join("ca.pem");
-    fs::write(&ca, registry.ca_pem()).unwrap();
-    let images = client_with(&registry, |settings| {
+    let ca = ca_file(&dir, registry.ca_pem());
+    let images = client_with(registry.host(), |settings| {
         settings.http.ca_files = vec![ca.clone()];
         settings.http.plain_http = plain(&[]);
     });
@@ -37,7 +34,7 @@ async fn proxy_receives_requests() {
     push(&proxy, &small());
     let url = format!("http://robot:hunter2@{}", proxy.host());
     let through = Proxy::of(|name| (name == "ALL_PROXY").then(|| url.clone()));
-    let images = client_with(&registry, |settings| {
+    let images = client_with(registry.host(), |settings| {
         settings.http.proxy = through.clone();
         settings.http.plain_http = plain(&["registry.example"]);
     });

@@ -1,23 +1,19 @@
 //! Answers one request of the registry.
 
-use std::io;
-use std::time::Duration;
-
 use axum::body::{Body, to_bytes};
 use axum::extract::Request as Incoming;
 use axum::http::header::{
     ACCEPT_RANGES, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE, HOST,
 };
 use axum::http::header::{LOCATION, RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::response::Builder;
-use axum::http::{HeaderValue, Method, Response, StatusCode};
+use axum::http::{HeaderValue, Method, Response};
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::image::{digest, gzip};
 use crate::registry::{App, Fault, Inner, Kind, Request, Shared, upload};
+use crate::serving::{BEFORE_CUT, cut, empty, finish, status};
 
 /// Handles a request: logs it, delays it, then fails by script or serves.
 pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
@@ -30,12 +26,7 @@ pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
         state.script.requests.push(request.clone());
         (state.script.next(kind), state.script.delay_of(kind))
     };
-    let extra = if let Some(Fault::Delay(extra)) = fault {
-        extra
-    } else {
-        Duration::ZERO
-    };
-    sleep(delay + extra).await;
+    sleep(delay).await;
     let mut response = respond(&shared, &request, &method, &body, fault.as_ref());
     if let Some(Fault::Header(name, value)) = &fault {
         let value = HeaderValue::from_str(value).expect("the script gives a header's value");
@@ -125,7 +116,7 @@ fn respond(shared: &Shared, request: &Request, method: &Method, body: &Bytes, fa
             let response = all.fold(status(*code), |response, (name, value)| response.header(*name, value));
             return finish(response, Body::from(body.clone()));
         }
-        Some(Fault::Cut(_) | Fault::Delay(_) | Fault::Digest(_) | Fault::Header(..) | Fault::Pass) | None => {}
+        Some(Fault::Cut(_) | Fault::Digest(_) | Fault::Header(..) | Fault::Pass) | None => {}
     }
     if request.kind == Kind::Token {
         return token(&mut state, request);
@@ -138,10 +129,10 @@ fn respond(shared: &Shared, request: &Request, method: &Method, body: &Bytes, fa
         return answer;
     }
     match request.kind {
-        Kind::Head if state.has_no_head => finish(status(405), Body::empty()),
+        Kind::Head if state.has_no_head => empty(405),
         Kind::Head | Kind::Manifest => manifest(&state, request, method, fault),
         Kind::Blob => blob(&state, request, fault),
-        Kind::Token | Kind::Other => finish(status(404), Body::empty()),
+        Kind::Token | Kind::Other => empty(404),
     }
 }
 
@@ -151,17 +142,17 @@ fn token(state: &mut Inner, request: &Request) -> Response<Body> {
             let body = json!({"token": token, "expires_in": state.auth.lifetime.as_secs().max(1)});
             finish(status(200), Body::from(body.to_string()))
         }
-        None => finish(status(401), Body::empty()),
+        None => empty(401),
     }
 }
 
 fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<&Fault>) -> Response<Body> {
     let path = request.path.trim_start_matches("/v2/");
     let Some((repository, reference)) = path.split_once("/manifests/") else {
-        return finish(status(404), Body::empty());
+        return empty(404);
     };
     let Some((media_type, bytes)) = state.manifests.get(&(repository.to_owned(), reference.to_owned())) else {
-        return finish(status(404), Body::empty());
+        return empty(404);
     };
     let promised = if let Some(Fault::Digest(lie)) = fault {
         lie.clone()
@@ -186,7 +177,7 @@ fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<&Fa
 fn blob(state: &Inner, request: &Request, fault: Option<&Fault>) -> Response<Body> {
     let digest = request.path.rsplit('/').next().unwrap_or_default();
     let Some(bytes) = state.blobs.get(digest) else {
-        return finish(status(404), Body::empty());
+        return empty(404);
     };
     let from: Option<usize> = request
         .range
@@ -214,22 +205,8 @@ fn blob(state: &Inner, request: &Request, fault: Option<&Fault>) -> Response<Bod
 
 /// Returns the bytes, or some of them and a broken connection.
 fn body(bytes: Bytes, fault: Option<&Fault>) -> Body {
-    let Some(&Fault::Cut(at)) = fault else {
-        return Body::from(bytes);
-    };
-    let start = bytes.slice(..at.min(bytes.len()));
-    let cut = async {
-        // Long enough for the bytes before to leave this machine's buffers.
-        sleep(Duration::from_millis(30)).await;
-        Err(io::Error::other("cut by script"))
-    };
-    Body::from_stream(stream::iter([Ok(start)]).chain(stream::once(cut)))
-}
-
-pub(super) fn status(code: u16) -> Builder {
-    Response::builder().status(StatusCode::from_u16(code).expect("the script names a real status"))
-}
-
-pub(super) fn finish(response: Builder, body: Body) -> Response<Body> {
-    response.body(body).expect("the headers are valid")
+    match fault {
+        Some(&Fault::Cut(at)) => cut(&bytes, at, BEFORE_CUT),
+        _ => Body::from(bytes),
+    }
 }

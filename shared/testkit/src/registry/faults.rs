@@ -25,8 +25,6 @@ pub enum Fault {
     Status(u16, Option<String>),
     /// Breaks the connection after this many bytes of the body.
     Cut(usize),
-    /// Delays the answer by this time.
-    Delay(Duration),
     /// Sends this value as the digest header; an empty one leaves it out.
     Digest(String),
     /// Redirects to this URL with status 307.

@@ -157,7 +157,7 @@ impl Builder {
         let router = Router::new().fallback(answer::answer).with_state(shared.clone());
         let tls = self.tls_names.as_deref().map(|names| (names, self.certificate_fault));
         let serving = Serving::start(address, router, tls).await;
-        shared.lock().base = serving.url();
+        shared.lock().base.clone_from(&serving.url);
         Registry { serving, shared }
     }
 }
@@ -175,7 +175,7 @@ impl Registry {
 
     /// Returns the address as in image references, `127.0.0.1:PORT`.
     pub fn host(&self) -> &str {
-        &self.serving.host
+        self.serving.host()
     }
 
     /// Returns the CA of the certificate, in PEM.
@@ -185,7 +185,7 @@ impl Registry {
 
     /// Returns the reference to `tag` as users write it.
     pub fn reference(&self, repository: &str, tag: &str) -> String {
-        format!("{}/{repository}:{tag}", self.serving.host)
+        format!("{}/{repository}:{tag}", self.host())
     }
 
     /// Stores the image and moves the tag to it.

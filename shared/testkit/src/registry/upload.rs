@@ -9,10 +9,8 @@ use serde_json::Value;
 
 use crate::{
     image::digest,
-    registry::{
-        Inner, Request,
-        answer::{finish, status},
-    },
+    registry::{Inner, Request},
+    serving::{empty, finish, status},
 };
 
 /// Answers a request that changes the registry; `None` for any other.
@@ -42,7 +40,7 @@ fn blob(state: &mut Inner, request: &Request, body: &Bytes) -> Response<Body> {
         return finish(status(400), Body::from("DIGEST_INVALID"));
     }
     state.blobs.insert(found, body.clone());
-    finish(status(201), Body::empty())
+    empty(201)
 }
 
 fn manifest(state: &mut Inner, repository: &str, version: &str, media_type: &str, body: &Bytes) -> Response<Body> {
@@ -66,5 +64,5 @@ fn manifest(state: &mut Inner, repository: &str, version: &str, media_type: &str
         let manifest = (media_type.to_owned(), body.clone());
         state.manifests.insert((repository.to_owned(), version), manifest);
     }
-    finish(status(201), Body::empty())
+    empty(201)
 }

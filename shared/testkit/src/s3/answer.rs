@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::bucket::Refusal;
 use super::faults::{S3Call, S3Fault, S3Request};
 use super::{Conditions, Inner, Shared, reply};
+use crate::serving::empty;
 
 /// Time between the check of a condition and the write, if they are two steps.
 const BETWEEN: Duration = Duration::from_millis(20);
@@ -63,20 +64,21 @@ fn serve(
         check(state, request)?;
     }
     let (bucket, name) = request.object();
-    let bucket = state.buckets.get_mut(bucket).ok_or((404, "NoSuchBucket"))?;
+    let (page, ignores_fields) = (state.page.unwrap_or(1000), state.ignores_fields);
+    let bucket = state.bucket(bucket)?;
     match request.call {
         S3Call::Get | S3Call::Head => {
             let object = bucket.objects.get(name).ok_or((404, "NoSuchKey"))?;
             reply::object(object, request, fault)
         }
-        S3Call::List => Ok(reply::list(bucket, request, state.page)),
+        S3Call::List => Ok(reply::list(bucket, request, page)),
         S3Call::Delete => {
             bucket.objects.remove(name);
-            Ok(reply::empty(204))
+            Ok(empty(204))
         }
         S3Call::Put => {
             let tag = bucket.put(name, request, bytes)?;
-            let stored = bucket.objects.get_mut(name).filter(|_| state.ignores_fields);
+            let stored = bucket.objects.get_mut(name).filter(|_| ignores_fields);
             stored.into_iter().for_each(|object| object.headers.clear());
             Ok(reply::written(&tag))
         }
@@ -86,8 +88,9 @@ fn serve(
 
 fn check(state: &mut Inner, request: &S3Request) -> Result<(), Refusal> {
     let (bucket, name) = request.object();
-    let bucket = state.buckets.get_mut(bucket).ok_or((404, "NoSuchBucket"))?;
-    match state.r2_limit {
+    let limit = state.r2_limit;
+    let bucket = state.bucket(bucket)?;
+    match limit {
         Some(limit) => bucket.check_as_r2(name, request, limit),
         None => bucket.check(name, request),
     }

@@ -5,7 +5,6 @@ mod bucket;
 mod faults;
 mod reply;
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use std::time::Duration;
 use axum::Router;
 
 use crate::serving::Serving;
-use bucket::Bucket;
+use bucket::{Bucket, Refusal};
 use faults::Script;
 
 pub use bucket::StoredObject;
@@ -21,12 +20,12 @@ pub use faults::{S3Call, S3Fault, S3Request};
 
 /// S3 server on a free port of 127.0.0.1, until it is dropped. It accepts any credentials.
 pub struct S3 {
-    url: String,
+    serving: Serving,
     shared: Shared,
-    _serving: Serving,
 }
 
 /// Builder of an S3 server. The default has an empty bucket named `bucket`.
+#[derive(Default)]
 pub struct S3Builder {
     state: Inner,
 }
@@ -34,20 +33,23 @@ pub struct S3Builder {
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Inner>>);
 
+#[derive(Default)]
 struct Inner {
-    buckets: BTreeMap<String, Bucket>,
+    /// The only bucket, `bucket`.
+    bucket: Bucket,
     conditions: Conditions,
     /// Shortest time between two writes of an object, on a server that behaves as R2.
     r2_limit: Option<Duration>,
     ignores_fields: bool,
-    /// Number of objects in one page of a listing.
-    page: usize,
+    /// Number of objects in one page of a listing. Default 1,000.
+    page: Option<usize>,
     script: Script,
 }
 
 /// Treatment of the conditions of writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Conditions {
+    #[default]
     Honoured,
     Ignored,
     CheckedBefore,
@@ -59,18 +61,13 @@ impl Shared {
     }
 }
 
-impl Default for S3Builder {
-    fn default() -> Self {
-        let buckets = BTreeMap::from([("bucket".to_owned(), Bucket::default())]);
-        let state = Inner {
-            buckets,
-            conditions: Conditions::Honoured,
-            r2_limit: None,
-            ignores_fields: false,
-            page: 1000,
-            script: Script::default(),
-        };
-        Self { state }
+impl Inner {
+    fn bucket(&mut self, name: &str) -> Result<&mut Bucket, Refusal> {
+        if name == "bucket" {
+            Ok(&mut self.bucket)
+        } else {
+            Err((404, "NoSuchBucket"))
+        }
     }
 }
 
@@ -106,7 +103,7 @@ impl S3Builder {
     /// Sets the number of objects in one page of a listing. Default 1,000.
     #[must_use]
     pub fn page(mut self, objects: usize) -> Self {
-        self.state.page = objects;
+        self.state.page = Some(objects);
         self
     }
 
@@ -115,11 +112,7 @@ impl S3Builder {
         let shared = Shared(Arc::new(Mutex::new(self.state)));
         let router = Router::new().fallback(answer::answer).with_state(shared.clone());
         let serving = Serving::start(Ipv4Addr::LOCALHOST.into(), router, None).await;
-        S3 {
-            url: serving.url(),
-            _serving: serving,
-            shared,
-        }
+        S3 { serving, shared }
     }
 }
 
@@ -136,18 +129,17 @@ impl S3 {
 
     /// Returns the endpoint, `http://127.0.0.1:PORT`.
     pub fn url(&self) -> &str {
-        &self.url
+        &self.serving.url
     }
 
     /// Returns an object of the bucket as it is now.
     pub fn object(&self, name: &str) -> Option<StoredObject> {
-        self.shared.lock().buckets.get("bucket")?.objects.get(name).cloned()
+        self.shared.lock().bucket.objects.get(name).cloned()
     }
 
     /// Returns the names of all objects of the bucket.
     pub fn names(&self) -> Vec<String> {
-        let state = self.shared.lock();
-        state.buckets["bucket"].objects.keys().cloned().collect()
+        self.shared.lock().bucket.objects.keys().cloned().collect()
     }
 
     /// Gives an object another ETag, such as that of an upload in parts.
@@ -156,19 +148,13 @@ impl S3 {
     /// If the object is missing.
     pub fn retag(&self, name: &str, tag: &str) {
         let mut state = self.shared.lock();
-        let objects = &mut state.buckets.get_mut("bucket").expect("it is always there").objects;
-        tag.clone_into(&mut objects.get_mut(name).expect("there is such an object").tag);
+        let object = state.bucket.objects.get_mut(name).expect("there is such an object");
+        tag.clone_into(&mut object.tag);
     }
 
     /// Removes an object.
     pub fn remove(&self, name: &str) {
-        let mut state = self.shared.lock();
-        state
-            .buckets
-            .get_mut("bucket")
-            .expect("it is always there")
-            .objects
-            .remove(name);
+        self.shared.lock().bucket.objects.remove(name);
     }
 
     /// Adds a fault for the next request of an operation. Several faults are used one after another.

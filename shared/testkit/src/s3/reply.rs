@@ -1,18 +1,16 @@
 //! Builds the responses of the S3 server.
 
-use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::http::Response;
 use axum::http::response::Builder;
-use axum::http::{Response, StatusCode};
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
-use tokio::time::sleep;
 
 use super::bucket::{Bucket, Refusal, StoredObject};
 use super::faults::{S3Call, S3Fault, S3Request};
+use crate::serving::{BEFORE_CUT, cut, finish, status};
 
 pub(super) fn error(code: u16, name: &str) -> Response<Body> {
     let message = "by the test's server";
@@ -20,10 +18,6 @@ pub(super) fn error(code: u16, name: &str) -> Response<Body> {
         code,
         &format!("<Error><Code>{name}</Code><Message>{message}</Message></Error>"),
     )
-}
-
-pub(super) fn empty(code: u16) -> Response<Body> {
-    finish(status(code), Body::empty())
 }
 
 pub(super) fn written(tag: &str) -> Response<Body> {
@@ -105,8 +99,8 @@ fn contents(name: &str, object: &StoredObject) -> String {
 /// Returns the bytes, or what the fault leaves of them.
 fn body(bytes: Bytes, fault: Option<&S3Fault>) -> Body {
     match fault {
-        Some(&S3Fault::Cut(at)) => broken(bytes.slice(..at.min(bytes.len())), Duration::from_millis(30)),
-        Some(&S3Fault::Stall(at)) => broken(bytes.slice(..at.min(bytes.len())), Duration::from_secs(3600)),
+        Some(&S3Fault::Cut(at)) => cut(&bytes, at, BEFORE_CUT),
+        Some(&S3Fault::Stall(at)) => cut(&bytes, at, Duration::from_secs(3600)),
         Some(S3Fault::Corrupt) => {
             let mut bytes = bytes.to_vec();
             bytes.iter_mut().take(1).for_each(|byte| *byte = !*byte);
@@ -116,24 +110,7 @@ fn body(bytes: Bytes, fault: Option<&S3Fault>) -> Body {
     }
 }
 
-/// Breaks off after a wait that lets the bytes before leave this machine's buffers.
-fn broken(start: Bytes, wait: Duration) -> Body {
-    let cut = async move {
-        sleep(wait).await;
-        Err(io::Error::other("cut by script"))
-    };
-    Body::from_stream(stream::iter([Ok(start)]).chain(stream::once(cut)))
-}
-
 fn xml(code: u16, body: &str) -> Response<Body> {
     let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>{body}");
     finish(status(code).header("content-type", "application/xml"), Body::from(body))
-}
-
-fn status(code: u16) -> Builder {
-    Response::builder().status(StatusCode::from_u16(code).expect("the script names a real status"))
-}
-
-fn finish(response: Builder, body: Body) -> Response<Body> {
-    response.body(body).expect("the headers are valid")
 }

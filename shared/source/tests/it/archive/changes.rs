@@ -5,15 +5,15 @@ use std::sync::Arc;
 use catalog_mirror_source::{Error, TreeFault, UnpackError};
 use testkit::{FileAnswer, FileServer};
 
-use super::{PATH, images, pull, source, two_folders};
-use crate::kit::{Collect, chain, read};
+use super::{PATH, pull, source, two_folders};
+use crate::kit::{Collect, chain, client, read};
 
 #[tokio::test]
 async fn unchanged_archive_costs_one_304_and_changed_one_is_downloaded_once() {
     let server = FileServer::start().await;
     let archive = two_folders().archive();
     server.put(PATH, archive.clone());
-    let (images, whole, part) = (images(&server).await, source(&server, ""), source(&server, "#b"));
+    let (images, whole, part) = (client(server.host()), source(&server, ""), source(&server, "#b"));
     let (_, report) = pull(&images, &whole).await.unwrap();
     assert_eq!(
         (report.traffic.bytes, report.traffic.requests),
@@ -36,7 +36,7 @@ async fn unchanged_archive_costs_one_304_and_changed_one_is_downloaded_once() {
 async fn archive_without_version_is_downloaded_each_time() {
     let server = FileServer::start().await;
     server.put_tagged(PATH, two_folders().archive(), None);
-    let images = images(&server).await;
+    let images = client(server.host());
     let first = images.resolve(&source(&server, "")).await.unwrap();
     server.put_tagged(PATH, two_folders().file("c", "c").archive(), None);
     assert_ne!(images.resolve(&source(&server, "")).await.unwrap(), first);
@@ -49,9 +49,9 @@ async fn change_between_resolve_and_read_is_an_error_of_its_own() {
     let server = FileServer::start().await;
     server.put(PATH, two_folders().archive());
     let source = source(&server, "");
-    let digest = images(&server).await.resolve(&source).await.unwrap();
+    let digest = client(server.host()).resolve(&source).await.unwrap();
     server.put(PATH, two_folders().file("c", "c").archive());
-    let images = images(&server).await;
+    let images = client(server.host());
     let error = read(&images, &source, &digest, Collect::default()).await.unwrap_err();
     let is_changed = matches!(&error, Error::Tree { source, .. } if matches!(source, TreeFault::Changed));
     assert!(is_changed, "{}", chain(&error));
@@ -67,7 +67,7 @@ async fn archive_that_changes_while_it_is_sent_is_read_again_from_its_start() {
     server.put(PATH, old.archive());
     server.script(PATH, FileAnswer::Cut(700));
     let server = Arc::new(server);
-    let images = images(&server).await;
+    let images = client(server.host());
     let changing = tokio::spawn({
         let (server, bytes) = (Arc::clone(&server), new.archive());
         async move {
@@ -94,7 +94,7 @@ async fn mixed_versions_are_refused_and_their_version_is_forgotten() {
     let (old, new) = (version("old"), version("new"));
     let mixed = [&old[..old.len() / 2], &new[old.len() / 2..]].concat();
     server.put_tagged(PATH, mixed, Some("\"1\""));
-    let images = images(&server).await;
+    let images = client(server.host());
     let error = pull(&images, &source(&server, "")).await.unwrap_err();
     // The garbage can reach the sink before the checksum is compared.
     assert!(

@@ -3,8 +3,8 @@
 use catalog_mirror_source::{Error, LayerError, TreeFault, UnpackError};
 use testkit::{FileAnswer, FileServer, Layer, gzip};
 
-use super::{PATH, files, images, source, two_folders};
-use crate::kit::{chain, pull_source as pull};
+use super::{PATH, files, source, two_folders};
+use crate::kit::{chain, client, pull_source as pull};
 
 #[tokio::test]
 async fn single_top_folder_is_stripped() {
@@ -30,7 +30,7 @@ async fn single_top_folder_is_stripped() {
 async fn content_coding_of_archive_is_that_of_its_file_or_named() {
     let server = FileServer::start().await;
     server.put(PATH, two_folders().archive());
-    let (images, source) = (images(&server).await, source(&server, ""));
+    let (images, source) = (client(server.host()), source(&server, ""));
     // On the way, and in the header alone.
     for bytes in [gzip(&two_folders().plain().archive()).into(), two_folders().archive()] {
         server.script(PATH, FileAnswer::Coded("gzip", bytes));

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use catalog_mirror_source::{DownloadSpace, Error, ImageLimits};
+use catalog_mirror_source::{DownloadSpace, ImageLimits};
 use testkit::{FileAnswer, FileServer, Layer};
 use tokio::task::yield_now;
 
-use super::{PATH, images_with, pull, source, two_folders};
-use crate::kit::{Collect, chain, exceeded, limits_at, read};
+use super::{PATH, pull, source, two_folders};
+use crate::kit::{Collect, chain, client_with, exceeded, limits_at, read};
 
 #[tokio::test]
 async fn limits_of_images_hold_at_their_value() {
@@ -17,7 +17,7 @@ async fn limits_of_images_hold_at_their_value() {
     let read = async |layer: &Layer, limits: ImageLimits| {
         let server = FileServer::start().await;
         server.put(PATH, layer.archive());
-        let images = images_with(&server, |settings| settings.limits = limits.clone()).await;
+        let images = client_with(server.host(), |settings| settings.limits = limits.clone());
         pull(&images, &source(&server, "")).await
     };
     for (name, exact) in [
@@ -38,17 +38,14 @@ async fn archive_without_length_is_cut_off_at_the_limit_and_gives_its_space_back
     let server = FileServer::start().await;
     let bytes = two_folders().plain().archive();
     let space = DownloadSpace::new(64 << 20);
-    let images = images_with(&server, |settings| {
+    let images = client_with(server.host(), |settings| {
         settings.download_space = space.clone();
         settings.limits.compressed_bytes = bytes.len() as u64 - 1;
-    })
-    .await;
+    });
     server.script(PATH, FileAnswer::Chunked(bytes.clone()));
-    let error = images.resolve(&source(&server, "")).await.unwrap_err();
-    assert!(
-        matches!(&error, Error::Limit(limit) if limit.name == "compressedBytes" && limit.place.contains(PATH)),
-        "{error}"
-    );
+    let answered = images.resolve(&source(&server, "")).await;
+    let place = exceeded(answered, "compressedBytes", bytes.len() as u64 - 1);
+    assert!(place.contains(PATH), "{place}");
     assert_eq!(space.taken(), 0);
     let images = images.with_settings(|settings| settings.limits = ImageLimits::default());
     server.script(PATH, FileAnswer::Chunked(bytes));
@@ -63,15 +60,10 @@ async fn archive_without_length_is_cut_off_at_the_limit_and_gives_its_space_back
 async fn archive_larger_than_its_share_of_the_disk_is_refused_before_its_body() {
     let server = FileServer::start().await;
     server.put(PATH, vec![0; (1 << 20) + 1]);
-    let images = images_with(&server, |settings| {
+    let images = client_with(server.host(), |settings| {
         settings.download_space = DownloadSpace::new(4 << 20);
-    })
-    .await;
-    let error = images.resolve(&source(&server, "")).await.unwrap_err();
-    assert!(
-        matches!(&error, Error::Limit(limit) if limit.name == "downloadBytes"),
-        "{error}"
-    );
+    });
+    exceeded(images.resolve(&source(&server, "")).await, "downloadBytes", 1 << 20);
 }
 
 #[tokio::test]
@@ -79,7 +71,7 @@ async fn bytes_that_are_not_read_leave_the_disk() {
     let server = FileServer::start().await;
     server.put(PATH, two_folders().archive());
     let space = DownloadSpace::new(64 << 20);
-    let images = images_with(&server, |settings| settings.download_space = space.clone()).await;
+    let images = client_with(server.host(), |settings| settings.download_space = space.clone());
     images.resolve(&source(&server, "")).await.unwrap();
     assert_eq!(space.taken(), 1 << 20);
     // Only here: the clock of a paused runtime jumps while a server is waited for.

@@ -5,29 +5,12 @@ mod content;
 mod limits;
 mod server;
 
-use catalog_mirror_source::{Error, Source, SourceSettings, Sources};
-use testkit::{FileServer, Layer, Registry};
+use catalog_mirror_source::{Error, Source};
+use testkit::{FileServer, Layer};
 
-use crate::kit::{plain, pull_source as pull, settings};
+use crate::kit::{client, pull_source as pull};
 
 const PATH: &str = "/catalog.tar.gz";
-
-/// Settings for a server, without its certificate.
-async fn settings_for(server: &FileServer) -> SourceSettings {
-    let mut settings = settings(&Registry::start().await);
-    settings.http.plain_http = plain(&[server.host()]);
-    settings
-}
-
-async fn images(server: &FileServer) -> Sources {
-    Sources::new(settings_for(server).await).unwrap()
-}
-
-async fn images_with(server: &FileServer, change: impl Fn(&mut SourceSettings)) -> Sources {
-    let mut settings = settings_for(server).await;
-    change(&mut settings);
-    Sources::new(settings).unwrap()
-}
 
 fn source(server: &FileServer, folder: &str) -> Source {
     format!("{}{folder}", server.url(PATH)).parse().unwrap()
@@ -37,7 +20,7 @@ fn source(server: &FileServer, folder: &str) -> Source {
 async fn files(archive: &Layer, folder: &str) -> Result<Vec<String>, Error> {
     let server = FileServer::start().await;
     server.put(PATH, archive.archive());
-    let (sink, _) = pull(&images(&server).await, &source(&server, folder)).await?;
+    let (sink, _) = pull(&client(server.host()), &source(&server, folder)).await?;
     Ok(sink.list())
 }
 

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, FetchError, ServerFault, SourceSettings, Sources};
+use catalog_mirror_source::{Error, FetchError, ServerFault};
 use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, Layer};
 
-use super::{PATH, images, images_with, pull, source, two_folders};
-use crate::kit::{auth_file, chain, plain};
+use super::{PATH, pull, source, two_folders};
+use crate::kit::{auth_file, chain, client, client_with, plain, tls_client};
 
 #[tokio::test]
 async fn broken_and_busy_server_is_asked_again() {
@@ -15,7 +15,7 @@ async fn broken_and_busy_server_is_asked_again() {
     server.put(PATH, two_folders().archive());
     server.script(PATH, FileAnswer::Status(503));
     server.script(PATH, FileAnswer::Cut(20));
-    let (sink, pull) = pull(&images(&server).await, &source(&server, "")).await.unwrap();
+    let (sink, pull) = pull(&client(server.host()), &source(&server, "")).await.unwrap();
     assert_eq!((sink.files.len(), pull.traffic.requests), (2, 3));
 }
 
@@ -23,7 +23,7 @@ async fn broken_and_busy_server_is_asked_again() {
 async fn answer_that_is_no_archive_is_named_with_advice() {
     let server = FileServer::start().await;
     server.put(PATH, two_folders().archive());
-    let images = images(&server).await;
+    let images = client(server.host());
     for (answer, want) in [
         (FileAnswer::Status(404), "404, there is no such file; check the URL"),
         (FileAnswer::Status(403), "403, anonymous users may not read it; ask"),
@@ -60,16 +60,15 @@ async fn answer_that_is_no_archive_is_named_with_advice() {
 async fn plain_http_needs_a_listed_host() {
     let server = FileServer::start().await;
     server.put(PATH, two_folders().archive());
-    let images = images_with(&server, |settings| {
+    let images = client_with(server.host(), |settings| {
         settings.http.plain_http = Vec::new();
-    })
-    .await;
+    });
     let error = images.resolve(&source(&server, "")).await.unwrap_err();
     assert!(matches!(&error, Error::Server(failure) if matches!(failure.fault, ServerFault::PlainHttp)));
     assert!(error.to_string().contains("--plain-http"), "{error}");
     assert!(server.requests().is_empty(), "a password could have been sent");
     // The list alone does not help, because the URL has the scheme.
-    let images = images_with(&server, |_| {}).await;
+    let images = client_with(server.host(), |_| {});
     let secure = server.url(PATH).replace("http:", "https:");
     let error = images.resolve(&secure.parse().unwrap()).await.unwrap_err();
     assert!(error.to_string().contains("write http:// in its URL"), "{error}");
@@ -82,11 +81,10 @@ async fn redirect_is_followed_without_the_credentials() {
     server.script(PATH, FileAnswer::Redirect(other.url("/blob")));
     other.put("/blob", two_folders().archive());
     let dir = TempDir::new().unwrap();
-    let images = images_with(&server, |settings| {
+    let images = client_with(server.host(), |settings| {
         settings.http.plain_http = plain(&[server.host(), other.host()]);
         settings.auth_files = vec![auth_file(&dir, &server, "hunter22")];
-    })
-    .await;
+    });
     images.resolve(&source(&server, "")).await.unwrap();
     assert!(server.requests()[0].authorization.is_some());
     assert_eq!(other.requests()[0].authorization, None);
@@ -98,25 +96,16 @@ async fn archive_behind_tls_and_password_is_read() {
     server.put(PATH, two_folders().archive());
     server.require("robot", "hunter22");
     let dir = TempDir::new().unwrap();
-    let ca = dir.path().join("ca.pem");
-    fs::write(&ca, server.ca_pem()).unwrap();
-    let with = |auth_files| {
-        let mut settings = SourceSettings::default();
-        settings.http.ca_files = vec![ca.clone()];
-        settings.http.proxy = catalog_mirror_source::Proxy::default();
-        settings.auth_files = auth_files;
-        Sources::new(settings).unwrap()
-    };
-    let good = with(vec![auth_file(&dir, &server, "hunter22")]);
+    let good = tls_client(&dir, &server, "hunter22");
     assert_eq!(pull(&good, &source(&server, "")).await.unwrap().0.files.len(), 2);
-    let bad = with(vec![auth_file(&dir, &server, "wrong-one")]);
+    let bad = tls_client(&dir, &server, "wrong-one");
     let error = bad.resolve(&source(&server, "")).await.unwrap_err();
     let text = chain(&error);
     assert!(
         text.contains("auth.json were refused") && !text.contains("wrong-one"),
         "{text}"
     );
-    let untrusting = images(&server).await;
+    let untrusting = client(server.host());
     let error = untrusting.resolve(&source(&server, "")).await.unwrap_err();
     let is_tls =
         matches!(&error, Error::Server(failure) if matches!(failure.fault, ServerFault::Fetch(FetchError::Tls(_))));
@@ -130,12 +119,11 @@ async fn fields_of_header_file_go_to_their_host_alone() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("fields");
     fs::write(&path, "Authorization: Bearer hunter22\n").unwrap();
-    let images = images_with(&server, |settings| {
+    let images = client_with(server.host(), |settings| {
         settings.http.plain_http = plain(&[server.host(), other.host()]);
         settings.auth_files = vec![auth_file(&dir, &server, "replaced")];
         settings.header_files.insert(server.host(), path.clone());
-    })
-    .await;
+    });
     pull(&images, &source(&server, "")).await.unwrap();
     assert_eq!(server.requests()[0].authorization.as_deref(), Some("Bearer hunter22"));
     server.script(PATH, FileAnswer::Redirect(other.url("/none")));
@@ -159,10 +147,9 @@ async fn error_of_archive_repeats_no_password() {
     server.put(PATH, twice.archive());
     server.require("robot", "hunter22");
     let dir = TempDir::new().unwrap();
-    let images = images_with(&server, |settings| {
+    let images = client_with(server.host(), |settings| {
         settings.auth_files = vec![auth_file(&dir, &server, "hunter22")];
-    })
-    .await;
+    });
     let error = pull(&images, &source(&server, "")).await.unwrap_err();
     assert!(matches!(error, Error::Withheld), "{}", chain(&error));
     server.script(PATH, FileAnswer::Redirect("http://hunter22.example/".to_owned()));

@@ -8,9 +8,9 @@ mod server;
 
 use catalog_mirror_source::{Error, Pull, Source, SourceSettings, Sources, TreeFault};
 use tempfile::TempDir;
-use testkit::{FileServer, GitRepo, Registry};
+use testkit::{FileServer, GitRepo};
 
-use crate::kit::{Collect, auth_file, chain, plain, pull_source, settings};
+use crate::kit::{Collect, auth_file, chain, client_with, pull_source};
 
 const PATH: &str = "/owner/repo.git";
 
@@ -29,23 +29,20 @@ impl GitHost {
     }
 
     /// Starts with changed settings of the client.
-    async fn with(change: impl Fn(&mut SourceSettings)) -> Self {
+    async fn with(change: impl FnOnce(&mut SourceSettings)) -> Self {
         let server = FileServer::start().await;
         let repo = GitRepo::default();
         repo.serve(&server, PATH);
-        let mut settings = settings(&Registry::start().await);
-        settings.http.plain_http = plain(&[server.host()]);
-        change(&mut settings);
-        let images = Sources::new(settings).unwrap();
+        let images = client_with(server.host(), change);
         Self { server, repo, images }
     }
 
     /// Makes the server want a password, and returns a client that has it in a file of this folder.
     fn with_password(&self, dir: &TempDir) -> Sources {
         self.server.require("robot", "hunter22");
-        let mut settings = self.images.settings().clone();
-        settings.auth_files = vec![auth_file(dir, &self.server, "hunter22")];
-        Sources::new(settings).unwrap()
+        client_with(self.server.host(), |settings| {
+            settings.auth_files = vec![auth_file(dir, &self.server, "hunter22")];
+        })
     }
 
     /// Commits these files to the main branch.

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, Proxy, SourceSettings, Sources, TreeFault};
+use catalog_mirror_source::{Error, TreeFault};
 use tempfile::TempDir;
 use testkit::{FileAnswer, FileServer, GitRepo};
 
 use super::{GitHost, MAIN, PATH};
-use crate::kit::{Collect, auth_file, chain, plain, read};
+use crate::kit::{Collect, auth_file, chain, client_with, plain, read, tls_client};
 
 const FILES: &[(&str, &str)] = &[("a/x.yaml", "x")];
 
@@ -58,13 +58,13 @@ async fn redirect_to_the_name_with_git_at_its_end_is_followed_for_commands_too()
 async fn redirect_to_another_server_is_refused_and_gets_no_credentials() {
     let (host, other) = (GitHost::start().await, FileServer::start().await);
     let dir = TempDir::new().unwrap();
-    let mut settings = host.images.settings().clone();
-    settings.http.plain_http = plain(&[host.server.host(), other.host()]);
-    settings.auth_files = vec![auth_file(&dir, &host.server, "hunter22")];
+    let images = client_with(host.server.host(), |settings| {
+        settings.http.plain_http = plain(&[host.server.host(), other.host()]);
+        settings.auth_files = vec![auth_file(&dir, &host.server, "hunter22")];
+    });
     host.server.require("robot", "hunter22");
     host.repo.set(MAIN, &host.repo.commit(FILES));
     host.repo.serve(&other, PATH);
-    let images = Sources::new(settings).unwrap();
     let source = host.source("#main");
     host.server.script(INFO, FileAnswer::Redirect(other.url(INFO)));
     let error = images.resolve(&source).await.unwrap_err();
@@ -135,18 +135,10 @@ async fn repository_behind_tls_and_password_is_read() {
     repo.set("HEAD", &repo.commit(FILES));
     server.require("robot", "hunter22");
     let dir = TempDir::new().unwrap();
-    let ca = dir.path().join("ca.pem");
-    fs::write(&ca, server.ca_pem()).unwrap();
-    let with = |password| {
-        let mut settings = SourceSettings::default();
-        settings.http.ca_files = vec![ca.clone()];
-        settings.http.proxy = Proxy::default();
-        settings.auth_files = vec![auth_file(&dir, &server, password)];
-        Sources::new(settings).unwrap()
-    };
     let source = format!("git:{}", server.url(PATH)).parse().unwrap();
-    with("hunter22").resolve(&source).await.unwrap();
-    let error = with("wrong-one").resolve(&source).await.unwrap_err();
+    tls_client(&dir, &server, "hunter22").resolve(&source).await.unwrap();
+    let bad = tls_client(&dir, &server, "wrong-one");
+    let error = bad.resolve(&source).await.unwrap_err();
     assert!(chain(&error).contains("auth.json were refused"), "{}", chain(&error));
 }
 

@@ -16,11 +16,11 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use catalog_mirror_source::{
-    Error, FetchError, FetchSettings, Logins, MinThroughput, Proxy, Pull, ServerFault, Source, SourceSettings, Sources,
+    Error, FetchError, Logins, MinThroughput, Proxy, Pull, ServerFault, Source, SourceSettings, Sources,
 };
 use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request, variant};
 
-use crate::kit::{Collect, chain, plain, pull_source, push, settings, small};
+use crate::kit::{Collect, chain, client_with, plain, pull_source, push, small};
 
 pub(crate) const USER: &str = "robot";
 pub(crate) const PASSWORD: &str = "hunter2-hunter2";
@@ -63,24 +63,18 @@ impl Lab {
         let image = small();
         push(&registry, &image);
         push(&other, &image);
-        let default = settings(&registry);
-        let mut settings = SourceSettings {
-            auth_files: Vec::new(),
-            logins: login(host, &format!(r#""username": "{USER}", "password": "{PASSWORD}""#)),
-            http: FetchSettings {
-                plain_http: plain(&["127.0.0.1"]),
-                read_timeout: Duration::from_millis(500),
-                min_throughput: MinThroughput {
-                    bytes: 20,
-                    period: Duration::from_millis(300),
-                },
-                ..default.http
-            },
-            ..default
-        };
-        change(&mut settings);
+        let images = client_with("127.0.0.1", |settings| {
+            settings.auth_files = Vec::new();
+            settings.logins = login(host, &format!(r#""username": "{USER}", "password": "{PASSWORD}""#));
+            settings.http.read_timeout = Duration::from_millis(500);
+            settings.http.min_throughput = MinThroughput {
+                bytes: 20,
+                period: Duration::from_millis(300),
+            };
+            change(settings);
+        });
         Self {
-            images: Sources::new(settings).unwrap(),
+            images,
             host: host.to_owned(),
             registry,
             other,

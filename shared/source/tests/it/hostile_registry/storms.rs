@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use catalog_mirror_source::RetrySchedule;
 use testkit::{Fault, Kind};
 
-use super::{Lab, wanting};
+use super::Lab;
 
 /// Maximum number of attempts for one request.
 const ATTEMPTS: usize = 5;
@@ -48,47 +47,6 @@ async fn repeated_failures_end_after_five_attempts_or_at_once() {
         assert!(started.elapsed() < SOON, "{name}: {:?}", started.elapsed());
         assert_eq!(lab.registry.count(Kind::Head), attempts, "{name}");
     }
-}
-
-#[tokio::test]
-async fn total_time_of_waits_is_limited() {
-    let retry = RetrySchedule {
-        attempts: Some(1000),
-        first: Duration::from_millis(5),
-        longest: Duration::from_millis(50),
-        total: Duration::from_millis(500),
-    };
-    for (after, most) in [(None, 200), (Some("0".to_owned()), 1000)] {
-        let lab = Lab::with(wanting(), |settings| settings.http.retry = retry).await;
-        lab.warm().await;
-        (0..2000).for_each(|_| lab.registry.script(Kind::Head, Fault::Status(429, after.clone())));
-        let started = Instant::now();
-        lab.expect("a long storm", "rate limited").await;
-        assert!(started.elapsed() < SOON);
-        assert!(
-            lab.registry.count(Kind::Head) <= most,
-            "{}",
-            lab.registry.count(Kind::Head)
-        );
-    }
-}
-
-#[tokio::test]
-async fn mixed_failures_are_limited_in_total() {
-    let lab = Lab::with(wanting(), |settings| {
-        settings.resolve_timeout = Duration::from_millis(800);
-    })
-    .await;
-    lab.warm().await;
-    // Each alone is within its bound: 400 ms of silence are less than 500.
-    (0..50).for_each(|_| {
-        lab.registry
-            .script(Kind::Head, Fault::Redirect("/v2/ns/cat/manifests/v1".to_owned()));
-    });
-    lab.registry.delay(Kind::Head, Duration::from_millis(400));
-    let started = Instant::now();
-    lab.expect("slow redirects", "took too long").await;
-    assert!(started.elapsed() < SOON);
 }
 
 #[tokio::test]
