@@ -125,18 +125,12 @@ check_image() {
 
 # The code of OLM v1, and the page in a browser.
 check_long() {
-  local line
   is "$NAME: operator-controller reads it" "$(olm-clients http "$FRONT/catalogs/up" "$WORK/olm-$NAME")" "$OLM_READS"
   [[ -z $IMAGE ]] || is "$NAME: catalogd pulls the image" "$(olm-clients image "$IMAGE:latest" "$WORK/pulled-$NAME" 2>/dev/null)" "$CATALOGD_PULLS"
   # A bucket has no page at its root.
   [[ $NAME != bucket* ]] || return 0
   mkdir -p "$WORK/screens"
-  while IFS= read -r line; do
-    case $line in
-      'ok '*) ok "$NAME: ${line#ok }" ;;
-      'not ok '*) not_ok "$NAME: ${line#not ok }" ;;
-    esac
-  done < <(node "$LIB/page.mjs" "$FRONT" "$WORK/screens" demo 2>&1)
+  node "$LIB/page.mjs" "$FRONT" "$WORK/screens" demo 2>&1 | relay "$NAME: "
 }
 
 # start_domain NAME URL [SETTINGS]: nginx as the domain of a bucket, which is what a CDN or a custom domain is. DOMAIN is its URL.

@@ -42,6 +42,18 @@ succeeds() {
   if output=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "$*" "$output"; fi
 }
 
+# relay PREFIX: the lines of a program that checks by itself, on standard input, as checks with the prefix.
+relay() {
+  local line
+  while IFS= read -r line; do
+    case $line in
+      'ok '*) ok "$1${line#ok }" ;;
+      'not ok '*) not_ok "$1${line#not ok }" ;;
+      *) say "$line" ;;
+    esac
+  done
+}
+
 # tally: what failed, then the closing line; fails if anything did, or if nothing was checked at all.
 tally() {
   local passed failed
