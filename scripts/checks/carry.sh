@@ -112,12 +112,6 @@ carry() { "$CATALOG_MIRROR" carry "$@" --skopeo "$WORK/skopeo" --auth-file "$AUT
 out() { carry out "$WORK/isc.yaml" "$DISK" "$@"; }
 in_() { carry in "$DISK" "$HIGH/olm" --store "$HIGH_STORE" --manifests "$MANIFESTS_OUT" "$@"; }
 
-# code COMMAND...: its exit code; output goes to $WORK/said.
-code() {
-  local code=0
-  "$@" >"$WORK/said" 2>&1 || code=$?
-  echo "$code"
-}
 
 # killed PATTERN COMMAND...: kill -9 when the command has printed a line, only of the program: skopeo lives on. Without a pattern it
 # is killed while it composes or imports.
@@ -144,42 +138,42 @@ missing() {
 
 check_out() {
   : >"$WORK/copies"
-  is "a dry run of out ends well" "$(code out --dry-run)" 0
+  is "a dry run of out ends well" "$(code_of out --dry-run)" 0
   matches "and prints the command of each image" "$(cat "$WORK/said")" "copy --all --preserve-digests .*docker://$LOW/other/operator@$OTHER dir:$DISK/images/"
   is "and writes and copies nothing" "$(ls "$DISK" 2>/dev/null) $(copies)" " 0"
   for line in '' '^.1/' '^.3/' '^.5/'; do killed "$line" out; done
-  is "out ends with 1 for the image that is missing" "$(code out)" 1
+  is "out ends with 1 for the image that is missing" "$(code_of out)" 1
   matches "which is named" "$(cat "$WORK/said")" "failed: $LOW/late/image@$LATE: .*manifest unknown"
   copy_image "oci:$WORK/late:v1" "docker://$LOW/late/image:v1"
   : >"$WORK/copies"
-  is "once it is there the next run ends well" "$(code out)" 0
+  is "once it is there the next run ends well" "$(code_of out)" 0
   is "and copies it alone" "$(copies)" 1
   is "nothing is left of the runs that were killed" "$(find "$DISK" -name '*partial*')" ""
   before=$(find "$DISK/images" -printf '%p %i %T@\n' | sort)
-  is "the next one has nothing to do" "$(code out) $(copies)" "0 1"
+  is "the next one has nothing to do" "$(code_of out) $(copies)" "0 1"
   same_lines "and writes no image" "$(find "$DISK/images" -printf '%p %i %T@\n' | sort)" "$before"
   is "there is one archive" "$(find "$DISK" -maxdepth 1 -name '*.tar' | wc -l)" 1
 }
 
 check_in() {
   : >"$WORK/copies"
-  is "a dry run of in copies nothing" "$(code in_ --dry-run) $(copies) $(ls "$HIGH_STORE" 2>/dev/null)" "0 0 "
+  is "a dry run of in copies nothing" "$(code_of in_ --dry-run) $(copies) $(ls "$HIGH_STORE" 2>/dev/null)" "0 0 "
   for line in '' '^.1/' '^.5/' '^8 images'; do killed "$line" in_; done
-  is "the next run ends well" "$(code in_)" 0
+  is "the next run ends well" "$(code_of in_)" 0
   is "every digest that was pushed to the one registry is in the other" "$(missing)" ""
   is "a tag too" "$(skopeo inspect --raw --authfile "$AUTH_FILE" --tls-verify=false "docker://$HIGH/olm/${LOW/:/-}/deep/er/still/tagged:v1" | sha256 -)" \
     "$(raw "$LOW" deep/er/still/tagged v1)"
   is "and the signature has the tag that cosign looks for" "$(raw "$HIGH" "olm/${LOW/:/-}/team/operator" "${TEAM/:/-}.sig")" "$(raw "$LOW" team/operator "${TEAM/:/-}.sig")"
   before=$(find "$WORK/high/data" -type f -printf '%p %i %T@\n' | sort)
   : >"$WORK/copies"
-  is "the next run copies nothing" "$(code in_) $(copies)" "0 0"
+  is "the next run copies nothing" "$(code_of in_) $(copies)" "0 0"
   same_lines "and the registry writes nothing" "$(find "$WORK/high/data" -type f -printf '%p %i %T@\n' | sort)" "$before"
 }
 
 check_lost() {
   local lost=$DISK/images/$LOW/team/many@$MANY
   mv "$lost" "$WORK/lost"
-  is "in ends with 1 for an image that was lost on the way" "$(code carry in "$DISK" "$HIGH/lost" --store "$WORK/lost-store" --manifests "$WORK/lost-manifests")" 1
+  is "in ends with 1 for an image that was lost on the way" "$(code_of carry in "$DISK" "$HIGH/lost" --store "$WORK/lost-store" --manifests "$WORK/lost-manifests")" 1
   matches "which is named" "$(cat "$WORK/said")" "failed: $LOW/team/many@$MANY: it is not in the folder"
   is "and the others are there" "$(raw "$HIGH" "lost/${LOW/:/-}/other/operator" "$OTHER")" "${OTHER#sha256:}"
   mv "$WORK/lost" "$lost"
@@ -209,11 +203,11 @@ check_nodes() {
 check_across() {
   : >"$WORK/copies"
   killed '^.2/' carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests"
-  is "across ends well" "$(code carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests")" 0
+  is "across ends well" "$(code_of carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests")" 0
   is "and has the other operator" "$(raw "$HIGH" "across/${LOW/:/-}/other/operator" "$OTHER")" "${OTHER#sha256:}"
   : >"$WORK/copies"
   is "and nothing to do the next time" \
-    "$(code carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests") $(copies)" "0 0"
+    "$(code_of carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests") $(copies)" "0 0"
 }
 
 start_high

@@ -96,11 +96,6 @@ jump() {
   compared "from $1 to $LAST_STEP" "$document" "$1" "$LAST_STEP"
 }
 
-exit_code() {
-  local code=0
-  "$CATALOG_MIRROR" "$@" >/dev/null 2>&1 || code=$?
-  echo "$code"
-}
 
 # What jq finds in the lines of the last step.
 images_by_jq() { jq -r 'select(.schema == "olm.bundle") | (.image // empty), (.relatedImages // [])[].image // empty | select(. != "")' "$STATES/$LAST_STEP" | sort -u; }
@@ -155,9 +150,9 @@ images_in_a_registry() {
   same_lines "skopeo reads the file" "$(skopeo_sync "$WORK/tried" --dry-run | grep -o "$REGISTRY/operators/[a-z]*[:@][a-z0-9:]*" | sort -u)" \
     "$(printf '%s\n' "$REGISTRY/operators/bundle@$bundle" "$REGISTRY/operators/manager:v1")"
   succeeds "skopeo copies what the file names" skopeo_sync "$WORK/synced"
-  is "both images are there" "$(exit_code images --store "$store" --check "${access[@]}")" 0
+  is "both images are there" "$(code_of "$CATALOG_MIRROR" images --store "$store" --check "${access[@]}")" 0
   registry_curl -o /dev/null -X DELETE "https://$REGISTRY/v2/operators/bundle/manifests/$bundle"
-  is "one that was deleted is missed" "$(exit_code images --store "$store" --check "${access[@]}")" 1
+  is "one that was deleted is missed" "$(code_of "$CATALOG_MIRROR" images --store "$store" --check "${access[@]}")" 1
   matches "and named with what needs it" "$("$CATALOG_MIRROR" images --store "$store" --check "${access[@]}" 2>&1 >/dev/null)" \
     "missing: $REGISTRY/operators/bundle@$bundle, needed by small.v1"
   is "JSON names it" \

@@ -152,12 +152,6 @@ refusals() {
   fails "crane cannot delete" UNSUPPORTED crane delete --insecure "$IMAGE@$INDEX"
 }
 
-# fails NAME REGEX COMMAND...: with these words.
-fails() {
-  local output code=0
-  output=$("${@:3}" 2>&1) || code=$?
-  matches "$1" "$code $output" "^[1-9].*$2"
-}
 
 need_crane
 need_oras

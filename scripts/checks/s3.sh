@@ -91,13 +91,6 @@ races() {
   succeeds "$1: what racing publishers leave is sound" "$CATALOG_MIRROR" verify --store "$2"
 }
 
-# fails NAME REGEX COMMAND...
-fails() {
-  local output code=0
-  output=$("${@:3}" 2>&1) || code=$?
-  is "$1: exit code" "$code" 1
-  matches "$1: says why" "$output" "$2"
-}
 
 refusals() {
   local poll=("$CATALOG_MIRROR" poll --catalog "up=oci:$LAYOUT:step-000" --store)

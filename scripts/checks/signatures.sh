@@ -111,11 +111,7 @@ with_signed_publications() {
 }
 
 # synced STORE KEY: the exit code of a sync that verifies.
-synced() {
-  local code=0
-  "$CATALOG_MIRROR" sync "$URL" "$1" --detailed-exitcode --verify-key "$2" >/dev/null 2>&1 || code=$?
-  echo "$code"
-}
+synced() { code_of "$CATALOG_MIRROR" sync "$URL" "$1" --detailed-exitcode --verify-key "$2"; }
 
 # openssl_verifies: the message that is signed, as the README of trust describes it, put together by jq.
 openssl_verifies() {
