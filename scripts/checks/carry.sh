@@ -3,20 +3,12 @@
 # the next run, which moves nothing that is there. Digests are those that the check itself has pushed, asked for with curl and skopeo.
 # shellcheck shell=bash
 
-LOW=$REGISTRY HIGH=127.0.0.1:$(free_port)
+LOW=$REGISTRY
 DISK=$WORK/disk HIGH_STORE=$WORK/high-store MANIFESTS_OUT=$WORK/manifests
 # `name digest` of each image and of each signature, as pushed.
 PUSHED=$WORK/pushed
 : >"$PUSHED"
 
-start_high() {
-  local home=$WORK/high
-  mkdir -p "$home"
-  sed "s|addr: .*|addr: $HIGH|; s|rootdirectory: [^}]*|rootdirectory: $home/data|" "$(dirname "$REGISTRY_LOG")/config.yml" >"$home/config.yml"
-  start "$home/log" env -i PATH="$PATH" docker-registry serve "$home/config.yml"
-  wait_for 20 curl -s --cacert "$REGISTRY_CA" "https://$HIGH/v2/"
-  skopeo login --authfile "$AUTH_FILE" --tls-verify=false -u "$REGISTRY_USER" -p "$REGISTRY_PASSWORD" "$HIGH" >/dev/null
-}
 
 # raw HOST NAME DIGEST: sha256 of the manifest that a registry serves.
 raw() {
@@ -210,7 +202,8 @@ check_across() {
     "$(code_of carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests") $(copies)" "0 0"
 }
 
-start_high
+start_second_registry "$WORK/high"
+HIGH=$SECOND_REGISTRY
 make_images
 # An image that the catalog names before it is there.
 new_image "$WORK/late:v1"

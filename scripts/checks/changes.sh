@@ -113,7 +113,7 @@ operator_image() {
   umoci new --image "$WORK/operators:$1"
   add_layer "$WORK/operators:$1" "$WORK/layer-$1"
   copy_image "oci:$WORK/operators:$1" "docker://$REGISTRY/operators/$1:v1"
-  skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$REGISTRY/operators/$1:v1"
+  registry_digest "$REGISTRY/operators/$1:v1"
 }
 
 small_catalog() {

@@ -24,7 +24,7 @@ push_images() {
     new_image "$WORK/layout:base"
     add_layer "$WORK/layout:base" "$tree" "step-$step"
     copy_image "oci:$WORK/layout:step-$step" "docker://$REGISTRY/replicas/catalog:step-$step"
-    digest=$(skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$REGISTRY/replicas/catalog:step-$step")
+    digest=$(registry_digest "$REGISTRY/replicas/catalog:step-$step")
     echo "$REGISTRY/replicas/catalog@$digest $("$CATALOG_MIRROR" render "oci:$WORK/layout:step-$step" | sha256)" >>"$WORK/refs"
     rm -r "$WORK/layout"
   done
