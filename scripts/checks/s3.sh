@@ -113,8 +113,8 @@ over_tls() {
 }
 
 on_moto() {
-  start_moto_tls
-  use_s3 "$MOTO_TLS_URL" "$MOTO_CA"
+  start_moto tls
+  use_s3 "$MOTO_URL" "$MOTO_CA"
   over_tls moto 5
   start_moto
   start_overwriting

@@ -19,15 +19,6 @@ linters() {
   is "the cost page is what scripts/cost prints" "$(sed -n '/^<!-- cost -->$/,/^<!-- end -->$/p' "$ROOT/infra/COST.md" | grep -v '^<!--')" "$("$ROOT/scripts/cost")"
 }
 
-start_moto() {
-  local port
-  port=$(free_port)
-  # By this name moto finds templates in its own S3, as sam uploads them.
-  export AWS_ENDPOINT_URL=http://localhost:$port AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-  export AWS_DEFAULT_REGION=us-east-1 AWS_REGION=us-east-1
-  start "$WORK/moto.log" moto_server -p "$port"
-  wait_for 20 curl -sf "$AWS_ENDPOINT_URL/moto-api/data.json"
-}
 
 moto_stack() { "$VENV/bin/python" "$ROOT/scripts/lib/moto_stack.py" "$@"; }
 
@@ -365,6 +356,9 @@ need_debian node=nodejs
 export SAM_CLI_TELEMETRY=0 LOG_LEVEL=ERROR
 linters
 start_moto
+# By this name moto finds templates in its own S3, as sam uploads them.
+export AWS_ENDPOINT_URL=${MOTO_URL/127.0.0.1/localhost} AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+export AWS_DEFAULT_REGION=us-east-1 AWS_REGION=us-east-1
 deploy_all
 bucket
 bucket_policy
