@@ -3,7 +3,7 @@
 # writers, clocks that jump, and all of it at once.
 # shellcheck shell=bash
 
-# Number of kills of each command. The kills take most of the time of this part.
+# They take most of the time of this part.
 KILLS=40
 
 # version NUMBER: a folder with a small catalog; neighbours share most packages.
@@ -21,35 +21,6 @@ version() {
 # small_poll STORE VERSION [OPTION...]
 small_poll() { "$CATALOG_MIRROR" poll --detailed-exitcode --store "$1" --catalog "f=dir:$WORK/version-$2" "${@:3}"; }
 verify() { "$CATALOG_MIRROR" verify --store "$1"; }
-serial() { jq .serial "$1/catalogs/f/current.json"; }
-
-# kills NAME STORE COMMAND...: kills the running command KILLS times. After each kill the store must verify, and its serial must
-# not be lower than before. `{}` in the command is 0 and 1 alternately, so that each run has something to publish.
-kills() {
-  local name=$1 store=$2 hits=0 finished=0 torn=0 before after begin limit round=0 process
-  shift 2
-  begin=$(now_ms)
-  "${@//\{\}/1}" >/dev/null 2>&1 || true
-  limit=$(($(now_ms) - begin + 1))
-  while ((hits < KILLS && finished < 20 * KILLS)); do
-    round=$((round + 1))
-    before=$(serial "$store")
-    "${@//\{\}/$((round % 2))}" >/dev/null 2>&1 &
-    process=$!
-    sleep "$(random_seconds "$limit")"
-    if kill -9 "$process" 2>/dev/null; then hits=$((hits + 1)); else finished=$((finished + 1)); fi
-    wait "$process" 2>/dev/null || true
-    after=$(serial "$store")
-    if ((after < before)) || ! verify "$store" >"$WORK/verify" 2>&1; then
-      torn=$((torn + 1))
-      not_ok "kill -9 of $name, number $hits" "serial $before, then $after" "$(cat "$WORK/verify")"
-    fi
-  done
-  is "$KILLS times a running $name was killed ($finished more were done before) and left a whole state" "$hits $torn" \
-    "$KILLS 0"
-  is "the next $name ends well" "$(code_of "${@//\{\}/0}")" 0
-  succeeds "verify finds nothing wrong after $name" verify "$store"
-}
 
 # The part sync kills sync and import.
 killed_everywhere() {
@@ -113,7 +84,7 @@ permissions() {
   is "a pointer that may not be read is none that is missing" "$(code_of with_rights_only "$CATALOG_MIRROR" poll \
     --store "$store" --catalog "f=dir:$WORK/version-1")" 1
   chmod 644 "$store/catalogs/f/current.json"
-  is "its serial is as it was" "$(serial "$store")" 1
+  is "its serial is as it was" "$(serials "$store")" 1
   is "and the next poll succeeds, when it may" "$(code_of small_poll "$store" 2)" 10
 }
 
