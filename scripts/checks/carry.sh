@@ -60,20 +60,13 @@ make_images() {
   push_list team/operator "${TEAM/:/-}" "$signature" >/dev/null
 }
 
-# bundle PACKAGE IMAGE RELATED...
-bundle() {
-  jq -nc --arg p "$1" --arg image "$2" '{schema: "olm.package", name: $p, defaultChannel: "stable"},
-    {schema: "olm.channel", name: "stable", package: $p, entries: [{name: "\($p).v1"}]},
-    {schema: "olm.bundle", name: "\($p).v1", package: $p, image: $image, properties: [{type: "olm.package", value: {packageName: $p, version: "1.0.0"}}],
-     relatedImages: ($ARGS.positional | map({name: "", image: .}))}' --args "${@:3}"
-}
 
 make_catalog() {
   local configs=$WORK/catalog
   mkdir -p "$configs"
-  bundle one "$LOW/team/bundle@$BUNDLE" "$LOW/team/operator@$TEAM" "$LOW/team/many@$MANY" >"$configs/one.json"
-  bundle two "$LOW/other/operator@$OTHER" "$LOW/deep/er/still/tagged:v1" "$LOW/late/image@$LATE" >"$configs/two.json"
-  bundle three "$LOW/never/asked@$TEAM" >"$configs/three.json"
+  json_package one "$LOW/team/bundle@$BUNDLE" "$LOW/team/operator@$TEAM" "$LOW/team/many@$MANY" >"$configs/one.json"
+  json_package two "$LOW/other/operator@$OTHER" "$LOW/deep/er/still/tagged:v1" "$LOW/late/image@$LATE" >"$configs/two.json"
+  json_package three "$LOW/never/asked@$TEAM" >"$configs/three.json"
   rm -rf "$WORK/catalog-layout"
   # Over the first catalog of the series, the real one of v4.20.
   skopeo copy --quiet "oci:$LAYOUT:step-000" "oci:$WORK/catalog-layout:v1"

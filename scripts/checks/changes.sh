@@ -116,26 +116,6 @@ operator_image() {
   registry_digest "$REGISTRY/operators/$1:v1"
 }
 
-small_catalog() {
-  cat <<YAML
-schema: olm.package
-name: small
-defaultChannel: stable
----
-schema: olm.channel
-package: small
-name: stable
-entries: [{name: small.v1}]
----
-schema: olm.bundle
-package: small
-name: small.v1
-image: $REGISTRY/operators/bundle@$1
-relatedImages:
-- {name: manager, image: "$REGISTRY/operators/manager:v1"}
-properties: [{type: olm.package, value: {packageName: small, version: 1.0.0}}]
-YAML
-}
 
 images_in_a_registry() {
   local small=$WORK/small store=$WORK/small-store bundle
@@ -144,7 +124,7 @@ images_in_a_registry() {
   bundle=$(operator_image bundle)
   operator_image manager >/dev/null
   mkdir -p "$small"
-  small_catalog "$bundle" >"$small/catalog.yaml"
+  json_package small "$REGISTRY/operators/bundle@$bundle" "$REGISTRY/operators/manager:v1" >"$small/catalog.json"
   "$CATALOG_MIRROR" poll --store "$store" --catalog "small=dir:$small" >/dev/null || true
   "$CATALOG_MIRROR" images --store "$store" --format skopeo-sync >"$WORK/sync.yaml"
   same_lines "skopeo reads the file" "$(skopeo_sync "$WORK/tried" --dry-run | grep -o "$REGISTRY/operators/[a-z]*[:@][a-z0-9:]*" | sort -u)" \
