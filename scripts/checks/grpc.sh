@@ -80,7 +80,7 @@ streams_under_publications() {
 clients_that_do_not_read() {
   local before stalled
   before=$(memory_kb VmRSS)
-  start "$WORK/stalled" opm-oracle stall "$GRPC" 50 1
+  start "$WORK/stalled" opm-oracle stall "$GRPC" 50
   stalled=$STARTED_PID
   wait_for 20 grep -q 'stalled 50' "$WORK/stalled"
   # Until the buffers are full.
