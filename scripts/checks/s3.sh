@@ -91,7 +91,6 @@ races() {
   succeeds "$1: what racing publishers leave is sound" "$CATALOG_MIRROR" verify --store "$2"
 }
 
-
 refusals() {
   local poll=("$CATALOG_MIRROR" poll --catalog "up=oci:$LAYOUT:step-000" --store)
   use_s3 "$OVERWRITING_URL"

@@ -19,7 +19,6 @@ linters() {
   is "the cost page is what scripts/cost prints" "$(sed -n '/^<!-- cost -->$/,/^<!-- end -->$/p' "$ROOT/infra/COST.md" | grep -v '^<!--')" "$("$ROOT/scripts/cost")"
 }
 
-
 moto_stack() { "$VENV/bin/python" "$ROOT/scripts/lib/moto_stack.py" "$@"; }
 
 deploy_all() {
