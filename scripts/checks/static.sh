@@ -222,9 +222,6 @@ need_crane
 publish_state 0
 serve "$TREE_STORE"
 export_tree
-is "a tree is written" "$(reported catalogs)" 2
-export_tree
-is "a second run writes nothing" "$(reported written) $(reported linked) $(reported deleted)" "0 0 0"
 start_nginx "$TREE" "" "include $ROOT/infra/static/nginx.conf;"
 FOLDER=$NGINX
 is "nginx: the page has the policy of serve" "$(field "$FOLDER/" content-security-policy)" "$(field "$URL/" content-security-policy)"
