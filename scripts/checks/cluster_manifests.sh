@@ -190,8 +190,6 @@ up() {
   wait_for 20 curl -sf "http://127.0.0.1:$HEALTH/healthz"
 }
 
-leads() { curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose" | grep -q 'this replica leads'; }
-
 down() { end_process "$CONTROLLER_PID"; }
 
 # catalog NAME REFERENCE
@@ -233,7 +231,6 @@ provoke() {
   esac
 }
 has_finalizer() { [[ $(kubectl get clustercatalog "$1" -o jsonpath='{.metadata.finalizers}') == *"$FINALIZER"* ]]; }
-has_event() { [[ -n $(kubectl get events.events.k8s.io -n default -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
 # scrape: reads the metrics with a token of Prometheus.
 scrape() {
   ask "$METRICS" /metrics -o "$WORK/metrics" -w 'metrics: %{http_code}\n' \

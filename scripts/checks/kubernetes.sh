@@ -105,9 +105,6 @@ becomes() {
 }
 has_condition() { [[ $(condition "$1" "$2") == "$3" ]]; }
 
-resolved() { kubectl get clustercatalog "$1" -o jsonpath='{.status.resolvedSource.image.ref}'; }
-has_resolved() { [[ $(resolved "$1") == "$2" ]]; }
-
 # record STEP: all statuses and finalizers, without times and texts of errors.
 record() {
   mkdir -p "$WORK/$PEER"
@@ -237,7 +234,6 @@ after_creation() {
   handover
   VERSIONS=$(versions)
 }
-has_event() { [[ -n $(kubectl get events.events.k8s.io -A -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
 has_label() { kubectl get clustercatalogs -o json | jq -e '[.items[] | select(.spec.availabilityMode == "Available") | .metadata.labels["olm.operatorframework.io/metadata.name"] == .metadata.name] | all' >/dev/null; }
 
 after_switch() {
@@ -328,7 +324,6 @@ second_replica() {
   succeeds "the second one leads at its next try" wait_for 35 leads
 }
 serves_tag() { [[ $(code /catalogs/tag/api/v1/all) == 200 ]]; }
-leads() { curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose" | grep -q 'this replica leads'; }
 
 after_change() {
   is "the changed content is served" "$(ask /catalogs/tag/api/v1/all | sha256)" "$("$CATALOG_MIRROR" render "oci:$LAYOUT:step-001" | sha256)"

@@ -40,13 +40,12 @@ start_replica() {
 }
 
 is_ready() { curl -sf "http://127.0.0.1:${HEALTH[$1]}/readyz"; }
-verbose() { curl -s "http://127.0.0.1:${HEALTH[$1]}/readyz?verbose"; }
-leads() { verbose "$1" | grep -q 'this replica leads'; }
+replica_leads() { leads "${HEALTH[$1]}"; }
 
 # leader: the name of the replica that leads.
-leader() { for each in "${!PID[@]}"; do if leads "$each"; then echo "$each"; fi; done; }
+leader() { for each in "${!PID[@]}"; do if replica_leads "$each"; then echo "$each"; fi; done; }
 has_leader() { [[ -n $(leader) ]]; }
-followers() { for each in "${!PID[@]}"; do leads "$each" || echo "$each"; done; }
+followers() { for each in "${!PID[@]}"; do replica_leads "$each" || echo "$each"; done; }
 
 # serve NAME...: the replicas that the service has.
 serve() { for each in "$@"; do echo "127.0.0.1:${API[$each]}"; done >"$WORK/service.new" && mv "$WORK/service.new" "$WORK/service"; }
