@@ -74,10 +74,4 @@ for number in $(seq "$LAST"); do update "$number"; done
 counted idle poll_bucket "unchanged 0"
 counted tree-idle export_bucket
 counted collect collect
-while IFS= read -r line; do
-  case $line in
-    'ok '*) ok "${line#ok }" ;;
-    'not ok '*) not_ok "${line#not ok }" ;;
-    *) say "$line" ;;
-  esac
-done < <(python3 -B "$LIB/bill.py" "$COUNTED" "$LOCAL/catalogs/up/current.json" $real)
+python3 -B "$LIB/bill.py" "$COUNTED" "$LOCAL/catalogs/up/current.json" $real | relay ""

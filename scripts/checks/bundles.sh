@@ -10,7 +10,7 @@ compares() {
   rm -rf "$WORK/store"
   "$CATALOG_MIRROR" poll --store "$WORK/store" --catalog "c=dir:$2" >"$WORK/poll.out"
   succeeds "crdify agrees about $1" \
-    python3 "$LIB/bundles.py" compare "$WORK/lines" "$(command -v crds)" "$CATALOG_MIRROR" "$WORK/store" c
+    python3 -B "$LIB/bundles.py" compare "$WORK/lines" "$(command -v crds)" "$CATALOG_MIRROR" "$WORK/store" c
 }
 
 # bundle_report ARGUMENT...: what does not name files, nor dependencies, which the catalog and not the image has.
@@ -18,7 +18,7 @@ bundle_report() { "$CATALOG_MIRROR" bundle "$@" --json | jq -S 'del(.size, .depe
 
 need_go_folder crds crds
 mkdir -p "$WORK/mutations" "$WORK/layouts"
-python3 "$LIB/bundles.py" mutations >"$WORK/mutations/catalog.json"
+python3 -B "$LIB/bundles.py" mutations >"$WORK/mutations/catalog.json"
 FOLDER=$WORK/mutations
 compares "mutations of definitions" "$FOLDER"
 if [[ -n $DATA ]]; then
@@ -28,7 +28,7 @@ if [[ -n $DATA ]]; then
 fi
 
 IN_REGISTRY=(--ca-file "$REGISTRY_CA" --auth-file "$AUTH_FILE")
-python3 "$LIB/bundles.py" layout "$WORK/lines" "$WORK/layouts" 20 >"$WORK/pushed"
+python3 -B "$LIB/bundles.py" layout "$WORK/lines" "$WORK/layouts" 20 >"$WORK/pushed"
 count=0 last=
 while read -r layout package name; do
   image=$REGISTRY/bundle:$((count += 1))

@@ -46,11 +46,7 @@ mirror_sets() {
   mirror_set_crd ImageTagMirrorSet imageTagMirrors | kubectl apply -f - >/dev/null
   wait_for 30 kubectl get imagedigestmirrorsets,imagetagmirrorsets
   mkdir -p "$configs"
-  jq -nc --arg digest "$(printf '%064d' 0)" '{schema: "olm.package", name: "p", defaultChannel: "c"},
-    {schema: "olm.channel", name: "c", package: "p", entries: [{name: "p.v1"}]},
-    {schema: "olm.bundle", name: "p.v1", package: "p", image: "quay.io:443/team/bundle@sha256:\($digest)",
-     properties: [{type: "olm.package", value: {packageName: "p", version: "1.0.0"}}], relatedImages: [{name: "a", image: "nginx:1"}, {name: "b", image: "alone.example/c:1"}]}' \
-    >"$configs/p.json"
+  json_package p "quay.io:443/team/bundle@sha256:$(printf '%064d' 0)" nginx:1 alone.example/c:1 >"$configs/p.json"
   "$CATALOG_MIRROR" poll --store "$store" --catalog "p=dir:$configs" >/dev/null
   "$CATALOG_MIRROR" manifests --store "$store" --images-at "registry.example:5000/olm" --kind mirror-sets >"$WORK/mirror-sets.yaml"
   is "there are both mirror sets" "$(grep -c '^kind: Image' "$WORK/mirror-sets.yaml")" 2
@@ -194,8 +190,6 @@ up() {
   wait_for 20 curl -sf "http://127.0.0.1:$HEALTH/healthz"
 }
 
-leads() { curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose" | grep -q 'this replica leads'; }
-
 down() { end_process "$CONTROLLER_PID"; }
 
 # catalog NAME REFERENCE
@@ -237,7 +231,6 @@ provoke() {
   esac
 }
 has_finalizer() { [[ $(kubectl get clustercatalog "$1" -o jsonpath='{.metadata.finalizers}') == *"$FINALIZER"* ]]; }
-has_event() { [[ -n $(kubectl get events.events.k8s.io -n default -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
 # scrape: reads the metrics with a token of Prometheus.
 scrape() {
   ask "$METRICS" /metrics -o "$WORK/metrics" -w 'metrics: %{http_code}\n' \

@@ -56,8 +56,6 @@ has_progress() { [[ $(progress "$1") =~ $2 ]]; }
 becomes() {
   if wait_for "${3:-40}" has_progress "$1" "$2"; then ok "$1 becomes $2"; else not_ok "$1 becomes $2" "$(progress "$1")" "$(tail -n 5 "$WORK/controller.log")"; fi
 }
-resolved() { kubectl get clustercatalog "$1" -o jsonpath='{.status.resolvedSource.image.ref}'; }
-has_resolved() { [[ $(resolved "$1") == "$2" ]]; }
 lines() { curl -sS --cacert "$REGISTRY_CA" "https://127.0.0.1:$CONTROLLER_API/catalogs/$1/api/v1/all" | sha256; }
 expected() { "$CATALOG_MIRROR" render "oci:$IMAGES:$1" | sha256; }
 manifests() { "$CATALOG_MIRROR" manifests --store "$WORK/origin" --url "https://$MIRROR_HOST" --kind clustercatalog --interval 1m "$@"; }

@@ -3,7 +3,7 @@
 # writers, clocks that jump, and all of it at once.
 # shellcheck shell=bash
 
-# Number of kills of each command. The kills take most of the time of this part.
+# They take most of the time of this part.
 KILLS=40
 
 # version NUMBER: a folder with a small catalog; neighbours share most packages.
@@ -21,42 +21,6 @@ version() {
 # small_poll STORE VERSION [OPTION...]
 small_poll() { "$CATALOG_MIRROR" poll --detailed-exitcode --store "$1" --catalog "f=dir:$WORK/version-$2" "${@:3}"; }
 verify() { "$CATALOG_MIRROR" verify --store "$1"; }
-serial() { jq .serial "$1/catalogs/f/current.json"; }
-
-# ends_in CODES COMMAND...: succeeds if the command ends with one of the exit codes.
-ends_in() {
-  local code=0
-  "${@:2}" >"$WORK/out" 2>&1 || code=$?
-  [[ " $1 " == *" $code "* ]]
-}
-
-# kills NAME STORE COMMAND...: kills the running command KILLS times. After each kill the store must verify, and its serial must
-# not be lower than before. `{}` in the command is 0 and 1 alternately, so that each run has something to publish.
-kills() {
-  local name=$1 store=$2 hits=0 finished=0 torn=0 before after begin limit round=0 process
-  shift 2
-  begin=$(now_ms)
-  "${@//\{\}/1}" >/dev/null 2>&1 || true
-  limit=$(($(now_ms) - begin + 1))
-  while ((hits < KILLS && finished < 20 * KILLS)); do
-    round=$((round + 1))
-    before=$(serial "$store")
-    "${@//\{\}/$((round % 2))}" >/dev/null 2>&1 &
-    process=$!
-    sleep "$(random_seconds "$limit")"
-    if kill -9 "$process" 2>/dev/null; then hits=$((hits + 1)); else finished=$((finished + 1)); fi
-    wait "$process" 2>/dev/null || true
-    after=$(serial "$store")
-    if ((after < before)) || ! verify "$store" >"$WORK/verify" 2>&1; then
-      torn=$((torn + 1))
-      not_ok "kill -9 of $name, number $hits" "serial $before, then $after" "$(cat "$WORK/verify")"
-    fi
-  done
-  is "$KILLS times a running $name was killed ($finished more were done before) and left a whole state" "$hits $torn" \
-    "$KILLS 0"
-  succeeds "the next $name ends well" ends_in 0 "${@//\{\}/0}"
-  succeeds "verify finds nothing wrong after $name" verify "$store"
-}
 
 # The part sync kills sync and import.
 killed_everywhere() {
@@ -74,11 +38,11 @@ full_disk() {
   if mount -t tmpfs -o size=512k tmpfs "$disk" 2>/dev/null; then
     small_poll "$disk/store" 0 >/dev/null 2>&1 || true
     dd if=/dev/zero of="$disk/ballast" bs=4k >/dev/null 2>&1 || true
-    succeeds "on a full disk a poll fails" ends_in 1 small_poll "$disk/store" 1
-    matches "and says why" "$(cat "$WORK/out")" "[Nn]o space"
+    is "on a full disk a poll fails" "$(code_of small_poll "$disk/store" 1)" 1
+    matches "and says why" "$(cat "$WORK/said")" "[Nn]o space"
     succeeds "what was published is still whole" verify "$disk/store"
     rm "$disk/ballast"
-    succeeds "with free space again it succeeds" ends_in 10 small_poll "$disk/store" 1
+    is "with free space again it succeeds" "$(code_of small_poll "$disk/store" 1)" 10
     succeeds "and all is well" verify "$disk/store"
     umount "$disk"
   else
@@ -93,11 +57,11 @@ read_only() {
   small_poll "$store" 0 >/dev/null 2>&1 || true
   mount --bind "$store" "$store" 2>/dev/null || { say "NOT TRIED: a read-only folder, as nothing may be mounted here"; return 0; }
   mount -o remount,ro,bind "$store"
-  succeeds "on a read-only folder a poll fails" ends_in 1 small_poll "$store" 1
-  matches "and says so" "$(cat "$WORK/out")" "[Rr]ead-only"
+  is "on a read-only folder a poll fails" "$(code_of small_poll "$store" 1)" 1
+  matches "and says so" "$(cat "$WORK/said")" "[Rr]ead-only"
   succeeds "what was published there is still whole" verify "$store"
   mount -o remount,rw,bind "$store"
-  succeeds "where writing is allowed again the next poll succeeds" ends_in 10 small_poll "$store" 2
+  is "where writing is allowed again the next poll succeeds" "$(code_of small_poll "$store" 2)" 10
   umount "$store"
 }
 
@@ -112,16 +76,16 @@ permissions() {
   need_debian setpriv=util-linux
   small_poll "$store" 0 >/dev/null 2>&1 || true
   chmod a-w "$store/catalogs/f"
-  succeeds "a poll fails that may not write" ends_in 1 with_rights_only "$CATALOG_MIRROR" poll --store "$store" \
-    --catalog "f=dir:$WORK/version-1"
-  matches "and says so" "$(cat "$WORK/out")" "not allowed to"
+  is "a poll fails that may not write" "$(code_of with_rights_only "$CATALOG_MIRROR" poll --store "$store" \
+    --catalog "f=dir:$WORK/version-1")" 1
+  matches "and says so" "$(cat "$WORK/said")" "not allowed to"
   succeeds "what was published before the rights went is whole" verify "$store"
   chmod u+w "$store/catalogs/f" && chmod 0 "$store/catalogs/f/current.json"
-  succeeds "a pointer that may not be read is none that is missing" ends_in 1 with_rights_only "$CATALOG_MIRROR" poll \
-    --store "$store" --catalog "f=dir:$WORK/version-1"
+  is "a pointer that may not be read is none that is missing" "$(code_of with_rights_only "$CATALOG_MIRROR" poll \
+    --store "$store" --catalog "f=dir:$WORK/version-1")" 1
   chmod 644 "$store/catalogs/f/current.json"
-  is "its serial is as it was" "$(serial "$store")" 1
-  succeeds "and the next poll succeeds, when it may" ends_in 10 small_poll "$store" 2
+  is "its serial is as it was" "$(serials "$store")" 1
+  is "and the next poll succeeds, when it may" "$(code_of small_poll "$store" 2)" 10
 }
 
 # An S3 server that fails one request in four.
@@ -143,8 +107,8 @@ failing_s3() {
     fi
   done
   ok "6 polls over a failing S3 server end in success or an error ($failed errors) and leave a whole state"
-  succeeds "once it fails no more a poll succeeds" ends_in 0 "$CATALOG_MIRROR" poll --force --store "$place" \
-    --s3-path-style --catalog "f=dir:$WORK/version-0"
+  is "once it fails no more a poll succeeds" "$(code_of "$CATALOG_MIRROR" poll --force --store "$place" \
+    --s3-path-style --catalog "f=dir:$WORK/version-0")" 0
   succeeds "and verify finds nothing wrong" "$CATALOG_MIRROR" verify --store "$place" --s3-path-style
 }
 

@@ -1,33 +1,21 @@
-# Git's own server (git http-backend behind nginx, with TLS and a password) serves catalogs: branches, tags and commits, a
-# history that moves, and repositories that must be refused.
+# Git's own server (git http-backend behind nginx, with TLS and a password) serves catalogs: branches, tags and commits, and repositories that
+# must be refused. The tests of shared/source have what moves, and what servers do wrong.
 # shellcheck shell=bash
 
-REPOS=$WORK/repositories TREE=$WORK/tree STORE=$WORK/store
+REPOS=$WORK/repositories TREE=$WORK/tree
 GIT_USER=mirror GIT_SECRET=correct-horse-battery-staple
 # The user's own settings must not change what is committed.
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.com
 
-# start_git_server: GIT is the URL of the folder of all repositories, GIT_LOG has a line for each request.
+# start_git_server: GIT is the URL of the folder of all repositories.
 start_git_server() {
-  local home=$WORK/git port backend
-  port=$(free_port)
-  backend=$(git --exec-path)/git-http-backend
+  local home=$WORK/git
   make_certificates "$home"
   htpasswd -nbB "$GIT_USER" "$GIT_SECRET" >"$home/htpasswd"
-  cat >"$home/nginx.conf" <<CONF
-daemon off;
-user $(id -un) $(id -gn);
-pid $home/nginx.pid;
-error_log $home/nginx.log;
-events {}
-http {
-  log_format short '\$request_method \$request_uri \$status';
-  access_log $home/access.log short;
-  client_body_temp_path $home/body; proxy_temp_path $home/proxy; fastcgi_temp_path $home/fastcgi;
-  uwsgi_temp_path $home/uwsgi; scgi_temp_path $home/scgi;
-  server {
-    listen 127.0.0.1:$port ssl;
+  # One process: others that it forks would outlive it.
+  start "$home/fcgiwrap.out" fcgiwrap -s "unix:$home/socket"
+  start_nginx "$REPOS" "" "
     ssl_certificate $home/tls.crt;
     ssl_certificate_key $home/tls.key;
     auth_basic git;
@@ -35,7 +23,7 @@ http {
     location / {
       fastcgi_pass unix:$home/socket;
       fastcgi_buffering off;
-      fastcgi_param SCRIPT_FILENAME $backend;
+      fastcgi_param SCRIPT_FILENAME $(git --exec-path)/git-http-backend;
       fastcgi_param GIT_PROJECT_ROOT $REPOS;
       fastcgi_param GIT_HTTP_EXPORT_ALL 1;
       fastcgi_param GIT_PROTOCOL \$http_git_protocol;
@@ -45,21 +33,9 @@ http {
       fastcgi_param CONTENT_TYPE \$content_type;
       fastcgi_param CONTENT_LENGTH \$content_length;
       fastcgi_param REMOTE_USER \$remote_user;
-    }
-  }
-}
-CONF
-  # One process: others that it forks would outlive it.
-  start "$home/fcgiwrap.out" fcgiwrap -s "unix:$home/socket"
-  start "$home/nginx.out" nginx -c "$home/nginx.conf" -e "$home/nginx.log"
-  GIT=https://127.0.0.1:$port GIT_LOG=$home/access.log GIT_CA=$home/ca.crt GIT_AUTH=$home/auth.json
-  login "$GIT_SECRET" >"$GIT_AUTH"
-  wait_for 10 curl -s --cacert "$GIT_CA" "$GIT/"
-}
-
-# login PASSWORD: a file of credentials.
-login() {
-  jq -n --arg host "${GIT#https://}" --arg auth "$(printf '%s:%s' "$GIT_USER" "$1" | base64 -w0)" '{auths: {($host): {auth: $auth}}}'
+    }" ssl
+  GIT=$NGINX GIT_CA=$home/ca.crt GIT_AUTH=$home/auth.json
+  jq -n --arg host "${GIT#https://}" --arg auth "$(printf '%s:%s' "$GIT_USER" "$GIT_SECRET" | base64 -w0)" '{auths: {($host): {auth: $auth}}}' >"$GIT_AUTH"
 }
 
 # git_poll STORE SOURCE [OPTION...]: `outcome exit-code`, for the source below the server's URL.
@@ -114,25 +90,6 @@ references() {
   equals "a commit that no branch points to" "owner/repo.git#$(g rev-parse main~2):catalogs/a" main~2
 }
 
-moves() {
-  local hash before
-  is "a branch is published" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "published 10"
-  before=$(wc -l <"$GIT_LOG")
-  is "it is unchanged" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "unchanged 0"
-  # The first is the program's own, the others are git's.
-  same_lines "which takes three small requests" "$(tail -n "+$((before + 1))" "$GIT_LOG")" \
-    $'GET /owner/repo.git/info/refs?service=git-upload-pack 200\nGET /owner/repo.git/info/refs?service=git-upload-pack 200\nPOST /owner/repo.git/git-upload-pack 200'
-  lay_over 4 "$TREE/catalogs/a"
-  save "step 4"
-  is "a new commit is published" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "published 10"
-  g reset --quiet --hard v2
-  lay_over 5 "$TREE/catalogs/a"
-  save "another history"
-  is "a rewritten history is published" "$(git_poll "$STORE" "owner/repo.git#main:catalogs/a")" "published 10"
-  hash=$(content_hash "$STORE" g)
-  is "with the content of its checkout" "$hash" "$(hash_of "$TREE/catalogs/a")"
-}
-
 # refused NAME REGEX SOURCE [OPTION...]
 refused() {
   local store=$WORK/refused
@@ -143,17 +100,13 @@ refused() {
 }
 
 access() {
-  local source="owner/repo.git#main:catalogs/a" wrong=$WORK/wrong.json
-  login "wrong-$GIT_SECRET" >"$wrong"
-  GIT_AUTH=$wrong refused "a wrong password" 'wrong.json were refused; add' "$source"
-  GIT_CA=$REGISTRY_CA refused "an unknown authority" '--ca-file' "$source"
-  refused "an unknown repository" 'owner/none.git: 404' "owner/none.git"
+  GIT_CA=$REGISTRY_CA refused "an unknown authority" '--ca-file' "owner/repo.git#main:catalogs/a"
 }
 
-# repository NAME: an empty one with a tree of its own in $WORK/NAME.
+# repository NAME [OPTION...]: an empty one with a tree of its own in $WORK/NAME.
 repository() {
-  git init --quiet --bare --initial-branch main "$REPOS/$1.git"
-  git init --quiet --initial-branch main "$WORK/$1"
+  git init --quiet --bare --initial-branch main "${@:2}" "$REPOS/$1.git"
+  git init --quiet --initial-branch main "${@:2}" "$WORK/$1"
   mkdir -p "$WORK/$1/configs"
   cp -r "$TREE/catalogs/a/." "$WORK/$1/configs"
 }
@@ -165,9 +118,7 @@ publish_repository() {
 }
 
 contents() {
-  git init --quiet --bare --object-format sha256 --initial-branch main "$REPOS/sha256.git"
-  git init --quiet --object-format sha256 --initial-branch main "$WORK/sha256"
-  cp -r "$TREE/catalogs/a" "$WORK/sha256/configs"
+  repository sha256 --object-format sha256
   publish_repository sha256
   refused "a repository of SHA-256" 'sha256' "sha256.git"
 }
@@ -196,7 +147,6 @@ bombs() {
 start_git_server
 make_repository
 references
-moves
 access
 contents
 bombs

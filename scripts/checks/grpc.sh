@@ -24,6 +24,8 @@ tools() {
   is "and calls it" "$(ask_grpc api.Registry/GetBundle '{"pkgName": "package-7", "channelName": "stable", "csvName": "package-7.v1.0.0"}' | jq -r .csvName)" package-7.v1.0.0
   is "and reads a stream" "$(ask_grpc api.Registry/ListBundles | jq -r .csvName | sort -u | wc -l)" 200
   matches "and is told of what is not there" "$(ask_grpc api.Registry/GetPackage '{"name": "absent"}' 2>&1)" 'Code: Unknown'
+  is "and asks for the health of the server, the API and the catalog" "$(health '') $(health api.Registry) $(health states) $(health absent)" \
+    "SERVING SERVING SERVING NotFound"
   is "operator-registry's client calls all its methods" "$(client)" "$CLIENT_CALLS"
 }
 
@@ -39,23 +41,6 @@ over_tls() {
   is "and operator-registry's client all of them" "$(client "$keys/ca.crt")" "$CLIENT_CALLS"
   matches "a client without TLS is refused" "$(ask_grpc api.Registry/ListPackages '{}' -max-time 5 2>&1)" 'Failed|Code: Unavailable|deadline'
   kill "$STARTED_PID"
-}
-
-says() { test "$(health "$1")" = "$2"; }
-
-health_follows_the_catalog() {
-  local store=$WORK/leaving
-  publish_state "$store" first leaving
-  serve_grpc "$store" --grpc-catalog leaving
-  is "health knows the server, the API and the catalog" "$(health '') $(health api.Registry) $(health leaving) $(health absent)" \
-    "SERVING SERVING SERVING NotFound"
-  "$CATALOG_MIRROR" rm --store "$store" leaving >"$WORK/rm.out" 2>&1
-  succeeds "health learns that the catalog is gone" wait_for 15 says leaving NotFound
-  matches "calls are told so" "$(ask_grpc api.Registry/ListPackages '{}' 2>&1)" 'Code: NotFound'
-  is "the server, whose only catalog it was, serves nothing" "$(health '') $(health api.Registry)" "NOT_SERVING NOT_SERVING"
-  publish_state "$store" second leaving
-  succeeds "and that it is back" wait_for 15 says leaving SERVING
-  kill "$SERVER_PID"
 }
 
 # One stream lasts for all publications; others begin and end between them.
@@ -80,7 +65,7 @@ streams_under_publications() {
 clients_that_do_not_read() {
   local before stalled
   before=$(memory_kb VmRSS)
-  start "$WORK/stalled" opm-oracle stall "$GRPC" 50 1
+  start "$WORK/stalled" opm-oracle stall "$GRPC" 50
   stalled=$STARTED_PID
   wait_for 20 grep -q 'stalled 50' "$WORK/stalled"
   # Until the buffers are full.
@@ -136,13 +121,9 @@ hoarded_messages() {
 need_opm
 need_grpcurl
 publish_state "$STORE" first
-# Health is looked at each 5 s, so this part mostly waits.
-health_follows_the_catalog &
-HEALTH_PID=$!
 tools
 over_tls
 streams_under_publications
 clients_that_do_not_read
 floods
 hoarded_messages
-wait "$HEALTH_PID"

@@ -91,7 +91,7 @@ mirror_in() {
 
 # demo, poll from a registry into a mounted store, serve, verify.
 runs() {
-  local arch=$1 store=$WORK/store-$1 port code=0
+  local arch=$1 store=$WORK/store-$1 port
   MOUNTS=() VARIABLES=()
   matches "$arch: demo" "$(mirror_in "demo-$arch" "$arch" demo --once --update-after 1s --listen "127.0.0.1:$(free_port)" 2>&1)" 'The image was updated'
   # As Kubernetes mounts a volume without fsGroup where the group may write.
@@ -112,16 +112,14 @@ runs() {
   start_container "serve-$arch"
   wait_for 20 curl -sf "http://127.0.0.1:$port/readyz"
   is "$arch: serves the store" "$(fetch gzip "http://127.0.0.1:$port/catalogs/c/api/v1/all" | sha256)" "$(content_hash "$WORK/expected" c)"
-  kill -TERM "$STARTED_PID"
-  wait "$STARTED_PID" || code=$?
-  is "$arch: SIGTERM ends the server, whose process ID is 1" "$code" 0
+  ends_well "$arch: SIGTERM ends the server, whose process ID is 1" "$STARTED_PID"
   VARIABLES=()
   succeeds "$arch: verifies the store" mirror_in "verify-$arch" "$arch" verify
 }
 
 # The controller serves its last state from an empty volume that it may write, though no API server answers.
 controller_runs() {
-  local arch=$1 port health code=0
+  local arch=$1 port health
   port=$(free_port) health=$(free_port)
   install -d -m 777 "$WORK/cache-$arch"
   cp -r "$WORK/store-$arch" "$WORK/cache-$arch/catalog-mirror"
@@ -134,9 +132,7 @@ controller_runs() {
   start_container "controller-$arch"
   succeeds "$arch: the controller starts" wait_for 20 curl -sf "http://127.0.0.1:$health/healthz"
   is "$arch: and serves its store without an API server" "$(fetch gzip "http://127.0.0.1:$port/catalogs/c/api/v1/all" | sha256)" "$(content_hash "$WORK/expected" c)"
-  kill -TERM "$STARTED_PID"
-  wait "$STARTED_PID" || code=$?
-  is "$arch: SIGTERM ends it" "$code" 0
+  ends_well "$arch: SIGTERM ends it" "$STARTED_PID"
 }
 
 # podman run --publish PORTS IMAGE ARGUMENT...: a stand-in, because podman cannot set its limits in every machine that runs checks. It
@@ -154,7 +150,7 @@ podman() {
 
 # The README's way to a first catalog of one's own, in its words but for the registry.
 first_catalog() {
-  local lines code=0
+  local lines
   lines=$(sed -n '/^scripts\/image/,/^```/{/^```/!p}' "$ROOT/README.md")
   lines=${lines//quay.io\/operatorhubio\/catalog:latest/$REGISTRY/ns/catalog:v1}
   lines=${lines/--arch amd64/--arch amd64 --profile $PROFILE_OF_IMAGES}
@@ -171,9 +167,7 @@ TOML
   eval "$lines" >"$WORK/own.out" 2>&1
   wait_for 30 curl -sf "http://127.0.0.1:$OWN_PORT/readyz"
   is "the README's lines mirror a catalog" "$(fetch gzip "http://127.0.0.1:$OWN_PORT/catalogs/operatorhubio/api/v1/all" | sha256)" "$(content_hash "$WORK/expected" c)"
-  kill -TERM "$STARTED_PID"
-  wait "$STARTED_PID" || code=$?
-  is "and end by SIGTERM" "$code" 0
+  ends_well "and end by SIGTERM" "$STARTED_PID"
 }
 
 # Loads the roots of the image and not those of this machine; a debug line tells how many.

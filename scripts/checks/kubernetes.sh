@@ -6,23 +6,17 @@ CERTIFICATES=$WORK/authorities
 
 prepare() {
   prepare_controller
-  # The login comes from the service account; the global secret has one for another registry.
-  secret login "$REGISTRY"
-  secret global registry.invalid
   start_own_registry
+  # The login comes from the service account; the global secret has one for another registry.
+  secret login "$OWN"
+  secret global registry.invalid
   write_registries_conf
 }
 
 # A registry that this part may stop, with the certificates and logins of the suite's.
 start_own_registry() {
-  local home=$WORK/own
-  mkdir -p "$home"
-  OWN=127.0.0.1:$(free_port)
-  sed "s|addr: .*|addr: $OWN|; s|rootdirectory: [^}]*|rootdirectory: $home/data|" "$(dirname "$REGISTRY_LOG")/config.yml" >"$home/config.yml"
-  up
-  kubectl delete secret -n "$NAMESPACE" login >/dev/null
-  secret login "$OWN"
-  skopeo login --authfile "$AUTH_FILE" --tls-verify=false -u "$REGISTRY_USER" -p "$REGISTRY_PASSWORD" "$OWN" >/dev/null
+  start_second_registry "$WORK/own"
+  OWN=$SECOND_REGISTRY OWN_PID=$STARTED_PID
   push first step-000
   push second step-001
   new_image "$WORK/bare:latest"
@@ -52,9 +46,8 @@ TOML
 }
 
 up() {
-  start "$WORK/own/log" env -i PATH="$PATH" docker-registry serve "$WORK/own/config.yml"
+  serve_registry "$WORK/own" "https://$OWN"
   OWN_PID=$STARTED_PID
-  wait_for 20 curl -s --cacert "$REGISTRY_CA" "https://$OWN/v2/"
 }
 
 down() { end_process "$OWN_PID"; }
@@ -62,7 +55,7 @@ down() { end_process "$OWN_PID"; }
 # push TAG STEP
 push() { copy_image "oci:$LAYOUT:$2" "docker://$OWN/ns/catalog:$1"; }
 
-digest() { skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$OWN/ns/catalog:$1"; }
+digest() { registry_digest "$OWN/ns/catalog:$1"; }
 
 # Both programs have the same flags. PEER says which one runs.
 flags() {
@@ -111,9 +104,6 @@ becomes() {
   wait_for "${4:-45}" has_condition "$1" "$2" "$3" || not_ok "$PEER: $1 becomes $3" "$(condition "$1" "$2")" "$(tail -n 5 "$WORK/$PEER.log")"
 }
 has_condition() { [[ $(condition "$1" "$2") == "$3" ]]; }
-
-resolved() { kubectl get clustercatalog "$1" -o jsonpath='{.status.resolvedSource.image.ref}'; }
-has_resolved() { [[ $(resolved "$1") == "$2" ]]; }
 
 # record STEP: all statuses and finalizers, without times and texts of errors.
 record() {
@@ -244,7 +234,6 @@ after_creation() {
   handover
   VERSIONS=$(versions)
 }
-has_event() { [[ -n $(kubectl get events.events.k8s.io -A -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
 has_label() { kubectl get clustercatalogs -o json | jq -e '[.items[] | select(.spec.availabilityMode == "Available") | .metadata.labels["olm.operatorframework.io/metadata.name"] == .metadata.name] | all' >/dev/null; }
 
 after_switch() {
@@ -335,7 +324,6 @@ second_replica() {
   succeeds "the second one leads at its next try" wait_for 35 leads
 }
 serves_tag() { [[ $(code /catalogs/tag/api/v1/all) == 200 ]]; }
-leads() { curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose" | grep -q 'this replica leads'; }
 
 after_change() {
   is "the changed content is served" "$(ask /catalogs/tag/api/v1/all | sha256)" "$("$CATALOG_MIRROR" render "oci:$LAYOUT:step-001" | sha256)"

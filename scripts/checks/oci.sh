@@ -25,9 +25,6 @@ publish() {
   HOST=${URL#http://} IMAGE=${URL#http://}/up
 }
 
-# next_page URL: the page that an answer leads to.
-next_page() { field "$1" link | sed -n 's/^<\(.*\)>; rel="next"$/\1/p'; }
-
 lists() {
   local tags
   tags=$(printf '%s\n' latest "${HASH:0:12}" "${OLD_HASH:0:12}")
@@ -37,18 +34,6 @@ lists() {
   same_lines "oras lists the tags" "$(oras repo tags --plain-http "$IMAGE")" "$tags"
   same_lines "crane lists the catalogs" "$(crane catalog --insecure "$HOST")" $'small\nup'
   same_lines "oras lists the catalogs" "$(oras repo ls --plain-http "$HOST")" $'small\nup'
-  is "a page of one catalog" "$(curl -sSf "$URL/v2/_catalog?n=1" | jq -c .repositories)" '["small"]'
-  is "leads to the next" "$(curl -sSf "$URL$(next_page "$URL/v2/_catalog?n=1")" | jq -c .repositories)" '["up"]'
-  same_lines "pages of tags lead to all of them" "$(pages "/v2/up/tags/list?n=1")" "$tags"
-}
-
-# pages PATH: the tags of all pages, from that one on.
-pages() {
-  local next=$1
-  while [[ -n $next ]]; do
-    curl -sSf "$URL$next" | jq -r '.tags[]'
-    next=$(next_page "$URL$next")
-  done
 }
 
 with_skopeo() {
@@ -128,35 +113,10 @@ equal_content() {
   succeeds "all of it is as it should be" "$CATALOG_MIRROR" verify --store "$STORE"
 }
 
-# answered PATH [CURL-OPTION...]: `status code-of-the-registry`.
-answered() {
-  local code
-  code=$(curl -sS -o "$WORK/answer" -w '%{http_code}' "${@:2}" "$URL/v2/$1")
-  echo "$code $(jq -r '.errors[0].code' "$WORK/answer")"
-}
-
 refusals() {
-  local none
-  none=sha256:$(printf none | sha256)
-  is "no such tag" "$(answered up/manifests/v1)" "404 MANIFEST_UNKNOWN"
-  is "no such manifest" "$(answered "up/manifests/$none")" "404 MANIFEST_UNKNOWN"
-  is "no such blob" "$(answered "up/blobs/$none")" "404 BLOB_UNKNOWN"
-  is "no such catalog" "$(answered ns/none/tags/list)" "404 NAME_UNKNOWN"
-  is "no digest" "$(answered up/manifests/sha256:abc)" "400 DIGEST_INVALID"
-  is "another catalog's image" "$(answered "small/manifests/$INDEX")" "404 MANIFEST_UNKNOWN"
-  is "an upload" "$(answered up/blobs/uploads/ -X POST)" "405 UNSUPPORTED"
-  is "a manifest" "$(answered up/manifests/latest -X PUT --data '{}')" "405 UNSUPPORTED"
-  is "a deletion" "$(answered "up/manifests/$INDEX" -X DELETE)" "405 UNSUPPORTED"
   fails "skopeo cannot push" 'only GET and HEAD' copy_image "oci:$LAYOUT:$LAST_TAG" "docker://$IMAGE:mine"
   fails "crane cannot push" UNSUPPORTED crane push --insecure "$WORK/amd64" "$IMAGE:mine"
   fails "crane cannot delete" UNSUPPORTED crane delete --insecure "$IMAGE@$INDEX"
-}
-
-# fails NAME REGEX COMMAND...: with these words.
-fails() {
-  local output code=0
-  output=$("${@:3}" 2>&1) || code=$?
-  matches "$1" "$code $output" "^[1-9].*$2"
 }
 
 need_crane

@@ -1,7 +1,7 @@
 # The registry API against opm itself, operator-registry v1.73.0: every package, channel, bundle and custom schema, the APIs
 # that bundles provide, and names that are not there. Messages are compared as bytes, and errors by code and text. Then the edges of
-# upgrade graphs, the fewest steps along them, and those that OLM v0 takes from every installed version, by its own resolver. The page
-# has the same, and what it writes is accepted.
+# upgrade graphs, the fewest steps along them as the page finds them, and those that OLM v0 takes from every installed version, by its own
+# resolver. What the page writes is accepted.
 # shellcheck shell=bash
 
 DATA=$(data_folder)

@@ -66,16 +66,7 @@ cp -r "$ROOT/tests/catalogs/v2" "$WORK/demo"
 "$CATALOG_MIRROR" poll --store "$STORE" --catalog "demo=dir:$WORK/demo" >>"$WORK/poll.log" 2>&1
 serve "$STORE"
 # drive NAME URL FOLDER [brief]
-drive() {
-  local line
-  while IFS= read -r line; do
-    case $line in
-      'ok '*) ok "$1${line#ok }" ;;
-      'not ok '*) not_ok "$1${line#not ok }" ;;
-      *) say "$line" ;;
-    esac
-  done < <(node "$LIB/page.mjs" "${@:2}" 2>&1)
-}
+drive() { node "$LIB/page.mjs" "${@:2}" 2>&1 | relay "$1"; }
 drive "" "$URL" "$SCREENS"
 
 # A static host: what the page asks for, as files.

@@ -1,5 +1,5 @@
 # The poller in the Lambda emulator: moto gives S3, SQS, EventBridge and Secrets Manager, and the registry has TLS and a
-# password. The part minio has the bucket in MinIO instead.
+# password. The part minio has the bucket in MinIO instead. The tests of functions/poller have what each event does.
 # shellcheck shell=bash
 
 PLACE=s3://mirror/poller
@@ -60,29 +60,16 @@ OUTCOMES='[.reports[] | "\(.catalog) \(.outcome)"] | join(", ")'
 current() { s3_object "$PLACE" "catalogs/$1/current.json"; }
 
 directly() {
-  local first second
   configure good
   start_poller EVENT_BUS=default
   is "a schedule event publishes" "$(ask "$(event schedule)" "$OUTCOMES")" "good published"
   is "the second finds nothing new" "$(ask '{}' "$OUTCOMES")" "good unchanged"
-  first=$(current good | jq -r .contentHash)
   copy_image "oci:$LAYOUT:step-001" "docker://$SOURCE"
   is "an update is published" "$(ask "$(event scheduler)" "$OUTCOMES")" "good published"
-  second=$(current good | jq -r .contentHash)
-  [[ $first != "$second" ]] && ok "with another content" || not_ok "with another content" "$first"
-  is "a rollback is a publication" "$(ask "{\"action\":\"rollback\",\"catalogs\":[\"good\"],\"contentHash\":\"${first:0:12}\"}" \
-    '.reports[0] | "\(.outcome) \(.serial) \(.contentHash)"')" "published 3 $first"
-  is "that polls leave alone" "$(ask '{}' "$OUTCOMES") $(current good | jq -r .contentHash)" "good unchanged $first"
-  is "until one is forced" "$(ask "$(event manual-force)" '.reports[0] | "\(.outcome) \(.contentHash)"')" "published $second"
-  is "a check finds nothing wrong" "$(ask "$(event manual-check)" '.checks[0] | "\(.catalog) \(.snapshots) \(.findings | length)"')" "good 2 0"
-  is "EventBridge heard of every publication" "$(messages "$HEARD" | jq -rc '[.[].detail.data.serial] | sort | join(" ")')" "1 2 3 4"
+  is "EventBridge heard of every publication" "$(messages "$HEARD" | jq -rc '[.[].detail.data.serial] | sort | join(" ")')" "1 2"
   matches "a log line has the request's id" "$(grep '"message":"polled catalog"' "$FUNCTION_LOG" | head -1)" '"request_id":"[0-9a-f-]+"'
-  matches "metrics are log lines" "$(grep -c '"Namespace":"CatalogMirror"' "$FUNCTION_LOG")" '^[4-9]$'
-  if grep -q "$REGISTRY_PASSWORD\|$S3_SECRET" "$FUNCTION_LOG"; then
-    not_ok "no secret is in the log"
-  else
-    ok "no secret is in the log"
-  fi
+  matches "metrics are log lines" "$(grep -c '"Namespace":"CatalogMirror"' "$FUNCTION_LOG")" '^[2-9]$'
+  is "no secret is in the log" "$(grep -c "$REGISTRY_PASSWORD\|$S3_SECRET" "$FUNCTION_LOG")" 0
 }
 
 by_queue() {
@@ -99,7 +86,6 @@ by_queue() {
 
 # Configuration and objects in MinIO; secrets and events stay with moto.
 over_minio() {
-  local first
   start_minio
   use_s3 "$MINIO_URL" "$MINIO_CA"
   make_bucket mirror
@@ -109,15 +95,11 @@ over_minio() {
   start_poller AWS_ENDPOINT_URL_S3="$MINIO_URL" AWS_CA_BUNDLE="$MINIO_CA"
   is "over MinIO a schedule event publishes" "$(ask "$(event schedule)" "$OUTCOMES")" "good published"
   is "the next finds nothing new" "$(ask '{}' "$OUTCOMES")" "good unchanged"
-  first=$(current good | jq -r .contentHash)
   copy_image "oci:$LAYOUT:step-001" "docker://$SOURCE"
   configure good other
   is "a queue event publishes an update" \
     "$(ask "$(event queue)" '[.batchItemFailures[].itemIdentifier] | join(" ")') $(current good | jq -r .serial)" \
     "7c9e6679-7425-40de-944b-e07fc1f90ae7 2"
-  is "a rollback is a publication" "$(ask "{\"action\":\"rollback\",\"catalogs\":[\"good\"],\"contentHash\":\"$first\"}" \
-    '.reports[0] | "\(.outcome) \(.serial) \(.contentHash)"')" "published 3 $first"
-  is "a check finds nothing wrong" "$(ask "$(event manual-check)" '.checks[0] | "\(.catalog) \(.snapshots) \(.findings | length)"')" "good 2 0"
 }
 
 copy_image "oci:$LAYOUT:step-000" "docker://$SOURCE"

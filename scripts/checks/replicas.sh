@@ -24,7 +24,7 @@ push_images() {
     new_image "$WORK/layout:base"
     add_layer "$WORK/layout:base" "$tree" "step-$step"
     copy_image "oci:$WORK/layout:step-$step" "docker://$REGISTRY/replicas/catalog:step-$step"
-    digest=$(skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$REGISTRY/replicas/catalog:step-$step")
+    digest=$(registry_digest "$REGISTRY/replicas/catalog:step-$step")
     echo "$REGISTRY/replicas/catalog@$digest $("$CATALOG_MIRROR" render "oci:$WORK/layout:step-$step" | sha256)" >>"$WORK/refs"
     rm -r "$WORK/layout"
   done
@@ -40,13 +40,12 @@ start_replica() {
 }
 
 is_ready() { curl -sf "http://127.0.0.1:${HEALTH[$1]}/readyz"; }
-verbose() { curl -s "http://127.0.0.1:${HEALTH[$1]}/readyz?verbose"; }
-leads() { verbose "$1" | grep -q 'this replica leads'; }
+replica_leads() { leads "${HEALTH[$1]}"; }
 
 # leader: the name of the replica that leads.
-leader() { for each in "${!PID[@]}"; do if leads "$each"; then echo "$each"; fi; done; }
+leader() { for each in "${!PID[@]}"; do if replica_leads "$each"; then echo "$each"; fi; done; }
 has_leader() { [[ -n $(leader) ]]; }
-followers() { for each in "${!PID[@]}"; do leads "$each" || echo "$each"; done; }
+followers() { for each in "${!PID[@]}"; do replica_leads "$each" || echo "$each"; done; }
 
 # serve NAME...: the replicas that the service has.
 serve() { for each in "$@"; do echo "127.0.0.1:${API[$each]}"; done >"$WORK/service.new" && mv "$WORK/service.new" "$WORK/service"; }

@@ -91,14 +91,6 @@ races() {
   succeeds "$1: what racing publishers leave is sound" "$CATALOG_MIRROR" verify --store "$2"
 }
 
-# fails NAME REGEX COMMAND...
-fails() {
-  local output code=0
-  output=$("${@:3}" 2>&1) || code=$?
-  is "$1: exit code" "$code" 1
-  matches "$1: says why" "$output" "$2"
-}
-
 refusals() {
   local poll=("$CATALOG_MIRROR" poll --catalog "up=oci:$LAYOUT:step-000" --store)
   use_s3 "$OVERWRITING_URL"
@@ -120,8 +112,8 @@ over_tls() {
 }
 
 on_moto() {
-  start_moto_tls
-  use_s3 "$MOTO_TLS_URL" "$MOTO_CA"
+  start_moto tls
+  use_s3 "$MOTO_URL" "$MOTO_CA"
   over_tls moto 5
   start_moto
   start_overwriting

@@ -32,7 +32,6 @@ counted() {
   curl -sSfk "${@:3}" "$URL/metrics" | grep -F "catalog_mirror_${1}{$2}" | cut -d' ' -f2 | grep . || echo 0
 }
 
-resident_kb() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$SERVER_PID/status"; }
 whole() { curl -sSfk "$@" "$URL/catalogs/all/api/v1/all" | sha256; }
 
 # attack KIND: how it ends, without the seconds.
@@ -51,7 +50,7 @@ floods() {
   local before kind attacks=()
   limited "stalled: 2s, firstRequest: 2s"
   h2load -n 2000 -c 10 -m 100 "$URL/catalogs" >"$WORK/h2load" 2>&1
-  before=$(resident_kb)
+  before=$(memory_kb VmRSS)
   # 11 is ENHANCE_YOUR_CALM (RFC 9113, section 7).
   # What it says before it closes is lost where the attacker still sends.
   matches "a rapid reset ends the connection, as ENHANCE_YOUR_CALM" "$(attack reset)" '^(goaway 11|closed)'
@@ -67,8 +66,8 @@ floods() {
   done
   wait "${attacks[@]}" || true
   is "it serves on" "$(whole)" "$HASH"
-  is "its memory is what it was, within 64 MB" "$(($(resident_kb) - before < 65536))" 1
-  say "resident: $before kB before the floods, $(resident_kb) kB after; attacks ended: $(tr '\n' ',' <"$WORK/attacks")"
+  is "its memory is what it was, within 64 MB" "$(($(memory_kb VmRSS) - before < 65536))" 1
+  say "resident: $before kB before the floods, $(memory_kb VmRSS) kB after; attacks ended: $(tr '\n' ',' <"$WORK/attacks")"
 }
 
 tls() {

@@ -125,38 +125,15 @@ check_image() {
 
 # The code of OLM v1, and the page in a browser.
 check_long() {
-  local line
   is "$NAME: operator-controller reads it" "$(olm-clients http "$FRONT/catalogs/up" "$WORK/olm-$NAME")" "$OLM_READS"
   [[ -z $IMAGE ]] || is "$NAME: catalogd pulls the image" "$(olm-clients image "$IMAGE:latest" "$WORK/pulled-$NAME" 2>/dev/null)" "$CATALOGD_PULLS"
   # A bucket has no page at its root.
   [[ $NAME != bucket* ]] || return 0
   mkdir -p "$WORK/screens"
-  while IFS= read -r line; do
-    case $line in
-      'ok '*) ok "$NAME: ${line#ok }" ;;
-      'not ok '*) not_ok "$NAME: ${line#not ok }" ;;
-    esac
-  done < <(node "$LIB/page.mjs" "$FRONT" "$WORK/screens" demo 2>&1)
+  node "$LIB/page.mjs" "$FRONT" "$WORK/screens" demo 2>&1 | relay "$NAME: "
 }
 
-# start_domain NAME URL [SETTINGS]: nginx as the domain of a bucket, which is what a CDN or a custom domain is. DOMAIN is its URL.
-start_domain() {
-  local home=$WORK/domain-$1 port
-  port=$(free_port)
-  mkdir -p "$home"
-  cat >"$home/nginx.conf" <<CONF
-daemon off; user $(id -un) $(id -gn); pid $home/nginx.pid; error_log $home/log;
-events {}
-http {
-  access_log off; client_body_temp_path $home/body; proxy_temp_path $home/proxy; fastcgi_temp_path $home/fastcgi; uwsgi_temp_path $home/uwsgi; scgi_temp_path $home/scgi;
-  server { listen 127.0.0.1:$port; location / { proxy_pass $2/tree/; proxy_set_header Host ${2#http://}; ${3:-} } }
-}
-CONF
-  start "$home/out" nginx -c "$home/nginx.conf" -e "$home/log"
-  DOMAIN=http://127.0.0.1:$port
-}
-
-# start_bucket NAME URL: a bucket with the tree, and its domain.
+# start_bucket NAME URL: a bucket with the tree, and nginx as its domain, which is what a CDN or a custom domain is. Its URL is NGINX.
 start_bucket() {
   local signed=
   use_s3 "$2"
@@ -172,8 +149,8 @@ start_bucket() {
   export_tree s3://tree
   is "$1: each file of the tree is written" "$(reported written) $(reported linked)" "$(reported files) 0"
   BUCKET_TREES+=("$2")
-  start_domain "$1" "$2" "$signed"
-  wait_for 10 curl -sf "$DOMAIN/catalogs.json"
+  start_nginx "$WORK/domain" "" "location / { proxy_pass $2/tree/; proxy_set_header Host ${2#http://}; $signed }"
+  wait_for 10 curl -sf "$NGINX/catalogs.json"
 }
 
 start_python() {
@@ -245,15 +222,13 @@ need_crane
 publish_state 0
 serve "$TREE_STORE"
 export_tree
-is "a tree is written" "$(reported catalogs)" 2
-export_tree
-is "a second run writes nothing" "$(reported written) $(reported linked) $(reported deleted)" "0 0 0"
 start_nginx "$TREE" "" "include $ROOT/infra/static/nginx.conf;"
-is "nginx: the page has the policy of serve" "$(field "$NGINX/" content-security-policy)" "$(field "$URL/" content-security-policy)"
+FOLDER=$NGINX
+is "nginx: the page has the policy of serve" "$(field "$FOLDER/" content-security-policy)" "$(field "$URL/" content-security-policy)"
 start_python
 start_moto
 start_bucket bucket "$MOTO_URL"
-FRONTS=("+$NGINX" "$PYTHON" "+$DOMAIN")
+FRONTS=("+$FOLDER" "$PYTHON" "+$NGINX")
 $SHORT || {
   need_olm_clients
   need_caddy
@@ -263,17 +238,17 @@ $SHORT || {
   CATALOGD_PULLS=$(olm-clients image "${URL#http://}/up:latest" "$WORK/pulled-of-serve" 2>/dev/null)
   matches "the code of OLM v1 reads all packages of serve" "$OLM_READS $CATALOGD_PULLS" '^30 .* 10 '
 }
-check_front nginx "$NGINX" registry
+check_front nginx "$FOLDER" registry
 check_front python "$PYTHON"
-check_front bucket "$DOMAIN" registry
+check_front bucket "$NGINX" registry
 $SHORT || {
   start_caddy
   is "Caddy: the page has the policy of serve" "$(field "$CADDY/" content-security-policy)" "$(field "$URL/" content-security-policy)"
   check_front Caddy "$CADDY" registry
   start_minio plain
   start_bucket bucket-of-minio "$MINIO_URL"
-  check_front bucket-of-minio "$DOMAIN" registry
-  FRONTS+=("+$CADDY" "+$DOMAIN")
+  check_front bucket-of-minio "$NGINX" registry
+  FRONTS+=("+$CADDY" "+$NGINX")
 }
 checked_files
 watched_trees "${FRONTS[@]}"

@@ -67,32 +67,11 @@ mirror_of_a_mirror() {
     "$(diff -rq -x status.json -x .tmp "$onward" "$direct" | head -5)" ""
 }
 
-# killed NAME STORE COMMAND...: kills the running command KILLS times, each time on an empty store or on what a kill left,
-# and asks each time whether the store is whole. One that was done before it was killed does not count.
+# killed NAME STORE COMMAND...: on an empty store, and on what a kill left.
 KILLS=$($SHORT && echo 20 || echo 50)
 killed() {
-  local name=$1 store=$2 limit begin process hits=0 finished=0 torn=0
-  shift 2
-  begin=$(now_ms)
-  "$@" >/dev/null 2>&1 || true
-  limit=$(($(now_ms) - begin))
-  while ((hits < KILLS && finished < 4 * KILLS)); do
-    # Every other run goes on with what the kill before it left.
-    ((hits % 2)) || rm -rf "$store"
-    "$@" >/dev/null 2>&1 &
-    process=$!
-    sleep "$(random_seconds "$limit")"
-    if kill -9 "$process" 2>/dev/null; then hits=$((hits + 1)); else finished=$((finished + 1)) && rm -rf "$store"; fi
-    wait "$process" 2>/dev/null || true
-    [[ -e $store/catalogs/s/current.json ]] || continue
-    "$CATALOG_MIRROR" verify --store "$store" >"$WORK/verify" 2>&1 || {
-      torn=$((torn + 1))
-      not_ok "kill -9 of $name, number $hits, leaves a whole state" "$(cat "$WORK/verify")"
-    }
-  done
-  is "$KILLS times a running $name was killed ($finished more were done before) and left a whole state" "$hits $torn" "$KILLS 0"
-  "$@" >/dev/null 2>&1 || true
-  is "the next $name finishes the job" "$(differs "$FROM" "$store")" ""
+  FRESH=yes kills "$@"
+  is "and $1 finishes the job" "$(differs "$FROM" "$2")" ""
 }
 
 carried() {

@@ -19,16 +19,6 @@ linters() {
   is "the cost page is what scripts/cost prints" "$(sed -n '/^<!-- cost -->$/,/^<!-- end -->$/p' "$ROOT/infra/COST.md" | grep -v '^<!--')" "$("$ROOT/scripts/cost")"
 }
 
-start_moto() {
-  local port
-  port=$(free_port)
-  # By this name moto finds templates in its own S3, as sam uploads them.
-  export AWS_ENDPOINT_URL=http://localhost:$port AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-  export AWS_DEFAULT_REGION=us-east-1 AWS_REGION=us-east-1
-  start "$WORK/moto.log" moto_server -p "$port"
-  wait_for 20 curl -sf "$AWS_ENDPOINT_URL/moto-api/data.json"
-}
-
 moto_stack() { "$VENV/bin/python" "$ROOT/scripts/lib/moto_stack.py" "$@"; }
 
 deploy_all() {
@@ -332,7 +322,7 @@ echo_events() {
 
 # The scripts, against the stack that is there.
 scripts() {
-  local script=$ROOT/scripts code=0
+  local script=$ROOT/scripts
   mkdir "$WORK/reduced"
   moto_stack reduce "$TEMPLATE" >"$WORK/reduced/template.yaml" 2>/dev/null
   printf 'catalogs: [{name: a, source: "quay.io/example/catalog:latest"}]\n' >"$WORK/catalogs.yaml"
@@ -351,14 +341,11 @@ scripts() {
   is "invoke rollback" "$("$script/invoke" rollback --content-hash "$HASH" a | jq -c .)" "{\"action\":\"rollback\",\"catalogs\":[\"a\"],\"contentHash\":\"$HASH\"}"
   is "and whatever it was" "$("$script/invoke" rollback --unverified --content-hash "$HASH" a | jq -c .unverified)" true
   curl -sf -d '{"results": ["{\"counts\": {\"failed\": 1}}"], "region": "us-east-1"}' "$AWS_ENDPOINT_URL/moto-api/static/lambda-simple/response" >/dev/null
-  "$script/invoke" poll >/dev/null 2>&1 || code=$?
-  is "a failed catalog is an exit code" "$code" 1
+  is "a failed catalog is an exit code" "$(code_of "$script/invoke" poll)" 1
   echo_events false
   for _ in 1 2 3; do aws s3 cp --quiet "$WORK/parameters" "s3://$BUCKET/mirror/object"; done
   aws s3 rm --quiet "s3://$BUCKET/mirror/object"
-  code=0
-  "$script/teardown" --delete-data <<<no >/dev/null 2>&1 || code=$?
-  is "teardown asks" "$code $(aws lambda list-functions | jq '.Functions | length')" "1 2"
+  is "teardown asks" "$(code_of "$script/teardown" --delete-data <<<no) $(aws lambda list-functions | jq '.Functions | length')" "1 2"
   succeeds "teardown deletes the data with --delete-data" "$script/teardown" --yes --delete-data
   is "and everything else" "$(aws lambda list-functions | jq '.Functions | length') $(aws s3 ls | grep -c "$BUCKET")" "0 0"
 }
@@ -368,6 +355,9 @@ need_debian node=nodejs
 export SAM_CLI_TELEMETRY=0 LOG_LEVEL=ERROR
 linters
 start_moto
+# By this name moto finds templates in its own S3, as sam uploads them.
+export AWS_ENDPOINT_URL=${MOTO_URL/127.0.0.1/localhost} AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+export AWS_DEFAULT_REGION=us-east-1 AWS_REGION=us-east-1
 deploy_all
 bucket
 bucket_policy

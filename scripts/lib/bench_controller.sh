@@ -101,7 +101,7 @@ are_on() { (($(on "$1") == $2)) || not_yet; }
 # To ask all the time would take a core from what is measured.
 not_yet() { sleep 1; false; }
 push_bench() { copy_image "$1" "docker://$REGISTRY/bench/catalog:$2"; }
-bench_digest() { skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$REGISTRY/bench/catalog:$1"; }
+bench_digest() { registry_digest "$REGISTRY/bench/catalog:$1"; }
 elapsed() { awk -v ms="$(($(now_ms) - $1))" 'BEGIN {printf "%.1f s", ms / 1000}'; }
 
 start_peer() {

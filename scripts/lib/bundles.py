@@ -9,16 +9,15 @@ LINES are canonical lines of a catalog. ORACLE is the program of scripts/lib/go/
 """
 
 import base64
-import hashlib
-import io
 import json
 import pathlib
-import re
 import subprocess
 import sys
-import tarfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+
+from chaos_images import Layer, image, write_layout
+from selections import version_key
 
 # Values of a keyword, each of which changes into each other one. None is its absence.
 VALUES = {
@@ -113,15 +112,10 @@ def bundles(lines):
         objects = [base64.b64decode(value["data"]) for value in values["olm.bundle.object"]]
         if objects:
             version = values["olm.package"][0]["version"]
-            found.append((document["package"], precedence(version), version, objects, document["name"]))
+            found.append((document["package"], version_key(version), version, objects, document["name"]))
     return [(package, *rest) for package, _, *rest in sorted(found, key=lambda row: row[:2])]
 
 
-def precedence(version):
-    """Returns the place of a version by semver."""
-    numbers, _, pre = version.partition("+")[0].partition("-")
-    parts = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"\.", pre) if part]
-    return [int(number) for number in numbers.split(".")], not pre, parts
 
 
 def definitions(objects):
@@ -188,31 +182,12 @@ def compare(lines, oracle, program, store, catalog):
 
 def write_layouts(lines, folder, count):
     """Writes the layouts and prints their folder and the package and the name of each bundle."""
+    labels = {f"operators.operatorframework.io.bundle.{part}.v1": f"{part}/" for part in ("manifests", "metadata")}
     for at, (package, _, objects, name) in enumerate(bundles(lines)[: int(count)]):
         layout = pathlib.Path(folder, str(at))
         files = {f"manifests/{number}.yaml": text for number, text in enumerate(objects)}
         files["metadata/annotations.yaml"] = b"annotations: {}\n"
-        (layout / "blobs/sha256").mkdir(parents=True)
-
-        def blob(body, kind):
-            digest = hashlib.sha256(body).hexdigest()
-            (layout / "blobs/sha256" / digest).write_bytes(body)
-            return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": f"sha256:{digest}", "size": len(body)}
-
-        buffer = io.BytesIO()
-        with tarfile.open(fileobj=buffer, mode="w") as archive:
-            for file, text in files.items():
-                entry = tarfile.TarInfo(file)
-                entry.size = len(text)
-                archive.addfile(entry, io.BytesIO(text))
-        tar = buffer.getvalue()
-        labels = {f"operators.operatorframework.io.bundle.{part}.v1": f"{part}/" for part in ("manifests", "metadata")}
-        rootfs = {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(tar).hexdigest()}"]}
-        config = {"architecture": "amd64", "os": "linux", "rootfs": rootfs, "config": {"Labels": labels}}
-        manifest = {"config": blob(json.dumps(config).encode(), "config.v1+json"), "layers": [blob(tar, "layer.v1.tar")]}
-        manifest = blob(json.dumps({"schemaVersion": 2, **manifest}).encode(), "manifest.v1+json")
-        (layout / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [manifest]}))
-        (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
+        write_layout(layout, *image([Layer(files)], labels))
         print(layout, package, name)
 
 

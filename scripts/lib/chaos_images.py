@@ -34,10 +34,10 @@ class Layer:
         self.diff, self.bytes = sha256(archive.getvalue()), gzip.compress(archive.getvalue(), 1, mtime=0)
 
 
-def image(layers, **changes):
+def image(layers, labels=ROOT, **changes):
     """The manifest, with some fields changed, and the blobs that it names."""
     diffs = [f"sha256:{layer.diff}" for layer in layers]
-    config = json.dumps({"architecture": "amd64", "os": "linux", "config": {"Labels": ROOT},
+    config = json.dumps({"architecture": "amd64", "os": "linux", "config": {"Labels": labels},
                          "rootfs": {"type": "layers", "diff_ids": diffs}}).encode()
     manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": descriptor(CONFIG, config),
                 "layers": [descriptor(LAYER, layer.bytes) for layer in layers]}

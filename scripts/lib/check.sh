@@ -42,6 +42,36 @@ succeeds() {
   if output=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "$*" "$output"; fi
 }
 
+# code_of COMMAND...: its exit code; what it says is in $WORK/said.
+code_of() {
+  local code=0
+  "$@" >"$WORK/said" 2>&1 || code=$?
+  echo "$code"
+}
+
+# fails NAME REGEX COMMAND...: with exit code 1 and these words.
+fails() { matches "$1" "$(code_of "${@:3}") $(<"$WORK/said")" "^1 .*($2)"; }
+
+# ends_well NAME PID: SIGTERM ends the process, with exit code 0.
+ends_well() {
+  local code=0
+  kill -TERM "$2"
+  wait "$2" || code=$?
+  is "$1" "$code" 0
+}
+
+# relay PREFIX: the lines of a program that checks by itself, on standard input, as checks with the prefix.
+relay() {
+  local line
+  while IFS= read -r line; do
+    case $line in
+      'ok '*) ok "$1${line#ok }" ;;
+      'not ok '*) not_ok "$1${line#not ok }" ;;
+      *) say "$line" ;;
+    esac
+  done
+}
+
 # tally: what failed, then the closing line; fails if anything did, or if nothing was checked at all.
 tally() {
   local passed failed

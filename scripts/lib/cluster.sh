@@ -71,6 +71,14 @@ clustercatalog() {
 # serving: number of ClusterCatalogs that are Serving.
 serving() { kubectl get clustercatalogs -o json | jq '[.items[] | select(.status.conditions[]? | .type == "Serving" and .status == "True")] | length'; }
 
+# resolved NAME: the image that a status names; has_resolved NAME IMAGE; has_event NAME: whether there is an event about a ClusterCatalog.
+resolved() { kubectl get clustercatalog "$1" -o jsonpath='{.status.resolvedSource.image.ref}'; }
+has_resolved() { [[ $(resolved "$1") == "$2" ]]; }
+has_event() { [[ -n $(kubectl get events.events.k8s.io -A -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
+
+# leads [PORT]: whether the replica with this port for its health leads.
+leads() { curl -s "http://127.0.0.1:${1:-$HEALTH}/readyz?verbose" | grep -q 'this replica leads'; }
+
 # make_service_certificate: $WORK/tls has a certificate for the service, by the suite's authority.
 make_service_certificate() {
   local ca

@@ -1,4 +1,4 @@
-# The HTTP contract, asked by curl: what every server of a mirror answers, whatever runs it.
+# The HTTP contract, asked by curl: what every server of a mirror answers, whatever runs it. The tests of shared/http have more rows.
 # shellcheck shell=bash
 
 # contract NAME HASH PACKAGES PACKAGE: asks URL for every row. The catalog NAME has that content hash and so many
@@ -28,7 +28,6 @@ bodies() {
   is "every line is JSON" "$(curl -sSf "$ALL" | jq -c 'select(.schema == "olm.package") | 1' | wc -l)" "$PACKAGES"
   is "gzip goes out where it is asked for" "$(field "$ALL" content-encoding -H 'Accept-Encoding: gzip')" gzip
   is "zstd is preferred where both are" "$(field "$ALL" content-encoding -H 'Accept-Encoding: gzip, zstd')" zstd
-  is "q=0 refuses a coding" "$(field "$ALL" content-encoding -H 'Accept-Encoding: zstd;q=0, gzip;q=0.5')" gzip
   is "current.json has the same bytes in each coding" "$(for coding in identity gzip; do curl -sSf --compressed -H "Accept-Encoding: $coding" "$C/current.json" | sha256; done | sort -u | wc -l)" 1
   matches "the coding varies" "$(field "$ALL" vary)" '[Aa]ccept-[Ee]ncoding'
 }
@@ -39,12 +38,8 @@ conditions() {
   date=$(field "$ALL" last-modified)
   matches "the ETag is strong" "$tag" '^"[^"]+"$'
   is "its own tag gives 304" "$(status "$ALL" -H "If-None-Match: $tag")" 304
-  is "a weak one too" "$(status "$ALL" -H "If-None-Match: W/$tag")" 304
-  is "in a list" "$(status "$ALL" -H "If-None-Match: \"a\", $tag, \"b\"")" 304
-  is "and *" "$(status "$ALL" -H 'If-None-Match: *')" 304
   is "another tag gives 200" "$(status "$ALL" -H 'If-None-Match: "a"')" 200
   is "a date gives 304" "$(status "$ALL" -H "If-Modified-Since: $date")" 304
-  is "not beside another tag" "$(status "$ALL" -H "If-Modified-Since: $date" -H 'If-None-Match: "a"')" 200
   is "If-Match of another tag gives 412" "$(status "$ALL" -H 'If-Match: "a"')" 412
   [[ $(field "$ALL" etag -H 'Accept-Encoding: gzip') != "$tag" ]] && ok "each coding has its tag" || not_ok "each coding has its tag"
 }
@@ -77,7 +72,6 @@ metas() {
       | select(all($want | to_entries[]; .value == $meta[.key]))' | sha256)
     is "metas?$query" "$(curl -sSf "$C/api/v1/metas?$query" | jq -c . | sha256)" "$expected"
   done
-  is "no match is 200 and empty" "$(curl -sS -w '%{http_code}' "$C/api/v1/metas?package=no-such")" 200
   is "an unknown parameter is 400" "$(status "$C/api/v1/metas?foo=1")" 400
   is "metas has a tag" "$(status "$C/api/v1/metas?package=$PACKAGE" -H "If-None-Match: $(field "$C/api/v1/metas?package=$PACKAGE" etag)")" 304
 }

@@ -73,3 +73,36 @@ field() {
 
 # status URL [CURL-OPTION...]: the status of the answer.
 status() { curl -sS -o /dev/null -w '%{http_code}' "${@:2}" "$1"; }
+
+# kills NAME STORE COMMAND...: kills the running command KILLS times. After each kill the store must verify, and its serials must not be lower
+# than before. `{}` in the command is 0 and 1 alternately, so that each run has something to do. With FRESH the store is emptied before
+# every other run.
+kills() {
+  local name=$1 store=$2 hits=0 finished=0 torn=0 before after begin limit round=0 process
+  shift 2
+  begin=$(now_ms)
+  "${@//\{\}/1}" >/dev/null 2>&1 || true
+  limit=$(($(now_ms) - begin + 1))
+  while ((hits < KILLS && finished < 20 * KILLS)); do
+    round=$((round + 1))
+    [[ -z ${FRESH:-} ]] || ((round % 2)) || rm -rf "$store"
+    before=$(serials "$store")
+    "${@//\{\}/$((round % 2))}" >/dev/null 2>&1 &
+    process=$!
+    sleep "$(random_seconds "$limit")"
+    if kill -9 "$process" 2>/dev/null; then hits=$((hits + 1)); else finished=$((finished + 1)); fi
+    wait "$process" 2>/dev/null || true
+    after=$(serials "$store")
+    # A store in which nothing was published yet is none.
+    if ((after < before)) || { ((after)) && ! "$CATALOG_MIRROR" verify --store "$store" >"$WORK/verify" 2>&1; }; then
+      torn=$((torn + 1))
+      not_ok "kill -9 of $name, number $hits" "serial $before, then $after" "$(cat "$WORK/verify")"
+    fi
+  done
+  is "$KILLS times a running $name was killed ($finished more were done before) and left a whole state" "$hits $torn" "$KILLS 0"
+  is "the next $name ends well" "$(code_of "${@//\{\}/0}")" 0
+  succeeds "verify finds nothing wrong after $name" "$CATALOG_MIRROR" verify --store "$store"
+}
+
+# serials STORE: the sum of those of all catalogs, -1 if a pointer cannot be read.
+serials() { jq -s 'map(.serial) | add // 0' < <(cat "$1"/catalogs/*/current.json 2>/dev/null) || echo -1; }

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Deploys a SAM template to moto (AWS_ENDPOINT_URL), as far as moto knows its resources.
 
-    moto_stack.py transform TEMPLATE                   prints what SAM makes of the template
-    moto_stack.py reduce TEMPLATE                      prints what of that moto's CloudFormation makes
+    moto_stack.py reduce TEMPLATE                      prints what of it moto's CloudFormation makes
     moto_stack.py deploy TEMPLATE STACK [NAME=VALUE..] deploys it; a transformed template is taken as it is
     moto_stack.py resolve TEMPLATE STACK [NAME=VALUE..] prints the resources of the deployed stack, with every
                                                        intrinsic function resolved; AWS::Region=.. is another
@@ -178,8 +177,6 @@ def numbers(properties):
 def main(command, path, stack=None, *pairs):
     template = transform(path)
     parameters = dict(pair.split("=", 1) for pair in pairs)
-    if command == "transform":
-        return template
     if command == "reduce":
         upload_code()
         return for_moto(template)

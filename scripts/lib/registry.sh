@@ -32,11 +32,26 @@ http:
 YAML
   REGISTRY=127.0.0.1:$port REGISTRY_LOG=$home/log REGISTRY_CA=$home/tls/ca.crt
   AUTH_FILE=$home/auth.json
-  # The registry takes every variable REGISTRY_* for a setting, so it starts with a clean environment.
-  start "$REGISTRY_LOG" env -i PATH="$PATH" docker-registry serve "$home/config.yml"
-  wait_for 20 curl -s --cacert "$REGISTRY_CA" "https://$REGISTRY/v2/"
-  skopeo login --authfile "$AUTH_FILE" --tls-verify=false \
-    -u "$REGISTRY_USER" -p "$REGISTRY_PASSWORD" "$REGISTRY" >/dev/null
+  serve_registry "$home" "https://$REGISTRY"
+  log_in "$REGISTRY"
+}
+
+# run_registry HOME: the registry with the settings in a folder. It takes every variable REGISTRY_* for a setting, so it starts with a clean
+# environment.
+run_registry() { start "$1/log" env -i PATH="$PATH" docker-registry serve "$1/config.yml"; }
+
+# serve_registry HOME URL: the same, and waits until it answers.
+serve_registry() { run_registry "$1" && wait_for 20 curl -sk -m 1 "$2/v2/"; }
+
+log_in() { skopeo login --authfile "$AUTH_FILE" --tls-verify=false -u "$REGISTRY_USER" -p "$REGISTRY_PASSWORD" "$1" >/dev/null; }
+
+# start_second_registry HOME: another registry with the certificates and the login of the first. SECOND_REGISTRY is set afterwards.
+start_second_registry() {
+  SECOND_REGISTRY=127.0.0.1:$(free_port)
+  mkdir -p "$1"
+  sed "s|addr: .*|addr: $SECOND_REGISTRY|; s|rootdirectory: [^}]*|rootdirectory: $1/data|" "$(dirname "$REGISTRY_LOG")/config.yml" >"$1/config.yml"
+  serve_registry "$1" "https://$SECOND_REGISTRY"
+  log_in "$SECOND_REGISTRY"
 }
 
 # start_plain_registry: without TLS and password, for measurements. PLAIN_REGISTRY is set afterwards.
@@ -51,8 +66,7 @@ storage: {filesystem: {rootdirectory: $home/data}}
 http: {addr: 127.0.0.1:$port}
 YAML
   PLAIN_REGISTRY=127.0.0.1:$port
-  start "$home/log" env -i PATH="$PATH" docker-registry serve "$home/config.yml"
-  wait_for 20 curl -sf "http://$PLAIN_REGISTRY/v2/"
+  serve_registry "$home" "http://$PLAIN_REGISTRY"
 }
 
 # new_image LAYOUT:TAG: an empty image that says where its FBC will be.
@@ -74,6 +88,9 @@ add_layer() {
 copy_image() {
   skopeo copy --quiet --authfile "$AUTH_FILE" --src-tls-verify=false --dest-tls-verify=false "${@:3}" "$1" "$2"
 }
+
+# registry_digest IMAGE: of an image in a registry with the suite's login.
+registry_digest() { skopeo inspect --authfile "$AUTH_FILE" --tls-verify=false --format '{{.Digest}}' "docker://$1"; }
 
 # registry_curl ARGUMENT...: curl to the registry itself.
 registry_curl() {

@@ -28,28 +28,18 @@ start_minio() {
   wait_for 30 curl -sf ${MINIO_CA:+--cacert "$MINIO_CA"} "$MINIO_URL/minio/health/ready"
 }
 
-# start_moto: MOTO_URL is set afterwards.
+# start_moto [tls]: MOTO_URL is set afterwards, with a certificate of its own authority MOTO_CA too.
 start_moto() {
-  local port python
+  local home=$WORK/moto port certificate=()
   need_python_tools
-  python=$(dirname "$(command -v moto_server)")/python3
   port=$(free_port)
-  MOTO_URL=http://127.0.0.1:$port
-  start "$WORK/moto.log" "$python" -B "$ROOT/scripts/lib/moto_s3.py" -H 127.0.0.1 -p "$port"
-  wait_for 30 curl -sf "$MOTO_URL/moto-api/"
-}
-
-# start_moto_tls: moto with a certificate of its own authority; MOTO_TLS_URL and MOTO_CA are set afterwards.
-start_moto_tls() {
-  local home=$WORK/moto-tls port python
-  need_python_tools
-  python=$(dirname "$(command -v moto_server)")/python3
-  port=$(free_port)
-  make_certificates "$home"
-  MOTO_TLS_URL=https://127.0.0.1:$port MOTO_CA=$home/ca.crt
-  start "$home/log" "$python" -B "$ROOT/scripts/lib/moto_s3.py" -H 127.0.0.1 -p "$port" \
-    --ssl-cert "$home/tls.crt" --ssl-key "$home/tls.key"
-  wait_for 30 curl -sf --cacert "$MOTO_CA" "$MOTO_TLS_URL/moto-api/"
+  MOTO_URL=http://127.0.0.1:$port MOTO_CA=
+  if [[ ${1:-} == tls ]]; then
+    make_certificates "$home"
+    MOTO_URL=https://127.0.0.1:$port MOTO_CA=$home/ca.crt certificate=(--ssl-cert "$home/tls.crt" --ssl-key "$home/tls.key")
+  fi
+  start "$WORK/moto.log" "$VENV/bin/python3" -B "$ROOT/scripts/lib/moto_s3.py" -H 127.0.0.1 -p "$port" "${certificate[@]}"
+  wait_for 30 curl -sf ${MOTO_CA:+--cacert "$MOTO_CA"} "$MOTO_URL/moto-api/"
 }
 
 # start_overwriting: moto behind a proxy that takes the conditions of writes away, as if it did not know them.

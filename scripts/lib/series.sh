@@ -89,6 +89,14 @@ properties:
 YAML
 }
 
+# json_package NAME IMAGE [RELATED-IMAGE...]: a package of one bundle with these images, as lines.
+json_package() {
+  jq -nc --arg name "$1" --arg image "$2" '"\($name).v1" as $bundle | {schema: "olm.package", name: $name, defaultChannel: "stable"},
+    {schema: "olm.channel", name: "stable", package: $name, entries: [{name: $bundle}]},
+    {schema: "olm.bundle", name: $bundle, package: $name, image: $image, properties: [{type: "olm.package", value: {packageName: $name, version: "1.0.0"}}],
+     relatedImages: ($ARGS.positional | map({name: "", image: .}))}' --args "${@:3}"
+}
+
 files() { (cd "$1" && find . -name 'catalog.*' -printf '%P\n' | sort); }
 
 # step_line STEP [REMOVED-FILE...]: a step as steps.json has it. A copied file that is the same as before counts as unchanged.

@@ -141,7 +141,7 @@ make_images() {
   echo '{"schema":"olm.package","name":"p"}' >"$WORK/tiny/configs/p/catalog.json"
   new_image "$IMAGES:base"
   add_layer "$IMAGES:base" "$WORK/tiny"
-  for name in first second none a b both renamed foreign mine other both-gpg renamed-gpg foreign-gpg old sha1 all; do
+  for name in first none a b both renamed foreign mine other both-gpg renamed-gpg foreign-gpg old sha1 all; do
     small "$name"
   done
 }

@@ -5,29 +5,12 @@
 SOAK_PACKAGES=60
 SOAK_REPOSITORY=ns/soak
 
-# run_registry: the process that is REGISTRY_PID, over the same folder and port each time.
-run_registry() {
-  env -i PATH="$PATH" docker-registry serve "$WORK/registry.yml" >>"$WORK/registry.log" 2>&1 &
-  echo $! >"$WORK/registry.pid"
+# note_registry: the process of the registry that was just started, which is the plain one, over the same folder and port each time.
+note_registry() {
+  echo "$STARTED_PID" >"$WORK/registry.pid"
   # Or the shell would tell of every end that it is meant to have.
-  disown
+  disown "$STARTED_PID"
 }
-
-start_soak_registry() {
-  local port
-  port=$(free_port)
-  SOAK_REGISTRY=127.0.0.1:$port
-  cat >"$WORK/registry.yml" <<YAML
-version: 0.1
-log: {level: error, accesslog: {disabled: true}}
-storage: {filesystem: {rootdirectory: $WORK/registry-data}}
-http: {addr: 127.0.0.1:$port}
-YAML
-  run_registry
-  wait_for 20 registry_is_up
-}
-
-registry_is_up() { curl -sf -m 1 -o /dev/null "http://$SOAK_REGISTRY/v2/"; }
 
 # soak_package NAME STEP: a package as YAML, with an icon that no compressor makes much smaller.
 soak_package() {
@@ -47,13 +30,13 @@ make_base() {
   echo '{}' >"$AUTH_FILE"
   new_image "$WORK/base:v1"
   add_layer "$WORK/base:v1" "$tree"
-  for tag in now calm; do copy_image "oci:$WORK/base:v1" "docker://$SOAK_REGISTRY/$SOAK_REPOSITORY:$tag"; done
+  for tag in now calm; do copy_image "oci:$WORK/base:v1" "docker://$PLAIN_REGISTRY/$SOAK_REPOSITORY:$tag"; done
   MANIFEST=$(curl -sSf -H 'Accept: application/vnd.oci.image.manifest.v1+json' "$(manifests)/now")
-  CONFIG=$(curl -sSfL "http://$SOAK_REGISTRY/v2/$SOAK_REPOSITORY/blobs/$(jq -r .config.digest <<<"$MANIFEST")")
+  CONFIG=$(curl -sSfL "http://$PLAIN_REGISTRY/v2/$SOAK_REPOSITORY/blobs/$(jq -r .config.digest <<<"$MANIFEST")")
   rm -r "$tree" "$WORK/base"
 }
 
-manifests() { printf 'http://%s/v2/%s/manifests' "$SOAK_REGISTRY" "$SOAK_REPOSITORY"; }
+manifests() { printf 'http://%s/v2/%s/manifests' "$PLAIN_REGISTRY" "$SOAK_REPOSITORY"; }
 
 # step_manifest STEP: uploads a layer over the base that rewrites one package, brings one and takes one away, and writes the
 # manifest of that to $WORK/manifests/STEP.
@@ -79,7 +62,7 @@ step_manifest() {
 # upload FILE: as a blob, in one request ("Pushing blobs" of the distribution specification).
 upload() {
   local location
-  location=$(curl -sSf -m 2 -X POST -o /dev/null -D - "http://$SOAK_REGISTRY/v2/$SOAK_REPOSITORY/blobs/uploads/" |
+  location=$(curl -sSf -m 2 -X POST -o /dev/null -D - "http://$PLAIN_REGISTRY/v2/$SOAK_REPOSITORY/blobs/uploads/" |
     tr -d '\r' | sed -n 's/^location: //Ip')
   curl -sSf -m 2 -o /dev/null -X PUT -H 'Content-Type: application/octet-stream' --data-binary "@$1" \
     "$location$([[ $location == *\?* ]] && echo '&' || echo '?')digest=sha256:$(sha256 "$1")"
@@ -122,7 +105,7 @@ keep_failing() {
     sleep "$((2 + RANDOM % 4)).$((RANDOM % 10))"
     case $how in
       2) kill -CONT "$(cat "$WORK/registry.pid")" ;;
-      *) run_registry && wait_for 20 registry_is_up ;;
+      *) run_registry "$WORK/plain-registry" && note_registry && wait_for 20 curl -sf -m 1 "http://$PLAIN_REGISTRY/v2/" ;;
     esac
     case $how in
       0) echo ended ;;

@@ -47,15 +47,8 @@ const (
 	apisMax = 60
 )
 
-// load reads a catalog into a new cache in a temporary folder.
-func load(folder string) (cache.Cache, string) {
-	directory, err := os.MkdirTemp("", "opm")
-	check(err)
-	return loadInto(folder, directory), directory
-}
-
-// loadInto reads a catalog into the cache in a directory, or uses the cache if it is of this catalog.
-func loadInto(folder, directory string) cache.Cache {
+// load reads a catalog into the cache in a directory, or uses the cache if it is of this catalog.
+func load(folder, directory string) cache.Cache {
 	store, err := cache.New(directory)
 	check(err)
 	check(cache.LoadOrRebuild(context.Background(), store, os.DirFS(folder)))
@@ -71,13 +64,7 @@ func newServer(store cache.Cache) *grpc.Server {
 }
 
 func serveFolder(folder, address, directory string) {
-	var store cache.Cache
-	if directory == "" {
-		store, directory = load(folder)
-		defer os.RemoveAll(directory)
-	} else {
-		store = loadInto(folder, directory)
-	}
+	store := load(folder, directory)
 	// A cache that is not closed is repaired at the next start, which takes longer.
 	defer store.Close()
 	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -95,9 +82,10 @@ func serveFolder(folder, address, directory string) {
 // answerAll asks a server for every package, channel, bundle and API of the catalog, and for some that it does not have.
 // Custom schemas are asked for by the environment OPM_ORACLE_CUSTOM: "schema/package schema/package".
 func answerAll(folder string) {
-	store, directory := load(folder)
+	directory, err := os.MkdirTemp("", "opm")
+	check(err)
 	defer os.RemoveAll(directory)
-	registry := newServer(store)
+	registry := newServer(load(folder, directory))
 	defer registry.Stop()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)

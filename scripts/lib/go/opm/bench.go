@@ -30,7 +30,6 @@ type measurement struct {
 	Rate    float64 `json:"rate"`
 	P50     float64 `json:"p50Ms"`
 	P99     float64 `json:"p99Ms"`
-	Bytes   int     `json:"bytes"`
 	Failed  int     `json:"failed"`
 	Example string  `json:"example,omitempty"`
 }
@@ -65,7 +64,6 @@ func bench(address, name string, clients int, duration time.Duration) {
 	for _, result := range results {
 		times = append(times, result.times...)
 		measured.Calls += result.calls
-		measured.Bytes += result.bytes
 		measured.Failed += result.failed
 		measured.Rate += result.rate
 		if result.example != "" {
@@ -132,10 +130,10 @@ func raw(message proto.Message) rawMessage {
 }
 
 type clientResult struct {
-	times                []time.Duration
-	calls, bytes, failed int
-	rate                 float64
-	example              string
+	times         []time.Duration
+	calls, failed int
+	rate          float64
+	example       string
 }
 
 // run is one client. Calls that began before the measurement are not measured. A call that runs at the end is finished.
@@ -153,9 +151,8 @@ func (w workload) run(address string, begin, end time.Time) clientResult {
 			result.rate = float64(len(result.times)) / started.Sub(measuredFrom).Seconds()
 			return result
 		}
-		bytes, err := w.call(connection)
 		result.calls++
-		if err != nil {
+		if err := w.call(connection); err != nil {
 			result.failed++
 			result.example = err.Error()
 			if !started.Before(end) {
@@ -165,39 +162,34 @@ func (w workload) run(address string, begin, end time.Time) clientResult {
 		}
 		if !measuredFrom.IsZero() {
 			result.times = append(result.times, time.Since(started))
-			result.bytes += bytes
 		}
 	}
 }
 
-func (w workload) call(connection *grpc.ClientConn) (int, error) {
+func (w workload) call(connection *grpc.ClientConn) error {
 	request := w.requests[rand.IntN(len(w.requests))]
 	method := "/api.Registry/" + w.method
 	var message rawMessage
 	if w.method != "ListBundles" {
-		err := connection.Invoke(context.Background(), method, request, &message)
-		return len(message.bytes), err
+		return connection.Invoke(context.Background(), method, request, &message)
 	}
 	stream, err := connection.NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true}, method)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if err := stream.SendMsg(request); err != nil {
-		return 0, err
+		return err
 	}
 	if err := stream.CloseSend(); err != nil {
-		return 0, err
+		return err
 	}
-	total := 0
-	for {
-		if err := stream.RecvMsg(&message); err != nil {
-			if err.Error() == "EOF" {
-				err = nil
-			}
-			return total, err
-		}
-		total += len(message.bytes)
+	for err == nil {
+		err = stream.RecvMsg(&message)
 	}
+	if err.Error() == "EOF" {
+		return nil
+	}
+	return err
 }
 
 // first starts a server, prints the seconds until it has answered GetPackage, and ends it.

@@ -4,7 +4,7 @@
 //	opm-oracle answers FOLDER                all answers of the registry API about the catalog in a folder, as answers.go describes
 //	opm-oracle ask ADDRESS                   the same requests, which standard input has, to a server that runs
 //	opm-oracle graph FOLDER                  the edges that `opm alpha render-graph` draws, as graph.go describes
-//	opm-oracle serve FOLDER ADDRESS [CACHE]  the registry API over gRPC; a cache that is there already is used, as opm uses it
+//	opm-oracle serve FOLDER ADDRESS CACHE    the registry API over gRPC; a cache that is there already is used, as opm uses it
 //
 // Of a server that runs, as bench.go describes:
 //
@@ -15,8 +15,8 @@
 // And as clients.go describes:
 //
 //	opm-oracle client ADDRESS [CA-FILE]
-//	opm-oracle hold ADDRESS CONNECTIONS SECONDS [CA-FILE]
-//	opm-oracle stall ADDRESS CONNECTIONS STREAMS
+//	opm-oracle hold ADDRESS CONNECTIONS SECONDS
+//	opm-oracle stall ADDRESS CONNECTIONS
 //	opm-oracle streams ADDRESS READERS
 package main
 
@@ -33,8 +33,6 @@ func main() {
 	if len(arguments) > 0 {
 		command, arguments = arguments[0], arguments[1:]
 	}
-	// argument returns an argument that may be absent.
-	argument := func(at int) string { return append(arguments, "", "", "")[at] }
 	switch count := len(arguments); {
 	case command == "validate" && count == 0:
 		validateAll()
@@ -44,8 +42,8 @@ func main() {
 		printGraph(arguments[0])
 	case command == "ask" && count == 1:
 		askAgain(arguments[0])
-	case command == "serve" && (count == 2 || count == 3):
-		serveFolder(arguments[0], arguments[1], argument(2))
+	case command == "serve" && count == 3:
+		serveFolder(arguments[0], arguments[1], arguments[2])
 	case command == "bench" && count == 4:
 		bench(arguments[0], arguments[1], number(arguments[2]), seconds(arguments[3]))
 	case command == "first" && count >= 3:
@@ -53,11 +51,11 @@ func main() {
 	case command == "everything" && count == 1:
 		everything(arguments[0])
 	case command == "client" && (count == 1 || count == 2):
-		useClient(arguments[0], argument(1))
-	case command == "hold" && (count == 3 || count == 4):
-		hold(arguments[0], number(arguments[1]), seconds(arguments[2]), argument(3))
-	case command == "stall" && count == 3:
-		stall(arguments[0], number(arguments[1]), number(arguments[2]))
+		useClient(arguments[0], append(arguments, "")[1])
+	case command == "hold" && count == 3:
+		hold(arguments[0], number(arguments[1]), seconds(arguments[2]))
+	case command == "stall" && count == 2:
+		stall(arguments[0], number(arguments[1]))
 	case command == "streams" && count == 2:
 		readStreams(arguments[0], number(arguments[1]))
 	default:

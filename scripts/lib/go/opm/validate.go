@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log"
 	"os"
 	"testing/fstest"
 
@@ -32,12 +31,8 @@ func validateAll() {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			log.Fatal(err)
-		}
-		if err := json.NewEncoder(out).Encode(validate(catalog.Text)); err != nil {
-			log.Fatal(err)
-		}
+		check(err)
+		check(json.NewEncoder(out).Encode(validate(catalog.Text)))
 	}
 }
 
@@ -54,14 +49,10 @@ func validate(text string) verdict {
 
 func serve(files fstest.MapFS) error {
 	folder, err := os.MkdirTemp("", "opm")
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer os.RemoveAll(folder)
 	store, err := cache.New(folder)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer store.Close()
 	return cache.LoadOrRebuild(context.Background(), store, files)
 }

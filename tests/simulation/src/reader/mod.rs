@@ -1,17 +1,17 @@
-mod answer;
 mod walk;
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use ::reader::{PublishedCatalogs, ReaderSettings};
-use axum::{Router, body::Body};
-use http::{Request, StatusCode};
+use axum::{
+    Router,
+    body::Body,
+    http::{Request, StatusCode},
+};
 use http_api::{HttpMetrics, HttpSettings, router};
-use http_body_util::{BodyExt, Collected};
 use model::{CatalogName, Key, Kind, Sha256};
-use tower::ServiceExt;
+use testkit::Answer;
 
-use self::answer::Answer;
 use crate::{
     catalogs::{self, NAMES, PACKAGES},
     chance::Chance,
@@ -57,9 +57,8 @@ impl Reader {
         let Some((answer, states)) = self.ask_at(name, &path, coding).await? else {
             return Ok(());
         };
-        let lines = answer.lines(&path)?;
-        let hash = Sha256::of(&lines);
-        answer.check_tag(&path, hash)?;
+        let hash = Sha256::of(&answer.decoded());
+        check_tag(&answer, &path, hash)?;
         if states.iter().any(|state| state.content == hash) {
             return Ok(());
         }
@@ -74,8 +73,8 @@ impl Reader {
         let Some((answer, states)) = self.ask_at(name, &path, coding).await? else {
             return Ok(());
         };
-        let lines = answer.lines(&path)?;
-        answer.check_tag(&path, Sha256::of(&lines))?;
+        let lines = answer.decoded();
+        check_tag(&answer, &path, Sha256::of(&lines))?;
         self.is_of(&path, &states, |packages| packages.get(package) == Some(&lines))
     }
 
@@ -86,7 +85,7 @@ impl Reader {
         let Some((answer, states)) = self.ask_at(name, &path, "identity").await? else {
             return Ok(());
         };
-        let found = String::from_utf8_lossy(&answer.body).into_owned();
+        let found = answer.text();
         // The `olm.package` itself names no package.
         self.is_of(&path, &states, |packages| {
             let lines = packages.get(package).map_or(&[][..], Vec::as_slice);
@@ -140,16 +139,24 @@ impl Reader {
     async fn ask(&self, path: &str, coding: &str) -> Result<Answer, String> {
         let request = Request::get(path).header("accept-encoding", coding);
         let request = request.body(Body::empty()).map_err(|error| error.to_string())?;
-        let answered = self.router.clone().oneshot(request).await;
-        let (parts, body) = answered.map_err(|error| error.to_string())?.into_parts();
+        let mut answer = Answer::to(request, &self.router).await;
         // A body that breaks off counts as no answer.
-        let body = body.collect().await.ok();
-        Ok(Answer {
-            status: body.as_ref().map_or(StatusCode::SERVICE_UNAVAILABLE, |_| parts.status),
-            headers: parts.headers,
-            body: body.map(Collected::to_bytes).unwrap_or_default(),
-        })
+        if answer.body.is_none() {
+            answer.status = StatusCode::SERVICE_UNAVAILABLE;
+        }
+        Ok(answer)
     }
+}
+
+/// Checks the ETag: it names the stored bytes of the body, or the lines of a body that was encoded for the answer.
+fn check_tag(answer: &Answer, path: &str, lines: Sha256) -> Result<(), String> {
+    let tag = answer.header("etag");
+    let hashes = [Sha256::of(answer.bytes()), lines];
+    let is_named = |hash: &Sha256| tag.starts_with(&format!("\"{}", hash.to_base64url()));
+    if hashes.iter().any(is_named) {
+        return Ok(());
+    }
+    Err(format!("{path}: the tag {tag} is not that of {lines}"))
 }
 
 /// True if the answer for a path may need an object.

@@ -1,9 +1,9 @@
+use axum::http::StatusCode;
 use bytes::Bytes;
-use http::StatusCode;
 use model::{CatalogName, Key, Kind, Sha256};
 use serde_json::Value;
 
-use super::Reader;
+use super::{Reader, check_tag};
 use crate::{
     chance::Chance,
     snapshot::{decode, referenced, sha256},
@@ -27,11 +27,11 @@ impl Reader {
         let Some((answer, states)) = self.ask_at(name, &path, "identity").await? else {
             return Ok(());
         };
-        answer.check_tag(&path, Sha256::of(&answer.body))?;
-        if !states.iter().any(|state| state.bytes == answer.body) {
+        check_tag(&answer, &path, Sha256::of(answer.bytes()))?;
+        if !states.iter().any(|state| state.bytes == answer.bytes()) {
             return Err(format!("{path} was not the pointer then"));
         }
-        let current: Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
+        let current: Value = serde_json::from_slice(answer.bytes()).map_err(|error| error.to_string())?;
         let within = chance.of("slow").pick(&[100, 60_000, LONGEST_MS]);
         self.pause(chance.of("pause").number(1..within)).await;
         let walk = Walk { name, asked };
@@ -88,7 +88,7 @@ impl Reader {
             };
         }
         match key {
-            Key::Object(_, hash) if Sha256::of(&answer.body) == hash => Ok(Some(answer.body)),
+            Key::Object(_, hash) if Sha256::of(answer.bytes()) == hash => Ok(answer.body),
             // The server hashes a large object once an hour.
             key if self
                 .handle
