@@ -85,6 +85,12 @@ pub(crate) struct EntryList<'a> {
 }
 
 #[derive(Deserialize)]
+struct NamedEntry<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
 struct DeprecationEntry<'a> {
     #[serde(borrow)]
     reference: LineHeader<'a>,
@@ -138,7 +144,7 @@ impl PackageCut<'_> {
                 None => false,
                 Some(kept) => {
                     return filter_entries(&line, |entry| {
-                        let entry = LineHeader::of(entry.get().as_bytes());
+                        let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
                         Ok(kept.contains(&*entry.name))
                     });
                 }

@@ -30,7 +30,8 @@ impl Sources {
             found.by_tag(digest).await?;
             found.by_referrers(digest).await
         };
-        self.in_time(searching).await?;
+        let searched = self.in_time(searching).await;
+        searched.map_err(|error| found.session.server.redact(error))?;
         Ok(found.signatures)
     }
 
@@ -44,7 +45,8 @@ impl Sources {
             return Ok(Vec::new());
         };
         let session = self.session_with(reference, digest.as_str()).await?;
-        self.in_time(attachments(&session, digest)).await
+        let found = self.in_time(attachments(&session, digest)).await;
+        found.map_err(|error| session.server.redact(error))
     }
 }
 
