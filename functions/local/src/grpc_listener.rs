@@ -1,6 +1,6 @@
 //! The listener of `serve --grpc`.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use config::Config;
 use futures_util::{
@@ -16,19 +16,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{commands::serve::ServeArgs, wiring};
 
-/// Answers about catalogs until `stop` is cancelled, if there is a port to answer on. Returns a future that ends when the
-/// catalogs are ready to be served, and the task.
+/// Answers about catalogs until `stop` is cancelled, if there is a port to answer on. Returns its address, a future
+/// that ends when the catalogs are ready to be served, and the task.
 pub(crate) async fn start(
     args: &ServeArgs,
     config: &Config,
     catalogs: PublishedCatalogs,
     registry: &mut Registry,
     stop: &CancellationToken,
-) -> anyhow::Result<(BoxFuture<'static, ()>, Vec<JoinHandle<()>>)> {
+) -> anyhow::Result<(Option<SocketAddr>, BoxFuture<'static, ()>, Vec<JoinHandle<()>>)> {
     let registry = registry.sub_registry_with_prefix("grpc");
     let (metrics, server_metrics) = (GrpcMetrics::register(registry), ServerMetrics::register(registry));
     let Some(address) = args.grpc else {
-        return Ok((ready(()).boxed(), Vec::new()));
+        return Ok((None, ready(()).boxed(), Vec::new()));
     };
     let (http, settings) = (&config.server, &config.grpc);
     let asks = http.readers.is_some() || (http.tls_cert.is_some() && !settings.tls);
@@ -52,7 +52,7 @@ pub(crate) async fn start(
         server = wiring::with_tls(server, http)?;
     }
     let listener = wiring::bind(address, "--grpc").await?;
-    tracing::info!(address = %listener.local_addr()?, "answering the registry API");
+    let address = listener.local_addr()?;
     let anonymous = settings.anonymous.as_ref();
     let anonymous = anonymous.map(|names| names.iter().map(ToString::to_string).collect());
     let default = args.grpc_catalog.as_ref().map(ToString::to_string);
@@ -63,5 +63,5 @@ pub(crate) async fn start(
     };
     let serving = tokio::spawn(server.run(listener, api.router(), stop.clone()));
     let prepared = async move { catalogs.prepare().await };
-    Ok((prepared.boxed(), vec![serving]))
+    Ok((Some(address), prepared.boxed(), vec![serving]))
 }

@@ -118,14 +118,18 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let catalogs = PublishedCatalogs::new(store.clone(), reading);
     #[cfg(feature = "grpc")]
-    let (prepared, mut tasks) = grpc_listener::start(&args, &config, catalogs.clone(), &mut registry, &stop).await?;
+    let (grpc, prepared, mut tasks) =
+        grpc_listener::start(&args, &config, catalogs.clone(), &mut registry, &stop).await?;
     #[cfg(not(feature = "grpc"))]
-    let (prepared, mut tasks) = {
+    let (grpc, prepared, mut tasks) = {
         let problem = "this program was built without the registry API: build it with --features grpc";
         anyhow::ensure!(args.grpc.is_none(), problem);
-        (ready(()), Vec::new())
+        (None::<SocketAddr>, ready(()), Vec::new())
     };
     tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
+    if let Some(address) = grpc {
+        tracing::info!(%address, "answering the registry API");
+    }
     warn_without_tls(&args, &config);
     if let Some(polling) = polling {
         tasks.push(tokio::spawn(polling.instrument(tracing::info_span!("schedule"))));
