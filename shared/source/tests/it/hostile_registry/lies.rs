@@ -2,7 +2,7 @@
 
 use testkit::{Fault, Kind};
 
-use super::{Lab, PASSWORD};
+use super::{Lab, PASSWORD, verdict};
 
 /// A trick: its name, and what the registry does.
 type Trick<'a> = (&'a str, Vec<(Kind, Fault)>);
@@ -167,6 +167,20 @@ async fn error_about_manifest_that_repeats_password_withholds_it() {
         // `expect` also checks that the error does not hold the password.
         lab.expect("the password in a manifest", "withheld").await;
     }
+}
+
+#[tokio::test]
+async fn error_about_attached_documents_that_repeats_password_withholds_it() {
+    let lab = Lab::new().await;
+    let digest = lab.image.digest.parse().unwrap();
+    let entry = serde_json::json!({ "mediaType": "m", "digest": PASSWORD, "size": 1 });
+    let referrers = serde_json::json!({ "schemaVersion": 2, "manifests": [entry] }).to_string();
+    for _ in 0..2 {
+        lab.script([(Kind::Other, Fault::Body(referrers.clone()))]);
+    }
+    let signatures = lab.client().signatures(&lab.source(), &digest).await.map(drop);
+    let attachments = lab.client().attachments(&lab.source(), &digest).await.map(drop);
+    assert_eq!([signatures, attachments].map(|found| verdict(&found)), ["withheld"; 2]);
 }
 
 #[tokio::test]
