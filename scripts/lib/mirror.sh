@@ -90,7 +90,12 @@ kills() {
     "${@//\{\}/$((round % 2))}" >/dev/null 2>&1 &
     process=$!
     sleep "$(random_seconds "$limit")"
-    if kill -9 "$process" 2>/dev/null; then hits=$((hits + 1)); else finished=$((finished + 1)); fi
+    # The first run may have taken much longer than the others. So about every other run is killed, at any time of it.
+    if kill -9 "$process" 2>/dev/null; then
+      hits=$((hits + 1)) limit=$((limit * 11 / 10 + 1))
+    else
+      finished=$((finished + 1)) limit=$((limit * 9 / 10 + 1))
+    fi
     wait "$process" 2>/dev/null || true
     after=$(serials "$store")
     # A store in which nothing was published yet is none.

@@ -235,6 +235,8 @@ fn problem(error: ReadError) -> Result<ObjectProblem, StoreError> {
     match error {
         error if error.is_not_found() => Ok(ObjectProblem::Missing),
         ReadError::Store(error) => Err(error),
+        // The finding names the object already.
+        ReadError::Document { source, .. } => Ok(ObjectProblem::Document(chain(&source))),
         error => Ok(ObjectProblem::Document(chain(&error))),
     }
 }
