@@ -63,7 +63,8 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Store`], and [`ReaderError::Corrupt`] for an unreadable `catalogs.json`.
     pub async fn all(&self) -> Result<Vec<PublishedState>, ReaderError> {
-        let names = self.names().await?.unwrap_or_default();
+        // The states tell which catalogs are unavailable: `names` would ask for each pointer once more.
+        let names = self.stored_names().await?.unwrap_or_default();
         let states = stream::iter(names.catalogs).map(|name| self.listed(name));
         let states: Vec<Option<PublishedState>> = states.buffered(CONCURRENT_READS).try_collect().await?;
         Ok(states.into_iter().flatten().collect())
@@ -74,11 +75,9 @@ impl PublishedCatalogs {
     /// # Errors
     /// As [`Self::all`].
     pub async fn names(&self) -> Result<Option<Catalogs>, ReaderError> {
-        let Some(bytes) = self.document(&Key::Catalogs).await? else {
+        let Some(mut names) = self.stored_names().await? else {
             return Ok(None);
         };
-        let names = Catalogs::from_bytes(&bytes);
-        let mut names = names.map_err(|source| ReaderError::corrupt(&Key::Catalogs, Corruption::Document(source)))?;
         let shown = stream::iter(names.catalogs).map(|name| async move {
             let is_hidden = self.hides(&name).await?;
             Ok((!is_hidden).then_some(name))
@@ -86,6 +85,12 @@ impl PublishedCatalogs {
         let shown: Vec<Option<CatalogName>> = shown.buffered(CONCURRENT_READS).try_collect().await?;
         names.catalogs = shown.into_iter().flatten().collect();
         Ok(Some(names))
+    }
+
+    async fn stored_names(&self) -> Result<Option<Catalogs>, ReaderError> {
+        let bytes = self.document(&Key::Catalogs).await?;
+        let names = bytes.map(|bytes| Catalogs::from_bytes(&bytes)).transpose();
+        names.map_err(|source| ReaderError::corrupt(&Key::Catalogs, Corruption::Document(source)))
     }
 
     /// Returns nothing for a catalog that is not served, was never published, or has an unreadable pointer: one broken

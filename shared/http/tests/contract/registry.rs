@@ -6,6 +6,7 @@ use catalog_mirror_http::{BaseUrl, HttpSettings, LargeBodies};
 use http::{Method, StatusCode};
 use model::{CatalogImage, Catalogs, Document, Key, Sha256};
 use store::Store;
+use storekit::Action;
 use testkit::Answer;
 
 use crate::{
@@ -78,8 +79,13 @@ async fn base_answers_as_a_registry() {
         assert_eq!((answer.status, answer.text().as_str()), (StatusCode::OK, "{}"));
         assert_eq!(answer.header("docker-distribution-api-version"), "registry/2.0");
     }
+    site.world.store.take_log();
     let list = site.get("_catalog").await.text();
     assert_eq!(list, r#"{"repositories":["demo","other"]}"#);
+    let log = site.world.store.take_log();
+    let asked = log.iter().filter(|call| call.action == Action::Get);
+    let pointers = asked.filter(|call| matches!(call.key, Some(Key::Current(_))));
+    assert_eq!(pointers.count(), 2, "{log:?}");
     let other = site.world.get("/healthz", &[]).await;
     assert_eq!(other.header("docker-distribution-api-version"), "");
 }
