@@ -6,6 +6,7 @@ mod layers;
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::thread;
 
 use allocation_counter::AllocationInfo;
 use catalog_mirror_oci::{
@@ -95,7 +96,14 @@ fn grew(before: &AllocationInfo, now: &AllocationInfo) -> bool {
 }
 
 fn measure_all(sizes: &[usize]) {
-    let wrong: Vec<_> = FAMILIES.iter().flat_map(|family| measure(family, sizes)).collect();
+    let wrong = thread::scope(|scope| {
+        let families: Vec<_> = FAMILIES
+            .iter()
+            .map(|family| scope.spawn(|| measure(family, sizes)))
+            .collect();
+        let wrong = families.into_iter().flat_map(|family| family.join().unwrap());
+        wrong.collect::<Vec<_>>()
+    });
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -1,6 +1,6 @@
 //! Shards and segments that the store has.
 
-use std::sync::Arc;
+use std::{sync::Arc, thread};
 
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks, StoredShards};
 use model::Kind;
@@ -94,7 +94,7 @@ fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
         &[("c", "3"), ("d", &large)],
         &[("f", "6")],
     ];
-    for update in updates {
+    let check = |update: &[(&str, &str)]| {
         let anew = gzip_and_layer(update, Arc::new(NoStoredShards)).unwrap();
         assert!(
             gzip_and_layer(update, published(bytes.clone())).unwrap() == anew,
@@ -122,7 +122,12 @@ fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
             }
         }
         assert!(damaged > 40, "{damaged}");
-    }
+    };
+    thread::scope(|scope| {
+        for update in updates {
+            scope.spawn(|| check(update));
+        }
+    });
 }
 
 #[test]
