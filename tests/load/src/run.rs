@@ -35,9 +35,9 @@ const MORE_DESCRIPTORS: u64 = 8;
 /// Error that prevents a report.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
-    #[error("the mirror does not even tell what it has")]
+    #[error("the mirror does not list its catalogs")]
     Begin(#[source] Violation),
-    #[error("the process that serves, or its store, cannot be monitor")]
+    #[error("the process that serves, or its store, cannot be watched")]
     Watch(#[source] io::Error),
 }
 
