@@ -20,8 +20,7 @@ use upkeep::{GcOptions, GcReport, RollbackOptions};
 use crate::{
     CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
     deadline::working_time,
-    metrics::{self, CatalogMetrics},
-    queue,
+    metrics, queue,
     round::{Candidate, side_by_side, take_followers},
     secrets::PullSecrets,
     site::Site,
@@ -97,7 +96,7 @@ impl<'a> Invocation<'a> {
         let now = SystemTime::now();
         let (due, not_due) = all.iter().partition(|candidate| candidate.is_due(now));
         let answer = self.poll(due, not_due, self.poller.environment.queue.as_deref()).await;
-        self.measure(&all, &answer.reports);
+        metrics::write(self.poller.environment.metrics, &all, &answer.reports);
         let mut reports = answer.reports.iter();
         let failed = reports.find_map(|report| Some((&report.catalog, report.error_text()?)));
         match failed {
@@ -130,7 +129,7 @@ impl<'a> Invocation<'a> {
             // Not through the queue: an operator waits for the result.
             self.poll(chosen.iter().collect(), Vec::new(), None).await
         };
-        self.measure(&chosen, &answer.reports);
+        metrics::write(self.poller.environment.metrics, &chosen, &answer.reports);
         Ok(answer)
     }
 
@@ -155,7 +154,7 @@ impl<'a> Invocation<'a> {
         let left = result.left.iter().map(|candidate| candidate.name());
         let unfinished: BTreeSet<&CatalogName> = failed.map(|report| &report.catalog).chain(left).collect();
         self.finish(&result.reports).await;
-        self.measure(&candidates, &result.reports);
+        metrics::write(self.poller.environment.metrics, &candidates, &result.reports);
         let mut answer = SqsBatchResponse::default();
         for record in records.iter().filter(|record| self.is_unfinished(record, &unfinished)) {
             answer.add_failure(record.id.clone());
@@ -337,27 +336,6 @@ impl<'a> Invocation<'a> {
             .map(|catalog| Candidate::read(store, &self.site.mirror, catalog));
         // Each round sorts them.
         side_by_side(reads.collect(), self.poller.environment.resolves).await
-    }
-
-    fn measure(self, candidates: &[Candidate], reports: &[Report]) {
-        let now = SystemTime::now();
-        let measured = candidates.iter().map(|candidate| {
-            let report = reports.iter().find(|report| report.catalog == *candidate.name());
-            let outcome = report.map(|report| report.outcome);
-            let is_success = outcome.is_some_and(Outcome::is_success);
-            CatalogMetrics {
-                catalog: candidate.name(),
-                outcome,
-                failed_for_good: report.is_some_and(Report::failed_for_good),
-                // `candidate` has the status from before this invocation.
-                success_age: if is_success {
-                    Some(Duration::ZERO)
-                } else {
-                    candidate.success_age(now)
-                },
-            }
-        });
-        metrics::write(self.poller.environment.metrics, &measured.collect::<Vec<_>>());
     }
 }
 
