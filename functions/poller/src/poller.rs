@@ -235,25 +235,18 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    /// Sends notifications, and the compositions of what was published to the queue. Expires the pull secrets if a registry
-    /// refused a login.
+    /// Sends notifications. Sends each composition of a published catalog to the queue, if there is one: without a queue, and if the
+    /// queue refuses, the interval of the composition applies. Expires the pull secrets if a registry refused a login.
     async fn finish(self, reports: &[Report]) {
         self.notify(reports).await;
-        self.queue_followers(reports).await;
+        if let Some(queue) = &self.poller.environment.queue {
+            let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
+            queue::send(&*self.poller.services, queue, &messages).await;
+        }
         let is_refused = |report: &Report| report.error.as_ref().is_some_and(publish::PollError::is_refused_login);
         if reports.iter().any(is_refused) {
             self.poller.secrets.expire();
         }
-    }
-
-    /// Sends each composition of a published catalog to the queue, if there is one. Without a queue, and if the queue refuses,
-    /// the interval of the composition applies.
-    async fn queue_followers(self, reports: &[Report]) {
-        let Some(queue) = &self.poller.environment.queue else {
-            return;
-        };
-        let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
-        queue::send(&*self.poller.services, queue, &messages).await;
     }
 
     async fn rollback(self, manual: ManualEvent) -> PollerAnswer {
@@ -268,9 +261,7 @@ impl<'a> Invocation<'a> {
         for catalog in &manual.catalogs {
             reports.push(upkeep::rollback(&self.poller.store, catalog, &options).await);
         }
-        self.notify(&reports).await;
-        self.queue_followers(&reports).await;
-        PollerAnswer::of(reports)
+        self.answer(reports, Vec::new()).await
     }
 
     async fn check(self, catalogs: Vec<Catalog>) -> anyhow::Result<PollerAnswer> {
