@@ -19,10 +19,13 @@ use source::{SourceSettings, Sources};
 use store::StoreExt;
 use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry};
+use tokio::sync::watch;
 
 use crate::{
     catalog::ClusterCatalog,
+    election::Role,
     metrics::ControllerMetrics,
+    named::hold,
     poll::Puller,
     reconcile::{Action, Context, ReconcileError, reconcile},
     schedule::LastPolls,
@@ -93,6 +96,18 @@ impl Cluster {
         (self.known, self.polls, self.context) = (Mutex::new(known), context.served.polls.clone(), context);
     }
 
+    /// Replaces the controller by that of a replica that does not lead, with an empty store of its own.
+    pub(super) fn follow(&mut self) {
+        self.store = MemoryStore::default();
+        self.restart();
+        let context = Arc::get_mut(&mut self.context).unwrap();
+        context.served = Arc::new(Served {
+            has_own_store: true,
+            role: watch::channel(Role::Follower).1,
+            ..Served::led(context.served.objects.clone(), context.served.store.clone())
+        });
+    }
+
     /// Pushes a catalog with these packages.
     pub(super) fn push(&self, tag: &str, packages: &[&str]) -> String {
         let package = |layer: Layer, name: &&str| {
@@ -161,12 +176,21 @@ impl Cluster {
         self.known.lock().unwrap().apply_watcher_event(&Event::Apply(object));
     }
 
-    /// Reconciles the object as it is now.
-    pub(super) async fn reconcile(&self) -> Result<Action, ReconcileError> {
+    /// Returns the object as it is now, which the controller knows from now on.
+    fn object(&self) -> Arc<ClusterCatalog> {
         let object = self.lock().catalog.clone();
         self.know(&object);
-        let object: ClusterCatalog = serde_json::from_value(object).unwrap();
-        reconcile(Arc::new(object), Arc::clone(&self.context)).await
+        Arc::new(serde_json::from_value(object).unwrap())
+    }
+
+    /// Reconciles the object as it is now.
+    pub(super) async fn reconcile(&self) -> Result<Action, ReconcileError> {
+        reconcile(self.object(), Arc::clone(&self.context)).await
+    }
+
+    /// Holds what the status of the object names now, as a replica that does not lead.
+    pub(super) async fn hold(&self) -> Action {
+        hold(self.object(), Arc::clone(&self.context)).await.unwrap()
     }
 
     /// Reconciles twice: the first time sets the finalizer.

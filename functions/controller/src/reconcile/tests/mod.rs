@@ -9,7 +9,7 @@ use testkit::{ImageBuilder, Kind, Layer};
 
 use self::cluster::Cluster;
 use super::Action;
-use crate::catalog::FINALIZER;
+use crate::{catalog::FINALIZER, named::HOLD_INTERVAL};
 
 #[tokio::test]
 async fn new_catalog_is_marked_published_and_then_left_alone() {
@@ -217,4 +217,21 @@ async fn status_that_was_edited_is_written_again_without_a_poll() {
     cluster.reconcile().await.unwrap();
     assert_eq!(cluster.get("/status"), status);
     assert_eq!(cluster.registry.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn follower_pulls_again_what_a_status_names_after_a_panic() {
+    let mut cluster = Cluster::settled(&["p"]).await;
+    cluster.writes();
+    cluster.follow();
+    cluster.store.set_hook(|_, _| panic!("a bug"));
+    assert_eq!(cluster.hold().await, Action::requeue(HOLD_INTERVAL));
+    cluster.store.clear_hook();
+    assert_eq!(cluster.packages().await, None);
+    assert_eq!(cluster.hold().await, Action::requeue(HOLD_INTERVAL));
+    assert_eq!(cluster.packages().await, Some(1));
+    cluster.registry.reset();
+    cluster.hold().await;
+    assert_eq!(cluster.registry.requests().len(), 0, "the store has it");
+    assert_eq!(cluster.writes(), Vec::<String>::new());
 }
