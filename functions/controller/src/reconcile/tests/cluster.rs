@@ -193,7 +193,7 @@ impl Cluster {
         hold(self.object(), Arc::clone(&self.context)).await.unwrap()
     }
 
-    /// Reconciles twice: the first time sets the finalizer.
+    /// Reconciles twice: the first time sets the finalizer, or writes the status before the finalizer goes.
     pub(super) async fn settle(&self) {
         for _ in 0..2 {
             self.reconcile().await.unwrap();

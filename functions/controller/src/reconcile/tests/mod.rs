@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::{ImageBuilder, Kind, Layer};
 
 use self::cluster::Cluster;
-use super::Action;
+use super::{Action, ReconcileError};
 use crate::{catalog::FINALIZER, named::HOLD_INTERVAL};
 
 #[tokio::test]
@@ -70,6 +70,8 @@ async fn conflict_keeps_what_the_other_writer_wrote() {
     cluster.reconcile().await.unwrap();
     let foreign = json!({"type": "Foreign", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
     cluster.meddle(json!({"status": {"conditions": [foreign]}, "metadata": {"annotations": {"a": "b"}}}));
+    let error = cluster.reconcile().await.unwrap_err();
+    assert!(matches!(error, ReconcileError::Changed), "{error}");
     cluster.reconcile().await.unwrap();
     let kinds = [0, 1, 2].map(|at| cluster.get(&format!("/status/conditions/{at}/type")));
     assert_eq!(kinds, ["Foreign", "Progressing", "Serving"]);
@@ -130,7 +132,7 @@ async fn pinned_image_without_label_is_blocked_also_after_a_restart() {
 async fn unavailable_catalog_loses_content_and_finalizer_and_comes_back() {
     let cluster = Cluster::settled(&["p"]).await;
     cluster.change(&json!({"spec": {"availabilityMode": "Unavailable"}}));
-    cluster.reconcile().await.unwrap();
+    cluster.settle().await;
     assert_eq!(cluster.packages().await, None);
     assert_eq!(cluster.condition("Serving"), "False UserSpecifiedUnavailable 2");
     assert_eq!(cluster.get("/metadata/finalizers"), json!([]));
@@ -149,7 +151,7 @@ async fn unavailable_catalog_loses_content_and_finalizer_and_comes_back() {
 async fn deleted_catalog_keeps_the_finalizers_of_others() {
     let cluster = Cluster::settled(&["p"]).await;
     cluster.change(&json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["b", FINALIZER]}}));
-    cluster.reconcile().await.unwrap();
+    cluster.settle().await;
     assert_eq!(cluster.packages().await, None);
     assert_eq!(cluster.condition("Serving"), "False Unavailable 2");
     assert_eq!(cluster.get("/metadata/finalizers"), json!(["b"]));
