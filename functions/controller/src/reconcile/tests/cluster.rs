@@ -1,13 +1,18 @@
 //! An API server in this process, with one ClusterCatalog and one Secret, and a controller for it.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, MutexGuard},
+};
 
 use axum::{
     Router,
-    body::Bytes,
-    extract::State,
+    body::{Body, Bytes},
+    extract::{RawQuery, State},
     http::{Method, StatusCode, Uri},
+    routing::get,
 };
+use futures_util::stream;
 use kube::{
     Api, Client,
     runtime::{events::Recorder, reflector, watcher::Event},
@@ -23,7 +28,7 @@ use tokio::sync::watch;
 
 use crate::{
     catalog::ClusterCatalog,
-    election::Role,
+    election::{Election, Role},
     metrics::ControllerMetrics,
     named::hold,
     poll::Puller,
@@ -31,9 +36,11 @@ use crate::{
     schedule::LastPolls,
     secrets::{ClusterSecrets, ObjectName},
     served::Served,
+    worker::Worker,
 };
 
 const CATALOGS: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs/a";
+const LIST: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs";
 
 #[derive(Default)]
 struct Objects {
@@ -106,6 +113,28 @@ impl Cluster {
             role: watch::channel(Role::Follower).1,
             ..Served::led(context.served.objects.clone(), context.served.store.clone())
         });
+    }
+
+    /// Works as a replica that does not lead until `end`. The API server has no Lease.
+    pub(super) async fn work_until(&self, end: impl Future<Output = ()>) {
+        let object = ClusterCatalog::clone(&self.object());
+        for event in [Event::InitApply(object), Event::InitDone] {
+            self.known.lock().unwrap().apply_watcher_event(&event);
+        }
+        let role = Arc::new(watch::Sender::new(Role::Follower));
+        let client = self.context.catalogs.clone().into_client();
+        let election = Election::new(client, "olmv1-system", role.clone());
+        let worker = Worker {
+            context: self.context.clone(),
+            role,
+            collections: Default::default(),
+            removal_interval: None,
+            stop: Default::default(),
+        };
+        tokio::select! {
+            () = worker.run(Some(election)) => panic!("the work ended"),
+            () = end => {}
+        }
     }
 
     /// Pushes a catalog with these packages.
@@ -225,7 +254,8 @@ fn controller(
     registry: &Registry,
     store: &MemoryStore,
 ) -> (reflector::store::Writer<ClusterCatalog>, Arc<Context>) {
-    let client = Client::new(Router::new().fallback(answer).with_state(objects.clone()), "default");
+    let server = Router::new().route(LIST, get(list)).fallback(answer);
+    let client = Client::new(server.with_state(objects.clone()), "default");
     let mut settings = SourceSettings::default();
     let logins = settings.logins.clone();
     settings.http.plain_http = vec![registry.host().to_owned()];
@@ -249,6 +279,16 @@ fn controller(
         base: "https://catalogs.example/catalogs".to_owned(),
     };
     (writer, Arc::new(context))
+}
+
+/// Answers with the list of objects, or to a watch with no change of it.
+async fn list(State(objects): State<Arc<Mutex<Objects>>>, RawQuery(query): RawQuery) -> Body {
+    if query.is_some_and(|query| query.contains("watch=true")) {
+        return Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+    }
+    let catalog = &objects.lock().unwrap().catalog;
+    let list = json!({"metadata": {"resourceVersion": "1"}, "items": [catalog]});
+    list.to_string().into()
 }
 
 async fn answer(

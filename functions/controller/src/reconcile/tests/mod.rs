@@ -4,7 +4,9 @@ mod cluster;
 
 use std::time::{Duration, Instant};
 
+use model::Key;
 use serde_json::{Value, json};
+use store::{Condition, Store};
 use testkit::{ImageBuilder, Kind, Layer};
 
 use self::cluster::Cluster;
@@ -236,4 +238,20 @@ async fn follower_pulls_again_what_a_status_names_after_a_panic() {
     cluster.hold().await;
     assert_eq!(cluster.registry.requests().len(), 0, "the store has it");
     assert_eq!(cluster.writes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn follower_pulls_what_it_sees_and_removes_catalogs_of_no_object() {
+    let mut cluster = Cluster::settled(&["p"]).await;
+    cluster.follow();
+    let other = Key::Current("other".parse().unwrap());
+    let put = cluster.store.put(&other, "{}".into(), Condition::Always);
+    put.await.unwrap();
+    let settled = async {
+        while cluster.packages().await.is_none() || cluster.store.head(&other).await.unwrap().is_some() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let working = cluster.work_until(settled);
+    tokio::time::timeout(Duration::from_secs(20), working).await.unwrap();
 }
