@@ -49,9 +49,9 @@ pub(crate) enum ReconcileError {
     /// The API server does not answer.
     #[error("the API server did not answer within {} s", WRITE_TIME.as_secs())]
     OutOfTime,
-    /// Other writers change the object all the time.
-    #[error("other writers keep changing the ClusterCatalog")]
-    Contended,
+    /// Another writer has changed the object since it was seen. The event of that change brings the next work on it.
+    #[error("another writer has changed the ClusterCatalog")]
+    Changed,
 }
 
 /// Does what an object needs now.
@@ -134,46 +134,35 @@ async fn withdraw(object: &ClusterCatalog, fact: &Fact, context: &Context) -> Re
         return Err(error.into());
     }
     context.served.polls.forget(object.name());
-    write_status(object, fact, context).await?;
-    if object.has_finalizer() {
-        write(&context.catalogs, object, Target::Object, |found| {
-            found.has_finalizer().then(|| {
-                let others = found.metadata.finalizers.iter().flatten();
-                let others: Vec<_> = others.filter(|finalizer| *finalizer != FINALIZER).collect();
-                json!({"metadata": {"finalizers": others}})
-            })
-        })
-        .await?;
+    // The event of a written status brings the rest.
+    if !write_status(object, fact, context).await? && object.has_finalizer() {
+        let others = object.metadata.finalizers.iter().flatten();
+        let others: Vec<_> = others.filter(|finalizer| *finalizer != FINALIZER).collect();
+        let patch = json!({"metadata": {"finalizers": others}});
+        write(&context.catalogs, object, Target::Object, patch).await?;
     }
     Ok(Action::await_change())
 }
 
 /// Sets the finalizer, and the label by which operator-controller selects catalogs.
 async fn mark(object: &ClusterCatalog, catalogs: &Api<ClusterCatalog>) -> Result<bool, ReconcileError> {
-    write(catalogs, object, Target::Object, |found| {
-        let is_marked = found.has_finalizer() && found.has_label();
-        // The API server refuses a new finalizer on an object that is being deleted.
-        (!is_marked && !found.is_deleted()).then(|| {
-            let mut finalizers = found.metadata.finalizers.clone().unwrap_or_default();
-            if !found.has_finalizer() {
-                finalizers.push(FINALIZER.to_owned());
-            }
-            // Both at once: catalogd's webhook, which may not answer, is only asked about objects without the label.
-            json!({"metadata": {"finalizers": finalizers, "labels": {NAME_LABEL: found.name()}}})
-        })
-    })
-    .await
+    let mut finalizers = object.metadata.finalizers.clone().unwrap_or_default();
+    if !object.has_finalizer() {
+        finalizers.push(FINALIZER.to_owned());
+    }
+    // Both at once: catalogd's webhook, which may not answer, is only asked about objects without the label.
+    let patch = json!({"metadata": {"finalizers": finalizers, "labels": {NAME_LABEL: object.name()}}});
+    write(catalogs, object, Target::Object, patch).await
 }
 
 /// Writes the status that follows from a fact, if it differs. Returns true if something was written.
 async fn write_status(object: &ClusterCatalog, fact: &Fact, context: &Context) -> Result<bool, ReconcileError> {
     let base = format!("{}/{}", context.base, object.name());
-    let now = whole_seconds();
-    write(&context.catalogs, object, Target::Status, |found| {
-        let next = next_status(&found.status, object.generation(), fact, &base, &now);
-        (next != found.status).then(|| json!({"status": next}))
-    })
-    .await
+    let next = next_status(&object.status, object.generation(), fact, &base, &whole_seconds());
+    if next == object.status {
+        return Ok(false);
+    }
+    write(&context.catalogs, object, Target::Status, json!({"status": next})).await
 }
 
 #[cfg(test)]

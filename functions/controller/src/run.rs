@@ -122,7 +122,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     }
     let settings = ReaderSettings {
         // Another replica may have published to the same store, and a status may name that state already.
-        freshness: place.freshness().min(POINTER_FRESHNESS),
+        freshness: POINTER_FRESHNESS,
         offload: http_api::offload,
         ..ReaderSettings::default()
     };

@@ -1,17 +1,22 @@
 //! The work of a replica: on ClusterCatalogs while it leads, and on its own store else.
 
-use std::{collections::BTreeSet, future::pending, sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use kube::runtime::{Controller, controller::Error as ControllerError, watcher};
+use kube::runtime::{
+    Controller,
+    controller::{Action, Error as ControllerError},
+    watcher,
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use upkeep::{GcMetrics, Retention};
 
 use crate::{
+    catalog::ClusterCatalog,
     election::{Election, Role},
-    named::{hold_named, remove_others},
-    reconcile::{Context, after_error, reconcile},
+    named::{LOOK_INTERVAL, hold, remove_others},
+    reconcile::{Context, ReconcileError, after_error, reconcile},
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -47,14 +52,15 @@ impl Worker {
 
     /// Waits until this replica leads. Returns false if the program stops before.
     async fn follow(&self, election: &mut Election) -> bool {
-        let (served, puller) = (Arc::clone(&self.context.served), Arc::clone(&self.context.puller));
+        let has_own_store = self.context.served.has_own_store;
         let waiting = async {
             tokio::select! {
                 is_acquired = election.acquire(&self.stop) => is_acquired,
-                () = hold_named(served, puller) => false,
+                () = self.work_on_all(hold) => false,
+                () = self.remove_others(has_own_store.then_some(LOOK_INTERVAL)) => false,
             }
         };
-        let is_acquired = if self.context.served.has_own_store {
+        let is_acquired = if has_own_store {
             self.collecting(waiting).await
         } else {
             waiting.await
@@ -71,8 +77,8 @@ impl Worker {
         let leading = async {
             tokio::select! {
                 () = end => {}
-                () = self.reconcile_all() => {}
-                () = self.remove_orphans() => {}
+                () = self.work_on_all(reconcile) => {}
+                () = self.remove_others(self.removal_interval) => {}
             }
         };
         self.collecting(leading).await;
@@ -106,7 +112,11 @@ impl Worker {
         done
     }
 
-    async fn reconcile_all(&self) {
+    /// Works on each ClusterCatalog after each change of it, and at the times that its work asks for.
+    async fn work_on_all<F>(&self, work: fn(Arc<ClusterCatalog>, Arc<Context>) -> F)
+    where
+        F: Future<Output = Result<Action, ReconcileError>> + Send + 'static,
+    {
         let controller = Controller::new(self.context.catalogs.clone(), watcher::Config::default());
         let all_due = stream::unfold(Arc::clone(&self.context.served.polls), |polls| async {
             polls.all_due.notified().await;
@@ -114,7 +124,7 @@ impl Worker {
         });
         let controller = controller.reconcile_all_on(all_due);
         let done = controller.run(
-            reconcile,
+            work,
             |object, error, _| after_error(&object, error),
             Arc::clone(&self.context),
         );
@@ -128,17 +138,18 @@ impl Worker {
         .await;
     }
 
-    /// Removes catalogs without a ClusterCatalog, such as one whose finalizer was removed by hand.
-    async fn remove_orphans(&self) {
+    /// Removes catalogs without a ClusterCatalog at an interval, such as one whose finalizer was removed by hand.
+    async fn remove_others(&self, interval: Option<Duration>) {
         let served = &self.context.served;
         let mut listed = served.listed.clone();
-        let (Some(interval), Ok(_)) = (self.removal_interval, listed.wait_for(|is_listed| *is_listed).await) else {
+        let (Some(interval), Ok(_)) = (interval, listed.wait_for(|is_listed| *is_listed).await) else {
             return pending().await;
         };
         loop {
-            let objects = served.objects.state();
-            let names: BTreeSet<String> = objects.iter().map(|object| object.name().to_owned()).collect();
-            remove_others(&*served.store, &names).await;
+            if let Err(error) = remove_others(served).await {
+                let error = model::text::chain(&error);
+                tracing::warn!(error, "cannot remove catalogs without a ClusterCatalog");
+            }
             tokio::time::sleep(interval).await;
         }
     }

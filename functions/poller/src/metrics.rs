@@ -22,10 +22,11 @@ use std::{
 };
 
 use model::{CatalogName, Outcome};
+use publish::Report;
 use serde_json::{Value, json};
 use upkeep::{GcError, GcReport};
 
-use crate::MetricsLevel;
+use crate::{MetricsLevel, round::Candidate};
 
 /// Namespace of all metrics. Alarms and dashboards of operators name it, so it must not change.
 const NAMESPACE: &str = "CatalogMirror";
@@ -39,22 +40,19 @@ const ALARMS: [&str; 5] = [
     "GcStateAge",
 ];
 
-/// Values of one catalog at the end of an invocation.
-#[derive(Debug)]
-pub(crate) struct CatalogMetrics<'a> {
-    pub(crate) catalog: &'a CatalogName,
-    /// Outcome of its poll, if one ended in this invocation.
-    pub(crate) outcome: Option<Outcome>,
-    /// True if its revision failed and is not pulled again unless a poll is forced.
-    pub(crate) failed_for_good: bool,
-    /// Time since its last successful poll; `None` if there was none.
-    pub(crate) success_age: Option<Duration>,
-}
-
-/// Writes one line for each catalog.
-pub(crate) fn write(level: MetricsLevel, measured: &[CatalogMetrics<'_>]) {
+/// Writes one line for each catalog of an event, with the report of its poll, if one ended.
+pub(crate) fn write(level: MetricsLevel, candidates: &[Candidate], reports: &[Report]) {
     let now = SystemTime::now();
-    print(measured.iter().filter_map(|measured| line(level, measured, now)));
+    let lines = candidates.iter().filter_map(|candidate| {
+        let report = reports.iter().find(|report| report.catalog == *candidate.name());
+        line(
+            level,
+            candidate.name(),
+            &values(report, candidate.success_age(now)),
+            now,
+        )
+    });
+    print(lines);
 }
 
 /// Writes the result of one run of garbage collection. Has no dimension, because catalogs share objects.
@@ -76,15 +74,15 @@ fn print(mut lines: impl Iterator<Item = Value>) {
     }
 }
 
-fn line(level: MetricsLevel, measured: &CatalogMetrics<'_>, now: SystemTime) -> Option<Value> {
+fn line(level: MetricsLevel, catalog: &CatalogName, values: &[Metric], now: SystemTime) -> Option<Value> {
     let dimensions = match level {
         MetricsLevel::Alarms | MetricsLevel::Off => json!([[]]),
         // The empty set adds the total of all catalogs; the maximum of its ages is that of the worst catalog.
         MetricsLevel::Catalog => json!([["Catalog"], []]),
     };
-    let mut line = embedded(level, &dimensions, &values(measured), now)?;
+    let mut line = embedded(level, &dimensions, values, now)?;
     // Without the dimension it is a field of the log line only.
-    line["Catalog"] = json!(measured.catalog);
+    line["Catalog"] = json!(catalog);
     Some(line)
 }
 
@@ -142,16 +140,21 @@ fn embedded(level: MetricsLevel, dimensions: &Value, values: &[Metric], now: Sys
     Some(line)
 }
 
-fn values(measured: &CatalogMetrics<'_>) -> Vec<Metric> {
+/// Returns the values of one catalog. `age` is the time since the last success before the event.
+fn values(report: Option<&Report>, mut age: Option<Duration>) -> Vec<Metric> {
     let mut values = Vec::new();
-    if let Some(outcome) = measured.outcome {
-        let is_success = outcome.is_success();
+    if let Some(report) = report {
+        let is_success = report.outcome.is_success();
+        if is_success {
+            age = Some(Duration::ZERO);
+        }
         values.push(("SuccessfulPolls", "Count", u64::from(is_success)));
         values.push(("FailedPolls", "Count", u64::from(!is_success)));
-        values.push(("FailedForGood", "Count", u64::from(measured.failed_for_good)));
-        values.push(("Publications", "Count", u64::from(outcome == Outcome::Published)));
+        values.push(("FailedForGood", "Count", u64::from(report.failed_for_good())));
+        let is_published = report.outcome == Outcome::Published;
+        values.push(("Publications", "Count", u64::from(is_published)));
     }
-    if let Some(age) = measured.success_age {
+    if let Some(age) = age {
         values.push(("LastSuccessAge", "Seconds", age.as_secs()));
     }
     values
@@ -162,14 +165,14 @@ mod tests {
     use super::*;
 
     fn measured(level: MetricsLevel, outcome: Option<Outcome>, age: Option<u64>) -> Option<Value> {
-        let catalog = "a".parse().unwrap();
-        let measured = CatalogMetrics {
-            catalog: &catalog,
+        let catalog: CatalogName = "a".parse().unwrap();
+        let report = outcome.map(|outcome| Report {
             outcome,
-            failed_for_good: false,
-            success_age: age.map(Duration::from_secs),
-        };
-        line(level, &measured, UNIX_EPOCH + Duration::from_millis(1_790_000_000_123))
+            ..Report::new(catalog.clone())
+        });
+        let values = values(report.as_ref(), age.map(Duration::from_secs));
+        let now = UNIX_EPOCH + Duration::from_millis(1_790_000_000_123);
+        line(level, &catalog, &values, now)
     }
 
     fn metric_names(line: &Value) -> Vec<&str> {
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn line_of_a_publication_is_in_the_embedded_metric_format() {
-        let line = measured(MetricsLevel::Catalog, Some(Outcome::Published), Some(0)).unwrap();
+        let line = measured(MetricsLevel::Catalog, Some(Outcome::Published), Some(7)).unwrap();
         let directive = json!({
             "Namespace": "CatalogMirror",
             "Dimensions": [["Catalog"], []],

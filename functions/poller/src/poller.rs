@@ -20,8 +20,7 @@ use upkeep::{GcOptions, GcReport, RollbackOptions};
 use crate::{
     CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
     deadline::working_time,
-    metrics::{self, CatalogMetrics},
-    queue,
+    metrics, queue,
     round::{Candidate, side_by_side, take_followers},
     secrets::PullSecrets,
     site::Site,
@@ -97,7 +96,7 @@ impl<'a> Invocation<'a> {
         let now = SystemTime::now();
         let (due, not_due) = all.iter().partition(|candidate| candidate.is_due(now));
         let answer = self.poll(due, not_due, self.poller.environment.queue.as_deref()).await;
-        self.measure(&all, &answer.reports);
+        metrics::write(self.poller.environment.metrics, &all, &answer.reports);
         let mut reports = answer.reports.iter();
         let failed = reports.find_map(|report| Some((&report.catalog, report.error_text()?)));
         match failed {
@@ -130,7 +129,7 @@ impl<'a> Invocation<'a> {
             // Not through the queue: an operator waits for the result.
             self.poll(chosen.iter().collect(), Vec::new(), None).await
         };
-        self.measure(&chosen, &answer.reports);
+        metrics::write(self.poller.environment.metrics, &chosen, &answer.reports);
         Ok(answer)
     }
 
@@ -155,7 +154,7 @@ impl<'a> Invocation<'a> {
         let left = result.left.iter().map(|candidate| candidate.name());
         let unfinished: BTreeSet<&CatalogName> = failed.map(|report| &report.catalog).chain(left).collect();
         self.finish(&result.reports).await;
-        self.measure(&candidates, &result.reports);
+        metrics::write(self.poller.environment.metrics, &candidates, &result.reports);
         let mut answer = SqsBatchResponse::default();
         for record in records.iter().filter(|record| self.is_unfinished(record, &unfinished)) {
             answer.add_failure(record.id.clone());
@@ -236,25 +235,18 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    /// Sends notifications, and the compositions of what was published to the queue. Expires the pull secrets if a registry
-    /// refused a login.
+    /// Sends notifications. Sends each composition of a published catalog to the queue, if there is one: without a queue, and if the
+    /// queue refuses, the interval of the composition applies. Expires the pull secrets if a registry refused a login.
     async fn finish(self, reports: &[Report]) {
         self.notify(reports).await;
-        self.queue_followers(reports).await;
+        if let Some(queue) = &self.poller.environment.queue {
+            let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
+            queue::send(&*self.poller.services, queue, &messages).await;
+        }
         let is_refused = |report: &Report| report.error.as_ref().is_some_and(publish::PollError::is_refused_login);
         if reports.iter().any(is_refused) {
             self.poller.secrets.expire();
         }
-    }
-
-    /// Sends each composition of a published catalog to the queue, if there is one. Without a queue, and if the queue refuses,
-    /// the interval of the composition applies.
-    async fn queue_followers(self, reports: &[Report]) {
-        let Some(queue) = &self.poller.environment.queue else {
-            return;
-        };
-        let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
-        queue::send(&*self.poller.services, queue, &messages).await;
     }
 
     async fn rollback(self, manual: ManualEvent) -> PollerAnswer {
@@ -269,9 +261,7 @@ impl<'a> Invocation<'a> {
         for catalog in &manual.catalogs {
             reports.push(upkeep::rollback(&self.poller.store, catalog, &options).await);
         }
-        self.notify(&reports).await;
-        self.queue_followers(&reports).await;
-        PollerAnswer::of(reports)
+        self.answer(reports, Vec::new()).await
     }
 
     async fn check(self, catalogs: Vec<Catalog>) -> anyhow::Result<PollerAnswer> {
@@ -337,27 +327,6 @@ impl<'a> Invocation<'a> {
             .map(|catalog| Candidate::read(store, &self.site.mirror, catalog));
         // Each round sorts them.
         side_by_side(reads.collect(), self.poller.environment.resolves).await
-    }
-
-    fn measure(self, candidates: &[Candidate], reports: &[Report]) {
-        let now = SystemTime::now();
-        let measured = candidates.iter().map(|candidate| {
-            let report = reports.iter().find(|report| report.catalog == *candidate.name());
-            let outcome = report.map(|report| report.outcome);
-            let is_success = outcome.is_some_and(Outcome::is_success);
-            CatalogMetrics {
-                catalog: candidate.name(),
-                outcome,
-                failed_for_good: report.is_some_and(Report::failed_for_good),
-                // `candidate` has the status from before this invocation.
-                success_age: if is_success {
-                    Some(Duration::ZERO)
-                } else {
-                    candidate.success_age(now)
-                },
-            }
-        });
-        metrics::write(self.poller.environment.metrics, &measured.collect::<Vec<_>>());
     }
 }
 

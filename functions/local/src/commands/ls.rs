@@ -1,7 +1,7 @@
 use clap::Args;
-use model::{CatalogName, Current, Key, ShardRef, SignedBy, Snapshot, Status, Verified};
+use model::{CatalogName, Current, Key, ShardRef, SignedBy, Status, Verified};
 use serde::Serialize;
-use store::{Store, StoreExt, find_stored};
+use store::{Store, StoreExt};
 
 use super::history::HELD_BACK;
 use crate::{
@@ -36,20 +36,16 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for name in publish::catalog_names(store).await? {
         let current = published::current(store, &name).await?;
-        let snapshot = match &current {
-            Some(current) => find_stored::<Snapshot>(store, &current.snapshot.digest).await?,
-            None => None,
-        };
         // The status is only information: an unreadable one must not hide the catalog.
         let status = store.read_document(&Key::Status(name.clone())).await.ok().flatten();
-        let snapshot = snapshot.as_ref();
+        let published = current.as_ref();
         rows.push(ListedCatalog {
             name,
+            packages: published.map(|current| current.packages),
+            metas: published.map(|current| current.metas),
+            size: published.map(|current| current.size),
+            image: published.and_then(|current| Some(format!("sha256:{}", current.image?.digest.sha256))),
             current,
-            packages: snapshot.map(|snapshot| snapshot.packages.len()),
-            metas: snapshot.map(|snapshot| snapshot.metas),
-            size: snapshot.map(|snapshot| snapshot.size),
-            image: snapshot.and_then(|snapshot| Some(format!("sha256:{}", snapshot.image.as_ref()?.index.sha256))),
             status: status.map(|(status, _)| status),
         });
     }
@@ -71,7 +67,7 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
 pub(crate) struct ListedCatalog {
     pub(crate) name: CatalogName,
     pub(crate) current: Option<Current>,
-    pub(crate) packages: Option<usize>,
+    pub(crate) packages: Option<u64>,
     pub(crate) metas: Option<u64>,
     pub(crate) size: Option<u64>,
     /// Digest by which the catalog is pulled as an image.

@@ -7,7 +7,7 @@ use carry::{
 };
 use clap::{Args, ValueEnum};
 use config::poll_interval;
-use model::{CatalogName, Sha256, Snapshot};
+use model::{CatalogName, Current, Sha256};
 use serde_json::Value;
 use source::Source;
 use store::Store;
@@ -136,8 +136,8 @@ async fn of_catalogs(
     }
     let mut targets = Vec::new();
     for name in names {
-        let (current, snapshot) = published::state(store, name).await?;
-        let pinned = args.pin.then(|| image_digest(name, &snapshot)).transpose()?;
+        let current = published::pointer(store, name).await?;
+        let pinned = args.pin.then(|| image_digest(name, &current)).transpose()?;
         let image = CatalogRepository::new(name, &current.source.reference);
         targets.push(ManifestTarget::new(host, name, &image, pinned, args.interval)?);
     }
@@ -174,10 +174,10 @@ fn host(url: &str) -> anyhow::Result<&str> {
 }
 
 /// Returns the digest of the image index, which names the image for all platforms.
-fn image_digest(name: &CatalogName, snapshot: &Snapshot) -> anyhow::Result<Sha256> {
-    let image = snapshot.image.as_ref();
+fn image_digest(name: &CatalogName, current: &Current) -> anyhow::Result<Sha256> {
+    let image = current.image;
     let image = image.with_context(|| format!("{name} was published without an image: poll it with --force"))?;
-    Ok(image.index.sha256)
+    Ok(image.digest.sha256)
 }
 
 /// Refuses catalogs whose manifests have one name, because dots become dashes.

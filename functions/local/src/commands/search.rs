@@ -1,5 +1,5 @@
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, builder::RangedU64ValueParser};
 use model::{CatalogName, Facts, SearchPackage, Sha256, text::chain};
 use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchFilter, SearchHit, SearchIndex, SearchQuery, SearchResults};
 use serde::Serialize;
@@ -44,7 +44,8 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Option<String>,
     /// Maximum number of packages of each catalog.
-    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = search_limit)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 20,
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..=SEARCH_LIMIT_MAX as u64))]
     pub(crate) limit: usize,
     /// Print JSON instead of a table.
     #[arg(long)]
@@ -52,12 +53,6 @@ pub(crate) struct SearchArgs {
     /// Words to find. Without any, all packages are listed.
     #[arg(value_name = "QUERY")]
     pub(crate) query: Vec<String>,
-}
-
-/// Parses a number of packages.
-fn search_limit(text: &str) -> Result<usize, String> {
-    let limit = text.parse().ok().filter(|limit| (1..=SEARCH_LIMIT_MAX).contains(limit));
-    limit.ok_or_else(|| format!("write a number from 1 to {SEARCH_LIMIT_MAX}"))
 }
 
 pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {

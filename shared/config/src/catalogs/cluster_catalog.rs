@@ -94,7 +94,8 @@ fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, OwnLim
             "unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}"
         ));
     }
-    (validation, limits.map(limits::read_own).unwrap_or_default())
+    let limits = limits.map(|mut limits| limits::read_own(&mut limits));
+    (validation, limits.unwrap_or_default())
 }
 
 /// Reads `spec.source`: an image, and the time between two polls. The rules are those that the API server checks from the CRD.

@@ -76,13 +76,13 @@ impl ConfigLoader {
         let interval = document.parsed("interval", poll_interval).unwrap_or(self.interval);
         self.config.store = document.field("store").or(self.config.store.take());
         document.with("registries", |section| add_registries(&mut self.config.images, section));
-        document.with("limits", |mut section| {
-            for (_, set, to) in limits::read(&mut section) {
+        document.with("limits", |section| {
+            for (_, set, to) in limits::read(section) {
                 set(&mut self.config.limits, to);
             }
         });
         document.with("notify", |section| webhook::add(section, self));
-        let retention = document.section("retention").map(read_retention);
+        let retention = document.with("retention", read_retention);
         self.config.retention = retention.or(self.config.retention.take());
         document.with("server", |section| self.config.server.add(section));
         document.with("grpc", |section| self.config.grpc = GrpcConfig::read(section));
@@ -96,7 +96,7 @@ impl ConfigLoader {
     }
 
     /// Adds the keys of `signing` or `trust`.
-    fn add_keys(&mut self, mut section: Section, add: fn(&mut Self, &str, &str)) {
+    fn add_keys(&mut self, section: &mut Section, add: fn(&mut Self, &str, &str)) {
         let keys: Option<Vec<String>> = section.require("keys").field("keys");
         // An empty list would turn off signing or verification. It comes from a template without a value more likely than
         // from a decision, which is to remove the section.
@@ -106,7 +106,6 @@ impl ConfigLoader {
         for key in keys.unwrap_or_default() {
             add(self, &section.place, &key);
         }
-        section.finish();
     }
 
     fn add_catalog(&mut self, mut section: Section, interval: Duration) {
@@ -115,7 +114,7 @@ impl ConfigLoader {
         let availability: Option<Availability> = section.field("availabilityMode");
         let signature = PlacedRule::read(&mut section);
         let validation = validation_mode(&mut section);
-        let limits = section.section("limits").map(limits::read_own).unwrap_or_default();
+        let limits = section.with("limits", limits::read_own).unwrap_or_default();
         for (name, source) in sources {
             let mut catalog = Catalog::new(name, source);
             catalog.availability = availability.unwrap_or_default();
@@ -149,14 +148,12 @@ fn read_source(section: &mut Section) -> Vec<(CatalogName, CatalogSource)> {
 }
 
 /// Reads `retention`. Fields that are absent have the defaults of [`Retention`].
-fn read_retention(mut section: Section) -> Retention {
-    let retention = Retention::default().with(
+fn read_retention(section: &mut Section) -> Retention {
+    Retention::default().with(
         section.parsed("generations", values::generations),
         section.parsed("days", values::days),
         section.parsed("grace", values::duration),
-    );
-    section.finish();
-    retention
+    )
 }
 
 fn validation_mode(section: &mut Section) -> Option<ValidationMode> {
@@ -171,7 +168,7 @@ fn validation_mode(section: &mut Section) -> Option<ValidationMode> {
 }
 
 /// Adds `registries` of `catalogs.yaml`. Lists grow; the last platform counts.
-fn add_registries(settings: &mut SourceSettings, mut section: Section) {
+fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
     let auth_files: Vec<PathBuf> = section.field("authFiles").unwrap_or_default();
     settings.auth_files.extend(auth_files);
     let header_files: BTreeMap<String, PathBuf> = section.field("headerFiles").unwrap_or_default();
@@ -190,7 +187,6 @@ fn add_registries(settings: &mut SourceSettings, mut section: Section) {
     if let Some(platform) = section.parsed("platform", platform) {
         settings.platform = platform;
     }
-    section.finish();
 }
 
 /// Checks that the files can be read, so that a mistake shows before a port is open and not at the first poll.

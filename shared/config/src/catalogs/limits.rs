@@ -64,8 +64,8 @@ pub(crate) fn set(limits: &mut SourceLimits, text: &str) -> Result<(), String> {
 }
 
 /// Reads the limits of one catalog.
-pub(crate) fn read_own(mut section: Section) -> OwnLimits {
-    let limits = read(&mut section);
+pub(crate) fn read_own(section: &mut Section) -> OwnLimits {
+    let limits = read(section);
     for (name, _, _) in limits.iter().filter(|(name, _, _)| SHARED.contains(name)) {
         let problem = "is shared by all catalogs of the process: set it in the limits of the file";
         section.problems.add(section.place_of(name), problem);

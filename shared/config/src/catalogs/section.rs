@@ -97,11 +97,12 @@ impl Section {
         Self::new(value, self.place_of(name), &self.problems)
     }
 
-    /// Takes a field that is a mapping itself, and reads it if it is there.
-    pub(crate) fn with(&mut self, name: &'static str, read: impl FnOnce(Self)) {
-        if let Some(section) = self.section(name) {
-            read(section);
-        }
+    /// Takes a field that is a mapping itself, and reads it to its end if it is there.
+    pub(crate) fn with<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let mut section = self.section(name)?;
+        let value = read(&mut section);
+        section.finish();
+        Some(value)
     }
 
     /// Takes a field that is a list of mappings. Each is named in problems by `kind` and its `name`, or its number.

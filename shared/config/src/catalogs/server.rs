@@ -37,13 +37,11 @@ pub struct GrpcConfig {
 }
 
 impl GrpcConfig {
-    pub(crate) fn read(mut section: Section) -> Self {
-        let config = Self {
+    pub(crate) fn read(section: &mut Section) -> Self {
+        Self {
             anonymous: section.field("anonymous"),
             tls: section.field("tls").unwrap_or_default(),
-        };
-        section.finish();
-        config
+        }
     }
 }
 
@@ -72,7 +70,7 @@ pub struct ServerLimitsConfig {
 
 impl ServerConfig {
     /// Adds `server` of `catalogs.yaml`. What it sets replaces what was set.
-    pub(crate) fn add(&mut self, mut section: Section) {
+    pub(crate) fn add(&mut self, section: &mut Section) {
         self.extend(Self {
             tls_cert: section.field("tlsCert"),
             tls_key: section.field("tlsKey"),
@@ -81,7 +79,6 @@ impl ServerConfig {
             ..Self::default()
         });
         section.with("limits", |limits| self.limits.add(limits));
-        section.finish();
     }
 
     /// Adds the files of other settings. What they set replaces what was set.
@@ -105,7 +102,7 @@ impl ServerConfig {
 }
 
 impl ServerLimitsConfig {
-    fn add(&mut self, mut section: Section) {
+    fn add(&mut self, section: &mut Section) {
         let count = |text: &str| values::count(text, 1..=COUNT_MAX);
         let connections = |text: &str| values::count(text, 1..=COUNT_MAX as usize);
         *self = Self {
@@ -119,7 +116,6 @@ impl ServerLimitsConfig {
             stalled: section.parsed("stalled", time_limit).or(self.stalled),
             drain: section.parsed("drain", time_limit).or(self.drain),
         };
-        section.finish();
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct PlacedWebhook {
 }
 
 /// Adds `notify` of `catalogs.yaml`. The webhooks of all files together are the receivers, in the order of the files.
-pub(crate) fn add(mut section: Section, loader: &mut ConfigLoader) {
+pub(crate) fn add(section: &mut Section, loader: &mut ConfigLoader) {
     if let Some(source) = section.field::<String>("source") {
         if source.is_empty() {
             section.problem("source is empty");
@@ -22,7 +22,6 @@ pub(crate) fn add(mut section: Section, loader: &mut ConfigLoader) {
     }
     let webhooks = section.sections("webhooks", "webhook");
     loader.webhooks.extend(webhooks.into_iter().filter_map(read));
-    section.finish();
 }
 
 /// Checks names and catalogs, once all files have been read. Returns the receivers, which trust the `caFiles` of the

@@ -1,13 +1,18 @@
 //! An API server in this process, with one ClusterCatalog and one Secret, and a controller for it.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, MutexGuard},
+};
 
 use axum::{
     Router,
-    body::Bytes,
-    extract::State,
+    body::{Body, Bytes},
+    extract::{RawQuery, State},
     http::{Method, StatusCode, Uri},
+    routing::get,
 };
+use futures_util::stream;
 use kube::{
     Api, Client,
     runtime::{events::Recorder, reflector, watcher::Event},
@@ -19,18 +24,23 @@ use source::{SourceSettings, Sources};
 use store::StoreExt;
 use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry};
+use tokio::sync::watch;
 
 use crate::{
     catalog::ClusterCatalog,
+    election::{Election, Role},
     metrics::ControllerMetrics,
+    named::hold,
     poll::Puller,
     reconcile::{Action, Context, ReconcileError, reconcile},
     schedule::LastPolls,
     secrets::{ClusterSecrets, ObjectName},
     served::Served,
+    worker::Worker,
 };
 
 const CATALOGS: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs/a";
+const LIST: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs";
 
 #[derive(Default)]
 struct Objects {
@@ -91,6 +101,40 @@ impl Cluster {
     pub(super) fn restart(&mut self) {
         let (known, context) = controller(&self.objects, &self.registry, &self.store);
         (self.known, self.polls, self.context) = (Mutex::new(known), context.served.polls.clone(), context);
+    }
+
+    /// Replaces the controller by that of a replica that does not lead, with an empty store of its own.
+    pub(super) fn follow(&mut self) {
+        self.store = MemoryStore::default();
+        self.restart();
+        let context = Arc::get_mut(&mut self.context).unwrap();
+        context.served = Arc::new(Served {
+            has_own_store: true,
+            role: watch::channel(Role::Follower).1,
+            ..Served::led(context.served.objects.clone(), context.served.store.clone())
+        });
+    }
+
+    /// Works as a replica that does not lead until `end`. The API server has no Lease.
+    pub(super) async fn work_until(&self, end: impl Future<Output = ()>) {
+        let object = ClusterCatalog::clone(&self.object());
+        for event in [Event::InitApply(object), Event::InitDone] {
+            self.known.lock().unwrap().apply_watcher_event(&event);
+        }
+        let role = Arc::new(watch::Sender::new(Role::Follower));
+        let client = self.context.catalogs.clone().into_client();
+        let election = Election::new(client, "olmv1-system", role.clone());
+        let worker = Worker {
+            context: self.context.clone(),
+            role,
+            collections: Default::default(),
+            removal_interval: None,
+            stop: Default::default(),
+        };
+        tokio::select! {
+            () = worker.run(Some(election)) => panic!("the work ended"),
+            () = end => {}
+        }
     }
 
     /// Pushes a catalog with these packages.
@@ -161,15 +205,24 @@ impl Cluster {
         self.known.lock().unwrap().apply_watcher_event(&Event::Apply(object));
     }
 
-    /// Reconciles the object as it is now.
-    pub(super) async fn reconcile(&self) -> Result<Action, ReconcileError> {
+    /// Returns the object as it is now, which the controller knows from now on.
+    fn object(&self) -> Arc<ClusterCatalog> {
         let object = self.lock().catalog.clone();
         self.know(&object);
-        let object: ClusterCatalog = serde_json::from_value(object).unwrap();
-        reconcile(Arc::new(object), Arc::clone(&self.context)).await
+        Arc::new(serde_json::from_value(object).unwrap())
     }
 
-    /// Reconciles twice: the first time sets the finalizer.
+    /// Reconciles the object as it is now.
+    pub(super) async fn reconcile(&self) -> Result<Action, ReconcileError> {
+        reconcile(self.object(), Arc::clone(&self.context)).await
+    }
+
+    /// Holds what the status of the object names now, as a replica that does not lead.
+    pub(super) async fn hold(&self) -> Action {
+        hold(self.object(), Arc::clone(&self.context)).await.unwrap()
+    }
+
+    /// Reconciles twice: the first time sets the finalizer, or writes the status before the finalizer goes.
     pub(super) async fn settle(&self) {
         for _ in 0..2 {
             self.reconcile().await.unwrap();
@@ -201,7 +254,8 @@ fn controller(
     registry: &Registry,
     store: &MemoryStore,
 ) -> (reflector::store::Writer<ClusterCatalog>, Arc<Context>) {
-    let client = Client::new(Router::new().fallback(answer).with_state(objects.clone()), "default");
+    let server = Router::new().route(LIST, get(list)).fallback(answer);
+    let client = Client::new(server.with_state(objects.clone()), "default");
     let mut settings = SourceSettings::default();
     let logins = settings.logins.clone();
     settings.http.plain_http = vec![registry.host().to_owned()];
@@ -225,6 +279,16 @@ fn controller(
         base: "https://catalogs.example/catalogs".to_owned(),
     };
     (writer, Arc::new(context))
+}
+
+/// Answers with the list of objects, or to a watch with no change of it.
+async fn list(State(objects): State<Arc<Mutex<Objects>>>, RawQuery(query): RawQuery) -> Body {
+    if query.is_some_and(|query| query.contains("watch=true")) {
+        return Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+    }
+    let catalog = &objects.lock().unwrap().catalog;
+    let list = json!({"metadata": {"resourceVersion": "1"}, "items": [catalog]});
+    list.to_string().into()
 }
 
 async fn answer(

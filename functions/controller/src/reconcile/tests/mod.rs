@@ -4,12 +4,14 @@ mod cluster;
 
 use std::time::{Duration, Instant};
 
+use model::Key;
 use serde_json::{Value, json};
+use store::{Condition, Store};
 use testkit::{ImageBuilder, Kind, Layer};
 
 use self::cluster::Cluster;
-use super::Action;
-use crate::catalog::FINALIZER;
+use super::{Action, ReconcileError};
+use crate::{catalog::FINALIZER, named::HOLD_INTERVAL};
 
 #[tokio::test]
 async fn new_catalog_is_marked_published_and_then_left_alone() {
@@ -70,6 +72,8 @@ async fn conflict_keeps_what_the_other_writer_wrote() {
     cluster.reconcile().await.unwrap();
     let foreign = json!({"type": "Foreign", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
     cluster.meddle(json!({"status": {"conditions": [foreign]}, "metadata": {"annotations": {"a": "b"}}}));
+    let error = cluster.reconcile().await.unwrap_err();
+    assert!(matches!(error, ReconcileError::Changed), "{error}");
     cluster.reconcile().await.unwrap();
     let kinds = [0, 1, 2].map(|at| cluster.get(&format!("/status/conditions/{at}/type")));
     assert_eq!(kinds, ["Foreign", "Progressing", "Serving"]);
@@ -130,7 +134,7 @@ async fn pinned_image_without_label_is_blocked_also_after_a_restart() {
 async fn unavailable_catalog_loses_content_and_finalizer_and_comes_back() {
     let cluster = Cluster::settled(&["p"]).await;
     cluster.change(&json!({"spec": {"availabilityMode": "Unavailable"}}));
-    cluster.reconcile().await.unwrap();
+    cluster.settle().await;
     assert_eq!(cluster.packages().await, None);
     assert_eq!(cluster.condition("Serving"), "False UserSpecifiedUnavailable 2");
     assert_eq!(cluster.get("/metadata/finalizers"), json!([]));
@@ -149,7 +153,7 @@ async fn unavailable_catalog_loses_content_and_finalizer_and_comes_back() {
 async fn deleted_catalog_keeps_the_finalizers_of_others() {
     let cluster = Cluster::settled(&["p"]).await;
     cluster.change(&json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["b", FINALIZER]}}));
-    cluster.reconcile().await.unwrap();
+    cluster.settle().await;
     assert_eq!(cluster.packages().await, None);
     assert_eq!(cluster.condition("Serving"), "False Unavailable 2");
     assert_eq!(cluster.get("/metadata/finalizers"), json!(["b"]));
@@ -217,4 +221,37 @@ async fn status_that_was_edited_is_written_again_without_a_poll() {
     cluster.reconcile().await.unwrap();
     assert_eq!(cluster.get("/status"), status);
     assert_eq!(cluster.registry.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn follower_pulls_again_what_a_status_names_after_a_panic() {
+    let mut cluster = Cluster::settled(&["p"]).await;
+    cluster.writes();
+    cluster.follow();
+    cluster.store.set_hook(|_, _| panic!("a bug"));
+    assert_eq!(cluster.hold().await, Action::requeue(HOLD_INTERVAL));
+    cluster.store.clear_hook();
+    assert_eq!(cluster.packages().await, None);
+    assert_eq!(cluster.hold().await, Action::requeue(HOLD_INTERVAL));
+    assert_eq!(cluster.packages().await, Some(1));
+    cluster.registry.reset();
+    cluster.hold().await;
+    assert_eq!(cluster.registry.requests().len(), 0, "the store has it");
+    assert_eq!(cluster.writes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn follower_pulls_what_it_sees_and_removes_catalogs_of_no_object() {
+    let mut cluster = Cluster::settled(&["p"]).await;
+    cluster.follow();
+    let other = Key::Current("other".parse().unwrap());
+    let put = cluster.store.put(&other, "{}".into(), Condition::Always);
+    put.await.unwrap();
+    let settled = async {
+        while cluster.packages().await.is_none() || cluster.store.head(&other).await.unwrap().is_some() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let working = cluster.work_until(settled);
+    tokio::time::timeout(Duration::from_secs(20), working).await.unwrap();
 }
