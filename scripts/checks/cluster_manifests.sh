@@ -211,13 +211,6 @@ provoke() {
     "create leases "*) ;;
     "patch clustercatalogs -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
     "patch clustercatalogs/status -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
-    # After a conflict it reads the object. The poll is tried for seconds, in which another writer changes it.
-    "get clustercatalogs -")
-      catalog "new-$STARTS" 127.0.0.1:1/ns/catalog:v1-missing
-      wait_for 10 has_finalizer "new-$STARTS"
-      sleep 0.5
-      kubectl annotate clustercatalog "new-$STARTS" other=writer >/dev/null
-      ;;
     "create events default") catalog "new-$STARTS" "$REGISTRY/ns/catalog:missing" ;;
     # The same failure of another generation.
     "patch events default")
