@@ -36,23 +36,17 @@ impl<'a> EditedLines<'a> {
     }
 
     pub(crate) fn next(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {
-        while let Some(line) = self.next_merged(explanation)? {
-            let Some(rest) = &self.rest else {
-                return Ok(Some(line));
-            };
+        loop {
+            let line = self.next_selected(explanation)?;
+            let merged = self.merged.remove(&self.at);
+            self.at += 1;
+            let Some(line) = merged.or(line) else { return Ok(None) };
+            let Some(rest) = &self.rest else { return Ok(Some(line)) };
             let line = rest.line(line, explanation);
             if let Some(line) = line.map_err(|problem| edit_error(&problem))? {
                 return Ok(Some(line));
             }
         }
-        Ok(None)
-    }
-
-    fn next_merged(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {
-        let line = self.next_selected(explanation)?;
-        let merged = self.merged.remove(&self.at);
-        self.at += 1;
-        Ok(merged.or(line))
     }
 
     fn next_selected(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {
