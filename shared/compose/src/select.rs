@@ -41,6 +41,8 @@ impl Selection {
         }
         let decisions = selector.explanation.decisions.as_ref().map(|_| selector.decisions());
         let rest = Remaining {
+            name,
+            package,
             default_channel: selector.default_channel()?,
             bundles: selector.channels.values().flatten().copied().collect(),
             channels: selector.channels,
