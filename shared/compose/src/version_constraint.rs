@@ -3,7 +3,7 @@
 
 use std::{fmt, str::FromStr};
 
-use semver::{BuildMetadata, Prerelease, Version};
+use semver::Version;
 
 /// Range of versions to select: `>=1.2 <2.0.0 || 3.x`.
 ///
@@ -158,13 +158,7 @@ impl ConstraintOperator {
 impl PartialVersion {
     fn new(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
-        let (before, build) = text.split_once('+').unzip();
-        let text = before.unwrap_or(text);
-        let (core, pre) = text.split_once('-').unzip();
-        let core = core.unwrap_or(text);
-        if build.is_some_and(|build| build.is_empty() || BuildMetadata::new(build).is_err()) || pre == Some("") {
-            return None;
-        }
+        let (core, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
         let parts: Vec<&str> = core.split('.').collect();
         let is_part = |part: &&str| !part.is_empty() && part.bytes().all(|byte| b"0123456789xX*".contains(&byte));
         if parts.len() > 3 || !parts.iter().all(is_part) {
@@ -178,10 +172,9 @@ impl PartialVersion {
             *value = part.parse().ok()?;
         }
         let [major, minor, patch] = values;
-        let mut version = Version::new(major, minor, patch);
-        version.pre = Prerelease::new(pre.unwrap_or_default()).ok()?;
         Some(Self {
-            version,
+            // Its pre-release and build metadata are written as those of any version.
+            version: Version::parse(&format!("{major}.{minor}.{patch}{rest}")).ok()?,
             numbers,
             has_wildcard: wildcard.is_some(),
         })
