@@ -1,20 +1,16 @@
 //! Lines that are added to a package, merged with those that it has.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use indexmap::IndexMap;
 use model::Sha256;
-use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     ComposeError,
     edit::edit_error,
     input::PackageReader,
-    rewrite::{EntryList, LineHeader, RewriteError, not_rewritten, set},
+    rewrite::{EntryHeader, EntryList, LineHeader, RewriteError, not_rewritten, set},
 };
 
 /// Maximum size of the lines that are added to one package and of those that they change, in bytes: they are merged in memory.
@@ -194,15 +190,6 @@ impl MergedLine {
         let entries: Vec<_> = entries.values().collect();
         set(&self.line, "entries", to_raw_value(&entries)?)
     }
-}
-
-/// Name of a channel entry, or target of a deprecation.
-#[derive(Deserialize)]
-struct EntryHeader<'a> {
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    reference: Option<&'a RawValue>,
 }
 
 /// Returns the entries of a channel by their names, or deprecations by their targets.

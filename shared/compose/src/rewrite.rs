@@ -91,16 +91,13 @@ pub(crate) struct EntryList<'a> {
     pub(crate) entries: Option<Vec<&'a RawValue>>,
 }
 
+/// Name of a channel entry, or target of a deprecation.
 #[derive(Deserialize)]
-struct NamedEntry<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct DeprecationEntry<'a> {
-    #[serde(borrow)]
-    reference: LineHeader<'a>,
+pub(crate) struct EntryHeader<'a> {
+    #[serde(borrow, default)]
+    pub(crate) name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(crate) reference: Option<&'a RawValue>,
 }
 
 impl<'a> LineHeader<'a> {
@@ -141,20 +138,16 @@ impl Remaining<'_> {
             },
             "olm.channel" => match self.channels.get(&*header.name) {
                 None => false,
-                Some(kept) => {
-                    return filter_entries(&line, |entry| {
-                        let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
-                        Ok(kept.contains(&*entry.name))
-                    });
-                }
+                Some(kept) => return filter_entries(&line, |entry| kept.contains(&*entry.name)),
             },
             "olm.bundle" => self.bundles.contains(&*header.name),
             // It is about the package as a whole, also where its name is that of a channel.
             LIFECYCLES => true,
             "olm.deprecations" => {
                 return filter_entries(&line, |entry| {
-                    let target = serde_json::from_str::<DeprecationEntry<'_>>(entry.get())?.reference;
-                    Ok(self.has_target(&target.schema, &target.name))
+                    let target = entry.reference.map_or("null", RawValue::get);
+                    let target = LineHeader::of(target.as_bytes());
+                    self.has_target(&target.schema, &target.name)
                 });
             }
             _ => {
@@ -179,15 +172,12 @@ impl Remaining<'_> {
 }
 
 /// Returns the line without some of its `entries`, or `None` if none is left.
-fn filter_entries(
-    line: &[u8],
-    keep: impl Fn(&RawValue) -> serde_json::Result<bool>,
-) -> Result<Option<Vec<u8>>, RewriteError> {
+fn filter_entries(line: &[u8], keep: impl Fn(EntryHeader<'_>) -> bool) -> Result<Option<Vec<u8>>, RewriteError> {
     let list: EntryList<'_> = serde_json::from_slice(line)?;
     let entries = list.entries.unwrap_or_default();
     let mut kept = Vec::with_capacity(entries.len());
     for entry in &entries {
-        if keep(entry)? {
+        if keep(serde_json::from_str(entry.get())?) {
             kept.push(*entry);
         }
     }
