@@ -16,7 +16,7 @@ use crate::{
     input::{NamedCatalog, PackageReader},
     merge::{MergedLines, Merger},
     outline::PackageOutline,
-    rewrite::{PackageCut, Remaining},
+    rewrite::Remaining,
     sink::push_lines,
 };
 
@@ -222,12 +222,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             outline = PackageOutline::read(name, &mut lines)?;
             let part = select.apply(name, &outline, self.explanation);
             (rest, decisions) = part.map_err(|problem| lines.select_error(&problem))?;
-            selected = Some(PackageCut {
-                name,
-                package: &outline,
-                rest: &rest,
-            });
-            selected = selected.filter(|cut| !cut.rest.is_whole(cut.package));
+            selected = Some(&rest).filter(|rest| !rest.is_whole());
         } else if let Some(input) = owner {
             let reason = format!("the whole package of {}", self.inputs[input].name);
             decisions.push(Decision::of_package(name, true, reason));
@@ -258,7 +253,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         &mut self,
         name: &str,
         mut lines: PackageReader,
-        selected: Option<PackageCut<'_>>,
+        selected: Option<&Remaining<'_>>,
         removals: &[&Removal],
         mut decisions: Vec<Decision>,
     ) -> Result<(), ComposeError> {
@@ -286,21 +281,16 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         }
         let new = if is_added { &new } else { &old };
         new.check_readable(name).map_err(|problem| edit::edit_error(&problem))?;
-        let mut rest = Remaining::all(new);
+        let mut rest = Remaining::all(name, new);
         for removal in removals {
-            edit::remove(name, &mut rest, removal)?;
+            edit::remove(&mut rest, removal)?;
         }
-        let cut = PackageCut {
-            name,
-            package: new,
-            rest: &rest,
-        };
-        edit::check(cut, &old)?;
-        explain_removed(cut, removals, &mut decisions);
+        edit::check(&rest, &old)?;
+        explain_removed(&rest, removals, &mut decisions);
         self.explanation.decide(decisions);
         let mut all = EditedLines::new(&mut lines, selected)?;
         all.merged = merged;
-        all.rest = (!removals.is_empty()).then_some(cut);
+        all.rest = (!removals.is_empty()).then_some(&rest);
         self.push_edited(name, all)
     }
 
@@ -345,13 +335,13 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 }
 
 /// Explains the bundles that removals took out of a package.
-fn explain_removed(cut: PackageCut<'_>, removals: &[&Removal], decisions: &mut Vec<Decision>) {
-    let PackageCut { name, package, rest } = cut;
+fn explain_removed(rest: &Remaining<'_>, removals: &[&Removal], decisions: &mut Vec<Decision>) {
     decisions.retain(|decision| {
         !decision.kept || decision.bundle.is_empty() || rest.bundles.contains(decision.bundle.as_str())
     });
     let named: HashSet<&String> = removals.iter().flat_map(|removal| &removal.bundles).collect();
-    let gone = package
+    let gone = rest
+        .package
         .bundles
         .iter()
         .filter(|(bundle, _)| !rest.bundles.contains(bundle.as_str()));
@@ -364,7 +354,7 @@ fn explain_removed(cut: PackageCut<'_>, removals: &[&Removal], decisions: &mut V
         Decision {
             bundle: bundle.clone(),
             version: version.clone(),
-            ..Decision::of_package(name, false, reason.to_owned())
+            ..Decision::of_package(rest.name, false, reason.to_owned())
         }
     }));
 }

@@ -5,6 +5,7 @@ use std::{
     rc::Rc,
 };
 
+use indexmap::IndexMap;
 use olm::{BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan, parse_version};
 use semver::Version;
 use work::Budget;
@@ -22,6 +23,9 @@ const REQUIREMENT_BYTES_MAX: usize = 16 << 20;
 
 /// Memory of a fact beside its text, in bytes.
 const FACT_BYTES: usize = 100;
+
+/// Memory of a bundle that has a requirement, in bytes: a name in a sorted set.
+const REQUIRING_BYTES: usize = 32;
 
 /// Version, APIs and requirements of one bundle.
 #[derive(Debug)]
@@ -45,25 +49,16 @@ pub(crate) struct Dependencies {
     bytes: usize,
     apis: HashSet<Rc<str>>,
     packages: HashMap<Rc<str>, BTreeSet<Version>>,
-    /// Requirements in the order in which they were added.
-    pub(crate) required: Vec<RequiredBy>,
-    /// Number of each requirement of a package.
-    numbers: HashMap<RequirementKey, usize>,
+    /// Names of the bundles with each requirement, in the order in which the requirements were added. Most bundles of a
+    /// package require the same.
+    pub(crate) required: IndexMap<RequiredBy, BTreeSet<Rc<str>>>,
 }
 
-/// Package, and JSON of the constraint.
-type RequirementKey = (Rc<str>, Rc<str>);
-
-/// Requirement of bundles of one package of the result. Most bundles of a package require the same.
-#[derive(Debug, Clone)]
+/// Requirement of one package of the result.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct RequiredBy {
     pub(crate) package: Rc<str>,
-    /// First of the bundles in byte order.
-    pub(crate) bundle: Rc<str>,
-    /// Number of the other bundles.
-    others: usize,
-    /// Bundle that was added last.
-    last: Rc<str>,
+    /// JSON of a [`Constraint`].
     pub(crate) constraint: Rc<str>,
 }
 
@@ -91,23 +86,10 @@ impl Dependencies {
         self.apis.extend(bundle.apis.iter().cloned());
         for constraint in &bundle.requires {
             self.budget.charge(1)?;
-            let key = (package.clone(), constraint.clone());
-            let number = *self.numbers.entry(key).or_insert(self.required.len());
-            let Some(required) = self.required.get_mut(number) else {
-                self.required.push(RequiredBy {
-                    package: package.clone(),
-                    bundle: bundle.name.clone(),
-                    others: 0,
-                    last: bundle.name.clone(),
-                    constraint: constraint.clone(),
-                });
-                continue;
-            };
-            if required.last != bundle.name {
-                required.others += 1;
-                required.last = bundle.name.clone();
-                required.bundle = required.bundle.clone().min(bundle.name.clone());
-            }
+            self.count(&package, REQUIRING_BYTES)?;
+            let (package, constraint) = (package.clone(), constraint.clone());
+            let bundles = self.required.entry(RequiredBy { package, constraint }).or_default();
+            bundles.insert(bundle.name.clone());
         }
         Ok(())
     }
@@ -165,7 +147,7 @@ impl Dependencies {
 
     /// Adds a notice for each requirement of a package that no package of the result fulfils.
     pub(crate) fn explain_missing(&self, explanation: &mut Explanation) -> Result<(), ComposeError> {
-        for required in &self.required {
+        for (required, bundles) in &self.required {
             let Some(constraint) = Constraint::parse(&required.constraint) else {
                 continue;
             };
@@ -177,7 +159,7 @@ impl Dependencies {
                 explanation.notice(format!(
                     "package {}: {} {}{}",
                     shown(&required.package),
-                    requiring(&shown(&required.bundle), required.others),
+                    requiring(bundles),
                     shown(&constraint.to_string()),
                     lacking(present)
                 ));
@@ -231,11 +213,12 @@ fn lacking(present: Option<&str>) -> String {
     }
 }
 
-fn requiring(bundle: &str, others: usize) -> String {
-    match others {
-        0 => format!("{bundle} requires"),
-        1 => format!("{bundle} and another bundle require"),
-        others => format!("{bundle} and {others} other bundles require"),
+fn requiring(bundles: &BTreeSet<Rc<str>>) -> String {
+    let first = bundles.first().map(|first| shown(first)).unwrap_or_default();
+    match bundles.len() {
+        1 => format!("{first} requires"),
+        2 => format!("{first} and another bundle require"),
+        count => format!("{first} and {} other bundles require", count - 1),
     }
 }
 

@@ -9,22 +9,22 @@ use crate::{
     kept_channel::{self, BrokenWords, KeptEntries},
     merge::MergedLines,
     outline::PackageOutline,
-    rewrite::{PackageCut, Remaining},
+    rewrite::Remaining,
 };
 
 /// Lines of a package of the result, one at a time: those of an input that its selection takes, then additions and removals.
 pub(crate) struct EditedLines<'a> {
     lines: &'a mut PackageReader,
-    selected: Option<PackageCut<'a>>,
+    selected: Option<&'a Remaining<'a>>,
     pub(crate) merged: MergedLines,
-    pub(crate) rest: Option<PackageCut<'a>>,
+    pub(crate) rest: Option<&'a Remaining<'a>>,
     /// Number of lines that were read.
     at: usize,
 }
 
 impl<'a> EditedLines<'a> {
-    /// Starts at the first of the selected lines; all are selected if there is no cut.
-    pub(crate) fn new(lines: &'a mut PackageReader, selected: Option<PackageCut<'a>>) -> Result<Self, ComposeError> {
+    /// Starts at the first of the selected lines; `None` selects all.
+    pub(crate) fn new(lines: &'a mut PackageReader, selected: Option<&'a Remaining<'a>>) -> Result<Self, ComposeError> {
         lines.rewind()?;
         Ok(Self {
             lines,
@@ -36,23 +36,17 @@ impl<'a> EditedLines<'a> {
     }
 
     pub(crate) fn next(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {
-        while let Some(line) = self.next_merged(explanation)? {
-            let Some(rest) = &self.rest else {
-                return Ok(Some(line));
-            };
+        loop {
+            let line = self.next_selected(explanation)?;
+            let merged = self.merged.remove(&self.at);
+            self.at += 1;
+            let Some(line) = merged.or(line) else { return Ok(None) };
+            let Some(rest) = &self.rest else { return Ok(Some(line)) };
             let line = rest.line(line, explanation);
             if let Some(line) = line.map_err(|problem| edit_error(&problem))? {
                 return Ok(Some(line));
             }
         }
-        Ok(None)
-    }
-
-    fn next_merged(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {
-        let line = self.next_selected(explanation)?;
-        let merged = self.merged.remove(&self.at);
-        self.at += 1;
-        Ok(merged.or(line))
     }
 
     fn next_selected(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {
@@ -70,14 +64,14 @@ impl<'a> EditedLines<'a> {
 }
 
 /// Takes channels and bundles out of what remains of a package.
-pub(crate) fn remove(package: &str, rest: &mut Remaining<'_>, removal: &Removal) -> Result<(), ComposeError> {
+pub(crate) fn remove(rest: &mut Remaining<'_>, removal: &Removal) -> Result<(), ComposeError> {
     let mut channels = removal.channels.iter();
     if let Some(channel) = channels.find(|name| !rest.channels.contains_key(name.as_str())) {
-        return Err(nothing_to_remove(package, &format!("channel {channel}")));
+        return Err(nothing_to_remove(rest.name, &format!("channel {channel}")));
     }
     let mut bundles = removal.bundles.iter();
     if let Some(bundle) = bundles.find(|name| !rest.bundles.contains(name.as_str())) {
-        return Err(nothing_to_remove(package, &format!("bundle {bundle}")));
+        return Err(nothing_to_remove(rest.name, &format!("bundle {bundle}")));
     }
     let before: HashSet<&str> = rest.channels.values().flatten().copied().collect();
     let channels_gone: HashSet<&str> = removal.channels.iter().map(String::as_str).collect();
@@ -94,8 +88,8 @@ pub(crate) fn remove(package: &str, rest: &mut Remaining<'_>, removal: &Removal)
 }
 
 /// Checks what `add` and `remove` have changed in a package: what is left of the new one.
-pub(crate) fn check(cut: PackageCut<'_>, old: &PackageOutline) -> Result<(), ComposeError> {
-    let PackageCut { name, package, rest } = cut;
+pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), ComposeError> {
+    let (name, package) = (rest.name, rest.package);
     for (channel_name, kept) in &rest.channels {
         let (channel, old) = (&package.channels[*channel_name], old.channels.get(*channel_name));
         let is_same = |old: &olm::Channel, entry: &&str| old.entries.get(*entry) == channel.entries.get(*entry);

@@ -120,9 +120,10 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         let (mut unmet, mut at) = (HashSet::new(), 0);
         loop {
             // Requirements of bundles that are taken along come behind the others.
-            while let Some(required) = self.dependencies.required.get(at).cloned() {
+            while let Some((required, bundles)) = self.dependencies.required.get_index(at) {
                 at += 1;
-                if !unmet.contains(&required.constraint) && !self.meet(&required)? {
+                let (required, bundle) = (required.clone(), bundles.first().cloned().unwrap_or_default());
+                if !unmet.contains(&required.constraint) && !self.meet(&required, &bundle)? {
                     unmet.insert(required.constraint);
                 }
             }
@@ -137,8 +138,8 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         Ok(packages.collect())
     }
 
-    /// Takes along what a requirement lacks. Returns false if no input has it.
-    fn meet(&mut self, required: &RequiredBy) -> Result<bool, ComposeError> {
+    /// Takes along what a requirement of a bundle lacks. Returns false if no input has it.
+    fn meet(&mut self, required: &RequiredBy, bundle: &str) -> Result<bool, ComposeError> {
         self.dependencies.budget.charge(1)?;
         let Some(constraint) = Constraint::parse(&required.constraint) else {
             return Ok(true);
@@ -147,7 +148,7 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         if !self.find(&constraint, &mut providers)? {
             return Ok(false);
         }
-        let (bundle, package) = (shown(&required.bundle), shown(&required.package));
+        let (bundle, package) = (shown(bundle), shown(&required.package));
         let text = shown(&constraint.to_string());
         let reason: Rc<str> = format!("included: {bundle} of {package} requires {text}").into();
         for provider in providers.bundles {

@@ -53,17 +53,11 @@ impl<'a, C: PackageSource> NamedCatalog<'a, C> {
     /// Opens a package.
     pub(crate) fn read(&mut self, package: &str) -> Result<PackageReader, ComposeError> {
         self.budget.charge(1)?;
-        let lines = self.catalog.read(package).map_err(|source| ComposeError::Read {
-            input: self.name.to_owned(),
-            package: package.to_owned(),
-            source,
-        })?;
-        Ok(PackageReader {
-            input: self.name.to_owned(),
-            package: package.to_owned(),
-            lines: BufReader::with_capacity(BLOCK, lines),
-            budget: self.budget.clone(),
-        })
+        let mut reader = PackageReader::empty(package, self.budget);
+        self.name.clone_into(&mut reader.input);
+        let lines = self.catalog.read(package).map_err(|error| reader.unreadable(error))?;
+        reader.lines = BufReader::with_capacity(BLOCK, lines);
+        Ok(reader)
     }
 }
 
@@ -81,7 +75,7 @@ impl PackageReader {
         Self {
             input: String::new(),
             package: package.to_owned(),
-            lines: BufReader::new(Box::new(io::empty())),
+            lines: BufReader::with_capacity(0, Box::new(io::empty())),
             budget: budget.clone(),
         }
     }
@@ -120,7 +114,7 @@ impl PackageReader {
         ComposeError::Refused(format!("input {}: {problem}", self.input))
     }
 
-    fn unreadable(&self, source: io::Error) -> ComposeError {
+    fn unreadable(&self, source: impl Into<ReadError>) -> ComposeError {
         ComposeError::Read {
             input: self.input.clone(),
             package: self.package.clone(),

@@ -1,20 +1,16 @@
 //! Lines that are added to a package, merged with those that it has.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use indexmap::IndexMap;
 use model::Sha256;
-use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     ComposeError,
     edit::edit_error,
     input::PackageReader,
-    rewrite::{EntryList, LineHeader, RewriteError, not_rewritten, set},
+    rewrite::{EntryHeader, EntryList, LineHeader, RewriteError, not_rewritten, set},
 };
 
 /// Maximum size of the lines that are added to one package and of those that they change, in bytes: they are merged in memory.
@@ -56,9 +52,9 @@ impl LineKey {
 pub(crate) struct Merger<'a> {
     package: &'a str,
     added: Vec<AddedLine>,
-    /// Lines of the package that additions may change, then those that they append.
-    lines: Vec<MergedLine>,
-    /// Last line with the key of an added one.
+    /// Lines of the package that additions may change, and those that they append, by their numbers in the result.
+    lines: BTreeMap<usize, MergedLine>,
+    /// Number of the last line with the key of an added one.
     last: HashMap<LineKey, Option<usize>>,
     /// Hashes of the lines that no key tells apart.
     known: HashSet<Sha256>,
@@ -75,8 +71,6 @@ struct AddedLine {
 }
 
 struct MergedLine {
-    /// Number of the line in the result.
-    at: usize,
     line: Vec<u8>,
     /// Entries by their names, if some are added.
     entries: Option<IndexMap<String, Box<RawValue>>>,
@@ -116,10 +110,10 @@ impl<'a> Merger<'a> {
         let Some(last) = self.last.get_mut(&key) else {
             return Ok(Some(line));
         };
-        *last = Some(self.lines.len());
+        *last = Some(at);
         self.count(&line)?;
         let entries = None;
-        self.lines.push(MergedLine { at, line, entries });
+        self.lines.insert(at, MergedLine { line, entries });
         Ok(None)
     }
 
@@ -140,26 +134,26 @@ impl<'a> Merger<'a> {
         let package = self.package;
         let refused = |error| edit_error(&not_rewritten(package, &error));
         for AddedLine { key, line, replace } in self.added {
-            match self.last.get_mut(&key) {
-                Some(Some(at)) => {
-                    let changed = self.lines[*at].add(&key, line).map_err(|error| refused(error.into()))?;
-                    if let Some(what) = changed.filter(|_| !replace) {
-                        return Err(ComposeError::Refused(format!(
-                            "add: package {package} has {what} already, with other content; set replace: true to replace it"
-                        )));
-                    }
-                    continue;
-                }
-                Some(last) => *last = Some(self.lines.len()),
-                None if !self.known.insert(Sha256::of(&line)) => continue,
-                None => {}
+            let at = match self.last.get_mut(&key) {
+                Some(last) => *last.get_or_insert(self.at),
+                None if self.known.insert(Sha256::of(&line)) => self.at,
+                None => continue,
+            };
+            let Some(old) = self.lines.get_mut(&at) else {
+                let entries = None;
+                self.lines.insert(at, MergedLine { line, entries });
+                self.at += 1;
+                continue;
+            };
+            let changed = old.add(&key, line).map_err(|error| refused(error.into()))?;
+            if let Some(what) = changed.filter(|_| !replace) {
+                return Err(ComposeError::Refused(format!(
+                    "add: package {package} has {what} already, with other content; set replace: true to replace it"
+                )));
             }
-            let (at, entries) = (self.at, None);
-            self.lines.push(MergedLine { at, line, entries });
-            self.at += 1;
         }
-        let lines = self.lines.into_iter().map(MergedLine::finish);
-        lines.collect::<Result<MergedLines, RewriteError>>().map_err(refused)
+        let lines = self.lines.into_iter().map(|(at, line)| Ok((at, line.finish()?)));
+        lines.collect::<Result<_, RewriteError>>().map_err(refused)
     }
 }
 
@@ -189,27 +183,13 @@ impl MergedLine {
         Ok(changed)
     }
 
-    /// Returns the line with its number.
-    fn finish(self) -> Result<(usize, Vec<u8>), RewriteError> {
-        let line = match self.entries {
-            None => self.line,
-            Some(entries) => set(
-                &self.line,
-                "entries",
-                to_raw_value(&entries.values().collect::<Vec<_>>())?,
-            )?,
+    fn finish(self) -> Result<Vec<u8>, RewriteError> {
+        let Some(entries) = self.entries else {
+            return Ok(self.line);
         };
-        Ok((self.at, line))
+        let entries: Vec<_> = entries.values().collect();
+        set(&self.line, "entries", to_raw_value(&entries)?)
     }
-}
-
-/// Name of a channel entry, or target of a deprecation.
-#[derive(Deserialize)]
-struct EntryHeader<'a> {
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    reference: Option<&'a RawValue>,
 }
 
 /// Returns the entries of a channel by their names, or deprecations by their targets.

@@ -14,8 +14,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{Explanation, error::shown, kept_channel::KeptEntries, outline::PackageOutline};
 
 /// Part of a package that remains.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Remaining<'a> {
+    /// Name of the package.
+    pub(crate) name: &'a str,
+    /// The whole package.
+    pub(crate) package: &'a PackageOutline,
     /// Default channel, if it differs from the one in the lines.
     pub(crate) default_channel: Option<&'a str>,
     pub(crate) channels: BTreeMap<&'a str, KeptEntries<'a>>,
@@ -24,13 +28,15 @@ pub(crate) struct Remaining<'a> {
 
 impl<'a> Remaining<'a> {
     /// Returns the whole package.
-    pub(crate) fn all(package: &'a PackageOutline) -> Self {
+    pub(crate) fn all(name: &'a str, package: &'a PackageOutline) -> Self {
         let channels = package.channels.iter();
         let channels = channels.map(|(name, channel)| {
             let entries = channel.entries.keys().map(String::as_str);
             (name.as_str(), entries.collect())
         });
         Self {
+            name,
+            package,
             default_channel: None,
             channels: channels.collect(),
             bundles: package.bundles.keys().map(String::as_str).collect(),
@@ -38,7 +44,8 @@ impl<'a> Remaining<'a> {
     }
 
     /// Returns true if each line stays as it is.
-    pub(crate) fn is_whole(&self, package: &PackageOutline) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
+        let package = self.package;
         let mut channels = package.channels.iter();
         let has_channel = |(name, channel): (&String, &olm::Channel)| {
             let kept = self.channels.get(name.as_str());
@@ -84,16 +91,13 @@ pub(crate) struct EntryList<'a> {
     pub(crate) entries: Option<Vec<&'a RawValue>>,
 }
 
+/// Name of a channel entry, or target of a deprecation.
 #[derive(Deserialize)]
-struct NamedEntry<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct DeprecationEntry<'a> {
-    #[serde(borrow)]
-    reference: LineHeader<'a>,
+pub(crate) struct EntryHeader<'a> {
+    #[serde(borrow, default)]
+    pub(crate) name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(crate) reference: Option<&'a RawValue>,
 }
 
 impl<'a> LineHeader<'a> {
@@ -118,15 +122,7 @@ pub(crate) fn not_rewritten(package: &str, error: &RewriteError) -> String {
     format!("package {package}: a document cannot be rewritten: {}", chain(&**error))
 }
 
-/// Package and the part of it that remains.
-#[derive(Clone, Copy)]
-pub(crate) struct PackageCut<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) package: &'a PackageOutline,
-    pub(crate) rest: &'a Remaining<'a>,
-}
-
-impl PackageCut<'_> {
+impl Remaining<'_> {
     /// Returns what remains of a line. One that does not change stays byte for byte.
     pub(crate) fn line(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, String> {
         let rest = self.rest_of(line, explanation);
@@ -134,28 +130,24 @@ impl PackageCut<'_> {
     }
 
     fn rest_of(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, RewriteError> {
-        let (header, rest) = (LineHeader::of(&line), self.rest);
+        let header = LineHeader::of(&line);
         let stays = match &*header.schema {
-            "olm.package" => match rest.default_channel {
+            "olm.package" => match self.default_channel {
                 None => true,
                 Some(channel) => return set(&line, "defaultChannel", to_raw_value(channel)?).map(Some),
             },
-            "olm.channel" => match rest.channels.get(&*header.name) {
+            "olm.channel" => match self.channels.get(&*header.name) {
                 None => false,
-                Some(kept) => {
-                    return filter_entries(&line, |entry| {
-                        let entry: NamedEntry<'_> = serde_json::from_str(entry.get())?;
-                        Ok(kept.contains(&*entry.name))
-                    });
-                }
+                Some(kept) => return filter_entries(&line, |entry| kept.contains(&*entry.name)),
             },
-            "olm.bundle" => rest.bundles.contains(&*header.name),
+            "olm.bundle" => self.bundles.contains(&*header.name),
             // It is about the package as a whole, also where its name is that of a channel.
             LIFECYCLES => true,
             "olm.deprecations" => {
                 return filter_entries(&line, |entry| {
-                    let target = serde_json::from_str::<DeprecationEntry<'_>>(entry.get())?.reference;
-                    Ok(rest.has_target(&target.schema, &target.name))
+                    let target = entry.reference.map_or("null", RawValue::get);
+                    let target = LineHeader::of(target.as_bytes());
+                    self.has_target(&target.schema, &target.name)
                 });
             }
             _ => {
@@ -173,22 +165,19 @@ impl PackageCut<'_> {
     }
 
     fn is_gone(&self, name: &str) -> bool {
-        let bundle = self.package.bundles.contains_key(name) && !self.rest.bundles.contains(name);
-        let channel = self.package.channels.contains_key(name) && !self.rest.channels.contains_key(name);
+        let bundle = self.package.bundles.contains_key(name) && !self.bundles.contains(name);
+        let channel = self.package.channels.contains_key(name) && !self.channels.contains_key(name);
         bundle || channel
     }
 }
 
 /// Returns the line without some of its `entries`, or `None` if none is left.
-fn filter_entries(
-    line: &[u8],
-    keep: impl Fn(&RawValue) -> serde_json::Result<bool>,
-) -> Result<Option<Vec<u8>>, RewriteError> {
+fn filter_entries(line: &[u8], keep: impl Fn(EntryHeader<'_>) -> bool) -> Result<Option<Vec<u8>>, RewriteError> {
     let list: EntryList<'_> = serde_json::from_slice(line)?;
     let entries = list.entries.unwrap_or_default();
     let mut kept = Vec::with_capacity(entries.len());
     for entry in &entries {
-        if keep(entry)? {
+        if keep(serde_json::from_str(entry.get())?) {
             kept.push(*entry);
         }
     }

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, HashSet};
 
-use olm::{Channel, GraphFault};
+use olm::Channel;
 use semver::Version;
 
 use crate::{
@@ -21,37 +21,14 @@ impl Selection {
         package: &'a PackageOutline,
         explanation: &mut Explanation,
     ) -> Result<(Remaining<'a>, Vec<Decision>), String> {
-        let rule = self.rule(name).unwrap_or_default();
         package.check_readable(name)?;
-        let selector = PackageSelector::new(name, package, &rule)?;
-        let decisions = explanation.decisions.as_ref().map(|_| selector.decisions());
-        let rest = Remaining {
-            default_channel: selector.default_channel()?,
-            bundles: selector.channels.values().flatten().copied().collect(),
-            channels: selector.channels,
-        };
-        let notices = selector.notices.into_iter();
-        notices.for_each(|notice| explanation.notice(notice));
-        Ok((rest, decisions.unwrap_or_default()))
-    }
-}
-
-struct PackageSelector<'s, 'a> {
-    name: &'a str,
-    package: &'a PackageOutline,
-    rule: &'s PackageRule<'a>,
-    channels: BTreeMap<&'a str, KeptEntries<'a>>,
-    notices: Vec<String>,
-}
-
-impl<'s, 'a> PackageSelector<'s, 'a> {
-    fn new(name: &'a str, package: &'a PackageOutline, rule: &'s PackageRule<'a>) -> Result<Self, String> {
-        let mut selector = Self {
+        let rule = &self.rule(name).unwrap_or_default();
+        let mut selector = PackageSelector {
             name,
             package,
             rule,
             channels: BTreeMap::new(),
-            notices: Vec::new(),
+            explanation,
         };
         selector.check_names()?;
         for (name, channel) in &package.channels {
@@ -62,9 +39,27 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             let rule = first.and_then(|channel| rule.of_channel(channel));
             return Err(takes_nothing(&format!("package {name}"), rule.as_ref()));
         }
-        Ok(selector)
+        let decisions = selector.explanation.decisions.as_ref().map(|_| selector.decisions());
+        let rest = Remaining {
+            name,
+            package,
+            default_channel: selector.default_channel()?,
+            bundles: selector.channels.values().flatten().copied().collect(),
+            channels: selector.channels,
+        };
+        Ok((rest, decisions.unwrap_or_default()))
     }
+}
 
+struct PackageSelector<'s, 'a> {
+    name: &'a str,
+    package: &'a PackageOutline,
+    rule: &'s PackageRule<'a>,
+    channels: BTreeMap<&'a str, KeptEntries<'a>>,
+    explanation: &'s mut Explanation,
+}
+
+impl<'a> PackageSelector<'_, 'a> {
     fn check_names(&self) -> Result<(), String> {
         let mut channels = self.rule.channels();
         if let Some(channel) = channels.find(|channel| !self.package.channels.contains_key(*channel)) {
@@ -120,17 +115,14 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
             EntryRule::All => all.collect(),
             EntryRule::Named(names) => all.filter(|entry| names.contains(entry)).collect(),
             EntryRule::Range(range) => all.filter(|entry| self.is_in(range, entry)).collect(),
-            EntryRule::Head => match channel.heads().as_slice() {
-                [head] => KeptEntries::from([*head]),
-                _ if channel.entries.is_empty() => KeptEntries::new(),
-                heads => {
-                    let fault = match heads {
-                        [] => GraphFault::NoHead,
-                        heads => GraphFault::Heads(heads.to_vec()),
-                    };
-                    return Err(words(rule).error(&self.place(name), Some(channel), &all.collect(), fault.into()));
+            EntryRule::Head => {
+                let (heads, all) = (KeptEntries::from_iter(channel.heads()), all.collect());
+                if heads.len() != 1 && !channel.entries.is_empty() {
+                    let checked = kept_channel::check(channel, &all);
+                    checked.map_err(|fault| words(rule).error(&self.place(name), Some(channel), &all, fault))?;
                 }
-            },
+                heads
+            }
         })
     }
 
@@ -140,7 +132,7 @@ impl<'s, 'a> PackageSelector<'s, 'a> {
         if !between.is_empty() {
             kept.extend(&between);
             let (place, bundles) = (self.place(&shown(name)), listed(&between));
-            self.notices.push(format!(
+            self.explanation.notice(format!(
                 "{place}: {bundles} taken too, because they connect the selected {}",
                 described(rule)
             ));

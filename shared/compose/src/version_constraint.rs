@@ -3,7 +3,7 @@
 
 use std::{fmt, str::FromStr};
 
-use semver::{BuildMetadata, Prerelease, Version};
+use semver::Version;
 
 /// Range of versions to select: `>=1.2 <2.0.0 || 3.x`.
 ///
@@ -20,14 +20,7 @@ use semver::{BuildMetadata, Prerelease, Version};
 pub struct VersionConstraint {
     text: String,
     /// Alternatives, of which one must hold as a whole.
-    any_of: Vec<ConstraintAlternative>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ConstraintAlternative {
-    conditions: Vec<VersionCondition>,
-    /// True if the alternative takes pre-releases.
-    takes_prereleases: bool,
+    any_of: Vec<Vec<VersionCondition>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,10 +63,7 @@ impl VersionConstraint {
         };
         bound.numbers = 3;
         let operator = ConstraintOperator::Equal;
-        let any_of = vec![ConstraintAlternative {
-            takes_prereleases: true,
-            conditions: vec![VersionCondition { operator, bound }],
-        }];
+        let any_of = vec![vec![VersionCondition { operator, bound }]];
         Some(Self { text, any_of })
     }
 
@@ -91,9 +81,10 @@ impl VersionConstraint {
 
     /// Returns true if the version lies in the range.
     pub fn contains(&self, version: &Version) -> bool {
-        let takes = |all: &ConstraintAlternative| all.takes_prereleases || version.pre.is_empty();
-        let holds = |all: &ConstraintAlternative| all.conditions.iter().all(|one| one.holds(version));
-        self.any_of.iter().any(|all| takes(all) && holds(all))
+        self.any_of.iter().any(|all| {
+            let takes_prereleases = all.iter().any(|one| !one.bound.version.pre.is_empty());
+            (takes_prereleases || version.pre.is_empty()) && all.iter().all(|one| one.holds(version))
+        })
     }
 }
 
@@ -102,7 +93,7 @@ impl FromStr for VersionConstraint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let any_of = text.split("||").map(ConstraintAlternative::new);
+        let any_of = text.split("||").map(read_conditions);
         Ok(Self {
             text: text.to_owned(),
             any_of: any_of.collect::<Result<_, _>>()?,
@@ -116,42 +107,36 @@ impl fmt::Display for VersionConstraint {
     }
 }
 
-impl ConstraintAlternative {
-    /// Reads conditions that spaces or single commas separate. `1.2 - 1.4` stands for two of them, but only at the start or
-    /// behind a comma.
-    fn new(text: &str) -> Result<Self, String> {
-        let spaced = text.replace(',', " , ");
-        let mut words = spaced.split_ascii_whitespace().peekable();
-        let mut conditions = Vec::new();
-        let mut add = |operator, text: &str| {
-            let bound = PartialVersion::new(text).ok_or_else(|| text.to_owned())?;
-            conditions.push(VersionCondition { operator, bound });
-            Ok::<_, String>(())
-        };
-        let mut may_be_hyphen_range = true;
-        while let Some(word) = words.next() {
-            let (operator, mut version) =
-                word.split_at(word.find(|sign| !"=!<>~^".contains(sign)).unwrap_or(word.len()));
-            if version.is_empty() {
-                version = words.next().unwrap_or_default();
-            }
-            if may_be_hyphen_range && operator.is_empty() && words.next_if_eq(&"-").is_some() {
-                add(ConstraintOperator::AtLeast, version)?;
-                add(ConstraintOperator::AtMost, words.next().unwrap_or_default())?;
-            } else {
-                add(ConstraintOperator::new(operator).ok_or(word)?, version)?;
-            }
-            may_be_hyphen_range = words.next_if_eq(&",").is_some();
+/// Reads the conditions of an alternative, which spaces or single commas separate. `1.2 - 1.4` stands for two of them, but
+/// only at the start or behind a comma.
+fn read_conditions(text: &str) -> Result<Vec<VersionCondition>, String> {
+    let spaced = text.replace(',', " , ");
+    let mut words = spaced.split_ascii_whitespace().peekable();
+    let mut conditions = Vec::new();
+    let mut add = |operator, text: &str| {
+        let bound = PartialVersion::new(text).ok_or_else(|| text.to_owned())?;
+        conditions.push(VersionCondition { operator, bound });
+        Ok::<_, String>(())
+    };
+    let mut may_be_hyphen_range = true;
+    while let Some(word) = words.next() {
+        let (operator, mut version) = word.split_at(word.find(|sign| !"=!<>~^".contains(sign)).unwrap_or(word.len()));
+        if version.is_empty() {
+            version = words.next().unwrap_or_default();
         }
-        // Nothing is written, or nothing behind the last comma.
-        if may_be_hyphen_range {
-            return Err(text.to_owned());
+        if may_be_hyphen_range && operator.is_empty() && words.next_if_eq(&"-").is_some() {
+            add(ConstraintOperator::AtLeast, version)?;
+            add(ConstraintOperator::AtMost, words.next().unwrap_or_default())?;
+        } else {
+            add(ConstraintOperator::new(operator).ok_or(word)?, version)?;
         }
-        Ok(Self {
-            takes_prereleases: conditions.iter().any(|one| !one.bound.version.pre.is_empty()),
-            conditions,
-        })
+        may_be_hyphen_range = words.next_if_eq(&",").is_some();
     }
+    // Nothing is written, or nothing behind the last comma.
+    if may_be_hyphen_range {
+        return Err(text.to_owned());
+    }
+    Ok(conditions)
 }
 
 impl ConstraintOperator {
@@ -173,13 +158,7 @@ impl ConstraintOperator {
 impl PartialVersion {
     fn new(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
-        let (before, build) = text.split_once('+').unzip();
-        let text = before.unwrap_or(text);
-        let (core, pre) = text.split_once('-').unzip();
-        let core = core.unwrap_or(text);
-        if build.is_some_and(|build| build.is_empty() || BuildMetadata::new(build).is_err()) || pre == Some("") {
-            return None;
-        }
+        let (core, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
         let parts: Vec<&str> = core.split('.').collect();
         let is_part = |part: &&str| !part.is_empty() && part.bytes().all(|byte| b"0123456789xX*".contains(&byte));
         if parts.len() > 3 || !parts.iter().all(is_part) {
@@ -193,10 +172,9 @@ impl PartialVersion {
             *value = part.parse().ok()?;
         }
         let [major, minor, patch] = values;
-        let mut version = Version::new(major, minor, patch);
-        version.pre = Prerelease::new(pre.unwrap_or_default()).ok()?;
         Some(Self {
-            version,
+            // Its pre-release and build metadata are written as those of any version.
+            version: Version::parse(&format!("{major}.{minor}.{patch}{rest}")).ok()?,
             numbers,
             has_wildcard: wildcard.is_some(),
         })

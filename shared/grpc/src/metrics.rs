@@ -61,13 +61,6 @@ impl GrpcMetrics {
     }
 }
 
-impl Default for GrpcMetrics {
-    /// Returns metrics that are not in any registry.
-    fn default() -> Self {
-        Self::register(&mut Registry::default())
-    }
-}
-
 /// Counts a call when it is dropped.
 #[derive(Debug)]
 pub(crate) struct CallTimer {

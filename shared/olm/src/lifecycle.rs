@@ -31,10 +31,9 @@ impl FromStr for Day {
     type Err = DayError;
 
     fn from_str(text: &str) -> Result<Self, DayError> {
-        let refused = || DayError(text.to_owned());
-        let time = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).map_err(|_| refused())?;
-        let time = time.duration_since(UNIX_EPOCH).map_err(|_| refused())?;
-        Ok(Self(time.as_secs() / SECONDS_PER_DAY))
+        // It refuses years before 1970.
+        let time = humantime::parse_rfc3339(&format!("{text}T00:00:00Z"));
+        time.map(Self::from).map_err(|_| DayError(text.to_owned()))
     }
 }
 

@@ -149,7 +149,7 @@ fn is_empty(shape: Shape, value: Option<&RawValue>) -> bool {
         return !matches!(shape, Shape::Object(_));
     };
     match (shape, value.get()) {
-        (Shape::Any | Shape::Property | Shape::Object(_), _) => false,
+        (Shape::Any | Shape::PropertyValue | Shape::Object(_), _) => false,
         (_, "null") => true,
         (Shape::Text | Shape::Bytes, text) => text == "\"\"",
         (Shape::Bool, text) => text == "false",
@@ -164,7 +164,7 @@ fn write(shape: Shape, value: Option<&RawValue>, out: &mut String) -> Result<(),
     let raw = value.map_or("null", RawValue::get);
     match shape {
         Shape::Text => json::string(&go::text(value)?, out),
-        Shape::Any | Shape::Property => json::escape_html(raw, out),
+        Shape::Any | Shape::PropertyValue => json::escape_html(raw, out),
         Shape::Bytes => {
             let bytes = value.map(go::bytes).transpose()?;
             json::string(&STANDARD.encode(bytes.unwrap_or_default()), out);

@@ -155,7 +155,7 @@ async fn answers_come_over_tls_too() {
     let catalogs = MemoryCatalogs::of("a").await;
     let server = Server::new(ServerLimits::grpc(), ServerMetrics::default(), None);
     let server = server.with_tls(certificate, key).unwrap();
-    let server = TestServer::run(&catalogs, None, GrpcMetrics::default(), server).await;
+    let server = TestServer::run(&catalogs, None, GrpcMetrics::register(&mut Registry::default()), server).await;
     let client = Client::connect_tls(server.port, pair.cert.der().clone()).await;
     let packages = client.call("/api.Registry/ListPackages", b"").await.unwrap();
     assert_eq!(packages, [b"\x0a\x01a"]);

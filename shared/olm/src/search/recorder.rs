@@ -22,7 +22,14 @@ use crate::{
 pub const SEARCH: FactKind = FactKind {
     name: "search",
     version: 4,
-    recorder: |shard| Box::new(SearchRecorder::new(shard.name, shard.metas)),
+    recorder: |shard| {
+        Box::new(SearchRecorder {
+            name: shard.name,
+            // The global group is no Package, so none of its lines is read.
+            metas: if shard.name.is_empty() { &[] } else { shard.metas },
+            ..SearchRecorder::default()
+        })
+    },
     is_part: is_json::<SearchPackage>,
     bytes_max: 2 << 20,
     // The Package is then found by its name.
@@ -64,7 +71,7 @@ struct SearchRecorder<'a> {
     default_head: Option<String>,
     /// Head whose line was read, and its texts.
     head: Option<(String, HeadTexts)>,
-    /// True in the second pass, in which the line of the head is read in any case.
+    /// True in the second pass, in which only the line of the head is read.
     is_last: bool,
 }
 
@@ -129,47 +136,31 @@ impl<'a> Recorder<'a> for SearchRecorder<'a> {
     }
 
     fn finish(self: Box<Self>) -> Recording<'a> {
-        let wanted = self.default_head.as_ref().filter(|wanted| match &self.head {
-            Some((head, _)) => head != *wanted,
-            None => self.has_bundle(wanted),
-        });
-        match wanted.cloned() {
-            // The line of the head came before its channel.
-            Some(head) if !self.is_last => Recording::Reading(Box::new(Self {
-                head: Some((head, HeadTexts::default())),
-                is_last: true,
-                ..Self::new(self.name, self.metas)
-            })),
-            _ => Recording::done((!self.name.is_empty()).then(|| self.texts()).as_ref()),
+        let head = self.head.as_ref().map(|(head, _)| head);
+        if self.default_head.is_none() || self.default_head.as_ref() == head || self.is_last {
+            return Recording::done((!self.name.is_empty()).then(|| self.texts()).as_ref());
         }
+        // The line of the head came before its channel.
+        Recording::Reading(Box::new(Self {
+            at: 0,
+            buffer: LineBuffer::default(),
+            head: None,
+            is_last: true,
+            ..*self
+        }))
     }
 }
 
-impl<'a> SearchRecorder<'a> {
-    fn new(name: &'a str, metas: &'a [IndexedMeta]) -> Self {
-        Self {
-            name,
-            // The global group is no Package, so none of its lines is read.
-            metas: if name.is_empty() { &[] } else { metas },
-            ..Self::default()
-        }
-    }
-
+impl SearchRecorder<'_> {
     fn is_kept(&self, meta: &IndexedMeta) -> bool {
         match meta.schema.as_str() {
-            "olm.package" | "olm.channel" => meta.length <= GRAPH_LINE_MAX,
+            "olm.package" | "olm.channel" => meta.length <= GRAPH_LINE_MAX && !self.is_last,
             "olm.bundle" if meta.length <= BUNDLE_LINE_MAX => match &self.head {
                 Some((head, _)) => *head == meta.name,
                 None => self.default_head.as_ref() == Some(&meta.name),
             },
             _ => false,
         }
-    }
-
-    fn has_bundle(&self, name: &str) -> bool {
-        let is_readable = |meta: &IndexedMeta| meta.length <= BUNDLE_LINE_MAX && meta.name == name;
-        let mut bundles = self.metas.iter().filter(|meta| meta.schema == "olm.bundle");
-        bundles.any(is_readable)
     }
 
     fn line(&mut self, line: &[u8]) {

@@ -49,28 +49,20 @@ fn parts(word: &str) -> Vec<&str> {
 
 /// Returns true if one letter of `one` was changed, added, left out, or swapped with its neighbour to make `other`.
 pub(super) fn is_typo(one: &str, other: &str) -> bool {
-    let (mut one, mut other) = (one.chars(), other.chars());
-    loop {
-        let (left, right) = (one.clone(), other.clone());
-        match (one.next(), other.next()) {
-            (Some(a), Some(b)) if a == b => {}
-            (None, None) => return false,
-            (a, b) => {
-                let swapped = one.clone().next() == b && other.clone().next() == a && a.is_some() && b.is_some();
-                let (rest_of_one, rest_of_other) = (one.as_str(), other.as_str());
-                return rest_of_one == rest_of_other
-                    || rest_of_one == right.as_str()
-                    || left.as_str() == rest_of_other
-                    || (swapped && skip(rest_of_one) == skip(rest_of_other));
-            }
-        }
+    let starts = one.chars().zip(other.chars()).take_while(|(a, b)| a == b);
+    let start: usize = starts.map(|(letter, _)| letter.len_utf8()).sum();
+    let (one, other) = (&one[start..], &other[start..]);
+    let ends = one.chars().rev().zip(other.chars().rev()).take_while(|(a, b)| a == b);
+    let end: usize = ends.map(|(letter, _)| letter.len_utf8()).sum();
+    let [one, other] = [one, other].map(|word| {
+        let mut letters = word[..word.len() - end].chars();
+        [letters.next(), letters.next(), letters.next()]
+    });
+    match (one, other) {
+        ([left, None, _], [right, None, _]) => left != right,
+        ([a, b, None], [c, d, None]) => a == d && b == c,
+        _ => false,
     }
-}
-
-fn skip(text: &str) -> &str {
-    let mut letters = text.chars();
-    letters.next();
-    letters.as_str()
 }
 
 #[cfg(test)]

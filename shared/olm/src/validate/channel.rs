@@ -43,15 +43,11 @@ pub(super) fn check_channel<'v>(
 }
 
 fn graph_entry<'v>(value: &'v Value<'_>) -> GraphEntry<'v> {
-    let name = |skip: &'v Value<'_>| match skip {
-        Value::Text(text) => &**text,
-        _ => "",
-    };
     GraphEntry {
         name: value.text("name"),
         // opm walks to the entry without a name, if there is one.
         replaces: Some(value.text("replaces")),
-        skips: value.list("skips").iter().map(name).collect(),
+        skips: value.list("skips").iter().map(Value::as_text).collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use model::{Facts, FindingSeverity, PackageFindings, ValidationCounts, Validatio
 use serde_json::value::RawValue;
 
 use super::{RuleViolation, Severity, ShardValidator};
-use crate::facts::{FactKind, RecordedShard, Recorder, Recording, is_json, json};
+use crate::facts::{FactKind, Recorder, Recording, is_json, json};
 
 /// Maximum number of findings of one weight that are listed for one Package. More of them help no reader, and a hostile catalog may
 /// have millions.
@@ -20,7 +20,12 @@ const NAME_CHARS: usize = 100;
 pub const FINDINGS: FactKind = FactKind {
     name: "findings",
     version: 2,
-    recorder: |shard| Box::new(FindingsRecorder::new(shard)),
+    recorder: |shard| {
+        let mut validator = ShardValidator::new(shard.name, shard.is_yaml);
+        validator.budget = shard.budget.clone();
+        let found = PackageFindings::default();
+        Box::new(FindingsRecorder { validator, found })
+    },
     bytes_max: 16 << 20,
     is_part: is_json::<PackageFindings>,
     shorten: |part| {
@@ -46,17 +51,6 @@ pub struct ValidationSummary {
     pub errors: Vec<String>,
     /// First warning in words.
     pub warning: Option<String>,
-}
-
-impl FindingsRecorder {
-    fn new(shard: RecordedShard<'_>) -> Self {
-        let mut validator = ShardValidator::new(shard.name, shard.is_yaml);
-        validator.budget = shard.budget.clone();
-        Self {
-            validator,
-            found: PackageFindings::default(),
-        }
-    }
 }
 
 impl<'s> Recorder<'s> for FindingsRecorder {

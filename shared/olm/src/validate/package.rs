@@ -43,13 +43,7 @@ impl ShardValidator {
         }
         // Wrong types of these fields are reported with the schema's other fields.
         let header = header(line);
-        let schema = header.text("schema");
-        let is_known = matches!(
-            schema,
-            "olm.package" | "olm.channel" | "olm.bundle" | "olm.deprecations"
-        );
-        self.counts.known += u64::from(is_known);
-        match schema {
+        match header.text("schema") {
             "olm.package" => {
                 let decoded = decode(line, &PACKAGE, &mut ValueBudget::new(line.len()));
                 let package = report.decoded(decoded, place);
@@ -58,7 +52,7 @@ impl ShardValidator {
             "olm.channel" => self.channels.push((place.line, line.to_vec())),
             "olm.deprecations" => self.deprecations.push((place.line, line.to_vec())),
             "olm.bundle" => self.bundle(line, place, report),
-            "" => report.add(Rule::SchemaMissing, place, ""),
+            "" => return report.add(Rule::SchemaMissing, place, ""),
             other => {
                 self.counts.add_other(model::text::line(other, super::TEXT_CHARS), 1);
                 let package = header.text("package");
@@ -68,8 +62,10 @@ impl ShardValidator {
                 if other == LIFECYCLES {
                     self.lifecycle(line, place, report);
                 }
+                return;
             }
         }
+        self.counts.known += 1;
     }
 
     /// Checks a bundle. Most bytes of a catalog are bundles, so their lines are decoded only once.

@@ -2,12 +2,12 @@
 //! operator-framework/api v0.45.0.
 
 use super::shape::{
-    Shape::{self, Any, Bool, Bytes, Integer, List, Map, Object, Property, Text},
+    Shape::{self, Any, Bool, Bytes, Integer, List, Map, Object, PropertyValue, Text},
     ShapeField,
 };
 
 /// Returns a field that a structure of Go always has.
-pub(super) const fn always(name: &'static str, shape: Shape) -> ShapeField {
+const fn always(name: &'static str, shape: Shape) -> ShapeField {
     ShapeField {
         name,
         shape,
@@ -25,7 +25,7 @@ const fn optional(name: &'static str, shape: Shape) -> ShapeField {
 
 const TEXTS: Shape = List(&Text);
 const TEXT_MAP: Shape = Map(&Text);
-const PROPERTIES: Shape = List(&Property);
+const PROPERTIES: Shape = List(&Object(&[always("type", Text), always("value", PropertyValue)]));
 
 /// Fields that every Meta may have.
 pub(crate) const META: Shape = Object(&[always("schema", Text), always("name", Text), always("package", Text)]);

@@ -15,7 +15,7 @@ use serde::{
 
 use super::{
     Rule,
-    schemas::{always, property_shape},
+    schemas::property_shape,
     value::{Value, ValueBudget},
 };
 
@@ -41,8 +41,8 @@ pub enum Shape {
     Map(&'static Shape),
     /// Object with these fields.
     Object(Fields),
-    /// Object with the fields `type` and `value`. The type decides the shape of the value.
-    Property,
+    /// Value of a property, whose shape the first field of the property decides.
+    PropertyValue,
 }
 
 /// Field of an object.
@@ -57,8 +57,6 @@ pub struct ShapeField {
 }
 
 pub(crate) type Fields = &'static [ShapeField];
-
-const PROPERTY: Fields = &[always("type", Shape::Text), always("value", Shape::Any)];
 
 /// A decoded line, and the rules that its values break, each with a detail: the path of the value, such as `entries[3].skips`, and
 /// the type that it should have. The value is absent if the line cannot be decoded, for which there is one rule.
@@ -144,13 +142,13 @@ impl<'de> DeserializeSeed<'de> for Decode<'_, '_> {
 impl Decode<'_, '_> {
     fn wrong<'a>(self) -> Value<'a> {
         let expected = match self.shape {
-            Shape::Any => "any value",
+            Shape::Any | Shape::PropertyValue => "any value",
             Shape::Text => "a string",
             Shape::Bool => "true or false",
             Shape::Integer(_) => "an integer in range",
             Shape::Bytes => "base64",
             Shape::List(_) => "a list",
-            Shape::Map(_) | Shape::Object(_) | Shape::Property => "an object",
+            Shape::Map(_) | Shape::Object(_) => "an object",
         };
         let state = self.state;
         if state.errors.len() < ERRORS_MAX {
@@ -182,7 +180,10 @@ impl Decode<'_, '_> {
                 continue;
             };
             let ShapeField { name, shape, .. } = &fields[at];
-            let value = self.child(Step::Field(name), shape, &mut map)?;
+            let value = match shape {
+                Shape::PropertyValue => self.property_value(values.first(), &mut map)?,
+                shape => self.child(Step::Field(name), shape, &mut map)?,
+            };
             if self.state.keep && values.is_empty() {
                 self.state.budget.take(fields.len())?;
                 values.resize(fields.len(), Value::Absent);
@@ -201,34 +202,23 @@ impl Decode<'_, '_> {
         Ok(Value::Present)
     }
 
-    fn property<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value<'de>, A::Error> {
-        self.state.budget.take(PROPERTY.len())?;
-        let (mut kind, mut value) = (Value::Absent, Value::Absent);
-        // Canonical lines have `type` before `value`.
-        while let Some(FieldKey(key)) = map.next_key()? {
-            match find_field(PROPERTY, &key) {
-                Some(0) => kind = self.child(Step::Field("type"), &Shape::Text, &mut map)?,
-                Some(_) => {
-                    let name = match &kind {
-                        Value::Text(name) => name,
-                        _ => "",
-                    };
-                    let (shape, keep) = property_shape(name);
-                    self.state.rule = Rule::PropertyInvalid;
-                    self.state.keep = keep;
-                    let read = self.child(Step::Field("value"), shape, &mut map);
-                    self.state.keep = true;
-                    self.state.rule = Rule::FieldType;
-                    value = match read? {
-                        // Present, although it is null or wrong: only a missing value is an error by itself.
-                        Value::Absent => Value::Present,
-                        read => read,
-                    };
-                }
-                None => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(Value::Object(PROPERTY, vec![kind, value]))
+    /// Reads the value of a property of this type. Canonical lines have the type first.
+    fn property_value<'de, A: MapAccess<'de>>(
+        &mut self,
+        kind: Option<&Value<'de>>,
+        map: &mut A,
+    ) -> Result<Value<'de>, A::Error> {
+        let (shape, keep) = property_shape(kind.map_or("", Value::as_text));
+        self.state.rule = Rule::PropertyInvalid;
+        self.state.keep = keep;
+        let read = self.child(Step::Field("value"), shape, map);
+        self.state.keep = true;
+        self.state.rule = Rule::FieldType;
+        Ok(match read? {
+            // Present, although it is null or wrong: only a missing value is an error by itself.
+            Value::Absent => Value::Present,
+            read => read,
+        })
     }
 
     fn bytes<'a>(self, text: &str) -> Value<'a> {
@@ -343,7 +333,6 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
         match self.shape {
             Shape::Object(fields) => self.object(fields, map),
             Shape::Map(shape) => self.map(shape, map),
-            Shape::Property => self.property(map),
             _ => {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(self.wrong())

@@ -39,7 +39,12 @@ impl<'a> Value<'a> {
 
     /// Returns the text of the field; empty if it has none.
     pub(crate) fn text(&self, name: &str) -> &str {
-        match self.field(name) {
+        self.field(name).as_text()
+    }
+
+    /// Returns the text; empty if the value is none.
+    pub(crate) fn as_text(&self) -> &str {
+        match self {
             Self::Text(text) => text,
             _ => "",
         }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::mutations::{self, Catalog};
-use catalog_mirror_olm::{Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
+use catalog_mirror_olm::{Day, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -280,4 +280,11 @@ fn line_with_too_many_values_is_one_error_and_is_not_checked_further() {
     let found = rules(&line);
     assert!(found.contains("too-complex"), "{found:?}");
     assert_eq!(Rule::TooComplex.severity(), Severity::Error);
+}
+
+#[test]
+fn day_before_1970_is_refused() {
+    assert_eq!("1970-01-01".parse::<Day>().unwrap().to_string(), "1970-01-01");
+    let error = "1969-12-31".parse::<Day>().unwrap_err().to_string();
+    assert_eq!(error, "\"1969-12-31\" is not a day such as 2026-11-26");
 }
