@@ -225,14 +225,10 @@ impl Mirror {
         };
         let mut poll = Poll::new(self, catalog, options);
         poll.empty_layers = before.as_ref().and_then(|before| before.empty_layers.clone());
-        let ended = match options.time {
-            None => poll.run().await,
-            Some(time) => timeout(time, poll.run())
-                .await
-                // Dropping the poll is safe: without its commit nothing is published, and collection removes what it
-                // put.
-                .unwrap_or(Err(PollError::OutOfTime(time))),
-        };
+        let time = options.time.unwrap_or(Duration::MAX);
+        let ended = timeout(time, poll.run()).await;
+        // Dropping the poll is safe: without its commit nothing is published, and collection removes what it put.
+        let ended = ended.unwrap_or(Err(PollError::OutOfTime(time)));
         self.progress.done.fetch_add(1, Ordering::Relaxed);
         // Also after a failure: the poller function decides by the number of failures when the catalog is due again.
         self.finish(poll, ended).await
