@@ -20,7 +20,7 @@ use super::{
     facts::NewContent,
     once::Poll,
 };
-use crate::{CatalogSource, PollError, PollProgress, Transaction};
+use crate::{Catalog, CatalogSource, PollError, PollProgress, Transaction};
 
 /// Maximum number of Metas of a published state whose chunks count as known. The entries of its index are held beside the new ones:
 /// 15 MB at most. The largest real catalogs have 20,000 Metas.
@@ -163,28 +163,6 @@ fn abort_on_marker(path: &str) {
 pub(crate) struct ImageCopies(Vec<(Digest, Download)>);
 
 impl ImageCopies {
-    /// Copies an image of a registry to disk, unless that was done already. Returns the bytes received.
-    pub(crate) async fn download(
-        &mut self,
-        images: &Sources,
-        source: &Source,
-        digest: &Digest,
-        known: &EmptyLayers,
-    ) -> Result<u64, PollError> {
-        let Source::Registry { reference, .. } = source else {
-            return Ok(0);
-        };
-        if self.get(digest).is_some() {
-            return Ok(0);
-        }
-        tracing::info!(%digest, "the image is copied to disk first");
-        let space = &images.settings().download_space;
-        let download = images.download(reference, digest, known, space).await?;
-        let bytes = download.traffic.bytes;
-        self.0.push((digest.clone(), download));
-        Ok(bytes)
-    }
-
     /// Returns the copy of an image, if there is one.
     pub(crate) fn get(&self, digest: &Digest) -> Option<&Download> {
         let (_, download) = self.0.iter().find(|(copied, _)| copied == digest)?;
@@ -208,27 +186,38 @@ pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
     if poll.is_suspect(digest) {
         copy_image(poll, digest).await?;
     }
-    let Some(inputs) = &poll.inputs else {
+    let Some(inputs) = poll.inputs.clone() else {
         return Ok(());
     };
-    let (images, known) = (poll.mirror.images(poll.catalog), EmptyLayers::default());
     // A composition reads its inputs one after the other, each to its end.
     for input in inputs.pulled() {
-        if let Some(source) = input.catalog.source.pulled() {
-            let copied = poll.copies.download(&images, source, &input.digest, &known);
-            poll.report.bytes_pulled += input.named(copied.await)?;
-        }
+        let copied = copy(poll, input.catalog, &input.digest, &EmptyLayers::default()).await;
+        input.named(copied)?;
     }
     Ok(())
 }
 
 /// Copies the image of the catalog to disk.
 pub(crate) async fn copy_image(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
-    if let Some(source) = poll.catalog.source.pulled() {
-        let known = poll.empty_layers.clone().unwrap_or_default();
-        let images = poll.mirror.images(poll.catalog);
-        poll.report.bytes_pulled += poll.copies.download(&images, source, digest, &known).await?;
+    let (catalog, empty) = (poll.catalog, poll.empty_layers.clone().unwrap_or_default());
+    copy(poll, catalog, digest, &empty).await
+}
+
+/// Copies the image of a catalog or of an input from its registry to disk, unless that was done already. Layers in `empty` are not
+/// fetched.
+async fn copy(poll: &mut Poll<'_>, catalog: &Catalog, digest: &Digest, empty: &EmptyLayers) -> Result<(), PollError> {
+    let Some(Source::Registry { reference, .. }) = catalog.source.pulled() else {
+        return Ok(());
+    };
+    if poll.copies.get(digest).is_some() {
+        return Ok(());
     }
+    tracing::info!(%digest, "the image is copied to disk first");
+    let images = poll.mirror.images(poll.catalog);
+    let space = &images.settings().download_space;
+    let download = images.download(reference, digest, empty, space).await?;
+    poll.report.bytes_pulled += download.traffic.bytes;
+    poll.copies.0.push((digest.clone(), download));
     Ok(())
 }
 
