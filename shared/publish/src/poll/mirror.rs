@@ -9,18 +9,18 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use model::{CatalogName, Outcome, PullInputs, Status};
 use parking_lot::Mutex;
 use render::{ChunkLines, RenderLimits};
-use source::{Digest, Source, Sources};
+use source::{Digest, DownloadSpace, Source, Sources};
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
-use work::Budget;
+use work::{Budget, MemoryPool};
 
 use super::{
     once::{Poll, SourceCheck},
     process,
 };
 use crate::{
-    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, record_status,
+    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, SourceLimits, record_status,
     status::read_status,
 };
 
@@ -67,6 +67,7 @@ pub struct Mirror {
     /// Identifier under which its pulls are recorded.
     pub(crate) process: String,
     pub(crate) settings: MirrorSettings,
+    memory: MemoryPool,
     pub(crate) rendering: Arc<Semaphore>,
     pub(crate) resolving: Semaphore,
     progress: Arc<PollProgress>,
@@ -101,13 +102,16 @@ impl Mirror {
     pub fn new(images: Sources, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
         let rendering = Arc::new(Semaphore::new(settings.side_by_side.max(1)));
         let resolving = Semaphore::new(settings.resolves.max(1));
-        metrics.set_budgets(settings.render.budget.memory(), &settings.download_space);
+        // One pool and one space for all catalogs, so that the limits hold for the process.
+        let memory = MemoryPool::new(settings.limits.memory_bytes);
+        let space = DownloadSpace::new(settings.limits.download_bytes);
+        metrics.set_budgets(&memory, &space);
         Self {
-            // One space for all copies, so that the limit holds for the process.
-            images: images.with_settings(|images| images.download_space = settings.download_space.clone()),
+            images: images.with_settings(|images| images.download_space = space),
             store,
             process: process::process_id((settings.env.rng)()),
             settings,
+            memory,
             rendering,
             resolving,
             progress: Arc::default(),
@@ -126,7 +130,7 @@ impl Mirror {
 
     /// Returns the reader of a catalog's source, with the limits for its image.
     pub(crate) fn images(&self, catalog: &Catalog) -> Sources {
-        let (images, time) = (self.images.clone(), self.pull_time(catalog));
+        let (images, time) = (self.images.clone(), self.limits(catalog).pull_time);
         // Changed settings are a copy, which the poll of an unchanged catalog need not make.
         if catalog.limits.is_none() && time <= images.settings().pull_timeout {
             return images;
@@ -140,16 +144,14 @@ impl Mirror {
         })
     }
 
-    /// Returns the limits for the FBC of a catalog.
-    pub(crate) fn render_limits(&self, catalog: &Catalog) -> RenderLimits {
-        let own = catalog.limits.as_ref().map(|limits| limits.catalog);
-        own.unwrap_or(self.settings.render.limits)
+    /// Returns the limits of a catalog: its own, or those for catalogs without.
+    pub(crate) fn limits<'c>(&'c self, catalog: &'c Catalog) -> &'c SourceLimits {
+        catalog.limits.as_ref().unwrap_or(&self.settings.limits)
     }
 
     /// Returns a budget for one pull of a catalog. Its memory is that of all catalogs.
     pub(crate) fn budget(&self, catalog: &Catalog) -> Budget {
-        let memory = self.settings.render.budget.memory();
-        Budget::new(self.render_limits(catalog).steps, memory.clone())
+        Budget::new(self.limits(catalog).catalog.steps, self.memory.clone())
     }
 
     /// Returns the digest that a source of a catalog has now. A pinned digest needs no request, and no turn.
@@ -160,12 +162,6 @@ impl Mirror {
         let permit = self.resolving.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
         Ok(self.images(catalog).resolve(source).await?)
-    }
-
-    /// Returns the maximum duration of one pull of a catalog.
-    pub(crate) fn pull_time(&self, catalog: &Catalog) -> Duration {
-        let own = catalog.limits.as_ref().map(|limits| limits.pull_time);
-        own.unwrap_or(self.settings.pull_time)
     }
 
     /// Returns the progress of all polls.

@@ -78,7 +78,7 @@ impl<'a> Poll<'a> {
     pub(crate) fn renderer(&self, published: PublishedShards, budget: &Budget) -> Renderer {
         let settings = RenderSettings {
             budget: budget.clone(),
-            limits: self.mirror.render_limits(self.catalog),
+            limits: self.mirror.limits(self.catalog).catalog,
             ..self.mirror.settings.render.clone()
         };
         Renderer::start(settings, Arc::new(published))
@@ -251,7 +251,7 @@ impl<'a> Poll<'a> {
         // Threads that go on after a time-out keep it until they have ended.
         budget.hold(permit.expect("the semaphore is never closed"));
         let _stop = StopOnDrop::new(budget.clone());
-        let limit = self.mirror.pull_time(self.catalog);
+        let limit = self.mirror.limits(self.catalog).pull_time;
         // Rendering, ignore rules and putting as well as the pull: a catalog that takes hours keeps others from their turn.
         let work = self.pull_with_permit(transaction, digest, source, &budget);
         timeout(limit, work).await.unwrap_or(Err(PollError::PullTime(limit)))

@@ -73,8 +73,8 @@ impl Mirror {
         let settings = format!(
             "{} {:?} {} {:?} {:?} {policy:?} {:?}",
             catalog.source,
-            self.render_limits(catalog),
-            self.settings.render.budget.memory().capacity(),
+            self.limits(catalog).catalog,
+            self.settings.limits.memory_bytes,
             images.limits,
             images.platform,
             catalog.validation

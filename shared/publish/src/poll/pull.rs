@@ -78,7 +78,7 @@ pub(crate) async fn read_content(
         pulled => pulled?,
     };
     poll.empty_layers = Some(empty_layers);
-    let chunks = (poll.mirror.render_limits(poll.catalog), rendering.chunks().clone());
+    let chunks = (poll.mirror.limits(poll.catalog).catalog, rendering.chunks().clone());
     poll.mirror
         .known(&poll.catalog.name, |known| known.chunks = Some(chunks));
     Ok(Some(NewContent {
@@ -89,7 +89,7 @@ pub(crate) async fn read_content(
 
 /// Returns the chunks of the last pull by this process whose Shards `base` has. They only save work.
 async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
-    let limits = poll.mirror.render_limits(poll.catalog);
+    let limits = poll.mirror.limits(poll.catalog).catalog;
     let chunks = poll.mirror.known(&poll.catalog.name, |known| known.chunks.clone());
     let chunks = chunks.filter(|(kept, _)| *kept == limits);
     let base = base.filter(|base| base.metas <= KNOWN_METAS);
