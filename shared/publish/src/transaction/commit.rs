@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::{COMMIT_TIMEOUT, TRANSACTION_MAX, Transaction};
 use crate::{
     PublishError,
-    catalogs::{announce_name, confirm_name, restore_name},
+    catalogs::{add_name, restore_name},
     env::whole_seconds,
 };
 
@@ -79,7 +79,7 @@ impl Transaction {
     /// [`PublishError::Read`].
     pub async fn restore_name(&self) -> Result<(), PublishError> {
         match self.pointer {
-            Some(_) => Ok(restore_name(&*self.store, &self.catalog).await?),
+            Some(_) => Ok(restore_name(&*self.store, &self.catalog, false).await?),
             None => Ok(()),
         }
     }
@@ -90,7 +90,7 @@ impl Transaction {
         // A name without a catalog is harmless, a catalog without a name is not found. The time is checked after it, so that
         // collection knows how old the name can get before the pointer is there.
         if self.pointer.is_none() {
-            announce_name(&*self.store, &self.catalog).await?;
+            add_name(&*self.store, &self.catalog, true).await?;
         }
         // The date of the store and not of this machine: all writers of a store then share one clock.
         let date = self.store.stat(&Key::Current(self.catalog.clone())).await?.date;
@@ -139,11 +139,8 @@ impl Transaction {
         }
         // Again after the commit: a removal at the same time may have taken the name away. The publication stands, so this
         // only warns; the next poll restores the name.
-        let named = match self.pointer {
-            Some(_) => restore_name(&*self.store, &self.catalog).await,
-            None => confirm_name(&*self.store, &self.catalog).await,
-        };
-        if let Err(error) = named {
+        let named = restore_name(&*self.store, &self.catalog, self.pointer.is_none());
+        if let Err(error) = named.await {
             let catalog = &self.catalog;
             tracing::warn!(%catalog, error = model::text::chain(&error), "cannot look after catalogs.json");
         }
