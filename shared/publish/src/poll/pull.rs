@@ -10,7 +10,7 @@ use futures_util::TryStreamExt;
 use model::{EmptyLayers, Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
 use render::{KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
 use source::{Digest, Download, FileSink, Source, Sources};
-use store::{Store, StoreExt, read_object, read_stored};
+use store::{ReadError, Store, StoreExt, read_object, read_stored};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::{Budget, run};
@@ -249,6 +249,11 @@ impl PublishedShards {
             base: base.cloned(),
             chunks: None,
         }
+    }
+
+    /// Reads the index of one of the states. Blocks.
+    pub(crate) fn index(&self, stored: &ObjectDigest) -> Result<Index<'static>, ReadError> {
+        self.runtime.block_on(read_stored(&*self.store, stored))
     }
 }
 
