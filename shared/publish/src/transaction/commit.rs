@@ -28,29 +28,25 @@ impl Transaction {
         self.store.flush().await?;
         let before = self.current()?;
         let is_new = before.is_none_or(|before| before.serial != next.serial);
-        let next = match is_new {
-            true => {
-                let date = self.prepare().await?;
-                let published_at = self.publication_date(date);
-                self.sign(Current { published_at, ..next })?
-            }
-            false => {
-                let signed = match &self.options.signer {
-                    // Unchanged, it keeps the signatures that it has.
-                    None if before == Some(&next) => next,
-                    _ => self.sign(next)?,
-                };
-                // Ed25519 signatures are deterministic, so the same key and content give the same pointer, and nothing
-                // is written.
-                if before == Some(&signed) {
-                    // A poll without changes commits nothing, so a name that was lost would stay lost.
-                    self.restore_name().await?;
-                    return Ok((signed, false));
-                }
-                self.prepare().await?;
-                signed
-            }
+        let next = if is_new {
+            let date = self.prepare().await?;
+            let published_at = self.publication_date(date);
+            self.sign(Current { published_at, ..next })?
+        } else if before == Some(&next) && self.options.signer.is_none() {
+            // Unchanged, it keeps the signatures that it has.
+            next
+        } else {
+            self.sign(next)?
         };
+        // Ed25519 signatures are deterministic, so the same key and content give the same pointer, and nothing is written.
+        if before == Some(&next) {
+            // A poll without changes commits nothing, so a name that was lost would stay lost.
+            self.restore_name().await?;
+            return Ok((next, false));
+        }
+        if !is_new {
+            self.prepare().await?;
+        }
         self.replace_pointer(next.to_bytes().into()).await?;
         Ok((next, true))
     }
