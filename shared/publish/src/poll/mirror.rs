@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures_util::{FutureExt, future};
 use model::{CatalogName, Outcome, PullInputs, Status};
 use parking_lot::Mutex;
 use render::{ChunkLines, RenderLimits};
@@ -172,7 +172,7 @@ impl Mirror {
     /// Polls one catalog, and writes its `status.json`.
     ///
     /// Boxed, because the state of a whole poll is large and callers hold many.
-    pub fn poll<'a>(&'a self, catalog: &'a Catalog, options: PollOptions<'a>) -> BoxFuture<'a, Report> {
+    pub fn poll<'a>(&'a self, catalog: &'a Catalog, options: PollOptions<'a>) -> future::BoxFuture<'a, Report> {
         let span = tracing::info_span!("poll", catalog = %catalog.name);
         self.run_poll(catalog, options).instrument(span).boxed()
     }
@@ -183,7 +183,7 @@ impl Mirror {
         &'a self,
         catalog: &'a Catalog,
         before: Option<&'a Status>,
-    ) -> BoxFuture<'a, UpdateCheck> {
+    ) -> future::BoxFuture<'a, UpdateCheck> {
         let span = tracing::info_span!("check_for_update", catalog = %catalog.name);
         self.run_check(catalog, before).instrument(span).boxed()
     }
@@ -195,21 +195,16 @@ impl Mirror {
             force,
             ..PollOptions::default()
         };
-        let order = &PollOrder::new(catalogs);
-        let mut polls: Vec<(usize, &Catalog)> = catalogs.iter().enumerate().collect();
-        // Begun in this order, so that none waits for one that has no place among those at once.
-        polls.sort_by_key(|(_, catalog)| order.level(&catalog.name));
-        let polls = polls.into_iter().map(|(at, catalog)| async move {
+        let (order, places) = (PollOrder::new(catalogs), Semaphore::new(POLLS_AT_ONCE));
+        let polls = catalogs.iter().map(async |catalog| {
+            // Without a place, which its inputs may need.
             order.wait(&catalog.name).await;
+            let _place = places.acquire().await.expect("the semaphore is never closed");
             let report = self.poll(catalog, options).await;
             order.end(&catalog.name);
-            (at, report)
+            report
         });
-        let polls: Vec<_> = polls.collect();
-        // Unordered: finished polls must not wait behind one whose registry hangs.
-        let mut reports: Vec<_> = stream::iter(polls).buffer_unordered(POLLS_AT_ONCE).collect().await;
-        reports.sort_by_key(|(at, _)| *at);
-        reports.into_iter().map(|(_, report)| report).collect()
+        future::join_all(polls).await
     }
 
     async fn run_poll(&self, catalog: &Catalog, options: PollOptions<'_>) -> Report {
