@@ -5,7 +5,7 @@ use std::{
     time::{Instant, UNIX_EPOCH},
 };
 
-use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef};
+use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef};
 use render::{RenderSettings, Renderer};
 use source::Digest;
 use tokio::time::timeout;
@@ -170,11 +170,7 @@ impl<'a> Poll<'a> {
             base.render_version == RENDER_VERSION && base.source.revision == digest.as_str() && !self.recheck
         });
         let Some(base) = known else {
-            if let Some(status) = self.options.before.filter(|_| !self.options.force) {
-                let inputs = self.mirror.pull_inputs(self.catalog, &digest);
-                let base = snapshot_of(&transaction);
-                self.mirror.refuse_known(status, inputs, base)?;
-            }
+            self.refuse_known(&transaction, &digest)?;
             return Ok(SourceCheck::New(Box::new(transaction), digest));
         };
         // Verified also if the digest is known: the policy may have changed since the publication.
@@ -289,19 +285,6 @@ impl<'a> Poll<'a> {
         self.publish(transaction, reader, source).await.map(Some)
     }
 
-    /// Counts the pull in `status.json` as begun, unless an earlier attempt of this poll did so.
-    async fn begin_pull(&mut self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
-        let inputs = self.mirror.pull_inputs(self.catalog, digest);
-        if self.pull.as_ref().is_none_or(|pull| pull.inputs != inputs) {
-            self.mirror
-                .begin_pull(self.catalog, &inputs, self.options.force)
-                .await?;
-            let base = snapshot_of(transaction);
-            self.pull = Some(OpenPull { inputs, base });
-        }
-        Ok(())
-    }
-
     /// Returns true if a pull of this revision has begun before and not ended.
     pub(crate) fn is_suspect(&self, digest: &Digest) -> bool {
         let inputs = self.mirror.pull_inputs(self.catalog, digest);
@@ -367,8 +350,4 @@ impl<'a> Poll<'a> {
 
 fn race_retries<'a>(mirror: &'a Mirror, catalog: &'a Catalog) -> RaceRetries<'a> {
     RaceRetries::new(&mirror.settings.env, ATTEMPTS, &catalog.name)
-}
-
-fn snapshot_of(transaction: &Transaction) -> Option<Sha256> {
-    transaction.base().map(|base| base.snapshot.digest.sha256)
 }
