@@ -4,12 +4,13 @@ use std::{
     collections::HashMap,
     io::{self, Read},
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use futures_util::TryStreamExt;
 use model::{EmptyLayers, Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
 use render::{KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
-use source::{Digest, Download, FileSink, Source, Sources};
+use source::{Digest, Download, FileSink, Source};
 use store::{ReadError, Store, StoreExt, read_object, read_stored};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
@@ -26,19 +27,22 @@ use crate::{Catalog, CatalogSource, PollError, PollProgress, Transaction};
 /// 15 MB at most. The largest real catalogs have 20,000 Metas.
 const KNOWN_METAS: u64 = 100_000;
 
-/// Pulls one image `from` a source and renders it. Layers in `known` are not fetched. Files are
-/// rendered as they stream by. Returns what was learned of its layers too.
+/// Pulls one image, from its copy on disk if there is one, and renders it. Layers in `empty` are not fetched. Files are rendered
+/// as they stream by. Returns what was learned of its layers too. Fails if the registry takes longer than `wait`.
 pub(crate) async fn pull(
     poll: &mut Poll<'_>,
+    source: &Source,
     digest: &Digest,
-    images: &Sources,
-    from: &Source,
-    known: &EmptyLayers,
+    empty: &EmptyLayers,
     renderer: Renderer,
+    wait: Option<Duration>,
 ) -> Result<(Rendering, EmptyLayers), PollError> {
     let budget = renderer.budget().clone();
     let sink = RenderSink::new(renderer, poll.mirror.progress());
-    let (sink, pull) = images.read(from, digest, known, sink).await?;
+    let images = poll.mirror.images(poll.catalog);
+    let images = images.with_settings(|images| images.registry_wait = wait);
+    let from = poll.copies.source(source, digest);
+    let (sink, pull) = images.read(&from, digest, empty, sink).await?;
     poll.report.bytes_pulled += pull.traffic.bytes;
     poll.report.layers_fetched += pull.layers_fetched;
     poll.report.layers_skipped += pull.layers_skipped;
@@ -66,13 +70,9 @@ pub(crate) async fn read_content(
     let mut published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
     published.chunks = Some(known_chunks(poll, usable).await);
     let renderer = poll.renderer(published, budget);
-    let known = poll.empty_layers.clone().unwrap_or_default();
-    let mut images = poll.mirror.images(poll.catalog);
-    if poll.copies.get(digest).is_none() {
-        images = images.with_settings(|images| images.registry_wait = poll.mirror.settings.registry_wait);
-    }
-    let from = poll.copies.source(source, digest);
-    let pulled = pull(poll, digest, &images, &from, &known, renderer);
+    let empty = poll.empty_layers.clone().unwrap_or_default();
+    let wait = poll.mirror.settings.registry_wait;
+    let pulled = pull(poll, source, digest, &empty, renderer, wait);
     let (rendering, empty_layers) = match pulled.await {
         Err(PollError::Image(error)) if error.is_slow_registry() => return Ok(None),
         pulled => pulled?,
