@@ -215,7 +215,6 @@ impl Mirror {
             ..options
         };
         let mut poll = Poll::new(self, catalog, options);
-        poll.empty_layers = before.as_ref().and_then(|before| before.empty_layers.clone());
         let time = options.time.unwrap_or(Duration::MAX);
         let ended = timeout(time, poll.run()).await;
         // Dropping the poll is safe: without its commit nothing is published, and collection removes what it put.

@@ -20,8 +20,8 @@ use super::{
     validation::check_packages,
 };
 use crate::{
-    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, PublishError, RaceRetries, Report,
-    Transaction, TransactionOptions, stats::check_stored,
+    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, RaceRetries, Report, Transaction,
+    TransactionOptions, stats::check_stored,
 };
 
 /// Maximum number of attempts of one poll after lost races, the first included.
@@ -57,7 +57,7 @@ pub(crate) struct Poll<'a> {
 }
 
 impl<'a> Poll<'a> {
-    /// Creates a poll that knows no layers. A forced one looks at everything that is stored.
+    /// Creates a poll that knows the layers of the last one. A forced poll looks at everything that is stored.
     pub(crate) fn new(mirror: &'a Mirror, catalog: &'a Catalog, options: PollOptions<'a>) -> Self {
         Self {
             mirror,
@@ -65,7 +65,7 @@ impl<'a> Poll<'a> {
             recheck: options.force,
             retries: race_retries(mirror, catalog),
             options,
-            empty_layers: None,
+            empty_layers: options.before.and_then(|before| before.empty_layers.clone()),
             pull: None,
             copies: ImageCopies::default(),
             inputs: None,
@@ -148,18 +148,14 @@ impl<'a> Poll<'a> {
         }
     }
 
-    async fn begin(&self) -> Result<Transaction, PublishError> {
+    async fn check_source(&mut self) -> Result<SourceCheck, PollError> {
         let options = TransactionOptions {
             signer: self.mirror.settings.signer.clone(),
             may_unsign: self.options.force,
             recheck_existing: self.recheck,
             env: self.mirror.settings.env.clone(),
         };
-        Transaction::begin(self.mirror.store.clone(), &self.catalog.name, options).await
-    }
-
-    async fn check_source(&mut self) -> Result<SourceCheck, PollError> {
-        let transaction = self.begin().await?;
+        let transaction = Transaction::begin(self.mirror.store.clone(), &self.catalog.name, options).await?;
         let current = transaction.current()?;
         let digest = self.resolve(&transaction).await?;
         self.report.digest = Some(digest.to_string());
