@@ -198,7 +198,7 @@ async fn rejected_revision_costs_one_request_until_something_else_changes() {
         site.restart_with(MirrorSettings::default());
         assert_eq!(site.poll_counted().await, (outcome, 1));
         let mut settings = MirrorSettings::default();
-        settings.render.limits.packages = 19_999;
+        settings.limits.catalog.packages = 19_999;
         site.restart_with(settings);
         let (again, requests) = site.poll_counted().await;
         assert!(again == outcome && requests > 1, "other limits: {requests}");

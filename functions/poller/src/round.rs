@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn is_due_if_source_is_new_or_status_is_missing_or_from_the_future() {
         let mut moved = candidate(None, 0);
-        moved.catalog.source = "quay.io/a/c:latest".parse().unwrap();
+        moved.catalog.source = "quay.io/a/c:latest".parse::<source::Source>().unwrap().into();
         assert!(is_due(&moved, 0));
         moved.status = None;
         assert!(is_due(&moved, 0));

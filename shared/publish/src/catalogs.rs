@@ -69,40 +69,43 @@ pub async fn drop_stale_names(store: &dyn Store, age_min: Duration) -> Result<()
     }
 }
 
-/// Adds the name of a catalog to `catalogs.json` before its first pointer, and writes the document in any case: it is not stale
-/// then. A lost or damaged document is made again from the pointers.
+/// Adds the name of a catalog to `catalogs.json`, and makes a lost or damaged document again from the pointers. With `anew` the
+/// document is written in any case, as before a first pointer: the name is not stale then. Returns true if it was written.
 ///
 /// # Errors
 /// As [`catalog_names`] and [`Store::put`].
-pub(crate) async fn announce_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
-    let change = |names: &mut Catalogs| {
-        if !names.add(name) {
-            names.serial = names.serial.saturating_add(1);
+pub(crate) async fn add_name(store: &dyn Store, name: &CatalogName, anew: bool) -> Result<bool, ReadError> {
+    // Every lost race means that another writer changed the names, so the loop ends.
+    loop {
+        let mut found = NameList::read(store).await?;
+        let is_added = found.names.add(name);
+        let (catalogs, is_restored) = (found.names.catalogs.len(), found.is_restored);
+        if anew && !is_added {
+            found.names.serial = found.names.serial.saturating_add(1);
+        } else if !is_added && !is_restored {
+            return Ok(false);
         }
-        true
-    };
-    edit(store, change).await.map(drop)
+        if found.write(store).await? {
+            if is_restored && catalogs > 1 {
+                tracing::warn!(catalogs, "restored catalogs.json from the pointers");
+            }
+            return Ok(true);
+        }
+    }
 }
 
-/// Adds the name of a catalog that had a pointer, if it is absent, as [`announce_name`] does.
+/// Adds the name of a catalog that has a pointer, as [`add_name`] does. After its first pointer `anew` makes sure that a removal which
+/// has read the names before, and writes them late, loses its compare-and-swap.
 ///
 /// # Errors
-/// As [`catalog_names`] and [`Store::put`].
-pub(crate) async fn restore_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
-    let is_written = edit(store, |names| names.add(name)).await?;
+/// As [`add_name`].
+pub(crate) async fn restore_name(store: &dyn Store, name: &CatalogName, anew: bool) -> Result<(), ReadError> {
+    let is_written = add_name(store, name, anew).await?;
     if is_written {
-        // The pointer may have been removed since it was read, and its name before this added it again.
+        // The pointer may have been removed since it was read or written, and its name before this added it again.
         remove_name(store, name).await?;
     }
     Ok(())
-}
-
-/// Confirms the name of a catalog after its first pointer was written. A removal that has read the names before, and writes them
-/// late, loses its compare-and-swap.
-pub(crate) async fn confirm_name(store: &dyn Store, name: &CatalogName) -> Result<(), ReadError> {
-    announce_name(store, name).await?;
-    // A removal may also have come between the pointer and its name.
-    remove_name(store, name).await.map(drop)
 }
 
 /// Removes the name of a catalog that has no pointer from `catalogs.json`. Returns true if it was there.
@@ -173,24 +176,6 @@ impl NameList {
     }
 }
 
-/// Every lost race means that another writer changed the names, so the loop ends. Returns true if the names were written.
-async fn edit(store: &dyn Store, change: impl Fn(&mut Catalogs) -> bool + Send + Sync) -> Result<bool, ReadError> {
-    loop {
-        let mut found = NameList::read(store).await?;
-        let is_changed = change(&mut found.names);
-        let (catalogs, is_restored) = (found.names.catalogs.len(), found.is_restored);
-        if !is_changed && (!is_restored || catalogs == 0) {
-            return Ok(false);
-        }
-        if found.write(store).await? {
-            if is_restored && catalogs > 1 {
-                tracing::warn!(catalogs, "restored catalogs.json from the pointers");
-            }
-            return Ok(true);
-        }
-    }
-}
-
 /// Makes the document from a listing of the pointers.
 ///
 /// # Errors
@@ -238,7 +223,7 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<u
     // A publication at the same time adds the name before its commit, which may have been before the line above. Its own
     // look at the name after the commit covers the other order.
     if store.head(&current).await?.is_some() {
-        restore_name(store, catalog).await?;
+        restore_name(store, catalog, false).await?;
     }
     Ok((was_listed || removed > 0).then_some(removed))
 }
@@ -290,7 +275,7 @@ mod tests {
     async fn lost_names_come_back_from_the_pointers() {
         let store = store_of(&["a", "b"]).await;
         assert_eq!(names(&catalog_names(&store).await.unwrap()), ["a", "b"]);
-        restore_name(&store, &name("a")).await.unwrap();
+        restore_name(&store, &name("a"), false).await.unwrap();
         let (read, _) = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().unwrap();
         assert_eq!(names(&read.catalogs), ["a", "b"]);
     }
@@ -299,7 +284,7 @@ mod tests {
     async fn damaged_names_are_replaced() {
         let store = store_of(&["a", "b"]).await;
         store.put(&Key::Catalogs, "{".into(), Condition::Always).await.unwrap();
-        announce_name(&store, &name("b")).await.unwrap();
+        add_name(&store, &name("b"), true).await.unwrap();
         assert_eq!(names(&catalog_names(&store).await.unwrap()), ["a", "b"]);
         assert!(is_listed(&store, &name("a")).await.unwrap());
     }
@@ -309,7 +294,7 @@ mod tests {
         let store = store_of(&["a"]).await;
         let old = r#"{"formatVersion":1,"catalogs":["a"]}"#;
         store.put(&Key::Catalogs, old.into(), Condition::Always).await.unwrap();
-        let error = announce_name(&store, &name("a")).await.unwrap_err();
+        let error = add_name(&store, &name("a"), true).await.unwrap_err();
         assert!(matches!(error, ReadError::Document { .. }), "{error}");
     }
 
@@ -319,7 +304,7 @@ mod tests {
         let puts = || store.count(|action| matches!(action, storekit::Action::Put(_)));
         let before = puts();
         for _ in 0..2 {
-            restore_name(&store, &name("a")).await.unwrap();
+            restore_name(&store, &name("a"), false).await.unwrap();
         }
         assert_eq!(puts(), before + 1);
         store.delete(&Key::Current(name("a"))).await.unwrap();
@@ -333,7 +318,7 @@ mod tests {
     async fn name_without_a_pointer_is_left_out_and_dropped_once_it_is_old() {
         let store = store_of(&["a"]).await;
         for catalog in ["a", "b"] {
-            announce_name(&store, &name(catalog)).await.unwrap();
+            add_name(&store, &name(catalog), true).await.unwrap();
         }
         assert_eq!(names(&catalog_names(&store).await.unwrap()), ["a"]);
         for (age_min, expected) in [(Duration::from_secs(3600), true), (Duration::ZERO, false)] {
@@ -346,7 +331,7 @@ mod tests {
     #[tokio::test]
     async fn restored_name_of_a_catalog_that_was_removed_goes_again() {
         let store = store_of(&[]).await;
-        restore_name(&store, &name("a")).await.unwrap();
+        restore_name(&store, &name("a"), false).await.unwrap();
         assert!(!is_listed(&store, &name("a")).await.unwrap());
     }
 
@@ -355,7 +340,7 @@ mod tests {
         let store = MemoryStore::default();
         let [a, b]: [CatalogName; 2] = ["a", "b"].map(|name| name.parse().unwrap());
         for name in [&a, &b] {
-            announce_name(&store, name).await.unwrap();
+            add_name(&store, name, true).await.unwrap();
             for key in [
                 Key::Current(name.clone()),
                 Key::Status(name.clone()),
@@ -366,7 +351,7 @@ mod tests {
         }
         assert_eq!(remove(&store, &a).await.unwrap(), Some(3));
         assert_eq!(remove(&store, &a).await.unwrap(), None);
-        announce_name(&store, &a).await.unwrap();
+        add_name(&store, &a, true).await.unwrap();
         assert_eq!(remove(&store, &a).await.unwrap(), Some(0), "only the name was left");
         let (names, _) = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().unwrap();
         assert_eq!(names.catalogs, [b.clone()].into());

@@ -144,6 +144,7 @@ fn read_source(section: &mut Section) -> Vec<(CatalogName, CatalogSource)> {
     // Both are parsed even if the other one is wrong: all problems are reported at once.
     let name = section.require("name").parsed("name", str::parse);
     let source = section.require("source").parsed("source", str::parse);
+    let source = source.map(CatalogSource::Pulled);
     name.zip(source).into_iter().collect()
 }
 

@@ -1,8 +1,8 @@
-use std::{fmt, path::Path, str::FromStr, time::Duration};
+use std::{fmt, path::Path, time::Duration};
 
 use compose::{Composition, CompositionInput};
 use model::{Availability, CatalogName, Current, INPUTS_MAX, ImageReference, Key, Sha256, text::chain};
-use source::{Digest, Lookaside, Source, SourceError};
+use source::{Digest, Lookaside, Source};
 use store::{ReadError, Store, StoreExt};
 use trust::policy::Policy;
 
@@ -283,13 +283,5 @@ impl fmt::Display for CatalogSource {
 impl From<Source> for CatalogSource {
     fn from(source: Source) -> Self {
         Self::Pulled(source)
-    }
-}
-
-impl FromStr for CatalogSource {
-    type Err = SourceError;
-
-    fn from_str(text: &str) -> Result<Self, SourceError> {
-        text.parse().map(Self::Pulled)
     }
 }

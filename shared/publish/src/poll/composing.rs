@@ -339,12 +339,10 @@ async fn published(
 }
 
 async fn pulled(poll: &mut Poll<'_>, input: &PulledInput<'_>, budget: &Budget) -> Result<Rendering, PollError> {
-    let images = poll.mirror.images(poll.catalog);
-    let from = poll.copies.source(pulled_source(input.catalog), &input.digest);
     let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
-    let known = EmptyLayers::default();
+    let (source, empty) = (pulled_source(input.catalog), EmptyLayers::default());
     let renderer = poll.renderer(stored, budget);
-    let (rendering, _) = pull(poll, &input.digest, &images, &from, &known, renderer).await?;
+    let (rendering, _) = pull(poll, source, &input.digest, &empty, renderer, None).await?;
     Ok(rendering)
 }
 

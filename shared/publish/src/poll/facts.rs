@@ -31,12 +31,11 @@ impl Poll<'_> {
         &self,
         transaction: &Transaction,
         content: NewContent,
-        recheck: bool,
     ) -> Result<FactReader, PollError> {
         // A recheck relies on nothing that is stored.
         let base = transaction.base_snapshot().await?;
         let inputs = content.inputs.iter().map(|input| &**input);
-        let trusted = base.into_iter().chain(inputs).filter(|_| !recheck);
+        let trusted = base.into_iter().chain(inputs).filter(|_| !self.recheck);
         let is_validated = self.catalog.validation != ValidationMode::Off;
         let kinds = FACT_KINDS.into_iter();
         Ok(FactReader {

@@ -6,13 +6,13 @@ use std::{
 };
 
 use compose::{ComposeError, ComposedContent, Composition, Explanation, PackageSource, ReadError, ReadSeek};
-use model::{Index, IndexedMeta, Kind, Sha256, ShardRef, Snapshot, decode_zstd_to};
-use render::{Renderer, Rendering};
-use store::{Store, read_object, read_stored};
+use model::{IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd_to};
+use render::{Renderer, Rendering, StoredShards};
+use store::Store;
 use tempfile::spooled_tempfile_in;
-use tokio::runtime::Handle;
 use work::Budget;
 
+use super::pull::PublishedShards;
 use crate::PollError;
 
 /// Largest size of lines that are kept in memory, in bytes. Few packages are larger, and one of them may have hundreds of megabytes.
@@ -22,8 +22,7 @@ const SPOOL_BYTES: usize = 8 << 20;
 pub(crate) enum InputCatalog {
     /// State in a store.
     Published {
-        store: Arc<dyn Store>,
-        runtime: Handle,
+        shards: Box<PublishedShards>,
         snapshot: Arc<Snapshot>,
     },
     /// Files that were rendered.
@@ -36,31 +35,20 @@ const ABSENT: &str = "the catalog has no such package";
 impl InputCatalog {
     /// Returns a published state. Must be called inside a runtime; what reads it must run on a thread that may block.
     pub(crate) fn published(store: Arc<dyn Store>, snapshot: Arc<Snapshot>) -> Self {
-        Self::Published {
-            store,
-            runtime: Handle::current(),
-            snapshot,
-        }
+        let shards = Box::new(PublishedShards::new(store, [], None));
+        Self::Published { shards, snapshot }
     }
 
     /// Gives whole packages to the renderer, without reading their lines if they are published.
     fn render_whole(&mut self, packages: &[String], renderer: &mut Renderer) -> Result<(), ReadError> {
-        let Self::Published {
-            store,
-            runtime,
-            snapshot,
-        } = self
-        else {
+        let Self::Published { shards, snapshot } = self else {
             return packages
                 .iter()
                 .try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer));
         };
-        let index: Index<'_> = runtime.block_on(read_stored(&**store, &snapshot.index))?;
-        let shards = index
-            .shards
-            .into_iter()
-            .map(|shard| (shard.lines, shard.metas.into_owned()));
-        let mut metas: HashMap<Sha256, Vec<IndexedMeta>> = shards.collect();
+        let indexed = shards.index(&snapshot.index)?.shards.into_iter();
+        let metas = indexed.map(|shard| (shard.lines, shard.metas.into_owned()));
+        let mut metas: HashMap<Sha256, Vec<IndexedMeta>> = metas.collect();
         for package in packages {
             let shard = shard_of(snapshot, package)?;
             let metas = metas
@@ -82,14 +70,9 @@ impl PackageSource for InputCatalog {
 
     fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError> {
         match self {
-            Self::Published {
-                store,
-                runtime,
-                snapshot,
-            } => {
+            Self::Published { shards, snapshot } => {
                 let shard = shard_of(snapshot, package)?;
-                let object = shard.stored.with_kind(Kind::Package);
-                decoded(&runtime.block_on(read_object(&**store, &object))?, shard.lines.size)
+                decoded(&shards.load(&shard.stored)?, shard.lines.size)
             }
             Self::Rendered(rendering) => {
                 let at = rendering

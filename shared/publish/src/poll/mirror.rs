@@ -5,22 +5,22 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures_util::{FutureExt, future};
 use model::{CatalogName, Outcome, PullInputs, Status};
 use parking_lot::Mutex;
 use render::{ChunkLines, RenderLimits};
-use source::{Digest, Source, Sources};
+use source::{Digest, DownloadSpace, Source, Sources};
 use store::Store;
 use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
-use work::Budget;
+use work::{Budget, MemoryPool};
 
 use super::{
     once::{Poll, SourceCheck},
     process,
 };
 use crate::{
-    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, record_status,
+    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, SourceLimits, record_status,
     status::read_status,
 };
 
@@ -67,6 +67,7 @@ pub struct Mirror {
     /// Identifier under which its pulls are recorded.
     pub(crate) process: String,
     pub(crate) settings: MirrorSettings,
+    memory: MemoryPool,
     pub(crate) rendering: Arc<Semaphore>,
     pub(crate) resolving: Semaphore,
     progress: Arc<PollProgress>,
@@ -101,13 +102,16 @@ impl Mirror {
     pub fn new(images: Sources, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
         let rendering = Arc::new(Semaphore::new(settings.side_by_side.max(1)));
         let resolving = Semaphore::new(settings.resolves.max(1));
-        metrics.set_budgets(settings.render.budget.memory(), &settings.download_space);
+        // One pool and one space for all catalogs, so that the limits hold for the process.
+        let memory = MemoryPool::new(settings.limits.memory_bytes);
+        let space = DownloadSpace::new(settings.limits.download_bytes);
+        metrics.set_budgets(&memory, &space);
         Self {
-            // One space for all copies, so that the limit holds for the process.
-            images: images.with_settings(|images| images.download_space = settings.download_space.clone()),
+            images: images.with_settings(|images| images.download_space = space),
             store,
             process: process::process_id((settings.env.rng)()),
             settings,
+            memory,
             rendering,
             resolving,
             progress: Arc::default(),
@@ -126,7 +130,7 @@ impl Mirror {
 
     /// Returns the reader of a catalog's source, with the limits for its image.
     pub(crate) fn images(&self, catalog: &Catalog) -> Sources {
-        let (images, time) = (self.images.clone(), self.pull_time(catalog));
+        let (images, time) = (self.images.clone(), self.limits(catalog).pull_time);
         // Changed settings are a copy, which the poll of an unchanged catalog need not make.
         if catalog.limits.is_none() && time <= images.settings().pull_timeout {
             return images;
@@ -140,16 +144,14 @@ impl Mirror {
         })
     }
 
-    /// Returns the limits for the FBC of a catalog.
-    pub(crate) fn render_limits(&self, catalog: &Catalog) -> RenderLimits {
-        let own = catalog.limits.as_ref().map(|limits| limits.catalog);
-        own.unwrap_or(self.settings.render.limits)
+    /// Returns the limits of a catalog: its own, or those for catalogs without.
+    pub(crate) fn limits<'c>(&'c self, catalog: &'c Catalog) -> &'c SourceLimits {
+        catalog.limits.as_ref().unwrap_or(&self.settings.limits)
     }
 
     /// Returns a budget for one pull of a catalog. Its memory is that of all catalogs.
     pub(crate) fn budget(&self, catalog: &Catalog) -> Budget {
-        let memory = self.settings.render.budget.memory();
-        Budget::new(self.render_limits(catalog).steps, memory.clone())
+        Budget::new(self.limits(catalog).catalog.steps, self.memory.clone())
     }
 
     /// Returns the digest that a source of a catalog has now. A pinned digest needs no request, and no turn.
@@ -162,12 +164,6 @@ impl Mirror {
         Ok(self.images(catalog).resolve(source).await?)
     }
 
-    /// Returns the maximum duration of one pull of a catalog.
-    pub(crate) fn pull_time(&self, catalog: &Catalog) -> Duration {
-        let own = catalog.limits.as_ref().map(|limits| limits.pull_time);
-        own.unwrap_or(self.settings.pull_time)
-    }
-
     /// Returns the progress of all polls.
     pub fn progress(&self) -> Arc<PollProgress> {
         self.progress.clone()
@@ -176,7 +172,7 @@ impl Mirror {
     /// Polls one catalog, and writes its `status.json`.
     ///
     /// Boxed, because the state of a whole poll is large and callers hold many.
-    pub fn poll<'a>(&'a self, catalog: &'a Catalog, options: PollOptions<'a>) -> BoxFuture<'a, Report> {
+    pub fn poll<'a>(&'a self, catalog: &'a Catalog, options: PollOptions<'a>) -> future::BoxFuture<'a, Report> {
         let span = tracing::info_span!("poll", catalog = %catalog.name);
         self.run_poll(catalog, options).instrument(span).boxed()
     }
@@ -187,7 +183,7 @@ impl Mirror {
         &'a self,
         catalog: &'a Catalog,
         before: Option<&'a Status>,
-    ) -> BoxFuture<'a, UpdateCheck> {
+    ) -> future::BoxFuture<'a, UpdateCheck> {
         let span = tracing::info_span!("check_for_update", catalog = %catalog.name);
         self.run_check(catalog, before).instrument(span).boxed()
     }
@@ -199,21 +195,16 @@ impl Mirror {
             force,
             ..PollOptions::default()
         };
-        let order = &PollOrder::new(catalogs);
-        let mut polls: Vec<(usize, &Catalog)> = catalogs.iter().enumerate().collect();
-        // Begun in this order, so that none waits for one that has no place among those at once.
-        polls.sort_by_key(|(_, catalog)| order.level(&catalog.name));
-        let polls = polls.into_iter().map(|(at, catalog)| async move {
+        let (order, places) = (PollOrder::new(catalogs), Semaphore::new(POLLS_AT_ONCE));
+        let polls = catalogs.iter().map(async |catalog| {
+            // Without a place, which its inputs may need.
             order.wait(&catalog.name).await;
+            let _place = places.acquire().await.expect("the semaphore is never closed");
             let report = self.poll(catalog, options).await;
             order.end(&catalog.name);
-            (at, report)
+            report
         });
-        let polls: Vec<_> = polls.collect();
-        // Unordered: finished polls must not wait behind one whose registry hangs.
-        let mut reports: Vec<_> = stream::iter(polls).buffer_unordered(POLLS_AT_ONCE).collect().await;
-        reports.sort_by_key(|(at, _)| *at);
-        reports.into_iter().map(|(_, report)| report).collect()
+        future::join_all(polls).await
     }
 
     async fn run_poll(&self, catalog: &Catalog, options: PollOptions<'_>) -> Report {
@@ -224,15 +215,10 @@ impl Mirror {
             ..options
         };
         let mut poll = Poll::new(self, catalog, options);
-        poll.empty_layers = before.as_ref().and_then(|before| before.empty_layers.clone());
-        let ended = match options.time {
-            None => poll.run().await,
-            Some(time) => timeout(time, poll.run())
-                .await
-                // Dropping the poll is safe: without its commit nothing is published, and collection removes what it
-                // put.
-                .unwrap_or(Err(PollError::OutOfTime(time))),
-        };
+        let time = options.time.unwrap_or(Duration::MAX);
+        let ended = timeout(time, poll.run()).await;
+        // Dropping the poll is safe: without its commit nothing is published, and collection removes what it put.
+        let ended = ended.unwrap_or(Err(PollError::OutOfTime(time)));
         self.progress.done.fetch_add(1, Ordering::Relaxed);
         // Also after a failure: the poller function decides by the number of failures when the catalog is due again.
         self.finish(poll, ended).await

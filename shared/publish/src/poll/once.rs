@@ -5,7 +5,7 @@ use std::{
     time::{Instant, UNIX_EPOCH},
 };
 
-use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, Sha256, SourceRef};
+use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef};
 use render::{RenderSettings, Renderer};
 use source::Digest;
 use tokio::time::timeout;
@@ -20,8 +20,8 @@ use super::{
     validation::check_packages,
 };
 use crate::{
-    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, PublishError, RaceRetries, Report,
-    Transaction, TransactionOptions, stats::check_stored,
+    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, RaceRetries, Report, Transaction,
+    TransactionOptions, stats::check_stored,
 };
 
 /// Maximum number of attempts of one poll after lost races, the first included.
@@ -41,6 +41,9 @@ pub(crate) struct Poll<'a> {
     pub(crate) catalog: &'a Catalog,
     /// Options with `status.json` as it was before the poll.
     pub(crate) options: PollOptions<'a>,
+    /// Relies on nothing that is stored: each object is hashed, and written again if it is damaged.
+    pub(crate) recheck: bool,
+    retries: RaceRetries<'a>,
     /// Layers that need not be fetched; after a pull, those of the new image.
     pub(crate) empty_layers: Option<EmptyLayers>,
     /// Pull that this poll has begun, as `status.json` counts it.
@@ -54,13 +57,15 @@ pub(crate) struct Poll<'a> {
 }
 
 impl<'a> Poll<'a> {
-    /// Creates a poll that knows no layers.
+    /// Creates a poll that knows the layers of the last one. A forced poll looks at everything that is stored.
     pub(crate) fn new(mirror: &'a Mirror, catalog: &'a Catalog, options: PollOptions<'a>) -> Self {
         Self {
             mirror,
             catalog,
+            recheck: options.force,
+            retries: race_retries(mirror, catalog),
             options,
-            empty_layers: None,
+            empty_layers: options.before.and_then(|before| before.empty_layers.clone()),
             pull: None,
             copies: ImageCopies::default(),
             inputs: None,
@@ -73,72 +78,63 @@ impl<'a> Poll<'a> {
     pub(crate) fn renderer(&self, published: PublishedShards, budget: &Budget) -> Renderer {
         let settings = RenderSettings {
             budget: budget.clone(),
-            limits: self.mirror.render_limits(self.catalog),
+            limits: self.mirror.limits(self.catalog).catalog,
             ..self.mirror.settings.render.clone()
         };
         Renderer::start(settings, Arc::new(published))
     }
 
-    /// Polls. A published object that turns out to be damaged is written again from the source.
+    /// Polls.
     pub(crate) async fn run(&mut self) -> Result<Outcome, PollError> {
-        // A forced poll looks at everything that is stored.
-        if !self.options.force {
-            match self.until_won(false).await {
-                Err(error) if error.is_damage() => tracing::warn!(
-                    error = model::text::chain(&error),
-                    "rewriting what is damaged from the source"
-                ),
-                ended => return ended,
-            }
-        }
-        match self.until_won(true).await {
-            // Its own objects are written again, so this one is of an input, which only the input's source can mend.
-            Err(error) if error.is_damage() && self.catalog.source.composed().is_some() => Err(PollError::Waiting {
-                input: "an input whose objects are damaged".to_owned(),
-                reason: model::text::chain(&error),
-            }),
-            ended => ended,
-        }
-    }
-
-    /// Starts again while another writer is faster. With `recheck`, damage counts as a lost race.
-    async fn until_won(&mut self, recheck: bool) -> Result<Outcome, PollError> {
-        let mirror = self.mirror;
-        let mut retries = RaceRetries::new(&mirror.settings.env, ATTEMPTS, &self.catalog.name);
         loop {
-            match self.attempt(recheck).await {
-                Err(error) if recheck || !error.is_damage() => retries.again(error).await?,
-                ended => return ended,
+            match self.attempt().await {
+                Err(error) => self.again(error).await?,
+                done => return done,
             }
         }
     }
 
     /// Does only the cheap part: no image is pulled.
     pub(crate) async fn check(&mut self) -> Result<SourceCheck, PollError> {
-        let mirror = self.mirror;
-        let mut retries = RaceRetries::new(&mirror.settings.env, ATTEMPTS, &self.catalog.name);
         loop {
-            match self.check_source(false).await {
-                Err(error) if error.is_damage() => {
-                    tracing::warn!(error = model::text::chain(&error), "the published state is damaged");
-                    let transaction = self.begin(true).await?;
-                    let digest = self.resolve(&transaction).await?;
-                    return Ok(SourceCheck::New(Box::new(transaction), digest));
-                }
-                Err(error) => retries.again(error).await?,
+            match self.check_source().await {
+                Err(error) => self.again(error).await?,
                 done => return done,
             }
         }
     }
 
-    async fn attempt(&mut self, recheck: bool) -> Result<Outcome, PollError> {
+    /// Starts again while another writer is faster, and once if a published object turns out to be damaged: that is written again
+    /// from the source. From then on damage counts as a lost race.
+    async fn again(&mut self, error: PollError) -> Result<(), PollError> {
+        if error.is_damage() && !self.recheck {
+            let error = model::text::chain(&error);
+            tracing::warn!(
+                error,
+                "the published state is damaged: it is written again from the source"
+            );
+            self.recheck = true;
+            self.retries = race_retries(self.mirror, self.catalog);
+            return Ok(());
+        }
+        match self.retries.again(error).await {
+            // Its own objects are written again, so this one is of an input, which only the input's source can mend.
+            Err(error) if error.is_damage() && self.catalog.source.composed().is_some() => Err(PollError::Waiting {
+                input: "an input whose objects are damaged".to_owned(),
+                reason: model::text::chain(&error),
+            }),
+            retried => retried,
+        }
+    }
+
+    async fn attempt(&mut self) -> Result<Outcome, PollError> {
         // At most twice: a copy on disk is never too slow.
         loop {
-            let (transaction, digest) = match self.check_source(recheck).await? {
+            let (transaction, digest) = match self.check_source().await? {
                 SourceCheck::Known(outcome) => return Ok(outcome),
                 SourceCheck::New(transaction, digest) => (transaction, digest),
             };
-            let ended = self.pull_and_publish(&transaction, &digest, recheck).await;
+            let ended = self.pull_and_publish(&transaction, &digest).await;
             self.report.add_written(transaction.written());
             if let Some(outcome) = ended? {
                 return Ok(outcome);
@@ -152,18 +148,14 @@ impl<'a> Poll<'a> {
         }
     }
 
-    async fn begin(&self, recheck: bool) -> Result<Transaction, PublishError> {
+    async fn check_source(&mut self) -> Result<SourceCheck, PollError> {
         let options = TransactionOptions {
             signer: self.mirror.settings.signer.clone(),
             may_unsign: self.options.force,
-            recheck_existing: recheck,
+            recheck_existing: self.recheck,
             env: self.mirror.settings.env.clone(),
         };
-        Transaction::begin(self.mirror.store.clone(), &self.catalog.name, options).await
-    }
-
-    async fn check_source(&mut self, recheck: bool) -> Result<SourceCheck, PollError> {
-        let transaction = self.begin(recheck).await?;
+        let transaction = Transaction::begin(self.mirror.store.clone(), &self.catalog.name, options).await?;
         let current = transaction.current()?;
         let digest = self.resolve(&transaction).await?;
         self.report.digest = Some(digest.to_string());
@@ -171,14 +163,10 @@ impl<'a> Poll<'a> {
         let known = transaction.base().filter(|base| {
             // A newer program may render the same image to other lines, so its first poll pulls although the digest is
             // known.
-            base.render_version == RENDER_VERSION && base.source.revision == digest.as_str() && !recheck
+            base.render_version == RENDER_VERSION && base.source.revision == digest.as_str() && !self.recheck
         });
         let Some(base) = known else {
-            if let Some(status) = self.options.before.filter(|_| !self.options.force) {
-                let inputs = self.mirror.pull_inputs(self.catalog, &digest);
-                let base = snapshot_of(&transaction);
-                self.mirror.refuse_known(status, inputs, base)?;
-            }
+            self.refuse_known(&transaction, &digest)?;
             return Ok(SourceCheck::New(Box::new(transaction), digest));
         };
         // Verified also if the digest is known: the policy may have changed since the publication.
@@ -242,7 +230,6 @@ impl<'a> Poll<'a> {
         &mut self,
         transaction: &Transaction,
         digest: &Digest,
-        recheck: bool,
     ) -> Result<Option<Outcome>, PollError> {
         // Before the pull: an image that the policy refuses costs no download.
         let source = verified_source(self, transaction, digest).await?;
@@ -256,9 +243,9 @@ impl<'a> Poll<'a> {
         // Threads that go on after a time-out keep it until they have ended.
         budget.hold(permit.expect("the semaphore is never closed"));
         let _stop = StopOnDrop::new(budget.clone());
-        let limit = self.mirror.pull_time(self.catalog);
+        let limit = self.mirror.limits(self.catalog).pull_time;
         // Rendering, ignore rules and putting as well as the pull: a catalog that takes hours keeps others from their turn.
-        let work = self.pull_with_permit(transaction, digest, source, recheck, &budget);
+        let work = self.pull_with_permit(transaction, digest, source, &budget);
         timeout(limit, work).await.unwrap_or(Err(PollError::PullTime(limit)))
     }
 
@@ -267,19 +254,18 @@ impl<'a> Poll<'a> {
         transaction: &Transaction,
         digest: &Digest,
         source: SourceRef,
-        recheck: bool,
         budget: &Budget,
     ) -> Result<Option<Outcome>, PollError> {
         let previous = transaction.base_snapshot().await?;
         // After the wait for the permit: a catalog that only waited has not killed the process.
         self.begin_pull(transaction, digest).await?;
         // A recheck renders without the stored shards, since one of them may be the damaged object.
-        let usable = previous.filter(|_| !recheck);
+        let usable = previous.filter(|_| !self.recheck);
         let Some(content) = read_content(self, transaction, digest, usable, budget).await? else {
             return Ok(None);
         };
         if let (Some(base), Some(previous)) = (transaction.base(), previous)
-            && !recheck
+            && !self.recheck
             && content.rendering.equals(previous)
         {
             // If the catalog was rolled back, its content is now the source's again.
@@ -291,21 +277,8 @@ impl<'a> Poll<'a> {
             let before = previous.filter(|_| !self.is_edited(transaction));
             check_packages(&content.rendering, before)?;
         }
-        let reader = self.fact_reader(transaction, content, recheck).await?;
+        let reader = self.fact_reader(transaction, content).await?;
         self.publish(transaction, reader, source).await.map(Some)
-    }
-
-    /// Counts the pull in `status.json` as begun, unless an earlier attempt of this poll did so.
-    async fn begin_pull(&mut self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
-        let inputs = self.mirror.pull_inputs(self.catalog, digest);
-        if self.pull.as_ref().is_none_or(|pull| pull.inputs != inputs) {
-            self.mirror
-                .begin_pull(self.catalog, &inputs, self.options.force)
-                .await?;
-            let base = snapshot_of(transaction);
-            self.pull = Some(OpenPull { inputs, base });
-        }
-        Ok(())
     }
 
     /// Returns true if a pull of this revision has begun before and not ended.
@@ -371,6 +344,6 @@ impl<'a> Poll<'a> {
     }
 }
 
-fn snapshot_of(transaction: &Transaction) -> Option<Sha256> {
-    transaction.base().map(|base| base.snapshot.digest.sha256)
+fn race_retries<'a>(mirror: &'a Mirror, catalog: &'a Catalog) -> RaceRetries<'a> {
+    RaceRetries::new(&mirror.settings.env, ATTEMPTS, &catalog.name)
 }

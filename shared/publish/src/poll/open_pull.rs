@@ -7,8 +7,8 @@ use model::{CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, Rejecte
 use source::Digest;
 use tokio::time::timeout;
 
-use super::process;
-use crate::{Catalog, Mirror, PollError, status::update_status};
+use super::{once::Poll, process};
+use crate::{Catalog, Mirror, PollError, Transaction, status::update_status};
 
 /// Number of pulls of one revision whose process died, after which the revision is not pulled any more. One death may be a
 /// deployment, a power failure or another catalog; `kill -9`, the kernel without memory and a crash all look the same from
@@ -73,8 +73,8 @@ impl Mirror {
         let settings = format!(
             "{} {:?} {} {:?} {:?} {policy:?} {:?}",
             catalog.source,
-            self.render_limits(catalog),
-            self.settings.render.budget.memory().capacity(),
+            self.limits(catalog).catalog,
+            self.settings.limits.memory_bytes,
             images.limits,
             images.platform,
             catalog.validation
@@ -86,62 +86,65 @@ impl Mirror {
         }
     }
 
-    /// Fails if a revision cannot be published over `base`, or if the process died under it.
-    pub(crate) fn refuse_known(
-        &self,
-        status: &Status,
-        inputs: PullInputs,
-        base: Option<Sha256>,
-    ) -> Result<(), PollError> {
-        refuse_killer(&inputs, self.deaths(status, &inputs))?;
-        match &status.rejected {
-            // Another published state may make a suspicious result a good one.
-            Some(known) if known.inputs == inputs && known.base == base => Err(PollError::KnownRevision {
-                revision: inputs.revision,
-                outcome: known.outcome,
-                error: known.error.clone(),
-                kind: known.kind,
-            }),
-            _ => Ok(()),
-        }
-    }
-
     /// Returns the number of processes that died while they pulled a revision. One that runs on another machine counts until its
     /// pull ends.
     pub(crate) fn deaths(&self, status: &Status, inputs: &PullInputs) -> usize {
         let lives = |process: &String| *process == self.process || process::runs_beside(process);
         status.pulling(inputs).filter(|process| !lives(process)).count()
     }
+}
 
-    /// Counts in `status.json` that a pull of the revision begins. Without that document the pull is not counted, which is no
-    /// error.
+impl Poll<'_> {
+    /// Fails if a revision cannot be published over what is published, or if the process died under it, unless the poll is
+    /// forced.
+    pub(crate) fn refuse_known(&self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
+        let Some(status) = self.options.before.filter(|_| !self.options.force) else {
+            return Ok(());
+        };
+        let inputs = self.mirror.pull_inputs(self.catalog, digest);
+        refuse_killer(&inputs, self.mirror.deaths(status, &inputs))?;
+        match &status.rejected {
+            // Another published state may make a suspicious result a good one.
+            Some(known) if known.inputs == inputs && known.base == snapshot_of(transaction) => {
+                Err(PollError::KnownRevision {
+                    revision: inputs.revision,
+                    outcome: known.outcome,
+                    error: known.error.clone(),
+                    kind: known.kind,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts in `status.json` that a pull of the revision begins, unless an earlier attempt of this poll did so. Without that
+    /// document the pull is not counted, which is no error.
     ///
     /// # Errors
     /// [`PollError::Killer`] if the process died under this revision, unless the poll is forced.
-    pub(crate) async fn begin_pull(
-        &self,
-        catalog: &Catalog,
-        inputs: &PullInputs,
-        is_forced: bool,
-    ) -> Result<(), PollError> {
-        let name = &catalog.name;
+    pub(crate) async fn begin_pull(&mut self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
+        let (mirror, catalog) = (self.mirror, self.catalog);
+        let inputs = mirror.pull_inputs(catalog, digest);
+        if self.pull.as_ref().is_some_and(|pull| pull.inputs == inputs) {
+            return Ok(());
+        }
         // Before the write: one whose answer is lost, or that is cancelled, may have taken effect.
-        let own = self.known(name, |known| known.own_pull.replace(inputs.clone()));
-        let mut allowed = Ok(());
-        let now = (self.settings.env.clock)();
-        let written = update_status(&*self.store, name, |before| {
+        let own = mirror.known(&catalog.name, |known| known.own_pull.replace(inputs.clone()));
+        let (mut allowed, is_forced) = (Ok(()), self.options.force);
+        let now = (mirror.settings.env.clock)();
+        let written = update_status(&*mirror.store, &catalog.name, |before| {
             // Read anew: two processes that start together must not count as one.
             allowed = match before {
-                Some(before) if !is_forced => refuse_killer(inputs, self.deaths(before, inputs)),
+                Some(before) if !is_forced => refuse_killer(&inputs, mirror.deaths(before, &inputs)),
                 _ => Ok(()),
             };
             allowed.as_ref().ok()?;
-            let pulling = before.into_iter().flat_map(|before| before.pulling(inputs));
+            let pulling = before.into_iter().flat_map(|before| before.pulling(&inputs));
             let mut processes: BTreeSet<String> = pulling.cloned().collect();
             while processes.len() >= PROCESSES_MAX {
                 processes.pop_first();
             }
-            processes.insert(self.process.clone());
+            processes.insert(mirror.process.clone());
             Some(Status {
                 open_pulls: Some(OpenPulls {
                     inputs: inputs.clone(),
@@ -157,10 +160,17 @@ impl Mirror {
             tracing::warn!(error = chain(&error), "cannot record that a revision is pulled");
         }
         if allowed.is_err() {
-            self.known(name, |known| known.own_pull = own);
+            mirror.known(&catalog.name, |known| known.own_pull = own);
+            return allowed;
         }
-        allowed
+        let base = snapshot_of(transaction);
+        self.pull = Some(OpenPull { inputs, base });
+        Ok(())
     }
+}
+
+fn snapshot_of(transaction: &Transaction) -> Option<Sha256> {
+    transaction.base().map(|base| base.snapshot.digest.sha256)
 }
 
 fn refuse_killer(inputs: &PullInputs, deaths: usize) -> Result<(), PollError> {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Catalog;
 
 /// Order of the polls of some catalogs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PollOrder {
     catalogs: BTreeMap<CatalogName, PlacedPoll>,
 }
@@ -24,19 +24,11 @@ struct PlacedPoll {
 impl PollOrder {
     /// Orders the polls of these catalogs. Inputs that are not among them are not waited for.
     pub fn new<'a>(catalogs: impl IntoIterator<Item = &'a Catalog>) -> Self {
-        let placed = catalogs.into_iter().map(|catalog| {
-            let inputs = catalog.source.inputs().cloned().collect();
-            (
-                catalog.name.clone(),
-                PlacedPoll {
-                    inputs,
-                    ..PlacedPoll::default()
-                },
-            )
-        });
-        let mut order = Self {
-            catalogs: placed.collect(),
-        };
+        let mut order = Self::default();
+        for catalog in catalogs {
+            let placed = order.catalogs.entry(catalog.name.clone()).or_default();
+            placed.inputs = catalog.source.inputs().cloned().collect();
+        }
         order.set_levels();
         order
     }
@@ -49,13 +41,12 @@ impl PollOrder {
                 inputs.map(|input| input.level + 1).max().unwrap_or(0)
             };
             let levels: Vec<usize> = self.catalogs.values().map(level).collect();
-            let mut is_changed = false;
-            for (placed, level) in self.catalogs.values_mut().zip(levels) {
-                is_changed |= placed.level != level;
-                placed.level = level;
-            }
-            if !is_changed {
+            let before: Vec<usize> = self.catalogs.values().map(|placed| placed.level).collect();
+            if levels == before {
                 return;
+            }
+            for (placed, level) in self.catalogs.values_mut().zip(levels) {
+                placed.level = level;
             }
         }
     }

@@ -4,13 +4,14 @@ use std::{
     collections::HashMap,
     io::{self, Read},
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use futures_util::TryStreamExt;
 use model::{EmptyLayers, Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
 use render::{KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
-use source::{Digest, Download, FileSink, Source, Sources};
-use store::{Store, StoreExt, read_object, read_stored};
+use source::{Digest, Download, FileSink, Source};
+use store::{ReadError, Store, StoreExt, read_object, read_stored};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::{Budget, run};
@@ -20,25 +21,28 @@ use super::{
     facts::NewContent,
     once::Poll,
 };
-use crate::{CatalogSource, PollError, PollProgress, Transaction};
+use crate::{Catalog, CatalogSource, PollError, PollProgress, Transaction};
 
 /// Maximum number of Metas of a published state whose chunks count as known. The entries of its index are held beside the new ones:
 /// 15 MB at most. The largest real catalogs have 20,000 Metas.
 const KNOWN_METAS: u64 = 100_000;
 
-/// Pulls one image `from` a source and renders it. Layers in `known` are not fetched. Files are
-/// rendered as they stream by. Returns what was learned of its layers too.
+/// Pulls one image, from its copy on disk if there is one, and renders it. Layers in `empty` are not fetched. Files are rendered
+/// as they stream by. Returns what was learned of its layers too. Fails if the registry takes longer than `wait`.
 pub(crate) async fn pull(
     poll: &mut Poll<'_>,
+    source: &Source,
     digest: &Digest,
-    images: &Sources,
-    from: &Source,
-    known: &EmptyLayers,
+    empty: &EmptyLayers,
     renderer: Renderer,
+    wait: Option<Duration>,
 ) -> Result<(Rendering, EmptyLayers), PollError> {
     let budget = renderer.budget().clone();
     let sink = RenderSink::new(renderer, poll.mirror.progress());
-    let (sink, pull) = images.read(from, digest, known, sink).await?;
+    let images = poll.mirror.images(poll.catalog);
+    let images = images.with_settings(|images| images.registry_wait = wait);
+    let from = poll.copies.source(source, digest);
+    let (sink, pull) = images.read(&from, digest, empty, sink).await?;
     poll.report.bytes_pulled += pull.traffic.bytes;
     poll.report.layers_fetched += pull.layers_fetched;
     poll.report.layers_skipped += pull.layers_skipped;
@@ -66,19 +70,15 @@ pub(crate) async fn read_content(
     let mut published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
     published.chunks = Some(known_chunks(poll, usable).await);
     let renderer = poll.renderer(published, budget);
-    let known = poll.empty_layers.clone().unwrap_or_default();
-    let mut images = poll.mirror.images(poll.catalog);
-    if poll.copies.get(digest).is_none() {
-        images = images.with_settings(|images| images.registry_wait = poll.mirror.settings.registry_wait);
-    }
-    let from = poll.copies.source(source, digest);
-    let pulled = pull(poll, digest, &images, &from, &known, renderer);
+    let empty = poll.empty_layers.clone().unwrap_or_default();
+    let wait = poll.mirror.settings.registry_wait;
+    let pulled = pull(poll, source, digest, &empty, renderer, wait);
     let (rendering, empty_layers) = match pulled.await {
         Err(PollError::Image(error)) if error.is_slow_registry() => return Ok(None),
         pulled => pulled?,
     };
     poll.empty_layers = Some(empty_layers);
-    let chunks = (poll.mirror.render_limits(poll.catalog), rendering.chunks().clone());
+    let chunks = (poll.mirror.limits(poll.catalog).catalog, rendering.chunks().clone());
     poll.mirror
         .known(&poll.catalog.name, |known| known.chunks = Some(chunks));
     Ok(Some(NewContent {
@@ -89,7 +89,7 @@ pub(crate) async fn read_content(
 
 /// Returns the chunks of the last pull by this process whose Shards `base` has. They only save work.
 async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
-    let limits = poll.mirror.render_limits(poll.catalog);
+    let limits = poll.mirror.limits(poll.catalog).catalog;
     let chunks = poll.mirror.known(&poll.catalog.name, |known| known.chunks.clone());
     let chunks = chunks.filter(|(kept, _)| *kept == limits);
     let base = base.filter(|base| base.metas <= KNOWN_METAS);
@@ -163,28 +163,6 @@ fn abort_on_marker(path: &str) {
 pub(crate) struct ImageCopies(Vec<(Digest, Download)>);
 
 impl ImageCopies {
-    /// Copies an image of a registry to disk, unless that was done already. Returns the bytes received.
-    pub(crate) async fn download(
-        &mut self,
-        images: &Sources,
-        source: &Source,
-        digest: &Digest,
-        known: &EmptyLayers,
-    ) -> Result<u64, PollError> {
-        let Source::Registry { reference, .. } = source else {
-            return Ok(0);
-        };
-        if self.get(digest).is_some() {
-            return Ok(0);
-        }
-        tracing::info!(%digest, "the image is copied to disk first");
-        let space = &images.settings().download_space;
-        let download = images.download(reference, digest, known, space).await?;
-        let bytes = download.traffic.bytes;
-        self.0.push((digest.clone(), download));
-        Ok(bytes)
-    }
-
     /// Returns the copy of an image, if there is one.
     pub(crate) fn get(&self, digest: &Digest) -> Option<&Download> {
         let (_, download) = self.0.iter().find(|(copied, _)| copied == digest)?;
@@ -208,27 +186,38 @@ pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
     if poll.is_suspect(digest) {
         copy_image(poll, digest).await?;
     }
-    let Some(inputs) = &poll.inputs else {
+    let Some(inputs) = poll.inputs.clone() else {
         return Ok(());
     };
-    let (images, known) = (poll.mirror.images(poll.catalog), EmptyLayers::default());
     // A composition reads its inputs one after the other, each to its end.
     for input in inputs.pulled() {
-        if let Some(source) = input.catalog.source.pulled() {
-            let copied = poll.copies.download(&images, source, &input.digest, &known);
-            poll.report.bytes_pulled += input.named(copied.await)?;
-        }
+        let copied = copy(poll, input.catalog, &input.digest, &EmptyLayers::default()).await;
+        input.named(copied)?;
     }
     Ok(())
 }
 
 /// Copies the image of the catalog to disk.
 pub(crate) async fn copy_image(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
-    if let Some(source) = poll.catalog.source.pulled() {
-        let known = poll.empty_layers.clone().unwrap_or_default();
-        let images = poll.mirror.images(poll.catalog);
-        poll.report.bytes_pulled += poll.copies.download(&images, source, digest, &known).await?;
+    let (catalog, empty) = (poll.catalog, poll.empty_layers.clone().unwrap_or_default());
+    copy(poll, catalog, digest, &empty).await
+}
+
+/// Copies the image of a catalog or of an input from its registry to disk, unless that was done already. Layers in `empty` are not
+/// fetched.
+async fn copy(poll: &mut Poll<'_>, catalog: &Catalog, digest: &Digest, empty: &EmptyLayers) -> Result<(), PollError> {
+    let Some(Source::Registry { reference, .. }) = catalog.source.pulled() else {
+        return Ok(());
+    };
+    if poll.copies.get(digest).is_some() {
+        return Ok(());
     }
+    tracing::info!(%digest, "the image is copied to disk first");
+    let images = poll.mirror.images(poll.catalog);
+    let space = &images.settings().download_space;
+    let download = images.download(reference, digest, empty, space).await?;
+    poll.report.bytes_pulled += download.traffic.bytes;
+    poll.copies.0.push((digest.clone(), download));
     Ok(())
 }
 
@@ -260,6 +249,11 @@ impl PublishedShards {
             base: base.cloned(),
             chunks: None,
         }
+    }
+
+    /// Reads the index of one of the states. Blocks.
+    pub(crate) fn index(&self, stored: &ObjectDigest) -> Result<Index<'static>, ReadError> {
+        self.runtime.block_on(read_stored(&*self.store, stored))
     }
 }
 

@@ -85,10 +85,8 @@ impl Schedule {
         let schedule = Arc::new(self);
         let mut polls = JoinSet::new();
         for at in 0..schedule.catalogs.len() {
-            polls.spawn(
-                stop.clone()
-                    .run_until_cancelled_owned(schedule.clone().poll_regularly(at)),
-            );
+            let polling = schedule.clone().poll_regularly(at);
+            polls.spawn(stop.clone().run_until_cancelled_owned(polling));
         }
         while polls.join_next().await.is_some() {}
         // An orderly end is no death of the process.

@@ -1,16 +1,17 @@
 use std::time::Duration;
 
-use source::DownloadSpace;
 use trust::Signer;
-use work::{Budget, MemoryPool};
+use work::MemoryPool;
 
 use crate::Env;
 
 /// Settings of a [`Mirror`](crate::Mirror), the same for all catalogs.
 #[derive(Debug, Clone)]
 pub struct MirrorSettings {
-    /// Limits, workers and compression levels of rendering.
+    /// Workers and compression levels of rendering. Its limits and its budget follow from `limits`.
     pub render: render::RenderSettings,
+    /// Limits of catalogs without their own, and memory and space for all of them together.
+    pub limits: SourceLimits,
     /// Stores a plain `all.json` as well, for readers that cannot decompress. Default: no.
     pub identity: bool,
     /// Maximum number of catalogs that are pulled and rendered at a time: each holds memory. Default: 2.
@@ -20,10 +21,6 @@ pub struct MirrorSettings {
     /// Time that a pull may wait for its registry while it keeps one of the places of `side_by_side`. A slower image is copied
     /// to disk first, without such a place. `None` for no limit. Default: 10 s.
     pub registry_wait: Option<Duration>,
-    /// Space for such copies. Default: 4 GiB.
-    pub download_space: DownloadSpace,
-    /// Maximum duration of one pull with its rendering and publication: [`SourceLimits::pull_time`]. Default: 10 minutes.
-    pub pull_time: Duration,
     /// Clocks and randomness. Default: the system's.
     pub env: Env,
     /// Keys that sign what is published. Default: none, and nothing is signed.
@@ -34,12 +31,11 @@ impl Default for MirrorSettings {
     fn default() -> Self {
         Self {
             render: render::RenderSettings::default(),
+            limits: SourceLimits::default(),
             identity: false,
             side_by_side: 2,
             resolves: 16,
             registry_wait: Some(Duration::from_secs(10)),
-            download_space: DownloadSpace::default(),
-            pull_time: SourceLimits::default().pull_time,
             env: Env::default(),
             signer: None,
         }
@@ -50,13 +46,7 @@ impl MirrorSettings {
     /// Returns the defaults with these limits.
     pub fn with_limits(limits: &SourceLimits) -> Self {
         Self {
-            render: render::RenderSettings {
-                limits: limits.catalog,
-                budget: Budget::new(limits.catalog.steps, MemoryPool::new(limits.memory_bytes)),
-                ..render::RenderSettings::default()
-            },
-            pull_time: limits.pull_time,
-            download_space: DownloadSpace::new(limits.download_bytes),
+            limits: limits.clone(),
             ..Self::default()
         }
     }

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::{COMMIT_TIMEOUT, TRANSACTION_MAX, Transaction};
 use crate::{
     PublishError,
-    catalogs::{announce_name, confirm_name, restore_name},
+    catalogs::{add_name, restore_name},
     env::whole_seconds,
 };
 
@@ -28,29 +28,25 @@ impl Transaction {
         self.store.flush().await?;
         let before = self.current()?;
         let is_new = before.is_none_or(|before| before.serial != next.serial);
-        let next = match is_new {
-            true => {
-                let date = self.prepare().await?;
-                let published_at = self.publication_date(date);
-                self.sign(Current { published_at, ..next })?
-            }
-            false => {
-                let signed = match &self.options.signer {
-                    // Unchanged, it keeps the signatures that it has.
-                    None if before == Some(&next) => next,
-                    _ => self.sign(next)?,
-                };
-                // Ed25519 signatures are deterministic, so the same key and content give the same pointer, and nothing
-                // is written.
-                if before == Some(&signed) {
-                    // A poll without changes commits nothing, so a name that was lost would stay lost.
-                    self.restore_name().await?;
-                    return Ok((signed, false));
-                }
-                self.prepare().await?;
-                signed
-            }
+        let next = if is_new {
+            let date = self.prepare().await?;
+            let published_at = self.publication_date(date);
+            self.sign(Current { published_at, ..next })?
+        } else if before == Some(&next) && self.options.signer.is_none() {
+            // Unchanged, it keeps the signatures that it has.
+            next
+        } else {
+            self.sign(next)?
         };
+        // Ed25519 signatures are deterministic, so the same key and content give the same pointer, and nothing is written.
+        if before == Some(&next) {
+            // A poll without changes commits nothing, so a name that was lost would stay lost.
+            self.restore_name().await?;
+            return Ok((next, false));
+        }
+        if !is_new {
+            self.prepare().await?;
+        }
         self.replace_pointer(next.to_bytes().into()).await?;
         Ok((next, true))
     }
@@ -79,7 +75,7 @@ impl Transaction {
     /// [`PublishError::Read`].
     pub async fn restore_name(&self) -> Result<(), PublishError> {
         match self.pointer {
-            Some(_) => Ok(restore_name(&*self.store, &self.catalog).await?),
+            Some(_) => Ok(restore_name(&*self.store, &self.catalog, false).await?),
             None => Ok(()),
         }
     }
@@ -90,7 +86,7 @@ impl Transaction {
         // A name without a catalog is harmless, a catalog without a name is not found. The time is checked after it, so that
         // collection knows how old the name can get before the pointer is there.
         if self.pointer.is_none() {
-            announce_name(&*self.store, &self.catalog).await?;
+            add_name(&*self.store, &self.catalog, true).await?;
         }
         // The date of the store and not of this machine: all writers of a store then share one clock.
         let date = self.store.stat(&Key::Current(self.catalog.clone())).await?.date;
@@ -139,11 +135,8 @@ impl Transaction {
         }
         // Again after the commit: a removal at the same time may have taken the name away. The publication stands, so this
         // only warns; the next poll restores the name.
-        let named = match self.pointer {
-            Some(_) => restore_name(&*self.store, &self.catalog).await,
-            None => confirm_name(&*self.store, &self.catalog).await,
-        };
-        if let Err(error) = named {
+        let named = restore_name(&*self.store, &self.catalog, self.pointer.is_none());
+        if let Err(error) = named.await {
             let catalog = &self.catalog;
             tracing::warn!(%catalog, error = model::text::chain(&error), "cannot look after catalogs.json");
         }

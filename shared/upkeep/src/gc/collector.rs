@@ -89,21 +89,18 @@ impl Collector<'_> {
     }
 
     async fn read(&self) -> Result<DatedGcState, GcError> {
-        Ok(match self.options.dry_run {
-            false => self.store.read_dated(&Key::Gc).await?.into(),
-            true => self.read_only().await?.into(),
-        })
-    }
-
-    /// Reads the state without writing anything, and takes the time from the own clock.
-    async fn read_only(&self) -> Result<Dated<GcState>, GcError> {
+        if !self.options.dry_run {
+            return Ok(self.store.read_dated(&Key::Gc).await?.into());
+        }
+        // The time of a folder comes from a fresh file. A dry run must also work where this process may only read, so it takes the
+        // time from the own clock.
         let found = self.store.read_document::<GcState>(&Key::Gc).await?;
-        // The time of a folder comes from a fresh file. A dry run must also work where this process may only read.
         let info = self.store.head(&Key::Gc).await?;
-        Ok(Dated {
+        let dated = Dated {
             date: (self.options.env.clock)(),
             document: found.map(|(state, _)| state).zip(info),
-        })
+        };
+        Ok(dated.into())
     }
 
     /// Marks, and returns the sizes of all immutable objects that nothing names.

@@ -100,7 +100,6 @@ pub(crate) fn mirror(images: Sources, store: &MemoryStore, settings: MirrorSetti
 
 pub(crate) fn settings(limits: &SourceLimits) -> MirrorSettings {
     let render = render::RenderSettings {
-        limits: limits.catalog,
         // Nothing here is about how small the result is.
         workers: 1,
         shard_level: 1,
@@ -110,6 +109,6 @@ pub(crate) fn settings(limits: &SourceLimits) -> MirrorSettings {
     };
     MirrorSettings {
         render,
-        ..MirrorSettings::default()
+        ..MirrorSettings::with_limits(limits)
     }
 }
