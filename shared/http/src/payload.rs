@@ -58,7 +58,7 @@ impl Payload {
             Self::Lines {
                 lines,
                 encoding: Encoding::Identity,
-            } => Some(lines.length()),
+            } => Some(lines.length),
             Self::Lines { .. } => None,
         }
     }
@@ -78,7 +78,7 @@ impl App {
             }
             Payload::Lines { lines, encoding } if self.catalogs.keeps(lines.largest()) => {
                 let plain = self.catalogs.read_lines(&lines);
-                Box::pin(self.coded(lines.identity(), encoding, plain)).await?
+                Box::pin(self.coded(lines.identity, encoding, plain)).await?
             }
             payload => return Ok(payload),
         };

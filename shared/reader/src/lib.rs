@@ -15,7 +15,7 @@ pub use cache::{BodyKey, WeightedCache, get_or_make};
 pub use catalogs::PublishedCatalogs;
 pub use error::{Corruption, PointerRefused, ReaderError};
 pub use index::MetaFilter;
-pub use lines::{PublishedLines, SelectedLines};
+pub use lines::PublishedLines;
 pub use objects::Extent;
 pub use state::{PublishedState, ReaderSettings, Work};
 pub use stream::{Chunks, exact, once, pick, small};

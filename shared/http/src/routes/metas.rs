@@ -27,8 +27,8 @@ pub(super) async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiErro
         return whole(call, &state).await;
     }
     let lines = state.select(&filter).await?;
-    let encoding = encoding_for(lines.length(), &call.request.headers)?;
-    let tag = Tag::of_made(lines.identity(), encoding);
+    let encoding = encoding_for(lines.length, &call.request.headers)?;
+    let tag = Tag::of_made(lines.identity, encoding);
     Ok(lines_of(
         call,
         &state,
