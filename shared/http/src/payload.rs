@@ -6,6 +6,7 @@ use reader::{BodyKey, Chunks, Extent, PublishedLines, PublishedState, ReaderErro
 
 use crate::{
     coding::{encode, encode_all},
+    rfc9110::Tag,
     router::App,
 };
 
@@ -47,6 +48,24 @@ impl Payload {
         match self {
             Self::Object(object) => Some(object),
             Self::Bytes(_) | Self::Lines { .. } => None,
+        }
+    }
+
+    /// Returns the tag of its bytes.
+    pub(crate) fn tag(&self) -> Tag {
+        match self {
+            Self::Bytes(bytes) => Tag::of_stored(Sha256::of(bytes)),
+            Self::Object(object) => Tag::of_stored(object.digest.sha256),
+            Self::Lines { lines, encoding } => Tag::of_made(lines.identity, *encoding),
+        }
+    }
+
+    /// Returns the content type and the encoding. Bytes in memory are a JSON document where nothing else is said.
+    pub(crate) const fn media(&self) -> (&'static str, Encoding) {
+        match self {
+            Self::Bytes(_) => ("application/json", Encoding::Identity),
+            Self::Object(object) => (object.kind.content_type(), object.kind.encoding()),
+            Self::Lines { encoding, .. } => (Kind::Package.content_type(), *encoding),
         }
     }
 

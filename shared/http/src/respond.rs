@@ -10,7 +10,7 @@ use http::{
         LAST_MODIFIED, LOCATION, RANGE, VARY,
     },
 };
-use model::{CachePolicy, Encoding, Sha256};
+use model::{CachePolicy, Encoding};
 use prometheus_client::metrics::counter::Counter;
 use reader::Chunks;
 
@@ -40,34 +40,34 @@ pub(crate) struct Representation {
 impl Representation {
     /// Returns a JSON document that is in memory.
     pub(crate) fn document(bytes: Bytes, cache: CachePolicy) -> Self {
-        Self {
-            tag: Tag::of_stored(Sha256::of(&bytes)),
-            payload: Payload::Bytes(bytes),
-            ..Self::empty_document(cache)
-        }
+        Self::of(Payload::Bytes(bytes), cache)
     }
 
     /// Returns a plain text that is in memory.
     pub(crate) fn text(bytes: Bytes, tag: Tag, cache: CachePolicy) -> Self {
         Self {
             content_type: "text/plain; charset=utf-8",
-            tag,
-            payload: Payload::Bytes(bytes),
-            ..Self::empty_document(cache)
+            ..Self::new(tag, Payload::Bytes(bytes), cache)
         }
     }
 
-    /// Returns the defaults of a JSON document. The caller sets tag and payload.
-    pub(crate) fn empty_document(cache: CachePolicy) -> Self {
+    /// Returns a payload under the tag of its bytes.
+    pub(crate) fn of(payload: Payload, cache: CachePolicy) -> Self {
+        Self::new(payload.tag(), payload, cache)
+    }
+
+    /// Returns a payload with the content type and the encoding that such payloads usually have.
+    pub(crate) const fn new(tag: Tag, payload: Payload, cache: CachePolicy) -> Self {
+        let (content_type, encoding) = payload.media();
         Self {
-            tag: Tag::unset(),
+            tag,
             modified: None,
             cache,
-            content_type: "application/json",
-            encoding: Encoding::Identity,
+            content_type,
+            encoding,
             negotiated: false,
             extra: None,
-            payload: Payload::Bytes(Bytes::new()),
+            payload,
         }
     }
 

@@ -37,12 +37,12 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
         Some(call.app.find_snapshot(&state, since).await?)
     };
     let identity = identity(since, new);
+    let tag = Tag::with_suffix(identity, "-changes");
     let mut representation = Representation {
-        tag: Tag::with_suffix(identity, "-changes"),
         modified: Some(call.app.head(&state).modified.clone()),
-        ..Representation::empty_document(CachePolicy::Pointer)
+        ..Representation::new(tag, Payload::Bytes(Bytes::new()), CachePolicy::Pointer)
     };
-    // It need not be made for a 304 or 412.
+    // The document need not be made for a 304 or 412.
     if representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let make = async {
             let mut changes = Changes::new(since, new);

@@ -19,12 +19,11 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let state = call.state().await?;
     let document = state.document();
     let encoding = encoding_for(document.len() as u64, &call.request.headers)?;
+    let tag = call.app.head(&state).document_tags[encoding as usize].clone();
     let mut representation = Representation {
-        tag: call.app.head(&state).document_tags[encoding as usize].clone(),
         encoding,
         negotiated: true,
-        payload: Payload::Bytes(document.clone()),
-        ..Representation::empty_document(CachePolicy::Pointer)
+        ..Representation::new(tag, Payload::Bytes(document.clone()), CachePolicy::Pointer)
     };
     // A 304 compresses nothing.
     if encoding != Encoding::Identity && representation.evaluate(&call.request.headers) == Precondition::Proceed {
@@ -73,14 +72,8 @@ pub(super) async fn object(call: RouteCall<'_>) -> Result<Representation, ApiErr
     let ObjectKey { kind, sha256 } = served_key(call.path()).ok_or(ApiError::UnknownPath)?;
     let size = call.app.catalogs.size(kind, sha256).await?;
     let size = size.ok_or(ApiError::UnknownObject)?;
-    let key = Key::Object(kind, sha256);
-    Ok(Representation {
-        tag: Tag::of_stored(sha256),
-        content_type: key.content_type(),
-        encoding: kind.encoding(),
-        payload: Payload::Object(ObjectDigest { sha256, size }.with_kind(kind)),
-        ..Representation::empty_document(key.cache_policy())
-    })
+    let object = ObjectDigest { sha256, size }.with_kind(kind);
+    Ok(Representation::of(Payload::Object(object), object.key().cache_policy()))
 }
 
 /// Description of the contract. A test compares it with the table of routes, and with every answer of the other tests.

@@ -28,14 +28,8 @@ pub(super) async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiErro
     }
     let lines = state.select(&filter).await?;
     let encoding = encoding_for(lines.length, &call.request.headers)?;
-    let tag = Tag::of_made(lines.identity, encoding);
-    Ok(lines_of(
-        call,
-        &state,
-        tag,
-        encoding,
-        Payload::Lines { lines, encoding },
-    ))
+    let payload = Payload::Lines { lines, encoding };
+    Ok(lines_of(call, &state, payload.tag(), payload))
 }
 
 pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -46,12 +40,8 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let shard = shard.ok_or_else(|| ReaderError::UnknownPackage(package.clone().into_owned()))?;
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
     let payload = Payload::shard(shard, encoding);
-    let tag = match payload.object() {
-        // The tag of the object itself, so that the route and the immutable URL share it.
-        Some(object) => Tag::of_stored(object.digest.sha256),
-        None => Tag::of_made(shard.lines.sha256, encoding),
-    };
-    Ok(lines_of(call, &state, tag, encoding, payload))
+    // That of an object is its own, so that the route and the immutable URL share it.
+    Ok(lines_of(call, &state, payload.tag(), payload))
 }
 
 async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representation, ApiError> {
@@ -62,24 +52,14 @@ async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representa
         state.snapshot().await?;
     }
     let tag = call.app.head(state).all_tags[encoding as usize].clone();
-    Ok(lines_of(call, state, tag, encoding, payload))
+    Ok(lines_of(call, state, tag, payload))
 }
 
-fn lines_of(
-    call: RouteCall<'_>,
-    state: &PublishedState,
-    tag: Tag,
-    encoding: Encoding,
-    payload: Payload,
-) -> Representation {
+fn lines_of(call: RouteCall<'_>, state: &PublishedState, tag: Tag, payload: Payload) -> Representation {
     Representation {
-        tag,
         modified: Some(call.app.head(state).modified.clone()),
-        content_type: "application/jsonl",
-        encoding,
         negotiated: true,
-        payload,
-        ..Representation::empty_document(CachePolicy::Pointer)
+        ..Representation::new(tag, payload, CachePolicy::Pointer)
     }
 }
 

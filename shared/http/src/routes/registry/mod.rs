@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use self::names::Page;
 pub(crate) use self::{images::Images, names::unmatched};
 use super::RouteCall;
-use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag, router::App};
+use crate::{error::ApiError, payload::Payload, respond::Representation, router::App};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
@@ -147,11 +147,9 @@ fn manifest_of(image: &CatalogImage, digest: Sha256) -> Option<(ObjectDigest, &'
 fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) -> Representation {
     let digest = HeaderValue::try_from(oci::digest(&stored.sha256)).expect("hex digits are visible ASCII");
     Representation {
-        tag: Tag::of_stored(stored.sha256),
         content_type,
         extra: Some(Box::new([(CONTENT_DIGEST, digest)].into_iter().collect())),
-        payload: Payload::Object(stored.with_kind(Kind::Blob)),
-        ..Representation::empty_document(cache)
+        ..Representation::of(Payload::Object(stored.with_kind(Kind::Blob)), cache)
     }
 }
 
