@@ -3,7 +3,7 @@
 use std::{ops::Range, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::TryStreamExt;
 use model::{Hasher, Key, Kind, ObjectKey, ObjectRef, Sha256};
 use store::{Object, StoreExt, Version};
 
@@ -154,19 +154,19 @@ impl PublishedCatalogs {
     /// Passes the bytes on and fails at their end if their hash is wrong; else remembers the version as verified.
     fn hashed(&self, body: Chunks, object: &ObjectRef, version: Version) -> Chunks {
         let expected = object.digest.sha256;
-        let state = (body, Hasher::new(), self.clone(), (object.key(), version));
-        stream::try_unfold(state, move |(mut body, mut hasher, catalogs, entry)| async move {
-            if let Some(chunk) = body.try_next().await? {
+        let (catalogs, entry) = (self.clone(), (object.key(), version));
+        let mut hasher = Hasher::new();
+        chunks::map_chunks(body, move |chunk| {
+            if let Some(chunk) = chunk {
                 hasher.update(&chunk);
-                return Ok(Some((chunk, (body, hasher, catalogs, entry))));
+                return Ok(chunk);
             }
-            if hasher.finish() != expected {
+            if hasher.clone().finish() != expected {
                 return Err(ReaderError::corrupt(&entry.0, Corruption::Hash));
             }
-            catalogs.0.caches.verified.insert(entry, catalogs.now());
-            Ok(None)
+            catalogs.0.caches.verified.insert(entry.clone(), catalogs.now());
+            Ok(Bytes::new())
         })
-        .boxed()
     }
 }
 
