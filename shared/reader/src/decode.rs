@@ -74,13 +74,9 @@ impl FrameDecoder {
         let mut output: Vec<u8> = Vec::with_capacity(CHUNK);
         let mut source = InBuffer::around(&self.input);
         let mut sink = OutBuffer::around(&mut output);
-        loop {
-            self.ended = self.decoder.run(&mut source, &mut sink)? == 0;
-            self.full = !self.ended && sink.pos() == sink.capacity();
-            if self.ended || self.full || source.pos() == source.src.len() {
-                break;
-            }
-        }
+        // Reads all input unless the chunk is full or the frame ends before.
+        self.ended = self.decoder.run(&mut source, &mut sink)? == 0;
+        self.full = !self.ended && sink.pos() == sink.capacity();
         let read = source.pos();
         drop(self.input.split_to(read));
         Ok(output.into())
