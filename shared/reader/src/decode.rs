@@ -87,17 +87,6 @@ impl FrameDecoder {
     }
 }
 
-/// Decompresses one zstd frame of exactly `size` bytes in memory.
-pub(crate) fn decode_all(bytes: &[u8], size: u64) -> io::Result<Bytes> {
-    let capacity = usize::try_from(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    let decoded = zstd::bulk::decompress(bytes, capacity)?;
-    if decoded.len() == capacity {
-        Ok(decoded.into())
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,7 +118,5 @@ mod tests {
         assert_eq!(decoded(&[&frame[..], b"x"].concat(), 1 << 20).await, None);
         assert_eq!(decoded(b"", 1).await, None);
         assert_eq!(decoded(b"no zstd", 1).await, None);
-        assert!(decode_all(&frame, 800_000).is_ok());
-        assert!(decode_all(&frame, 799_999).is_err() && decode_all(&frame, 800_001).is_err());
     }
 }

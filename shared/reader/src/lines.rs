@@ -7,12 +7,11 @@ use model::{Content, Encoding, Key, Kind, ObjectRef, Sha256, ShardRef, Snapshot}
 use crate::{
     cache::BodyKey,
     catalogs::PublishedCatalogs,
-    decode::decode_all,
     error::ReaderError,
     index::MetaFilter,
-    objects::Extent,
+    objects::{Extent, check_size},
     state::PublishedState,
-    stream::{self as chunks, Chunks, exact, pick},
+    stream::{self as chunks, Chunks, exact, pick, small},
 };
 
 /// Maximum number of Shards that are read one by one. A query for one package reads one or two; one that hits more reads
@@ -148,8 +147,13 @@ impl PublishedCatalogs {
     async fn read_decoded(&self, lines: &PublishedLines) -> Result<Bytes, ReaderError> {
         let size = lines.length;
         let stored = self.cached_object(&lines.object).await?;
-        let decoded = self.run(size, move || decode_all(&stored, size)).await;
-        decoded.map_err(ReaderError::coding(&lines.key()))
+        let decode = move || zstd::bulk::decompress(&stored, small(size));
+        let decoded = self
+            .run(size, decode)
+            .await
+            .map_err(ReaderError::coding(&lines.key()))?;
+        check_size(&lines.key(), size, decoded.len() as u64)?;
+        Ok(decoded.into())
     }
 
     /// Streams lines of the object `whole` from the Shards that hold them or, if these are most of them, from one read of the whole.
@@ -213,4 +217,28 @@ fn split<'a>(shards: impl Iterator<Item = &'a ShardRef>, ranges: &[Range<u64>]) 
         start = end;
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use model::ObjectDigest;
+    use store::{Condition, Store};
+    use storekit::MemoryStore;
+
+    use super::*;
+    use crate::ReaderSettings;
+
+    #[tokio::test]
+    async fn read_lines_refuses_lines_of_another_size() {
+        let frame = Bytes::from(zstd::bulk::compress(b"{}\n{}\n", 3).unwrap());
+        let object = ObjectDigest::of(&frame).with_kind(Kind::Package);
+        let store = MemoryStore::new();
+        store.put(&object.key(), frame, Condition::Always).await.unwrap();
+        let catalogs = PublishedCatalogs::new(Arc::new(store), ReaderSettings::default());
+        for (size, is_right) in [(5, false), (6, true), (7, false)] {
+            let sha256 = Sha256::of(b"{}\n{}\n");
+            let lines = PublishedLines::of_object(object, Content { sha256, size });
+            assert_eq!(catalogs.read_lines(&lines).await.is_ok(), is_right, "{size}");
+        }
+    }
 }
