@@ -1,8 +1,8 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use model::{Encoding, Kind, ObjectRef, Sha256, ShardRef};
-use reader::{BodyKey, Chunks, Extent, PublishedLines, PublishedState, ReaderError, exact, once, pick, small};
+use model::{Encoding, Kind, ObjectRef, Sha256};
+use reader::{BodyKey, Chunks, Extent, PublishedLines, ReaderError, exact, once, pick, small};
 
 use crate::{
     coding::{encode, encode_all},
@@ -22,25 +22,9 @@ pub(crate) enum Payload {
 }
 
 impl Payload {
-    /// Returns the whole catalog in an encoding.
-    pub(crate) fn all(state: &PublishedState, encoding: Encoding) -> Self {
-        let stored = state.current().all.get(encoding);
-        let lines = || Self::Lines {
-            lines: state.whole(),
-            encoding,
-        };
-        stored.map_or_else(lines, Self::Object)
-    }
-
-    /// Returns the lines of one Package in an encoding.
-    pub(crate) fn shard(shard: &ShardRef, encoding: Encoding) -> Self {
-        if encoding == Encoding::Zstd {
-            return Self::Object(shard.stored.with_kind(Kind::Package));
-        }
-        Self::Lines {
-            lines: PublishedLines::of_shard(shard),
-            encoding,
-        }
+    /// Returns lines in an encoding. `stored` is the object that has them in it, if there is one.
+    pub(crate) fn of_lines(lines: PublishedLines, stored: Option<ObjectRef>, encoding: Encoding) -> Self {
+        stored.map_or(Self::Lines { lines, encoding }, Self::Object)
     }
 
     /// Returns the object whose stored bytes are this payload.
