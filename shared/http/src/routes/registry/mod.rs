@@ -134,14 +134,11 @@ fn tag(hash: &Sha256) -> String {
 }
 
 fn manifest_of(image: &CatalogImage, digest: Sha256) -> Option<(ObjectDigest, &'static str)> {
-    let index = (image.index, oci::media_type::INDEX);
-    let manifests = image
-        .manifests
-        .iter()
-        .map(|stored| (*stored, oci::media_type::MANIFEST));
-    std::iter::once(index)
-        .chain(manifests)
-        .find(|(stored, _)| stored.sha256 == digest)
+    if image.index.sha256 == digest {
+        return Some((image.index, oci::media_type::INDEX));
+    }
+    let found = image.manifests.iter().find(|stored| stored.sha256 == digest)?;
+    Some((*found, oci::media_type::MANIFEST))
 }
 
 fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) -> Representation {
