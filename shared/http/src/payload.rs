@@ -1,14 +1,8 @@
-use std::ops::Range;
-
 use bytes::Bytes;
 use model::{Encoding, Kind, ObjectRef, Sha256};
-use reader::{BodyKey, Chunks, Extent, PublishedLines, ReaderError, exact, once, pick, small};
+use reader::{BodyKey, PublishedLines, ReaderError};
 
-use crate::{
-    coding::{encode, encode_all},
-    rfc9110::Tag,
-    router::App,
-};
+use crate::{coding::encode_all, rfc9110::Tag, router::App};
 
 /// The bytes of a representation, described before anything is read: conditions are evaluated first.
 #[derive(Debug, Clone)]
@@ -86,32 +80,6 @@ impl App {
             payload => return Ok(payload),
         };
         Ok(Payload::Bytes(bytes))
-    }
-
-    /// Streams all bytes of a loaded payload. The first read has happened when this returns, so that a failure still gets
-    /// its status.
-    pub(crate) async fn chunks(&self, payload: &Payload) -> Result<Chunks, ReaderError> {
-        match payload {
-            Payload::Bytes(bytes) => Ok(once(bytes.clone())),
-            Payload::Object(object) => self.catalogs.stream_object(object, Extent::Whole).await,
-            Payload::Lines { lines, encoding } => {
-                let plain = self.catalogs.lines(lines, Extent::Whole).await?;
-                encode(plain, *encoding, lines.key())
-            }
-        }
-    }
-
-    /// Streams a range of a loaded payload with a known length.
-    pub(crate) async fn part(&self, payload: &Payload, range: Range<u64>) -> Result<Chunks, ReaderError> {
-        match payload {
-            Payload::Bytes(bytes) => Ok(once(bytes.slice(small(range.start)..small(range.end)))),
-            Payload::Object(object) => self.catalogs.stream_object(object, Extent::Part(range)).await,
-            Payload::Lines { lines, .. } => {
-                let plain = self.catalogs.lines(lines, Extent::Prefix).await?;
-                let length = range.end - range.start;
-                Ok(exact(pick(plain, [range]), length, lines.key()))
-            }
-        }
     }
 
     /// Returns the content with this hash in a coding, from memory or into it. `plain` reads the content if it is needed. It must not

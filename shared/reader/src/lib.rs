@@ -18,4 +18,4 @@ pub use index::MetaFilter;
 pub use lines::PublishedLines;
 pub use objects::Extent;
 pub use state::{PublishedState, ReaderSettings, Work};
-pub use stream::{Chunks, exact, map_chunks, once, pick, small};
+pub use stream::{Chunks, map_chunks, pick, small};

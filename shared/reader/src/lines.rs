@@ -105,11 +105,16 @@ impl PublishedState {
 }
 
 impl PublishedCatalogs {
-    /// Streams lines. The first read has happened when this returns.
+    /// Streams lines, or a range of their bytes. The first read has happened when this returns.
     ///
     /// # Errors
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`], also as an item of the stream.
     pub async fn lines(&self, lines: &PublishedLines, extent: Extent) -> Result<Chunks, ReaderError> {
+        if let Extent::Part(range) = extent {
+            let all = Box::pin(self.lines(lines, Extent::Prefix)).await?;
+            let length = range.end - range.start;
+            return Ok(exact(pick(all, [range]), length, lines.key()));
+        }
         let Some(selection) = &lines.selection else {
             return self.decoded(&lines.object, lines.length, extent).await;
         };

@@ -23,14 +23,14 @@ const PART_ATTEMPTS: usize = 3;
 /// hash an hour costs nothing.
 const VERIFIED_FOR: Duration = Duration::from_secs(3600);
 
-/// Extent of a read of a stored object.
+/// Extent of a read of a stored object or of lines.
 #[derive(Debug, Clone)]
 pub enum Extent {
     /// All bytes, which the client gets to the end. The last chunk is sent only if the hash is right.
     Whole,
     /// All bytes, for a reader that may stop before the end. They are verified before the first one is returned.
     Prefix,
-    /// The bytes of a range. The whole object is verified before the first one is returned.
+    /// The bytes of a range. The whole object, or each object that has the lines, is verified before its first byte is returned.
     Part(Range<u64>),
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn stored(body: store::Body) -> Chunks {
 }
 
 /// Returns a stream of one chunk.
-pub fn once(bytes: Bytes) -> Chunks {
+pub(crate) fn once(bytes: Bytes) -> Chunks {
     stream::once(async { Ok(bytes) }).boxed()
 }
 
@@ -45,7 +45,7 @@ where
 
 /// Passes on exactly `expected` bytes or fails. Each chunk is held back until the next one or a clean end was seen, so
 /// that no client takes a body with an error at its end, such as a wrong hash, for a complete one.
-pub fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
+pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
     let (mut held, mut found) = (Bytes::new(), 0_u64);
     map_chunks(chunks, move |chunk| {
         let is_end = chunk.is_none();
