@@ -11,7 +11,7 @@ mod pointer;
 mod state;
 mod stream;
 
-pub use cache::{BodyKey, WeightedCache, get_or_make};
+pub use cache::{BodyKey, WeightedCache};
 pub use catalogs::PublishedCatalogs;
 pub use error::{Corruption, PointerRefused, ReaderError};
 pub use index::MetaFilter;
