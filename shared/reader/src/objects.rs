@@ -123,19 +123,15 @@ impl PublishedCatalogs {
             }
             // The bytes are read twice: nothing may be returned before the last of them was hashed.
             drop(body);
-            self.verify_version(object, entry.1).await?;
+            self.verify(object).await?;
         }
         Err(ReaderError::corrupt(&key, Corruption::Replaced))
     }
 
-    /// Reads the object to its end, which remembers the version as verified.
-    async fn verify_version(&self, object: &ObjectRef, version: Version) -> Result<(), ReaderError> {
-        let found = self.open_object(object, None).await?;
-        // Replaced meanwhile. The caller reads the new version from the start.
-        if found.info.version != version {
-            return Ok(());
-        }
-        let body = self.hashed(chunks::stored(found.body), object, version);
+    /// Reads the object to its end, which remembers its version as verified. That is a later one if the object was replaced meanwhile.
+    async fn verify(&self, object: &ObjectRef) -> Result<(), ReaderError> {
+        let Object { info, body } = self.open_object(object, None).await?;
+        let body = self.hashed(chunks::stored(body), object, info.version);
         let mut body = chunks::exact(body, object.digest.size, object.key());
         while body.try_next().await?.is_some() {}
         Ok(())
