@@ -39,9 +39,9 @@ pub(crate) struct Representation {
 }
 
 impl Representation {
-    /// Returns a JSON document that is in memory.
-    pub(crate) fn document(bytes: Bytes, cache: CachePolicy) -> Self {
-        Self::of(Payload::Bytes(bytes), cache)
+    /// Returns a JSON document that is in memory, which caches may keep as long as a pointer.
+    pub(crate) fn document(bytes: Bytes) -> Self {
+        Self::of(Payload::Bytes(bytes), CachePolicy::Pointer)
     }
 
     /// Returns a plain text that is in memory.

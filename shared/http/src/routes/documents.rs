@@ -42,15 +42,12 @@ pub(super) async fn status(call: RouteCall<'_>) -> Result<Representation, ApiErr
     }
     let key = Key::Status(catalog);
     let bytes = call.app.catalogs.document(&key).await?.ok_or(ApiError::UnknownObject)?;
-    Ok(Representation::document(bytes, key.cache_policy()))
+    Ok(Representation::of(Payload::Bytes(bytes), key.cache_policy()))
 }
 
 pub(super) async fn names(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let names = call.app.catalogs.names().await?.ok_or(ApiError::UnknownObject)?;
-    Ok(Representation::document(
-        names.to_bytes().into(),
-        Key::Catalogs.cache_policy(),
-    ))
+    Ok(Representation::document(names.to_bytes().into()))
 }
 
 pub(super) async fn content_hash(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -84,10 +81,7 @@ pub(super) async fn health(_: RouteCall<'_>) -> Result<Representation, ApiError>
 }
 
 pub(super) async fn contract(_: RouteCall<'_>) -> Result<Representation, ApiError> {
-    Ok(Representation::document(
-        Bytes::from_static(CONTRACT),
-        CachePolicy::Pointer,
-    ))
+    Ok(Representation::document(Bytes::from_static(CONTRACT)))
 }
 
 /// Any answer of the store will do: an empty one has no `catalogs.json` yet.

@@ -24,10 +24,7 @@ const LATEST: &str = "latest";
 const TAG_DIGITS: usize = 12;
 
 pub(super) async fn base(_: RouteCall<'_>) -> Result<Representation, ApiError> {
-    Ok(Representation::document(
-        Bytes::from_static(b"{}"),
-        CachePolicy::Pointer,
-    ))
+    Ok(Representation::document(Bytes::from_static(b"{}")))
 }
 
 pub(super) async fn repositories(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -88,7 +85,7 @@ pub(super) async fn referrers(call: RouteCall<'_>) -> Result<Representation, Api
     let empty = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": []});
     Ok(Representation {
         content_type: media_type,
-        ..Representation::document(empty.to_string().into(), CachePolicy::Pointer)
+        ..Representation::document(empty.to_string().into())
     })
 }
 
@@ -153,6 +150,6 @@ fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) ->
 fn listed(list: &Value, link: Option<HeaderValue>) -> Representation {
     Representation {
         extra: link.map(|link| Box::new([(LINK, link)].into_iter().collect())),
-        ..Representation::document(list.to_string().into(), CachePolicy::Pointer)
+        ..Representation::document(list.to_string().into())
     }
 }
