@@ -42,7 +42,7 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
     let stored = (encoding == Encoding::Zstd).then(|| shard.stored.with_kind(Kind::Package));
     let payload = Payload::of_lines(PublishedLines::of_shard(shard), stored, encoding);
-    // That of an object is its own, so that the route and the immutable URL share it.
+    // The tag of an object is its own, so that the route and the immutable URL share it.
     Ok(lines_of(&call.app.head(&state), payload.tag(), payload))
 }
 
