@@ -9,7 +9,7 @@ use lambda_http::{
     http::{self, Uri, header::HOST},
     request::LambdaRequest,
     service_fn,
-    tower::{ServiceBuilder, ServiceExt},
+    tower::ServiceExt,
 };
 use reader::PublishedCatalogs;
 use serde::Serialize;
@@ -24,12 +24,10 @@ pub fn function(
     // A function has no /metrics: each instance would count for itself. CloudWatch counts instead.
     let router = http_api::router(catalogs, settings, HttpMetrics::default());
     let handler = service_fn(move |request: Request| handle(router.clone(), request));
-    ServiceBuilder::new()
-        .map_request(|mut event: LambdaEvent<LambdaRequest>| {
-            tidy(&mut event.payload);
-            event
-        })
-        .service(Adapter::from(handler))
+    Adapter::from(handler).map_request(|mut event: LambdaEvent<LambdaRequest>| {
+        tidy(&mut event.payload);
+        event
+    })
 }
 
 async fn handle(router: Router, request: Request) -> Result<FunctionAnswer, Infallible> {

@@ -4,9 +4,8 @@ use std::io::{self, Write};
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Encoding, Key};
-use reader::{Chunks, ReaderError};
+use reader::{Chunks, ReaderError, map_chunks};
 
 // The compressors' own defaults. Stored objects are made once at denser levels; here a client waits.
 const ZSTD_LEVEL: i32 = 3;
@@ -17,32 +16,20 @@ pub(crate) fn encode_all(bytes: Bytes, coding: Encoding) -> io::Result<Bytes> {
     let Some(mut encoder) = CodingEncoder::new(coding)? else {
         return Ok(bytes);
     };
-    let mut output = encoder.write(&bytes)?.to_vec();
-    output.extend_from_slice(&encoder.finish()?);
+    let mut output = encoder.push(Some(&bytes))?.to_vec();
+    output.extend_from_slice(&encoder.push(None)?);
     Ok(output.into())
 }
 
 /// Compresses a stream; identity returns it as it is. Other chunks give equal content but not always equal bytes, so a
 /// body that was compressed on the fly is never served in parts.
 pub(crate) fn encode(body: Chunks, coding: Encoding, key: Key) -> Result<Chunks, ReaderError> {
-    let Some(encoder) = CodingEncoder::new(coding).map_err(ReaderError::coding(&key))? else {
+    let Some(mut encoder) = CodingEncoder::new(coding).map_err(ReaderError::coding(&key))? else {
         return Ok(body);
     };
-    let state = Some((body, encoder, key));
-    let encoded = stream::try_unfold(state, |state| async {
-        let Some((mut body, mut encoder, key)) = state else {
-            return Ok::<_, ReaderError>(None);
-        };
-        while let Some(chunk) = body.try_next().await? {
-            let output = encoder.write(&chunk).map_err(ReaderError::coding(&key))?;
-            if !output.is_empty() {
-                return Ok(Some((output, Some((body, encoder, key)))));
-            }
-        }
-        let last = encoder.finish().map_err(ReaderError::coding(&key))?;
-        Ok(Some((last, None)))
-    });
-    Ok(encoded.boxed())
+    Ok(map_chunks(body, move |chunk| {
+        encoder.push(chunk.as_deref()).map_err(ReaderError::coding(&key))
+    }))
 }
 
 enum CodingEncoder {
@@ -60,31 +47,32 @@ impl CodingEncoder {
         })
     }
 
-    /// Compresses bytes and returns the output so far, which is often empty.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
+    /// Compresses bytes, or ends the output after the last ones. Returns the output since the last call, which is often empty.
+    fn push(&mut self, bytes: Option<&[u8]>) -> io::Result<Bytes> {
         let output = match self {
             Self::Gzip(encoder) => {
-                encoder.write_all(bytes)?;
+                match bytes {
+                    Some(bytes) => encoder.write_all(bytes)?,
+                    None => encoder.try_finish()?,
+                }
                 encoder.get_mut()
             }
             Self::Zstd(encoder) => {
-                encoder.write_all(bytes)?;
+                match bytes {
+                    Some(bytes) => encoder.write_all(bytes)?,
+                    None => encoder.do_finish()?,
+                }
                 encoder.get_mut()
             }
         };
         Ok(std::mem::take(output).into())
     }
-
-    fn finish(self) -> io::Result<Bytes> {
-        match self {
-            Self::Gzip(encoder) => Ok(encoder.finish()?.into()),
-            Self::Zstd(encoder) => Ok(encoder.finish()?.into()),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::{StreamExt, TryStreamExt, stream};
+
     use super::*;
 
     #[tokio::test]

@@ -1,13 +1,8 @@
-use std::ops::Range;
-
 use bytes::Bytes;
-use model::{Encoding, Kind, ObjectRef, Sha256, ShardRef};
-use reader::{BodyKey, Chunks, Extent, PublishedLines, PublishedState, ReaderError, exact, once, pick, small};
+use model::{Encoding, Kind, ObjectRef, Sha256};
+use reader::{BodyKey, PublishedLines, ReaderError};
 
-use crate::{
-    coding::{encode, encode_all},
-    router::App,
-};
+use crate::{coding::encode_all, rfc9110::Tag, router::App};
 
 /// The bytes of a representation, described before anything is read: conditions are evaluated first.
 #[derive(Debug, Clone)]
@@ -21,25 +16,9 @@ pub(crate) enum Payload {
 }
 
 impl Payload {
-    /// Returns the whole catalog in an encoding.
-    pub(crate) fn all(state: &PublishedState, encoding: Encoding) -> Self {
-        let stored = state.current().all.get(encoding);
-        let lines = || Self::Lines {
-            lines: state.whole(),
-            encoding,
-        };
-        stored.map_or_else(lines, Self::Object)
-    }
-
-    /// Returns the lines of one Package in an encoding.
-    pub(crate) fn shard(shard: &ShardRef, encoding: Encoding) -> Self {
-        if encoding == Encoding::Zstd {
-            return Self::Object(shard.stored.with_kind(Kind::Package));
-        }
-        Self::Lines {
-            lines: PublishedLines::of_shard(shard),
-            encoding,
-        }
+    /// Returns lines in an encoding. `stored` is the object that has them in it, if there is one.
+    pub(crate) fn of_lines(lines: PublishedLines, stored: Option<ObjectRef>, encoding: Encoding) -> Self {
+        stored.map_or(Self::Lines { lines, encoding }, Self::Object)
     }
 
     /// Returns the object whose stored bytes are this payload.
@@ -47,6 +26,24 @@ impl Payload {
         match self {
             Self::Object(object) => Some(object),
             Self::Bytes(_) | Self::Lines { .. } => None,
+        }
+    }
+
+    /// Returns the tag of its bytes.
+    pub(crate) fn tag(&self) -> Tag {
+        match self {
+            Self::Bytes(bytes) => Tag::of_stored(Sha256::of(bytes)),
+            Self::Object(object) => Tag::of_stored(object.digest.sha256),
+            Self::Lines { lines, encoding } => Tag::of_made(lines.identity, *encoding),
+        }
+    }
+
+    /// Returns the content type and the encoding. Bytes in memory are a JSON document where nothing else is said.
+    pub(crate) const fn media(&self) -> (&'static str, Encoding) {
+        match self {
+            Self::Bytes(_) => ("application/json", Encoding::Identity),
+            Self::Object(object) => (object.kind.content_type(), object.kind.encoding()),
+            Self::Lines { encoding, .. } => (Kind::Package.content_type(), *encoding),
         }
     }
 
@@ -58,7 +55,7 @@ impl Payload {
             Self::Lines {
                 lines,
                 encoding: Encoding::Identity,
-            } => Some(lines.length()),
+            } => Some(lines.length),
             Self::Lines { .. } => None,
         }
     }
@@ -78,37 +75,11 @@ impl App {
             }
             Payload::Lines { lines, encoding } if self.catalogs.keeps(lines.largest()) => {
                 let plain = self.catalogs.read_lines(&lines);
-                Box::pin(self.coded(lines.identity(), encoding, plain)).await?
+                Box::pin(self.coded(lines.identity, encoding, plain)).await?
             }
             payload => return Ok(payload),
         };
         Ok(Payload::Bytes(bytes))
-    }
-
-    /// Streams all bytes of a loaded payload. The first read has happened when this returns, so that a failure still gets
-    /// its status.
-    pub(crate) async fn chunks(&self, payload: &Payload) -> Result<Chunks, ReaderError> {
-        match payload {
-            Payload::Bytes(bytes) => Ok(once(bytes.clone())),
-            Payload::Object(object) => self.catalogs.stream_object(object, Extent::Whole).await,
-            Payload::Lines { lines, encoding } => {
-                let plain = self.catalogs.lines(lines, Extent::Whole).await?;
-                encode(plain, *encoding, lines.key())
-            }
-        }
-    }
-
-    /// Streams a range of a loaded payload with a known length.
-    pub(crate) async fn part(&self, payload: &Payload, range: Range<u64>) -> Result<Chunks, ReaderError> {
-        match payload {
-            Payload::Bytes(bytes) => Ok(once(bytes.slice(small(range.start)..small(range.end)))),
-            Payload::Object(object) => self.catalogs.stream_object(object, Extent::Part(range)).await,
-            Payload::Lines { lines, .. } => {
-                let plain = self.catalogs.lines(lines, Extent::Prefix).await?;
-                let length = range.end - range.start;
-                Ok(exact(pick(plain, [range]), length, lines.key()))
-            }
-        }
     }
 
     /// Returns the content with this hash in a coding, from memory or into it. `plain` reads the content if it is needed. It must not

@@ -10,11 +10,12 @@ use http::{
         LAST_MODIFIED, LOCATION, RANGE, VARY,
     },
 };
-use model::{CachePolicy, Encoding, Sha256};
+use model::{CachePolicy, Encoding};
 use prometheus_client::metrics::counter::Counter;
-use reader::Chunks;
+use reader::{Chunks, Extent, small};
 
 use crate::{
+    coding::encode,
     error::ApiError,
     payload::Payload,
     rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range},
@@ -38,36 +39,36 @@ pub(crate) struct Representation {
 }
 
 impl Representation {
-    /// Returns a JSON document that is in memory.
-    pub(crate) fn document(bytes: Bytes, cache: CachePolicy) -> Self {
-        Self {
-            tag: Tag::of_stored(Sha256::of(&bytes)),
-            payload: Payload::Bytes(bytes),
-            ..Self::empty_document(cache)
-        }
+    /// Returns a JSON document that is in memory, which caches may keep as long as a pointer.
+    pub(crate) fn document(bytes: Bytes) -> Self {
+        Self::of(Payload::Bytes(bytes), CachePolicy::Pointer)
     }
 
     /// Returns a plain text that is in memory.
     pub(crate) fn text(bytes: Bytes, tag: Tag, cache: CachePolicy) -> Self {
         Self {
             content_type: "text/plain; charset=utf-8",
-            tag,
-            payload: Payload::Bytes(bytes),
-            ..Self::empty_document(cache)
+            ..Self::new(tag, Payload::Bytes(bytes), cache)
         }
     }
 
-    /// Returns the defaults of a JSON document. The caller sets tag and payload.
-    pub(crate) fn empty_document(cache: CachePolicy) -> Self {
+    /// Returns a payload under the tag of its bytes.
+    pub(crate) fn of(payload: Payload, cache: CachePolicy) -> Self {
+        Self::new(payload.tag(), payload, cache)
+    }
+
+    /// Returns a payload with the content type and the encoding that such payloads usually have.
+    pub(crate) const fn new(tag: Tag, payload: Payload, cache: CachePolicy) -> Self {
+        let (content_type, encoding) = payload.media();
         Self {
-            tag: Tag::unset(),
+            tag,
             modified: None,
             cache,
-            content_type: "application/json",
-            encoding: Encoding::Identity,
+            content_type,
+            encoding,
             negotiated: false,
             extra: None,
-            payload: Payload::Bytes(Bytes::new()),
+            payload,
         }
     }
 
@@ -141,35 +142,48 @@ impl RouteCall<'_> {
         }
         let Some(length) = length else {
             // Compressed as it is sent: the next time its bytes may differ, so it has no ranges.
-            return self.whole(response, payload).await;
+            return self.send(response, payload, Extent::Whole).await;
         };
         let headers = response.headers_mut();
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        let part = match range {
-            Some(range) => parse_range(range.as_bytes(), length)?,
-            None => None,
-        };
-        let Some(part) = part else {
-            return self.whole(response, payload).await;
-        };
-        let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
-        let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
-        headers.insert(CONTENT_RANGE, content_range);
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
-        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-        *response.body_mut() = self.streamed(Box::pin(self.app.part(&payload, part)).await?);
-        Ok(response)
+        let mut extent = Extent::Whole;
+        if let Some(range) = range
+            && let Some(part) = parse_range(range.as_bytes(), length)?
+        {
+            let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+            let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
+            headers.insert(CONTENT_RANGE, content_range);
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            extent = Extent::Part(part);
+        }
+        self.send(response, payload, extent).await
     }
 
-    async fn whole(self, mut response: Response<Body>, payload: Payload) -> Result<Response<Body>, ApiError> {
+    /// Adds the body to a response, except to HEAD. The first read has happened when this returns, so that a failure still gets its
+    /// status.
+    async fn send(
+        self,
+        mut response: Response<Body>,
+        payload: Payload,
+        extent: Extent,
+    ) -> Result<Response<Body>, ApiError> {
         if self.request.method != Method::HEAD {
+            let catalogs = &self.app.catalogs;
             *response.body_mut() = match payload {
-                Payload::Bytes(bytes) => {
+                Payload::Bytes(mut bytes) => {
+                    if let Extent::Part(range) = extent {
+                        bytes = bytes.slice(small(range.start)..small(range.end));
+                    }
                     self.sent_bytes().inc_by(bytes.len() as u64);
                     Body::from(bytes)
                 }
-                payload => self.streamed(Box::pin(self.app.chunks(&payload)).await?),
+                Payload::Object(object) => self.streamed(Box::pin(catalogs.stream_object(&object, extent)).await?),
+                Payload::Lines { lines, encoding } => {
+                    let plain = Box::pin(catalogs.lines(&lines, extent)).await?;
+                    self.streamed(encode(plain, encoding, lines.key())?)
+                }
             };
         } else if !response.headers().contains_key(CONTENT_LENGTH) {
             // Where GET streams a body of unknown length, HEAD does not claim zero (RFC 9110, section 8.6).

@@ -131,8 +131,8 @@ pub(crate) fn is_read(method: &Method) -> bool {
 /// Maximum number of states whose fields are remembered: those of a thousand catalogs take less than a megabyte.
 const HEADS_MAX: usize = 1024;
 
-/// Maximum number of states whose earlier images are remembered. Each list takes a few kilobytes.
-const EARLIER_IMAGES_MAX: usize = 128;
+/// Maximum memory for earlier images, in bytes: those of a state take a few kilobytes.
+const EARLIER_IMAGES_BYTES: u64 = 1 << 20;
 
 /// State of one router that all its requests share: settings, published catalogs, caches and metrics.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ pub(crate) struct App {
     pub(crate) metrics: HttpMetrics,
     heads: Cache<Sha256, Arc<StateHead>>,
     /// Images of earlier publications, by the pointer that remembers them and the minute in which they were read.
-    pub(crate) earlier_images: Cache<(Sha256, u64), Images>,
+    pub(crate) earlier_images: WeightedCache<(Sha256, u64), Images>,
     /// Indexes for search, by the hash of their stored documents.
     pub(crate) searches: WeightedCache<Sha256, Arc<SearchIndex>>,
 }
@@ -181,11 +181,13 @@ impl StateHead {
 
 impl App {
     pub(crate) fn new(catalogs: PublishedCatalogs, settings: HttpSettings, metrics: HttpMetrics) -> Self {
+        // About 64 bytes for each blob of an image.
+        let weight = |images: &Images| images.iter().map(|(_, image)| 64 * image.blobs().count() as u64).sum();
         Self {
             // The part that the reader leaves.
             searches: WeightedCache::new(catalogs.cache_bytes() / 16, 1, |index| index.weight()),
             heads: Cache::new(HEADS_MAX),
-            earlier_images: Cache::new(EARLIER_IMAGES_MAX),
+            earlier_images: WeightedCache::new(EARLIER_IMAGES_BYTES, 1, weight),
             catalogs,
             settings,
             metrics,

@@ -86,14 +86,8 @@ pub struct WeightedCache<K, V> {
 }
 
 /// Weighs cache entries by the memory that they take, in bytes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct WeightOf<V>(fn(&V) -> u64);
-
-impl<V> Clone for WeightOf<V> {
-    fn clone(&self) -> Self {
-        Self(self.0)
-    }
-}
 
 impl<K, V> Weighter<K, V> for WeightOf<V> {
     fn weight(&self, _: &K, value: &V) -> u64 {
@@ -128,7 +122,7 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
         self.kept.get(key)
     }
 
-    /// Returns a value from the cache, or loads it. Equal loads at the same time happen once.
+    /// Returns a value from the cache, or loads it. Equal loads at the same time happen once, where requests may wait.
     ///
     /// # Errors
     /// The error of `load`, which is not kept, and [`ReaderError::Busy`].
@@ -144,7 +138,13 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
             Some(()) if WAITS => Some(self.turn().await?),
             Some(()) | None => None,
         };
-        let value = Box::pin(get_or_make(&self.kept, key, load)).await?;
+        let value = if WAITS {
+            Box::pin(self.kept.get_or_insert_async(key, load)).await?
+        } else {
+            let value = Box::pin(load).await?;
+            self.kept.insert(key.clone(), value.clone());
+            value
+        };
         if turn.is_none() && (self.weight)(&value) > self.kept_max {
             self.unkept.insert(key.clone(), ());
         }
@@ -165,31 +165,6 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
 /// True where a request may wait for the future of another. In WebAssembly it may not: a Worker stops the futures of a request whose
 /// client has gone, without dropping them, and refuses to continue those of another request.
 const WAITS: bool = !cfg!(target_arch = "wasm32");
-
-/// Returns a value from a cache, or makes it and keeps it. Equal work at the same time is done once, where requests may wait.
-///
-/// # Errors
-/// The error of `make`, which is not kept.
-pub async fn get_or_make<K, V, W, E>(
-    cache: &Cache<K, V, W>,
-    key: &K,
-    make: impl Future<Output = Result<V, E>>,
-) -> Result<V, E>
-where
-    K: Eq + Hash + Clone,
-    V: Clone,
-    W: Weighter<K, V> + Clone,
-{
-    if WAITS {
-        return cache.get_or_insert_async(key, make).await;
-    }
-    if let Some(value) = cache.get(key) {
-        return Ok(value);
-    }
-    let value = make.await?;
-    cache.insert(key.clone(), value.clone());
-    Ok(value)
-}
 
 #[cfg(test)]
 mod tests {

@@ -74,13 +74,9 @@ impl FrameDecoder {
         let mut output: Vec<u8> = Vec::with_capacity(CHUNK);
         let mut source = InBuffer::around(&self.input);
         let mut sink = OutBuffer::around(&mut output);
-        loop {
-            self.ended = self.decoder.run(&mut source, &mut sink)? == 0;
-            self.full = !self.ended && sink.pos() == sink.capacity();
-            if self.ended || self.full || source.pos() == source.src.len() {
-                break;
-            }
-        }
+        // Reads all input unless the chunk is full or the frame ends before.
+        self.ended = self.decoder.run(&mut source, &mut sink)? == 0;
+        self.full = !self.ended && sink.pos() == sink.capacity();
         let read = source.pos();
         drop(self.input.split_to(read));
         Ok(output.into())
@@ -88,17 +84,6 @@ impl FrameDecoder {
 
     fn failed(&self, error: io::Error) -> ReaderError {
         ReaderError::coding(&self.key)(error)
-    }
-}
-
-/// Decompresses one zstd frame of exactly `size` bytes in memory.
-pub(crate) fn decode_all(bytes: &[u8], size: u64) -> io::Result<Bytes> {
-    let capacity = usize::try_from(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    let decoded = zstd::bulk::decompress(bytes, capacity)?;
-    if decoded.len() == capacity {
-        Ok(decoded.into())
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
     }
 }
 
@@ -133,7 +118,5 @@ mod tests {
         assert_eq!(decoded(&[&frame[..], b"x"].concat(), 1 << 20).await, None);
         assert_eq!(decoded(b"", 1).await, None);
         assert_eq!(decoded(b"no zstd", 1).await, None);
-        assert!(decode_all(&frame, 800_000).is_ok());
-        assert!(decode_all(&frame, 799_999).is_err() && decode_all(&frame, 800_001).is_err());
     }
 }

@@ -111,7 +111,15 @@ impl CatalogIndex {
     /// Returns the positions of the matching lines in `all.json`, in its order, neighbours joined. At least one filter is
     /// not empty. A Meta without a schema is never found, as in catalogd.
     pub(crate) fn select(&self, filter: &MetaFilter) -> Vec<Range<u64>> {
-        joined(self.matching(filter).into_iter().flatten())
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for meta in self.matching(filter).into_iter().flatten() {
+            let end = meta.offset + u64::from(meta.length);
+            match ranges.last_mut() {
+                Some(last) if last.end == meta.offset => last.end = end,
+                _ => ranges.push(meta.offset..end),
+            }
+        }
+        ranges
     }
 
     /// Returns `None` if a filter has a text that no Meta has.
@@ -135,18 +143,6 @@ impl CatalogIndex {
         let texts: usize = self.texts.keys().map(|text| text.len() + TEXT_OVERHEAD).sum();
         (self.metas.capacity() * size_of::<MetaEntry>() + texts) as u64
     }
-}
-
-fn joined<'a>(metas: impl Iterator<Item = &'a MetaEntry>) -> Vec<Range<u64>> {
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for meta in metas {
-        let end = meta.offset + u64::from(meta.length);
-        match ranges.last_mut() {
-            Some(last) if last.end == meta.offset => last.end = end,
-            _ => ranges.push(meta.offset..end),
-        }
-    }
-    ranges
 }
 
 #[cfg(test)]

@@ -11,11 +11,11 @@ mod pointer;
 mod state;
 mod stream;
 
-pub use cache::{BodyKey, WeightedCache, get_or_make};
+pub use cache::{BodyKey, WeightedCache};
 pub use catalogs::PublishedCatalogs;
 pub use error::{Corruption, PointerRefused, ReaderError};
 pub use index::MetaFilter;
-pub use lines::{PublishedLines, SelectedLines};
+pub use lines::PublishedLines;
 pub use objects::Extent;
 pub use state::{PublishedState, ReaderSettings, Work};
-pub use stream::{Chunks, exact, once, pick, small};
+pub use stream::{Chunks, map_chunks, pick, small};

@@ -7,12 +7,11 @@ use model::{Content, Encoding, Key, Kind, ObjectRef, Sha256, ShardRef, Snapshot}
 use crate::{
     cache::BodyKey,
     catalogs::PublishedCatalogs,
-    decode::decode_all,
     error::ReaderError,
     index::MetaFilter,
-    objects::Extent,
+    objects::{Extent, check_size},
     state::PublishedState,
-    stream::{self as chunks, Chunks, exact, pick},
+    stream::{self as chunks, Chunks, exact, pick, small},
 };
 
 /// Maximum number of Shards that are read one by one. A query for one package reads one or two; one that hits more reads
@@ -21,27 +20,23 @@ const SHARDS_ONE_BY_ONE: usize = 4;
 
 /// Lines of a published state, described before any of them is read.
 #[derive(Debug, Clone)]
-pub enum PublishedLines {
-    /// All lines of a zstd object.
-    Stored {
-        /// The object.
-        object: ObjectRef,
-        /// Its lines.
-        lines: Content,
-    },
-    /// Lines that a filter selects.
-    Selected(SelectedLines),
+pub struct PublishedLines {
+    /// Number of bytes of all lines together.
+    pub length: u64,
+    /// Hash that identifies the lines: of their bytes, or of the content and the filter.
+    pub identity: Sha256,
+    /// Zstd object that holds all of them.
+    object: ObjectRef,
+    /// Lines of the object that a filter selects. `None`: all of them.
+    selection: Option<LineSelection>,
 }
 
-/// Some lines of a published state.
+/// Some lines of a whole catalog.
 #[derive(Debug, Clone)]
-pub struct SelectedLines {
-    state: PublishedState,
+struct LineSelection {
     snapshot: Arc<Snapshot>,
     /// Positions of the lines in `all.json`, in bytes, ascending.
     ranges: Arc<[Range<u64>]>,
-    length: u64,
-    identity: Sha256,
 }
 
 /// The selected lines that one Shard holds.
@@ -54,41 +49,28 @@ struct ShardLines {
 impl PublishedLines {
     /// Returns the lines of one Shard.
     pub const fn of_shard(shard: &ShardRef) -> Self {
-        Self::Stored {
-            object: shard.stored.with_kind(Kind::Package),
-            lines: shard.lines,
-        }
+        Self::of_object(shard.stored.with_kind(Kind::Package), shard.lines)
     }
 
-    /// Returns the number of bytes of all lines together.
-    pub const fn length(&self) -> u64 {
-        match self {
-            Self::Stored { lines, .. } => lines.size,
-            Self::Selected(selected) => selected.length,
-        }
-    }
-
-    /// Returns a hash that identifies the lines: of their bytes, or of the content and the filter.
-    pub const fn identity(&self) -> Sha256 {
-        match self {
-            Self::Stored { lines, .. } => lines.sha256,
-            Self::Selected(selected) => selected.identity,
+    const fn of_object(object: ObjectRef, lines: Content) -> Self {
+        Self {
+            length: lines.size,
+            identity: lines.sha256,
+            object,
+            selection: None,
         }
     }
 
     /// Returns the key of an object that holds all of them, for errors.
-    pub fn key(&self) -> Key {
-        match self {
-            Self::Stored { object, .. } => object.key(),
-            Self::Selected(selected) => selected.state.current().all.zstd.key(),
-        }
+    pub const fn key(&self) -> Key {
+        self.object.key()
     }
 
     /// Returns the size of the largest body that is kept when they are read, in bytes.
     pub fn largest(&self) -> u64 {
-        match self {
-            Self::Stored { object, lines } => lines.size.max(object.digest.size),
-            Self::Selected(selected) => selected.length,
+        match self.selection {
+            None => self.length.max(self.object.digest.size),
+            Some(_) => self.length,
         }
     }
 }
@@ -97,13 +79,11 @@ impl PublishedState {
     /// Returns all lines. They are read from the zstd object, the smallest to read and the fastest to decompress.
     pub fn whole(&self) -> PublishedLines {
         let current = self.current();
-        PublishedLines::Stored {
-            object: current.all.zstd,
-            lines: Content {
-                sha256: current.content_hash,
-                size: current.size,
-            },
-        }
+        let lines = Content {
+            sha256: current.content_hash,
+            size: current.size,
+        };
+        PublishedLines::of_object(current.all.zstd, lines)
     }
 
     /// Finds the lines that match a filter, which is not empty.
@@ -112,29 +92,34 @@ impl PublishedState {
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
     pub async fn select(&self, filter: &MetaFilter) -> Result<PublishedLines, ReaderError> {
         let ranges = self.index().await?.select(filter);
-        Ok(PublishedLines::Selected(SelectedLines {
+        Ok(PublishedLines {
             length: ranges.iter().map(|range| range.end - range.start).sum(),
             identity: identity(self.current().content_hash, filter),
-            ranges: ranges.into(),
-            state: self.clone(),
-            snapshot: self.snapshot().await?,
-        }))
+            object: self.current().all.zstd,
+            selection: Some(LineSelection {
+                ranges: ranges.into(),
+                snapshot: self.snapshot().await?,
+            }),
+        })
     }
 }
 
 impl PublishedCatalogs {
-    /// Streams lines. The first read has happened when this returns.
+    /// Streams lines, or a range of their bytes. The first read has happened when this returns.
     ///
     /// # Errors
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`], also as an item of the stream.
     pub async fn lines(&self, lines: &PublishedLines, extent: Extent) -> Result<Chunks, ReaderError> {
-        match lines {
-            PublishedLines::Stored { object, lines } => self.decoded(object, lines.size, extent).await,
-            PublishedLines::Selected(selected) => {
-                let chunks = self.selected(selected).await?;
-                Ok(exact(chunks, selected.length, lines.key()))
-            }
+        if let Extent::Part(range) = extent {
+            let all = Box::pin(self.lines(lines, Extent::Prefix)).await?;
+            let length = range.end - range.start;
+            return Ok(exact(pick(all, [range]), length, lines.key()));
         }
+        let Some(selection) = &lines.selection else {
+            return self.decoded(&lines.object, lines.length, extent).await;
+        };
+        let chunks = self.selected(&lines.object, selection).await?;
+        Ok(exact(chunks, lines.length, lines.key()))
     }
 
     /// Reads lines into memory. The stored object is kept there, the lines are not.
@@ -142,13 +127,11 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
     pub async fn read_lines(&self, lines: &PublishedLines) -> Result<Bytes, ReaderError> {
-        match lines {
-            PublishedLines::Stored { object, lines } => self.read_decoded(object, lines.size).await,
-            PublishedLines::Selected(selected) => {
-                let chunks = self.lines(lines, Extent::Prefix).await?;
-                store::collect(chunks, selected.length).await
-            }
+        if lines.selection.is_none() {
+            return self.read_decoded(lines).await;
         }
+        let chunks = self.lines(lines, Extent::Prefix).await?;
+        store::collect(chunks, lines.length).await
     }
 
     /// Streams the lines of one Shard, for readers that may stop before the end. Small ones are kept in memory.
@@ -156,32 +139,36 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`], also as an item of the stream.
     pub async fn cached_shard(&self, shard: &ShardRef) -> Result<Chunks, ReaderError> {
-        let (object, lines) = (shard.stored.with_kind(Kind::Package), shard.lines);
-        if self.keeps(lines.size.max(object.digest.size)) {
-            let key = BodyKey::Made(lines.sha256, Encoding::Identity);
-            Ok(chunks::once(
-                self.body(&key, self.read_decoded(&object, lines.size)).await?,
-            ))
+        let lines = PublishedLines::of_shard(shard);
+        if self.keeps(lines.largest()) {
+            let key = BodyKey::Made(lines.identity, Encoding::Identity);
+            Ok(chunks::once(self.body(&key, self.read_decoded(&lines)).await?))
         } else {
-            self.decoded(&object, lines.size, Extent::Prefix).await
+            self.decoded(&lines.object, lines.length, Extent::Prefix).await
         }
     }
 
-    async fn read_decoded(&self, object: &ObjectRef, size: u64) -> Result<Bytes, ReaderError> {
-        let stored = self.cached_object(object).await?;
-        let decoded = self.run(size, move || decode_all(&stored, size)).await;
-        decoded.map_err(ReaderError::coding(&object.key()))
+    /// Reads all lines of an object into memory.
+    async fn read_decoded(&self, lines: &PublishedLines) -> Result<Bytes, ReaderError> {
+        let size = lines.length;
+        let stored = self.cached_object(&lines.object).await?;
+        let decode = move || zstd::bulk::decompress(&stored, small(size));
+        let decoded = self
+            .run(size, decode)
+            .await
+            .map_err(ReaderError::coding(&lines.key()))?;
+        check_size(&lines.key(), size, decoded.len() as u64)?;
+        Ok(decoded.into())
     }
 
-    /// Streams selected lines from the Shards that hold them or, if these are most of them, from one read of the whole.
-    async fn selected(&self, lines: &SelectedLines) -> Result<Chunks, ReaderError> {
+    /// Streams lines of the object `whole` from the Shards that hold them or, if these are most of them, from one read of the whole.
+    async fn selected(&self, whole: &ObjectRef, lines: &LineSelection) -> Result<Chunks, ReaderError> {
         let snapshot = &lines.snapshot;
         let parts = split(snapshot.shards(), &lines.ranges);
         let stored: u64 = parts.iter().map(|part| part.shard.stored.size).sum();
         // A query by schema hits every package. Reading hundreds of shards one after the other takes longer than the
         // whole catalog.
         if parts.len() > SHARDS_ONE_BY_ONE && stored > snapshot.all.zstd.size / 2 {
-            let whole = &lines.state.current().all.zstd;
             let whole = self.decoded(whole, snapshot.size, Extent::Prefix).await?;
             return Ok(pick(whole, lines.ranges.iter().cloned()));
         }
@@ -235,4 +222,28 @@ fn split<'a>(shards: impl Iterator<Item = &'a ShardRef>, ranges: &[Range<u64>]) 
         start = end;
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use model::ObjectDigest;
+    use store::{Condition, Store};
+    use storekit::MemoryStore;
+
+    use super::*;
+    use crate::ReaderSettings;
+
+    #[tokio::test]
+    async fn read_lines_refuses_lines_of_another_size() {
+        let frame = Bytes::from(zstd::bulk::compress(b"{}\n{}\n", 3).unwrap());
+        let object = ObjectDigest::of(&frame).with_kind(Kind::Package);
+        let store = MemoryStore::new();
+        store.put(&object.key(), frame, Condition::Always).await.unwrap();
+        let catalogs = PublishedCatalogs::new(Arc::new(store), ReaderSettings::default());
+        for (size, is_right) in [(5, false), (6, true), (7, false)] {
+            let sha256 = Sha256::of(b"{}\n{}\n");
+            let lines = PublishedLines::of_object(object, Content { sha256, size });
+            assert_eq!(catalogs.read_lines(&lines).await.is_ok(), is_right, "{size}");
+        }
+    }
 }

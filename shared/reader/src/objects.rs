@@ -3,7 +3,7 @@
 use std::{ops::Range, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::TryStreamExt;
 use model::{Hasher, Key, Kind, ObjectKey, ObjectRef, Sha256};
 use store::{Object, StoreExt, Version};
 
@@ -23,14 +23,14 @@ const PART_ATTEMPTS: usize = 3;
 /// hash an hour costs nothing.
 const VERIFIED_FOR: Duration = Duration::from_secs(3600);
 
-/// Extent of a read of a stored object.
+/// Extent of a read of a stored object or of lines.
 #[derive(Debug, Clone)]
 pub enum Extent {
     /// All bytes, which the client gets to the end. The last chunk is sent only if the hash is right.
     Whole,
     /// All bytes, for a reader that may stop before the end. They are verified before the first one is returned.
     Prefix,
-    /// The bytes of a range. The whole object is verified before the first one is returned.
+    /// The bytes of a range. The whole object, or each object that has the lines, is verified before its first byte is returned.
     Part(Range<u64>),
 }
 
@@ -123,19 +123,15 @@ impl PublishedCatalogs {
             }
             // The bytes are read twice: nothing may be returned before the last of them was hashed.
             drop(body);
-            self.verify_version(object, entry.1).await?;
+            self.verify(object).await?;
         }
         Err(ReaderError::corrupt(&key, Corruption::Replaced))
     }
 
-    /// Reads the object to its end, which remembers the version as verified.
-    async fn verify_version(&self, object: &ObjectRef, version: Version) -> Result<(), ReaderError> {
-        let found = self.open_object(object, None).await?;
-        // Replaced meanwhile. The caller reads the new version from the start.
-        if found.info.version != version {
-            return Ok(());
-        }
-        let body = self.hashed(chunks::stored(found.body), object, version);
+    /// Reads the object to its end, which remembers its version as verified. That is a later one if the object was replaced meanwhile.
+    async fn verify(&self, object: &ObjectRef) -> Result<(), ReaderError> {
+        let Object { info, body } = self.open_object(object, None).await?;
+        let body = self.hashed(chunks::stored(body), object, info.version);
         let mut body = chunks::exact(body, object.digest.size, object.key());
         while body.try_next().await?.is_some() {}
         Ok(())
@@ -154,19 +150,19 @@ impl PublishedCatalogs {
     /// Passes the bytes on and fails at their end if their hash is wrong; else remembers the version as verified.
     fn hashed(&self, body: Chunks, object: &ObjectRef, version: Version) -> Chunks {
         let expected = object.digest.sha256;
-        let state = (body, Hasher::new(), self.clone(), (object.key(), version));
-        stream::try_unfold(state, move |(mut body, mut hasher, catalogs, entry)| async move {
-            if let Some(chunk) = body.try_next().await? {
+        let (catalogs, entry) = (self.clone(), (object.key(), version));
+        let mut hasher = Hasher::new();
+        chunks::map_chunks(body, move |chunk| {
+            if let Some(chunk) = chunk {
                 hasher.update(&chunk);
-                return Ok(Some((chunk, (body, hasher, catalogs, entry))));
+                return Ok(chunk);
             }
-            if hasher.finish() != expected {
+            if hasher.clone().finish() != expected {
                 return Err(ReaderError::corrupt(&entry.0, Corruption::Hash));
             }
-            catalogs.0.caches.verified.insert(entry, catalogs.now());
-            Ok(None)
+            catalogs.0.caches.verified.insert(entry.clone(), catalogs.now());
+            Ok(Bytes::new())
         })
-        .boxed()
     }
 }
 

@@ -30,9 +30,9 @@ pub(crate) struct KnownPointer {
     /// Bytes as they are stored and signed, with their hash.
     pub(crate) document: Bytes,
     pub(crate) hash: Sha256,
-    version: Version,
-    /// A later version that was refused, because no trusted key signed it or because its serial is lower.
-    refused: Mutex<Option<Version>>,
+    /// Version that was read last: this one, or a later one that was refused, because no trusted key signed it or because its serial is
+    /// lower. The store is asked for any other one.
+    seen: Mutex<Version>,
     /// Time of the last confirmation by the store, in milliseconds of the clock.
     checked: AtomicU64,
 }
@@ -64,14 +64,6 @@ impl Pointers {
 
     fn remove(&self, name: &str) {
         self.0.write().remove(name);
-    }
-}
-
-impl KnownPointer {
-    /// Returns the version that was read last, refused or not. The store is asked for any other one.
-    fn seen(&self) -> Version {
-        let refused = self.refused.lock();
-        refused.clone().unwrap_or_else(|| self.version.clone())
     }
 }
 
@@ -135,9 +127,9 @@ impl PublishedCatalogs {
         let get = Get {
             range: None,
             // A refused version counts as seen: it would else be read, verified and logged at each request.
-            unless: known.as_ref().map(|known| known.seen()),
+            unless: known.as_ref().map(|known| known.seen.lock().clone()),
         };
-        match (self.0.store.get(&key, get).await, known.clone()) {
+        match (self.0.store.get(&key, get).await, known) {
             (Ok(Fetched::NotModified), Some(known)) => {
                 known.checked.store(self.now_ms(), Ordering::Relaxed);
                 Ok(known)
@@ -194,8 +186,7 @@ impl PublishedCatalogs {
             current,
             hash: Sha256::of(&document),
             document,
-            version,
-            refused: Mutex::default(),
+            seen: Mutex::new(version),
             checked: AtomicU64::new(self.now_ms()),
         };
         let keep_later = self.0.settings.trust.is_some();
@@ -216,7 +207,7 @@ impl PublishedCatalogs {
         };
         let serial = known.current.serial;
         tracing::error!(%catalog, serial, error = model::text::chain(&source), "refused a new pointer, serving the last verified one");
-        *known.refused.lock() = Some(version);
+        *known.seen.lock() = version;
         known.checked.store(self.now_ms(), Ordering::Relaxed);
         Ok(known)
     }

@@ -6,10 +6,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use model::Key;
 
-use crate::{
-    error::{Corruption, ReaderError},
-    objects::check_size,
-};
+use crate::{error::ReaderError, objects::check_size};
 
 /// Bytes of a body, in order. An error ends them.
 pub type Chunks = BoxStream<'static, Result<Bytes, ReaderError>>;
@@ -20,32 +17,45 @@ pub(crate) fn stored(body: store::Body) -> Chunks {
 }
 
 /// Returns a stream of one chunk.
-pub fn once(bytes: Bytes) -> Chunks {
+pub(crate) fn once(bytes: Bytes) -> Chunks {
     stream::once(async { Ok(bytes) }).boxed()
+}
+
+/// Passes on what `map` makes of each chunk and, at a clean end, of `None`. Leaves out empty chunks, and ends with the first error.
+pub fn map_chunks<M>(chunks: Chunks, map: M) -> Chunks
+where
+    M: FnMut(Option<Bytes>) -> Result<Bytes, ReaderError> + Send + 'static,
+{
+    let state = (Some(chunks), map);
+    stream::try_unfold(state, |(mut chunks, mut map)| async move {
+        while let Some(left) = &mut chunks {
+            let chunk = left.try_next().await?;
+            if chunk.is_none() {
+                chunks = None;
+            }
+            let made = map(chunk)?;
+            if !made.is_empty() {
+                return Ok(Some((made, (chunks, map))));
+            }
+        }
+        Ok(None)
+    })
+    .boxed()
 }
 
 /// Passes on exactly `expected` bytes or fails. Each chunk is held back until the next one or a clean end was seen, so
 /// that no client takes a body with an error at its end, such as a wrong hash, for a complete one.
-pub fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
-    let state = (chunks, Bytes::new(), 0_u64, key);
-    stream::try_unfold(state, move |(mut chunks, mut held, mut found, key)| async move {
-        loop {
-            let Some(chunk) = chunks.try_next().await? else {
-                check_size(&key, expected, found)?;
-                let end = (stream::empty().boxed(), Bytes::new(), found, key);
-                return Ok((!held.is_empty()).then_some((held, end)));
-            };
-            found += chunk.len() as u64;
-            if found > expected {
-                return Err(ReaderError::corrupt(&key, Corruption::Size { expected, found }));
-            }
-            let ready = std::mem::replace(&mut held, chunk);
-            if !ready.is_empty() {
-                return Ok(Some((ready, (chunks, held, found, key))));
-            }
+pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
+    let (mut held, mut found) = (Bytes::new(), 0_u64);
+    map_chunks(chunks, move |chunk| {
+        let is_end = chunk.is_none();
+        let next = chunk.unwrap_or_default();
+        found += next.len() as u64;
+        if is_end || found > expected {
+            check_size(&key, expected, found)?;
         }
+        Ok(std::mem::replace(&mut held, next))
     })
-    .boxed()
 }
 
 /// Passes on only the bytes in `ranges`, which ascend, and ends with the last of them.

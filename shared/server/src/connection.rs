@@ -29,6 +29,13 @@ use crate::{
 /// Bytes that HTTP/2 buffers for one stream.
 const HTTP2_SEND_BUFFER: usize = 64 << 10;
 
+/// Maximum size of a request's head, in bytes: twice what other servers accept. A larger one is answered with 431.
+const HEAD_MAX: u32 = 32 << 10;
+
+/// HTTP/2 streams that a client may reset before they were handled. One more closes the connection. Browsers reset a few streams, a rapid
+/// reset attack (CVE-2023-44487) resets all.
+const RESETS: usize = 20;
+
 /// Streams that the server may reset because of a client's mistakes. hyper's own default.
 const LOCAL_RESETS: usize = 1024;
 
@@ -56,10 +63,9 @@ pub(crate) fn http_builder(limits: &ServerLimits, grpc: bool) -> auto::Builder<T
             .initial_stream_window_size(GRPC_WINDOW)
             .initial_connection_window_size(GRPC_WINDOW);
     }
-    // hyper answers 431 when the buffer for a head is full. It accepts no buffer below 8 KiB.
-    let head = usize::try_from(limits.head).unwrap_or(usize::MAX);
     http.http1()
-        .max_buf_size(head.max(8 << 10))
+        // hyper answers 431 when the buffer for a head is full.
+        .max_buf_size(HEAD_MAX as usize)
         // A client that has sent its request may close its side, as `nc -N` does, and still gets the whole answer.
         .half_close(true)
         // The watch limits this time, for both versions.
@@ -67,8 +73,8 @@ pub(crate) fn http_builder(limits: &ServerLimits, grpc: bool) -> auto::Builder<T
     http.http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
-        .max_header_list_size(limits.head)
-        .max_pending_accept_reset_streams(limits.resets)
+        .max_header_list_size(HEAD_MAX)
+        .max_pending_accept_reset_streams(RESETS)
         .max_local_error_reset_streams(LOCAL_RESETS)
         // A peer that vanished keeps its connection no longer than one that does not read.
         .keep_alive_interval(limits.stalled)

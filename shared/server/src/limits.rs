@@ -4,7 +4,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Limits for clients. Nothing in the server waits without one of them.
 ///
-/// The number of header fields is limited by hyper, to 100.
+/// The head of a request has at most 32 KiB, its path and query 8,000 bytes. The number of header fields is limited by hyper, to 100.
 ///
 /// ```
 /// use catalog_mirror_server::ServerLimits;
@@ -19,12 +19,6 @@ pub struct ServerLimits {
     pub connections: usize,
     /// Concurrent requests on an HTTP/2 connection. Default: 100.
     pub streams: u32,
-    /// HTTP/2 streams that a client may reset before they were handled. Default: 20. One more closes the connection.
-    pub resets: usize,
-    /// Size of a request's head in bytes. Default: 32 KiB, at least 8 KiB. A larger one is answered with 431.
-    pub head: u32,
-    /// Length of path and query in bytes. Default: 8,000. A longer one is answered with 414.
-    pub uri: usize,
     /// Time for a TLS handshake. Default: 10 s.
     pub handshake: Duration,
     /// Time from the connection, or its TLS handshake, to the end of the first request's head. Default: 10 s.
@@ -52,12 +46,6 @@ impl Default for ServerLimits {
             connections: 1024,
             // The smallest number that RFC 9113, section 6.5.2, recommends.
             streams: 100,
-            // Browsers reset a few streams, a rapid reset attack (CVE-2023-44487) resets all.
-            resets: 20,
-            // Twice what other servers accept.
-            head: 32 << 10,
-            // The smallest length that RFC 9110, section 4.1, recommends.
-            uri: 8000,
             // Enough for a client on a bad line.
             handshake: Duration::from_secs(10),
             first_request: Duration::from_secs(10),

@@ -14,6 +14,9 @@ use crate::{
     front::{Front, has_valid_host},
 };
 
+/// Maximum length of path and query, in bytes: the smallest that RFC 9110, section 4.1, recommends. A longer one is answered with 414.
+const TARGET_MAX: usize = 8000;
+
 impl SharedParts {
     /// Answers a request: by the router, or with the reason for which its length, content or credentials deny it.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
@@ -46,7 +49,7 @@ impl SharedParts {
         }
         let uri = &request.uri;
         let target = uri.path_and_query();
-        if target.is_some_and(|target| target.as_str().len() > self.server.limits.uri) {
+        if target.is_some_and(|target| target.as_str().len() > TARGET_MAX) {
             return Some(StatusCode::URI_TOO_LONG);
         }
         // Content of a GET may hide another request from a proxy (RFC 9110, section 9.3.1). Other methods get 405.

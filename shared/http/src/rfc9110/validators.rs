@@ -11,11 +11,6 @@ use model::{Encoding, Sha256};
 pub(crate) struct Tag(HeaderValue);
 
 impl Tag {
-    /// Returns a placeholder that is replaced before anything is sent.
-    pub(crate) const fn unset() -> Self {
-        Self(HeaderValue::from_static("\"\""))
-    }
-
     /// Returns the tag of bytes with this hash.
     pub(crate) fn of_stored(sha256: Sha256) -> Self {
         Self::with_suffix(sha256, "")

@@ -1,6 +1,8 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use model::{CachePolicy, Encoding, ObjectRef, Sha256, ShardRef};
+use model::{CachePolicy, Encoding, Sha256, ShardRef, Snapshot};
 use olm::{CHANGES_VERSION, ChangedShard, Changes, Package, PackageParser, changed_shards};
 use reader::{BodyKey, PublishedState, ReaderError};
 
@@ -37,12 +39,12 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
         Some(call.app.find_snapshot(&state, since).await?)
     };
     let identity = identity(since, new);
+    let tag = Tag::with_suffix(identity, "-changes");
     let mut representation = Representation {
-        tag: Tag::with_suffix(identity, "-changes"),
         modified: Some(call.app.head(&state).modified.clone()),
-        ..Representation::empty_document(CachePolicy::Pointer)
+        ..Representation::new(tag, Payload::Bytes(Bytes::new()), CachePolicy::Pointer)
     };
-    // It need not be made for a 304 or 412.
+    // The document need not be made for a 304 or 412.
     if representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let make = async {
             let mut changes = Changes::new(since, new);
@@ -64,11 +66,11 @@ fn identity(since: Sha256, new: Sha256) -> Sha256 {
 }
 
 impl App {
-    /// Returns a Snapshot of an earlier content that is still stored, and reads it into the cache.
-    async fn find_snapshot(&self, state: &PublishedState, since: Sha256) -> Result<ObjectRef, ApiError> {
-        for snapshot in state.current().snapshots_of(since) {
-            match self.catalogs.snapshot(&snapshot).await {
-                Ok(_) => return Ok(snapshot),
+    /// Returns a Snapshot of an earlier content that is still stored.
+    async fn find_snapshot(&self, state: &PublishedState, since: Sha256) -> Result<Arc<Snapshot>, ApiError> {
+        for object in state.current().snapshots_of(since) {
+            match self.catalogs.snapshot(&object).await {
+                Ok(snapshot) => return Ok(snapshot),
                 Err(error) if error.is_missing() => {}
                 Err(error) => return Err(error.into()),
             }
@@ -77,16 +79,10 @@ impl App {
     }
 
     /// Reads the Shards that differ, one Package after the other, so that at most one of each state is in memory.
-    async fn compare(
-        &self,
-        mut changes: Changes,
-        old: &ObjectRef,
-        state: &PublishedState,
-    ) -> Result<Changes, ApiError> {
-        let old = self.catalogs.snapshot(old).await.map_err(gone(changes.from))?;
+    async fn compare(&self, mut changes: Changes, old: &Snapshot, state: &PublishedState) -> Result<Changes, ApiError> {
         let new = state.snapshot().await?;
         let mut left = DETAIL_MAX;
-        for package in changed_shards(&old, &new) {
+        for package in changed_shards(old, &new) {
             match left.checked_sub(package.size()) {
                 Some(rest) => {
                     left = rest;

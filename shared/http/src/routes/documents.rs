@@ -19,12 +19,11 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let state = call.state().await?;
     let document = state.document();
     let encoding = encoding_for(document.len() as u64, &call.request.headers)?;
+    let tag = call.app.head(&state).document_tags[encoding as usize].clone();
     let mut representation = Representation {
-        tag: call.app.head(&state).document_tags[encoding as usize].clone(),
         encoding,
         negotiated: true,
-        payload: Payload::Bytes(document.clone()),
-        ..Representation::empty_document(CachePolicy::Pointer)
+        ..Representation::new(tag, Payload::Bytes(document.clone()), CachePolicy::Pointer)
     };
     // A 304 compresses nothing.
     if encoding != Encoding::Identity && representation.evaluate(&call.request.headers) == Precondition::Proceed {
@@ -43,15 +42,12 @@ pub(super) async fn status(call: RouteCall<'_>) -> Result<Representation, ApiErr
     }
     let key = Key::Status(catalog);
     let bytes = call.app.catalogs.document(&key).await?.ok_or(ApiError::UnknownObject)?;
-    Ok(Representation::document(bytes, key.cache_policy()))
+    Ok(Representation::of(Payload::Bytes(bytes), key.cache_policy()))
 }
 
 pub(super) async fn names(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let names = call.app.catalogs.names().await?.ok_or(ApiError::UnknownObject)?;
-    Ok(Representation::document(
-        names.to_bytes().into(),
-        Key::Catalogs.cache_policy(),
-    ))
+    Ok(Representation::document(names.to_bytes().into()))
 }
 
 pub(super) async fn content_hash(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -73,14 +69,8 @@ pub(super) async fn object(call: RouteCall<'_>) -> Result<Representation, ApiErr
     let ObjectKey { kind, sha256 } = served_key(call.path()).ok_or(ApiError::UnknownPath)?;
     let size = call.app.catalogs.size(kind, sha256).await?;
     let size = size.ok_or(ApiError::UnknownObject)?;
-    let key = Key::Object(kind, sha256);
-    Ok(Representation {
-        tag: Tag::of_stored(sha256),
-        content_type: key.content_type(),
-        encoding: kind.encoding(),
-        payload: Payload::Object(ObjectDigest { sha256, size }.with_kind(kind)),
-        ..Representation::empty_document(key.cache_policy())
-    })
+    let object = ObjectDigest { sha256, size }.with_kind(kind);
+    Ok(Representation::of(Payload::Object(object), object.key().cache_policy()))
 }
 
 /// Description of the contract. A test compares it with the table of routes, and with every answer of the other tests.
@@ -91,10 +81,7 @@ pub(super) async fn health(_: RouteCall<'_>) -> Result<Representation, ApiError>
 }
 
 pub(super) async fn contract(_: RouteCall<'_>) -> Result<Representation, ApiError> {
-    Ok(Representation::document(
-        Bytes::from_static(CONTRACT),
-        CachePolicy::Pointer,
-    ))
+    Ok(Representation::document(Bytes::from_static(CONTRACT)))
 }
 
 /// Any answer of the store will do: an empty one has no `catalogs.json` yet.

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use model::{CachePolicy, Kind, ShardRef};
+use model::{Kind, ShardRef};
 use reader::PublishedState;
 use serde_json::{Value, json};
 
@@ -12,10 +12,7 @@ use crate::{error::ApiError, respond::Representation};
 pub(super) async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let states = call.app.catalogs.all().await?;
     let catalogs: Vec<Value> = states.iter().map(catalog).collect();
-    Ok(Representation::document(
-        line(&json!({"catalogs": catalogs})),
-        CachePolicy::Pointer,
-    ))
+    Ok(Representation::document(line(&json!({"catalogs": catalogs}))))
 }
 
 pub(super) async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -25,7 +22,7 @@ pub(super) async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiE
     let list = json!({"contentHash": state.current().content_hash, "packages": packages});
     Ok(Representation {
         modified: Some(call.app.head(&state).modified.clone()),
-        ..Representation::document(line(&list), CachePolicy::Pointer)
+        ..Representation::document(line(&list))
     })
 }
 

@@ -1,8 +1,8 @@
 //! Lines of a catalog: all of them, those of a query, those of one package.
 
 use http::HeaderMap;
-use model::{CachePolicy, Encoding};
-use reader::{PublishedState, ReaderError};
+use model::{CachePolicy, Encoding, Kind};
+use reader::{PublishedLines, PublishedState, ReaderError};
 
 use super::RouteCall;
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     payload::Payload,
     respond::Representation,
     rfc9110::{Tag, metas_filter, negotiate},
+    router::StateHead,
 };
 
 /// Size below which lines are sent uncompressed, in bytes: with its header, a compressed answer saves no packet.
@@ -27,15 +28,9 @@ pub(super) async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiErro
         return whole(call, &state).await;
     }
     let lines = state.select(&filter).await?;
-    let encoding = encoding_for(lines.length(), &call.request.headers)?;
-    let tag = Tag::of_made(lines.identity(), encoding);
-    Ok(lines_of(
-        call,
-        &state,
-        tag,
-        encoding,
-        Payload::Lines { lines, encoding },
-    ))
+    let encoding = encoding_for(lines.length, &call.request.headers)?;
+    let payload = Payload::Lines { lines, encoding };
+    Ok(lines_of(&call.app.head(&state), payload.tag(), payload))
 }
 
 pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -45,41 +40,28 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let shard = snapshot.package(&package);
     let shard = shard.ok_or_else(|| ReaderError::UnknownPackage(package.clone().into_owned()))?;
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
-    let payload = Payload::shard(shard, encoding);
-    let tag = match payload.object() {
-        // The tag of the object itself, so that the route and the immutable URL share it.
-        Some(object) => Tag::of_stored(object.digest.sha256),
-        None => Tag::of_made(shard.lines.sha256, encoding),
-    };
-    Ok(lines_of(call, &state, tag, encoding, payload))
+    let stored = (encoding == Encoding::Zstd).then(|| shard.stored.with_kind(Kind::Package));
+    let payload = Payload::of_lines(PublishedLines::of_shard(shard), stored, encoding);
+    // The tag of an object is its own, so that the route and the immutable URL share it.
+    Ok(lines_of(&call.app.head(&state), payload.tag(), payload))
 }
 
 async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representation, ApiError> {
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
-    let payload = Payload::all(state, encoding);
+    let payload = Payload::of_lines(state.whole(), state.current().all.get(encoding), encoding);
     if payload.object().is_none() {
         // They are made on the fly, under the content hash of the pointer. Only the Snapshot tells if that is their hash.
         state.snapshot().await?;
     }
-    let tag = call.app.head(state).all_tags[encoding as usize].clone();
-    Ok(lines_of(call, state, tag, encoding, payload))
+    let head = call.app.head(state);
+    Ok(lines_of(&head, head.all_tags[encoding as usize].clone(), payload))
 }
 
-fn lines_of(
-    call: RouteCall<'_>,
-    state: &PublishedState,
-    tag: Tag,
-    encoding: Encoding,
-    payload: Payload,
-) -> Representation {
+fn lines_of(head: &StateHead, tag: Tag, payload: Payload) -> Representation {
     Representation {
-        tag,
-        modified: Some(call.app.head(state).modified.clone()),
-        content_type: "application/jsonl",
-        encoding,
+        modified: Some(head.modified.clone()),
         negotiated: true,
-        payload,
-        ..Representation::empty_document(CachePolicy::Pointer)
+        ..Representation::new(tag, payload, CachePolicy::Pointer)
     }
 }
 

@@ -91,18 +91,17 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     let snapshot = state.snapshot().await?;
     let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
-    let mut representation = Representation {
+    let tag = match encoding {
         // Without a suffix it stands for the stored bytes.
-        tag: match encoding {
-            Encoding::Zstd => Tag::of_stored(object.digest.sha256),
-            Encoding::Gzip => Tag::with_suffix(object.digest.sha256, "-gzip"),
-            Encoding::Identity => Tag::with_suffix(object.digest.sha256, "-identity"),
-        },
+        Encoding::Zstd => Tag::of_stored(object.digest.sha256),
+        Encoding::Gzip => Tag::with_suffix(object.digest.sha256, "-gzip"),
+        Encoding::Identity => Tag::with_suffix(object.digest.sha256, "-identity"),
+    };
+    let mut representation = Representation {
         modified: Some(call.app.head(&state).modified.clone()),
         encoding,
         negotiated: true,
-        payload: Payload::Object(object),
-        ..Representation::empty_document(CachePolicy::Pointer)
+        ..Representation::new(tag, Payload::Object(object), CachePolicy::Pointer)
     };
     if encoding != Encoding::Zstd && representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let plain = async {
@@ -126,14 +125,13 @@ async fn file(
     let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
     let plain = Bytes::from_static(file.text.as_bytes());
     let bytes = call.app.coded(file.hash, encoding, ready(Ok(plain))).await?;
+    let tag = Tag::of_made(file.hash, encoding);
     Ok(Representation {
-        tag: Tag::of_made(file.hash, encoding),
         content_type: file.content_type,
         encoding,
         negotiated: true,
         extra: Some(Box::new(fields)),
-        payload: Payload::Bytes(bytes),
-        ..Representation::empty_document(cache)
+        ..Representation::new(tag, Payload::Bytes(bytes), cache)
     })
 }
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use model::{CachePolicy, Facts, StoredDocument};
+use model::{Facts, StoredDocument};
 use olm::{SEARCH, SearchIndex};
 use reader::{Corruption, PublishedState, ReaderError};
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(super) async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError
     });
     Ok(Representation {
         modified: Some(call.app.head(&state).modified.clone()),
-        ..Representation::document(line(&answer), CachePolicy::Pointer)
+        ..Representation::document(line(&answer))
     })
 }
 

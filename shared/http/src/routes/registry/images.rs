@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, sync::Arc, time::UNIX_EPOCH};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogImage, Previous, Sha256};
-use reader::{PublishedState, ReaderError, get_or_make};
+use reader::{PublishedState, ReaderError};
 
 use crate::router::App;
 
@@ -20,7 +20,7 @@ impl App {
         let now = (self.settings.clock)().duration_since(UNIX_EPOCH).unwrap_or_default();
         let key = (state.document_hash(), now.as_secs() / 60);
         let read = self.read_earlier_images(state);
-        Box::pin(get_or_make(&self.earlier_images, &key, read)).await
+        Box::pin(self.earlier_images.get_or_load(&key, read)).await
     }
 
     async fn read_earlier_images(&self, state: &PublishedState) -> Result<Images, ReaderError> {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use self::names::Page;
 pub(crate) use self::{images::Images, names::unmatched};
 use super::RouteCall;
-use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::Tag, router::App};
+use crate::{error::ApiError, payload::Payload, respond::Representation, router::App};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
@@ -24,10 +24,7 @@ const LATEST: &str = "latest";
 const TAG_DIGITS: usize = 12;
 
 pub(super) async fn base(_: RouteCall<'_>) -> Result<Representation, ApiError> {
-    Ok(Representation::document(
-        Bytes::from_static(b"{}"),
-        CachePolicy::Pointer,
-    ))
+    Ok(Representation::document(Bytes::from_static(b"{}")))
 }
 
 pub(super) async fn repositories(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -88,7 +85,7 @@ pub(super) async fn referrers(call: RouteCall<'_>) -> Result<Representation, Api
     let empty = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": []});
     Ok(Representation {
         content_type: media_type,
-        ..Representation::document(empty.to_string().into(), CachePolicy::Pointer)
+        ..Representation::document(empty.to_string().into())
     })
 }
 
@@ -134,30 +131,25 @@ fn tag(hash: &Sha256) -> String {
 }
 
 fn manifest_of(image: &CatalogImage, digest: Sha256) -> Option<(ObjectDigest, &'static str)> {
-    let index = (image.index, oci::media_type::INDEX);
-    let manifests = image
-        .manifests
-        .iter()
-        .map(|stored| (*stored, oci::media_type::MANIFEST));
-    std::iter::once(index)
-        .chain(manifests)
-        .find(|(stored, _)| stored.sha256 == digest)
+    if image.index.sha256 == digest {
+        return Some((image.index, oci::media_type::INDEX));
+    }
+    let found = image.manifests.iter().find(|stored| stored.sha256 == digest)?;
+    Some((*found, oci::media_type::MANIFEST))
 }
 
 fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) -> Representation {
     let digest = HeaderValue::try_from(oci::digest(&stored.sha256)).expect("hex digits are visible ASCII");
     Representation {
-        tag: Tag::of_stored(stored.sha256),
         content_type,
         extra: Some(Box::new([(CONTENT_DIGEST, digest)].into_iter().collect())),
-        payload: Payload::Object(stored.with_kind(Kind::Blob)),
-        ..Representation::empty_document(cache)
+        ..Representation::of(Payload::Object(stored.with_kind(Kind::Blob)), cache)
     }
 }
 
 fn listed(list: &Value, link: Option<HeaderValue>) -> Representation {
     Representation {
         extra: link.map(|link| Box::new([(LINK, link)].into_iter().collect())),
-        ..Representation::document(list.to_string().into(), CachePolicy::Pointer)
+        ..Representation::document(list.to_string().into())
     }
 }
