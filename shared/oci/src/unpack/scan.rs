@@ -176,20 +176,20 @@ impl LayerScan {
         }
     }
 
-    fn kind(&self, entry: &TarEntry) -> Result<Option<NodeKind>, UnpackError> {
+    fn kind(&self, entry: &TarEntry) -> Result<NodeKind, UnpackError> {
         let link = || -> Result<String, UnpackError> {
             self.budget.check_path(&entry.target, || self.place())?;
             let target = String::from_utf8(entry.target.clone());
             target.map_err(|_| self.error(LayerError::NotUtf8(shown(&entry.target))))
         };
-        Ok(Some(match entry.kind {
-            kind::DIR => return Ok(None),
+        Ok(match entry.kind {
+            kind::DIR => NodeKind::Dir,
             // Not type 7, which POSIX lets readers take for a file: containerd refuses an image with it.
             kind::OLD_FILE | kind::FILE => NodeKind::File,
             kind::SYMLINK => NodeKind::Symlink(link()?),
             kind::HARD_LINK => NodeKind::HardLink(link()?),
             other => NodeKind::Special(special(other)),
-        }))
+        })
     }
 }
 

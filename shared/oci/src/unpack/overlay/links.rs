@@ -84,7 +84,7 @@ impl<'a> LinkResolver<'a> {
         };
         match &node.kind {
             NodeKind::File => Ok(path.to_owned()),
-            NodeKind::Special(_) => Err(LinkError::Broken(shown(path.as_bytes()))),
+            NodeKind::Dir | NodeKind::Special(_) => Err(LinkError::Broken(shown(path.as_bytes()))),
             NodeKind::HardLink(target) | NodeKind::Symlink(target) if hops == MAX_HOPS => {
                 Err(LinkError::Cycle(shown(target.as_bytes())))
             }

@@ -48,6 +48,8 @@ struct Node {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NodeKind {
+    /// A directory, which has no content.
+    Dir,
     File,
     /// A symlink with its target as written.
     Symlink(String),
@@ -138,47 +140,32 @@ impl Overlay {
         }
     }
 
-    /// Records a directory. It has no content, but hides files of the same name in lower layers.
-    pub(crate) fn claim_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
-        if self.is_visible(depth, path) {
-            self.claim_root(depth)?;
-            self.claim_parents(depth, path)?;
-            self.claim_as_dir(depth, path)?;
-        }
-        Ok(())
-    }
-
-    /// Records an entry that is not a directory. Returns true if it is visible.
+    /// Records an entry. Returns true if it is visible.
     pub(crate) fn claim(&mut self, depth: Depth, path: &str, kind: NodeKind) -> Result<bool, Contradiction> {
-        if !self.is_visible(depth, path) {
-            // Stored although it is hidden: it still hides folders of its name in lower layers.
-            self.held += note(&mut self.gone, path.to_owned(), depth);
+        let is_dir = kind == NodeKind::Dir;
+        // An upper layer has a directory here, which hides all but directories.
+        let is_covered = is_above(&self.dirs, path, depth) || is_above(&self.cleared, path, depth);
+        if !self.is_visible(depth, path) || is_covered && !is_dir {
+            if !is_dir {
+                // Stored although it is hidden: it still hides folders of its name in lower layers.
+                self.held += note(&mut self.gone, path.to_owned(), depth);
+            }
             return Ok(false);
-        }
-        if is_above(&self.dirs, path, depth) || is_above(&self.cleared, path, depth) {
-            // An upper layer has a directory here, which hides this entry and all below it.
-            self.held += note(&mut self.gone, path.to_owned(), depth);
-            return Ok(false);
-        }
-        if self.dirs.contains_key(path) || self.nodes.contains_key(path) {
-            return Err(Contradiction);
         }
         self.claim_root(depth)?;
-        self.claim_parents(depth, path)?;
-        self.held += bytes(path) + kind.bytes();
-        self.nodes.insert(path.to_owned(), Node { depth, kind });
+        ancestors(path).try_for_each(|dir| self.claim_dir(depth, dir))?;
+        if is_dir {
+            self.claim_dir(depth, path)?;
+        } else if self.dirs.contains_key(path) || self.nodes.contains_key(path) {
+            return Err(Contradiction);
+        } else {
+            self.held += bytes(path) + kind.bytes();
+            self.nodes.insert(path.to_owned(), Node { depth, kind });
+        }
         Ok(true)
     }
 
-    fn claim_parents(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
-        let nearest = parent(path);
-        if nearest.is_empty() || self.dirs.contains_key(nearest) {
-            return Ok(());
-        }
-        ancestors(path).try_for_each(|dir| self.claim_as_dir(depth, dir))
-    }
-
-    fn claim_as_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
+    fn claim_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
         if self.nodes.contains_key(path) {
             return Err(Contradiction);
         }
@@ -206,7 +193,7 @@ impl NodeKind {
     fn bytes(&self) -> u64 {
         match self {
             Self::Symlink(target) | Self::HardLink(target) => target.len() as u64,
-            Self::File | Self::Special(_) => 0,
+            Self::Dir | Self::File | Self::Special(_) => 0,
         }
     }
 }

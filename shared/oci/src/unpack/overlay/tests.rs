@@ -23,7 +23,7 @@ fn claim(overlay: &mut Overlay, depth: Depth, entry: &str) -> Result<Option<Stri
         overlay.opaque(depth, path.to_owned());
         return Ok(None);
     } else if let Some(path) = entry.strip_suffix('/') {
-        return overlay.claim_dir(depth, path).map(|()| None);
+        return overlay.claim(depth, path, NodeKind::Dir).map(|_| None);
     } else if let Some((path, target)) = entry.split_once('>') {
         (path, NodeKind::Symlink(target.to_owned()))
     } else if let Some((path, target)) = entry.split_once('=') {
@@ -193,7 +193,7 @@ fn root_as_folder_and_file_in_one_layer_is_refused() {
         let mut overlay = Overlay::default();
         overlay.block(0, is_root).unwrap();
         assert_eq!(overlay.claim(0, "a", NodeKind::File), Err(Contradiction));
-        assert_eq!(overlay.claim_dir(0, "d"), Err(Contradiction));
+        assert_eq!(overlay.claim(0, "d", NodeKind::Dir), Err(Contradiction));
         assert_eq!(overlay.claim(1, "a", NodeKind::File), Ok(false));
         // Upper layers are not concerned.
         let mut overlay = Overlay::default();
