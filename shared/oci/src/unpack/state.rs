@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::error::{LayerError, UnpackError};
 use super::limits::ImageLimits;
-use super::overlay::{Depth, LinkResolver, NodeKind, Overlay, Root, RootState, Touch};
+use super::overlay::{Depth, LinkResolver, NodeKind, Overlay, Root, Touch};
 use super::scan::LayerScan;
 use super::sink::{ContentReader, FileSink};
 use crate::path::shown;
@@ -36,10 +36,10 @@ impl<S: FileSink> OverlayState<S> {
     /// # Errors
     /// `missing` for a root without an entry and `other` for one that is no directory, with its path for logs.
     pub fn check_root<E>(&self, root: &Root, missing: fn(String) -> E, other: fn(String) -> E) -> Result<(), E> {
-        let error = match self.overlay.root {
-            RootState::Missing if !root.parts.is_empty() => missing,
-            RootState::NotDirectory => other,
-            RootState::Missing | RootState::Directory => return Ok(()),
+        let error = match self.overlay.inside {
+            None if self.overlay.is_replaced => other,
+            None if !root.parts.is_empty() => missing,
+            Some(_) | None => return Ok(()),
         };
         Err(error(shown(root.path().as_bytes())))
     }

@@ -31,13 +31,14 @@ pub(crate) struct Overlay {
     cleared: HashMap<String, Depth>,
     /// Depth below which nothing is visible.
     floor: Option<Depth>,
-    pub(crate) root: RootState,
     /// Estimated memory of all stored paths and link targets, in bytes.
     pub(crate) held: u64,
-    /// The last layer with an entry at or below the root.
-    inside: Option<Depth>,
-    /// The last layer with something else in place of the root.
+    /// The last layer with an entry at or below the root, which is a directory then.
+    pub(crate) inside: Option<Depth>,
+    /// The last layer with something else in place of the root or of a folder above it.
     blocked: Option<Depth>,
+    /// True if it is in place of the root itself: a file, a link or a special file.
+    pub(crate) is_replaced: bool,
 }
 
 /// A visible entry that is not a directory.
@@ -57,18 +58,6 @@ pub(crate) enum NodeKind {
     HardLink(String),
     /// A device, FIFO or socket, which a catalog cannot hold, with its type in words.
     Special(String),
-}
-
-/// State of the FBC root after the layers read so far.
-#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RootState {
-    /// No layer has an entry for it.
-    #[default]
-    Missing,
-    /// A directory, with an entry of its own or implied by another.
-    Directory,
-    /// A file, a link or a special file.
-    NotDirectory,
 }
 
 /// Two entries of one layer contradict each other.
@@ -96,9 +85,6 @@ impl Overlay {
             return Err(Contradiction);
         }
         self.inside = Some(depth);
-        if self.root == RootState::Missing {
-            self.root = RootState::Directory;
-        }
         Ok(())
     }
 
@@ -111,9 +97,7 @@ impl Overlay {
             return Err(Contradiction);
         }
         self.blocked = Some(depth);
-        if is_root && self.root == RootState::Missing {
-            self.root = RootState::NotDirectory;
-        }
+        self.is_replaced |= is_root;
         self.close(depth);
         Ok(())
     }

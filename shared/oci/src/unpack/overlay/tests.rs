@@ -109,10 +109,10 @@ fn closed_root_hides_lower_layers() {
 #[test]
 fn root_state_comes_from_top_layer() {
     let mut overlay = Overlay::default();
-    assert_eq!(overlay.root, RootState::Missing);
+    assert_eq!(overlay.inside, None);
     overlay.claim_root(0).unwrap();
     overlay.block(1, true).unwrap();
-    assert_eq!((overlay.root, overlay.is_closed_below(1)), (RootState::Directory, true));
+    assert_eq!((overlay.inside, overlay.is_closed_below(1)), (Some(0), true));
 }
 
 #[test]
@@ -200,6 +200,6 @@ fn root_as_folder_and_file_in_one_layer_is_refused() {
         overlay.claim(0, "a", NodeKind::File).unwrap();
         overlay.block(1, is_root).unwrap();
         assert_eq!(overlay.claim(2, "b", NodeKind::File), Ok(false));
-        assert_eq!(overlay.root, RootState::Directory);
+        assert_eq!(overlay.inside, Some(0));
     }
 }
