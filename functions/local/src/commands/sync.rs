@@ -159,7 +159,7 @@ pub(super) async fn origin(
         ca_files: ca_files.to_vec(),
         ..FetchSettings::default()
     };
-    Ok(Arc::new(HttpOrigin::new(address, http, headers.unwrap_or_default())?))
+    Ok(Arc::new(HttpOrigin::new(*address, http, headers.unwrap_or_default())?))
 }
 
 impl Table for SyncReport {
