@@ -3,7 +3,7 @@ use std::{
     time::Instant,
 };
 
-use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
 use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts};
 use olm::{FINDINGS, ValidationSummary};
 use publish::{Env, RaceRetries, Transaction, record_status};
@@ -124,16 +124,12 @@ impl Copier {
     }
 
     async fn run_all(&self, names: &[CatalogName], listed: bool) -> Vec<SyncReport> {
-        let copies: Vec<_> = names
-            .iter()
-            .enumerate()
-            .map(|(index, name)| self.run(name, listed).map(move |report| (index, report)).boxed())
-            .collect();
-        // Unordered: one catalog that hangs must not hold the places of those that are done.
-        let copies = stream::iter(copies).buffer_unordered(CATALOGS_IN_FLIGHT);
-        let mut reports: Vec<(usize, SyncReport)> = copies.collect().await;
-        reports.sort_by_key(|(index, _)| *index);
-        reports.into_iter().map(|(_, report)| report).collect()
+        let places = Semaphore::new(CATALOGS_IN_FLIGHT);
+        let copies = names.iter().map(async |name| {
+            let _place = places.acquire().await.expect("the semaphore is never closed");
+            self.run(name, listed).await
+        });
+        join_all(copies).await
     }
 
     #[tracing::instrument(name = "sync", skip_all, fields(catalog = %name, source = self.options.source))]
