@@ -1,5 +1,6 @@
 //! One layer's tar stream, entry by entry.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
@@ -160,14 +161,10 @@ impl LayerScan {
     }
 
     fn touch_of_path(&self, path: &[u8], is_dir: bool) -> Result<Option<Touch>, UnpackError> {
-        let Ok(name) = std::str::from_utf8(path) else {
-            // Base images have such names elsewhere, and they do not matter there.
-            if self.root.may_hold(path) {
-                return Err(self.error(LayerError::NotUtf8(shown(path))));
-            }
-            return Ok(None);
-        };
-        match self.root.touch(name, is_dir) {
+        let name = String::from_utf8_lossy(path);
+        match self.root.touch(&name, is_dir) {
+            // Only here: base images have such names elsewhere, and they do not matter there.
+            Some(_) if matches!(name, Cow::Owned(_)) => Err(self.error(LayerError::NotUtf8(shown(path)))),
             Some(_) if name.contains(model::text::is_unprintable) => {
                 Err(self.error(LayerError::Unprintable(shown(path))))
             }
