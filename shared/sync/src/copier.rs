@@ -4,7 +4,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
-use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts};
+use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts, text::chain};
 use olm::{FINDINGS, ValidationSummary};
 use publish::{Env, RaceRetries, Transaction, record_status};
 use store::{Store, read_stored};
@@ -164,7 +164,7 @@ impl Copier {
                 } else {
                     Outcome::Failed
                 };
-                report.error = Some(error);
+                report.error = Some(chain(&error));
             }
         }
         report.duration = started.elapsed();
@@ -180,7 +180,7 @@ impl Copier {
     async fn record_status(&self, report: &SyncReport) {
         let now = (self.options.env.clock)();
         let ended = Status {
-            error: report.error_text(),
+            error: report.error.clone(),
             duration_ms: report.duration.as_millis().try_into().unwrap_or(u64::MAX),
             bytes_pulled: report.moved.bytes,
             bytes_published: report.moved.bytes + report.rebuilt.bytes,
@@ -268,7 +268,7 @@ impl CopyState {
 
 fn log(report: &SyncReport) {
     let (outcome, duration_ms) = (report.outcome.as_str(), report.duration.as_millis());
-    match report.error_text() {
+    match &report.error {
         Some(error) => tracing::error!(target: "report", outcome, duration_ms, error, "could not copy catalog"),
         None if report.not_served => tracing::warn!(duration_ms, "origin lists the catalog but does not serve it"),
         None => tracing::info!(

@@ -137,7 +137,7 @@ pub(super) fn print(reports: &[SyncReport], args: ReportArgs) -> anyhow::Result<
         if report.not_served {
             eprintln!("{name}: the origin lists it and does not serve it");
         }
-        print_error(name, report.error_text());
+        print_error(name, report.error.clone());
     }
     let outcomes = reports.iter().map(|report| report.outcome);
     Ok(Exit::of(outcomes, args.detailed_exitcode))
