@@ -12,14 +12,15 @@ const NAME_MAX: usize = 160;
 pub(crate) fn name(package: &str) -> String {
     let mut name = String::with_capacity(package.len());
     for (at, byte) in package.bytes().enumerate() {
-        let escaped = !is_plain(byte, at == 0);
-        if name.len() + if escaped { 3 } else { 1 } > NAME_MAX {
-            return cut(name, package);
-        }
-        if escaped {
-            escape(&mut name, byte);
-        } else {
+        let whole = name.len();
+        if is_plain(byte, at == 0) {
             name.push(byte.into());
+        } else {
+            write!(name, "%{byte:02X}").expect("a String takes all");
+        }
+        if name.len() > NAME_MAX {
+            // The hash of the whole name, so that two long names stay different.
+            return format!("{}%sha256-{}", &name[..whole], Sha256::of(package.as_bytes()));
         }
     }
     if name.is_empty() {
@@ -31,16 +32,6 @@ pub(crate) fn name(package: &str) -> String {
 
 fn is_plain(byte: u8, first: bool) -> bool {
     byte.is_ascii_alphanumeric() || (!first && b"._-+~@".contains(&byte))
-}
-
-fn escape(name: &mut String, byte: u8) {
-    write!(name, "%{byte:02X}").expect("a String takes all");
-}
-
-/// Appends the hash of the whole name, so that two long names stay different.
-fn cut(mut name: String, package: &str) -> String {
-    write!(name, "%sha256-{}", Sha256::of(package.as_bytes())).expect("a String takes all");
-    name
 }
 
 #[cfg(test)]

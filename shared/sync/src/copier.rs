@@ -3,8 +3,8 @@ use std::{
     time::Instant,
 };
 
-use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts};
+use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
+use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts, text::chain};
 use olm::{FINDINGS, ValidationSummary};
 use publish::{Env, RaceRetries, Transaction, record_status};
 use store::{Store, read_stored};
@@ -124,16 +124,12 @@ impl Copier {
     }
 
     async fn run_all(&self, names: &[CatalogName], listed: bool) -> Vec<SyncReport> {
-        let copies: Vec<_> = names
-            .iter()
-            .enumerate()
-            .map(|(index, name)| self.run(name, listed).map(move |report| (index, report)).boxed())
-            .collect();
-        // Unordered: one catalog that hangs must not hold the places of those that are done.
-        let copies = stream::iter(copies).buffer_unordered(CATALOGS_IN_FLIGHT);
-        let mut reports: Vec<(usize, SyncReport)> = copies.collect().await;
-        reports.sort_by_key(|(index, _)| *index);
-        reports.into_iter().map(|(_, report)| report).collect()
+        let places = Semaphore::new(CATALOGS_IN_FLIGHT);
+        let copies = names.iter().map(async |name| {
+            let _place = places.acquire().await.expect("the semaphore is never closed");
+            self.run(name, listed).await
+        });
+        join_all(copies).await
     }
 
     #[tracing::instrument(name = "sync", skip_all, fields(catalog = %name, source = self.options.source))]
@@ -168,7 +164,7 @@ impl Copier {
                 } else {
                     Outcome::Failed
                 };
-                report.error = Some(error);
+                report.error = Some(chain(&error));
             }
         }
         report.duration = started.elapsed();
@@ -184,7 +180,7 @@ impl Copier {
     async fn record_status(&self, report: &SyncReport) {
         let now = (self.options.env.clock)();
         let ended = Status {
-            error: report.error_text(),
+            error: report.error.clone(),
             duration_ms: report.duration.as_millis().try_into().unwrap_or(u64::MAX),
             bytes_pulled: report.moved.bytes,
             bytes_published: report.moved.bytes + report.rebuilt.bytes,
@@ -272,7 +268,7 @@ impl CopyState {
 
 fn log(report: &SyncReport) {
     let (outcome, duration_ms) = (report.outcome.as_str(), report.duration.as_millis());
-    match report.error_text() {
+    match &report.error {
         Some(error) => tracing::error!(target: "report", outcome, duration_ms, error, "could not copy catalog"),
         None if report.not_served => tracing::warn!(duration_ms, "origin lists the catalog but does not serve it"),
         None => tracing::info!(

@@ -96,19 +96,6 @@ pub enum SyncError {
         /// The underlying error, which the chain prints after this one.
         source: Box<Self>,
     },
-    /// An archive leaves out objects that the store does not hold.
-    #[error(
-        "the archive lacks {count} objects of {catalog} that the store does not hold or holds damaged, such as {example}: \
-         export again since a receipt of this store, or everything"
-    )]
-    ArchiveLacks {
-        /// Name of the catalog in both stores.
-        catalog: CatalogName,
-        /// Key of one of the objects.
-        example: String,
-        /// Number of objects that are lacking.
-        count: usize,
-    },
 }
 
 impl SyncError {

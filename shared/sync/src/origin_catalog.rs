@@ -92,8 +92,7 @@ impl OriginCatalog {
     /// # Errors
     /// An object that cannot be read, or is not the one that the snapshot names.
     pub async fn lines(&self, package: &str) -> Result<Option<Vec<u8>>, SyncError> {
-        let shards = &self.snapshot.packages;
-        let Some(shard) = shards.iter().find(|shard| shard.name == package) else {
+        let Some(shard) = self.snapshot.package(package) else {
             return Ok(None);
         };
         let key = shard.stored.with_kind(Kind::Package).key();

@@ -7,10 +7,10 @@ use store::StorePlace;
 use crate::Address;
 
 /// A mirror to copy from: the FROM of `sync` and `verify`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum SyncOrigin {
     /// A mirror over HTTP or HTTPS, by its URL.
-    Http(Address),
+    Http(Box<Address>),
     /// A store that this program opens itself.
     Store(StorePlace),
 }
@@ -20,7 +20,7 @@ impl FromStr for SyncOrigin {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text.starts_with("http://") || text.starts_with("https://") {
-            Ok(Self::Http(text.parse()?))
+            Ok(Self::Http(Box::new(text.parse()?)))
         } else if text.contains(['.', ':'])
             && !text.starts_with(['.', '/'])
             && !text.contains("://")

@@ -186,24 +186,23 @@ impl Copier {
         }
         // All at once: each spare of its own would be a write of `gc.json`.
         transaction.claim(entries.iter().map(|entry| entry.object)).await?;
-        let looks = entries.into_iter().enumerate().map(async |(index, entry)| {
+        let looks = entries.iter().copied().map(async |entry| {
             // An index is right for the Shards that it was published with, and maybe wrong for others.
             let is_published = base.contains(&entry) && (same_shards || entry.object.kind != Kind::Index);
-            let there = self.is_there(transaction, &entry, is_published).await?;
-            Ok::<_, SyncError>((index, entry, there))
+            let is_there = self.is_there(transaction, &entry, is_published).await?;
+            Ok::<_, SyncError>(is_there.then_some(entry))
         });
         // Unordered, so that one slow answer does not hold up the others.
         let looks = stream::iter(looks).buffer_unordered(OBJECTS_IN_FLIGHT);
-        let mut looks: Vec<_> = looks.try_collect().await?;
-        looks.sort_by_key(|(index, ..)| *index);
-        let (there, missing): (Vec<_>, Vec<_>) = looks.into_iter().partition(|(_, _, there)| *there);
-        for (_, entry, _) in there {
-            let size = entry.object.digest.size;
+        let there = looks.try_filter_map(async |there| Ok(there));
+        let there: HashSet<ManifestEntry> = there.try_collect().await?;
+        for size in there.iter().map(|entry| entry.object.digest.size) {
             report.kept.add(size);
             self.progress.saved.fetch_add(size, Ordering::Relaxed);
         }
+        let missing: Vec<_> = entries.into_iter().filter(|entry| !there.contains(entry)).collect();
         self.progress.objects.fetch_add(missing.len() as u64, Ordering::Relaxed);
-        Ok(missing.into_iter().map(|(_, entry, _)| entry).collect())
+        Ok(missing)
     }
 
     /// True if the store has an object with the content that the Snapshot records.

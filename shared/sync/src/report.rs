@@ -2,9 +2,7 @@ use std::{sync::atomic::AtomicU64, time::Duration};
 
 use model::{CatalogName, Current, Outcome, Sha256, ValidationCounts};
 use publish::ObjectStats;
-use serde::{Serialize, Serializer};
-
-use crate::SyncError;
+use serde::Serialize;
 
 /// Result of copying or importing one catalog.
 #[derive(Debug, Serialize)]
@@ -14,9 +12,8 @@ pub struct SyncReport {
     pub catalog: CatalogName,
     /// Outcome of the copy, as in `status.json`.
     pub outcome: Outcome,
-    /// Error, unless the outcome is a success.
-    #[serde(serialize_with = "as_text")]
-    pub error: Option<SyncError>,
+    /// Error and its causes on one line, unless the outcome is a success.
+    pub error: Option<String>,
     /// Content hash of the published state, if it is known.
     pub content_hash: Option<Sha256>,
     /// Serial of the published state, if it is known.
@@ -65,22 +62,10 @@ impl SyncReport {
         }
     }
 
-    /// Returns the error and its causes on one line.
-    pub fn error_text(&self) -> Option<String> {
-        self.error.as_ref().map(|error| model::text::chain(error))
-    }
-
     pub(crate) const fn describe(&mut self, current: &Current) {
         self.content_hash = Some(current.content_hash);
         self.serial = Some(current.serial);
     }
-}
-
-fn as_text<S: Serializer>(error: &Option<SyncError>, serializer: S) -> Result<S::Ok, S::Error> {
-    error
-        .as_ref()
-        .map(|error| model::text::chain(error))
-        .serialize(serializer)
 }
 
 /// Counters of running copies, for a progress display.

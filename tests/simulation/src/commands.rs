@@ -58,7 +58,7 @@ pub(crate) async fn read_everything(observed: &ObservedStore) -> Result<(), Stri
     );
     let copies = copier.copy_listed().await.map_err(|error| told("sync", &error))?;
     if let Some(error) = copies.iter().find_map(|report| report.error.as_ref()) {
-        return Err(told("sync", error));
+        return Err(format!("sync: {error}"));
     }
     let options = GcOptions {
         dry_run: true,

@@ -132,7 +132,7 @@ async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize
 fn copied(report: &SyncReport) -> Done {
     let published = report.serial.zip(report.content_hash);
     let published = published.filter(|_| report.outcome.is_success());
-    let outcome = report.error_text().map_or(Ok(report.outcome.as_str()), Err);
+    let outcome = report.error.clone().map_or(Ok(report.outcome.as_str()), Err);
     Done::of(Side::Copy, &report.catalog, published, outcome)
 }
 

@@ -137,7 +137,7 @@ pub(super) fn print(reports: &[SyncReport], args: ReportArgs) -> anyhow::Result<
         if report.not_served {
             eprintln!("{name}: the origin lists it and does not serve it");
         }
-        print_error(name, report.error_text());
+        print_error(name, report.error.clone());
     }
     let outcomes = reports.iter().map(|report| report.outcome);
     Ok(Exit::of(outcomes, args.detailed_exitcode))
@@ -159,7 +159,7 @@ pub(super) async fn origin(
         ca_files: ca_files.to_vec(),
         ..FetchSettings::default()
     };
-    Ok(Arc::new(HttpOrigin::new(address, http, headers.unwrap_or_default())?))
+    Ok(Arc::new(HttpOrigin::new(*address, http, headers.unwrap_or_default())?))
 }
 
 impl Table for SyncReport {

@@ -45,8 +45,6 @@ pub enum ImageDocument {
 /// An image index. Its entries are checked when one of them is chosen.
 #[derive(Debug, Deserialize)]
 pub struct ImageIndex {
-    #[serde(rename = "schemaVersion")]
-    _schema_version: u8,
     /// Entries in the order of the document.
     pub manifests: Vec<ImageDescriptor>,
 }
@@ -65,10 +63,7 @@ pub struct ImageDescriptor {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct WrittenManifest {
-    #[serde(rename = "schemaVersion")]
-    _schema_version: u8,
     config: ImageDescriptor,
     layers: Vec<ImageDescriptor>,
 }
@@ -309,6 +304,14 @@ mod tests {
             read(&json!({"schemaVersion": 2, "manifests": []})),
             Ok(ImageDocument::Index(_))
         ));
+    }
+
+    #[test]
+    fn parse_accepts_documents_without_schema_version() {
+        let mut image = manifest(OCI, TAR, 1);
+        image.as_object_mut().unwrap().remove("schemaVersion");
+        assert!(matches!(read(&image), Ok(ImageDocument::Image(_))));
+        assert!(matches!(read(&json!({"manifests": []})), Ok(ImageDocument::Index(_))));
     }
 
     #[test]

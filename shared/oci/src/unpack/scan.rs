@@ -1,5 +1,6 @@
 //! One layer's tar stream, entry by entry.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
@@ -160,14 +161,10 @@ impl LayerScan {
     }
 
     fn touch_of_path(&self, path: &[u8], is_dir: bool) -> Result<Option<Touch>, UnpackError> {
-        let Ok(name) = std::str::from_utf8(path) else {
-            // Base images have such names elsewhere, and they do not matter there.
-            if self.root.may_hold(path) {
-                return Err(self.error(LayerError::NotUtf8(shown(path))));
-            }
-            return Ok(None);
-        };
-        match self.root.touch(name, is_dir) {
+        let name = String::from_utf8_lossy(path);
+        match self.root.touch(&name, is_dir) {
+            // Only here: base images have such names elsewhere, and they do not matter there.
+            Some(_) if matches!(name, Cow::Owned(_)) => Err(self.error(LayerError::NotUtf8(shown(path)))),
             Some(_) if name.contains(model::text::is_unprintable) => {
                 Err(self.error(LayerError::Unprintable(shown(path))))
             }
@@ -176,20 +173,20 @@ impl LayerScan {
         }
     }
 
-    fn kind(&self, entry: &TarEntry) -> Result<Option<NodeKind>, UnpackError> {
+    fn kind(&self, entry: &TarEntry) -> Result<NodeKind, UnpackError> {
         let link = || -> Result<String, UnpackError> {
             self.budget.check_path(&entry.target, || self.place())?;
             let target = String::from_utf8(entry.target.clone());
             target.map_err(|_| self.error(LayerError::NotUtf8(shown(&entry.target))))
         };
-        Ok(Some(match entry.kind {
-            kind::DIR => return Ok(None),
+        Ok(match entry.kind {
+            kind::DIR => NodeKind::Dir,
             // Not type 7, which POSIX lets readers take for a file: containerd refuses an image with it.
             kind::OLD_FILE | kind::FILE => NodeKind::File,
             kind::SYMLINK => NodeKind::Symlink(link()?),
             kind::HARD_LINK => NodeKind::HardLink(link()?),
             other => NodeKind::Special(special(other)),
-        }))
+        })
     }
 }
 

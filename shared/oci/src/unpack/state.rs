@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::error::{LayerError, UnpackError};
 use super::limits::ImageLimits;
-use super::overlay::{Depth, LinkResolver, NodeKind, Overlay, Root, RootState, Touch};
+use super::overlay::{Depth, LinkResolver, NodeKind, Overlay, Root, Touch};
 use super::scan::LayerScan;
 use super::sink::{ContentReader, FileSink};
 use crate::path::shown;
@@ -17,8 +17,7 @@ pub struct OverlayState<S> {
 
 /// The parts of a tar entry that matter to the overlay.
 pub(crate) struct LayerEntry<'a> {
-    /// Kind of the entry; `None` for a directory.
-    pub(crate) kind: Option<NodeKind>,
+    pub(crate) kind: NodeKind,
     pub(crate) size: u64,
     pub(crate) content: &'a mut dyn Read,
 }
@@ -37,10 +36,10 @@ impl<S: FileSink> OverlayState<S> {
     /// # Errors
     /// `missing` for a root without an entry and `other` for one that is no directory, with its path for logs.
     pub fn check_root<E>(&self, root: &Root, missing: fn(String) -> E, other: fn(String) -> E) -> Result<(), E> {
-        let error = match self.overlay.root {
-            RootState::Missing if !root.parts.is_empty() => missing,
-            RootState::NotDirectory => other,
-            RootState::Missing | RootState::Directory => return Ok(()),
+        let error = match self.overlay.inside {
+            None if self.overlay.is_replaced => other,
+            None if !root.parts.is_empty() => missing,
+            Some(_) | None => return Ok(()),
         };
         Err(error(shown(root.path().as_bytes())))
     }
@@ -56,7 +55,7 @@ impl<S: FileSink> OverlayState<S> {
         let twice = |_| scan.error(LayerError::Duplicate(format!("/{}", scan.root.path())));
         match touch {
             Touch::Closes => self.overlay.close(depth),
-            Touch::Root if entry.kind.is_none() => self.overlay.claim_root(depth).map_err(twice)?,
+            Touch::Root if entry.kind == NodeKind::Dir => self.overlay.claim_root(depth).map_err(twice)?,
             Touch::Root => self.overlay.block(depth, true).map_err(twice)?,
             Touch::Blocks => self.overlay.block(depth, false).map_err(twice)?,
             Touch::Whiteout(path) => self.overlay.whiteout(depth, path),
@@ -69,11 +68,9 @@ impl<S: FileSink> OverlayState<S> {
 
     fn add(&mut self, scan: &LayerScan, path: &str, entry: LayerEntry<'_>) -> Result<(), UnpackError> {
         let twice = |_| scan.error(LayerError::Duplicate(shown(path.as_bytes())));
-        let Some(kind) = entry.kind else {
-            return self.overlay.claim_dir(scan.depth, path).map_err(twice);
-        };
-        let is_visible = self.overlay.claim(scan.depth, path, kind.clone()).map_err(twice)?;
-        match kind {
+        let is_visible = self.overlay.claim(scan.depth, path, entry.kind.clone());
+        let is_visible = is_visible.map_err(twice)?;
+        match entry.kind {
             NodeKind::Special(kind) if is_visible => {
                 let path = shown(path.as_bytes());
                 Err(scan.error(LayerError::Kind { path, kind }))

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use model::{CatalogName, Key, ManifestEntry};
 use store::Store;
 
-use super::Archive;
+use super::{Archive, ArchiveError};
 use crate::{Copier, CopyProgress, SyncError, SyncOptions, SyncReport, copier::CopyState, plan::Planned};
 
 /// Imports an archive into a store: checks everything, then writes everything, pointers last.
@@ -65,11 +65,12 @@ impl Importer {
         let lacking: Vec<Key> = keys.filter(|key| !brings(key)).collect();
         match lacking.first() {
             None => Ok(()),
-            Some(example) => Err(SyncError::ArchiveLacks {
-                catalog: name.clone(),
-                example: example.to_string(),
-                count: lacking.len(),
-            }),
+            Some(example) => Err(ArchiveError::Refused(format!(
+                "the archive lacks {} objects of {name} that the store does not hold or holds damaged, such as {example}: \
+                 export again since a receipt of this store, or everything",
+                lacking.len()
+            ))
+            .into()),
         }
     }
 }

@@ -6,11 +6,12 @@ use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
 /// The URL of a mirror. A user name and a password in it are sent, and never printed.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Address {
     /// Without credentials, ending in a slash.
     base: Url,
-    login: Option<(String, String)>,
+    /// A GET with the credentials, if there are any.
+    pub(super) request: RequestSpec,
 }
 
 /// The reason for which a text is not the URL of a mirror.
@@ -39,14 +40,6 @@ impl Address {
             .join(&key.to_string())
             .expect("a key is a path of plain characters")
     }
-
-    /// Adds the credentials, if there are any.
-    pub(super) fn authorize(&self, request: RequestSpec) -> RequestSpec {
-        match &self.login {
-            Some((user, password)) => request.with_basic_auth(user, password),
-            None => request,
-        }
-    }
 }
 
 impl FromStr for Address {
@@ -60,23 +53,19 @@ impl FromStr for Address {
         if base.query().is_some() || base.fragment().is_some() {
             return Err(AddressError::Query);
         }
-        let login = login(&base)?;
+        let mut request = RequestSpec::default();
+        if !base.username().is_empty() || base.password().is_some() {
+            let password = decode(base.password().unwrap_or_default())?;
+            request = request.with_basic_auth(&decode(base.username())?, &password);
+        }
         let cleared = base.set_username("").and_then(|()| base.set_password(None));
         cleared.map_err(|()| AddressError::Login)?;
         if !base.path().ends_with('/') {
             let path = format!("{}/", base.path());
             base.set_path(&path);
         }
-        Ok(Self { base, login })
+        Ok(Self { base, request })
     }
-}
-
-fn login(url: &Url) -> Result<Option<(String, String)>, AddressError> {
-    if url.username().is_empty() && url.password().is_none() {
-        return Ok(None);
-    }
-    let password = decode(url.password().unwrap_or_default())?;
-    Ok(Some((decode(url.username())?, password)))
 }
 
 fn decode(text: &str) -> Result<String, AddressError> {
@@ -115,7 +104,7 @@ mod tests {
     #[test]
     fn credentials_are_parsed_and_never_printed() {
         let address: Address = "https://robot:p%40ss@cdn.example/x".parse().unwrap();
-        assert_eq!(address.login, Some(("robot".into(), "p@ss".into())));
+        assert_eq!(address.request.credentials["authorization"], "Basic cm9ib3Q6cEBzcw==");
         for text in [
             address.to_string(),
             format!("{address:?}"),
@@ -138,7 +127,7 @@ mod tests {
             ("https://h/#a", AddressError::Query),
             ("https://a%ff@h/", AddressError::Login),
         ] {
-            assert_eq!(text.parse::<Address>(), Err(error), "{text}");
+            assert_eq!(text.parse::<Address>().unwrap_err(), error, "{text}");
         }
     }
 }

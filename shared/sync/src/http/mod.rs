@@ -23,8 +23,6 @@ use crate::{Origin, OriginBody, OriginError};
 #[derive(Debug, Clone)]
 pub struct HttpOrigin {
     address: Address,
-    /// A GET with the credentials for the mirror.
-    request: RequestSpec,
     fetcher: Fetcher,
 }
 
@@ -34,17 +32,13 @@ impl HttpOrigin {
     ///
     /// # Errors
     /// [`FetchSettingsError`] for CA files and proxies that cannot be used.
-    pub fn new(address: Address, mut http: FetchSettings, headers: HeaderMap) -> Result<Self, FetchSettingsError> {
+    pub fn new(mut address: Address, mut http: FetchSettings, headers: HeaderMap) -> Result<Self, FetchSettingsError> {
         // What the user reaches over plain HTTP may redirect to plain HTTP.
         http.plain_http_everywhere = address.is_plain_http();
-        let mut request = address.authorize(RequestSpec::default());
         // As credentials and not as plain headers: a redirect to another server must not carry them.
-        request.credentials.extend(headers);
-        Ok(Self {
-            address,
-            request,
-            fetcher: Fetcher::new(http)?,
-        })
+        address.request.credentials.extend(headers);
+        let fetcher = Fetcher::new(http)?;
+        Ok(Self { address, fetcher })
     }
 
     async fn attempt(&self, key: &Key, request: &RequestSpec) -> Result<FetchResponse, OriginError> {
@@ -71,7 +65,7 @@ impl HttpOrigin {
 #[async_trait]
 impl Origin for HttpOrigin {
     async fn document(&self, key: &Key, known: Option<&Bytes>) -> Result<Bytes, OriginError> {
-        let mut request = self.request.clone();
+        let mut request = self.address.request.clone();
         // Decoded as it is read, up to the limit of the document.
         request
             .headers
@@ -99,7 +93,7 @@ impl Origin for HttpOrigin {
 
     async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
         let mut retries = Retries::new(&self.fetcher);
-        let response = retries.run(|| self.attempt(key, &self.request)).await?;
+        let response = retries.run(|| self.attempt(key, &self.address.request)).await?;
         let object = ObjectBody {
             origin: self.clone(),
             key: key.clone(),
@@ -139,7 +133,7 @@ impl ObjectBody {
 
     async fn resume(&mut self, error: FailedFetch) -> Result<(), OriginError> {
         self.body.pause(OriginError::fetch(&self.key, error)).await?;
-        let request = self.body.request_rest(self.origin.request.clone());
+        let request = self.body.request_rest(self.origin.address.request.clone());
         let (origin, key) = (&self.origin, &self.key);
         let response = self.body.retries.run(|| origin.attempt(key, &request)).await?;
         let continued = self.body.continue_with(response);

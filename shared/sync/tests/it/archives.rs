@@ -88,7 +88,7 @@ async fn import_of_export_is_the_original_byte_for_byte_with_its_findings() {
         let (memory, to) = mirror(&[]).await;
         let volumes = export(&from, packed(whole)).await;
         let report = import(&volumes, &to).await.unwrap();
-        assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+        assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
         // The findings are made again, too.
         assert_eq!(report.rebuilt.objects, if whole { 0 } else { DERIVED + 1 });
         assert_eq!(report.validation, Some(counts));
@@ -129,7 +129,7 @@ async fn import_of_image_that_cannot_be_rebuilt_needs_a_whole_archive() {
             assert_eq!(report.outcome, Outcome::Published);
             assert_eq!(published(&memory).await, published(&original).await);
         } else {
-            let error = report.error_text().unwrap();
+            let error = report.error.clone().unwrap();
             assert!(
                 error.contains(&index.to_string()) && error.contains("export whole"),
                 "{error}"

@@ -23,7 +23,7 @@ async fn copy_is_the_original_byte_for_byte(#[values(false, true)] rebuild: bool
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
     let first = copy(&from, &to, options(rebuild)).await;
-    assert_eq!((first.error_text(), first.outcome), (None, Outcome::Published));
+    assert_eq!((first.error.clone(), first.outcome), (None, Outcome::Published));
     assert_eq!(first.rebuilt.objects, if rebuild { DERIVED } else { 0 });
     assert_eq!(published(&memory).await, published(&original).await);
     assert_eq!(copy(&from, &to, options(rebuild)).await.outcome, Outcome::Unchanged);
@@ -34,7 +34,7 @@ async fn copy_is_the_original_byte_for_byte(#[values(false, true)] rebuild: bool
     memory.corrupt(&gzip.key(), &b"damaged"[..]);
     publish(&from, &name(), V2).await;
     let update = copy(&from, &to, options(rebuild)).await;
-    assert_eq!((update.error_text(), update.outcome), (None, Outcome::Published));
+    assert_eq!((update.error.clone(), update.outcome), (None, Outcome::Published));
     memory.corrupt(&gzip.key(), sound);
     // The pointer, the snapshot, two shards, and everything that is not rebuilt.
     assert_eq!(update.moved.objects, if rebuild { 4 } else { 4 + DERIVED });
@@ -53,7 +53,7 @@ async fn copy_has_the_findings_and_their_numbers_in_its_status(#[values(false, t
     let key = add_findings(&from).await;
     let (memory, to) = mirror(&[]).await;
     let report = copy(&from, &to, options(rebuild)).await;
-    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
     assert_eq!(memory.objects()[&key], original.objects()[&key]);
     assert_eq!(validated(&to).await.map(|counts| counts.errors), Some(1));
     assert_sound(&memory).await;
@@ -78,11 +78,8 @@ async fn copy_of_findings_that_are_another_document_is_refused(#[values(false, t
     republish(&from, &changed).await;
     let (_, report) = copied(&from, options(rebuild)).await;
     assert_eq!(report.outcome, Outcome::Failed);
-    assert!(
-        report.error_text().unwrap().contains("facts/sha256/"),
-        "{:?}",
-        report.error
-    );
+    let error = report.error.unwrap();
+    assert!(error.contains("facts/sha256/"), "{error}");
 }
 
 /// Acts as another catalog with the same packages that is copied at the same time and is always faster.
@@ -104,7 +101,7 @@ async fn copy_keeps_intact_objects_that_another_writer_put_first(#[values(false,
     });
     original.take_log();
     let copy = copy(&from, &to, options(rebuild)).await;
-    assert_eq!((copy.error_text(), copy.outcome), (None, Outcome::Published));
+    assert_eq!((copy.error.clone(), copy.outcome), (None, Outcome::Published));
     assert!(*conflicts.lock().unwrap() > 0);
     // Each attempt reads the pointer of the origin, and a conflict begins no other one.
     let asked = original
@@ -185,7 +182,7 @@ async fn copy_with_a_fault(at: u64, moment: Moment, kill: bool, rebuild: bool) -
         "neither the old state nor the new one after {at}"
     );
     let next = copy(&from, &to, options(rebuild)).await;
-    assert_eq!(next.error_text(), None, "the next run after {at}");
+    assert_eq!(next.error.clone(), None, "the next run after {at}");
     assert_eq!(published(&memory).await, done);
     assert_sound(&memory).await;
     *hit.lock().unwrap()
@@ -228,7 +225,7 @@ async fn copy_of_diverged_origin_is_refused_unless_allowed() {
         ..options(true)
     };
     let taken = copy(&other, &to, allowed).await;
-    assert_eq!((taken.error_text(), taken.outcome), (None, Outcome::Published));
+    assert_eq!((taken.error.clone(), taken.outcome), (None, Outcome::Published));
     assert_sound(&memory).await;
 }
 
@@ -248,7 +245,7 @@ async fn copy_of_catalog_beyond_content_bytes_is_refused() {
         };
         write_pointer(&from, &name(), &forged).await;
         let (memory, report) = copied(&from, options(true)).await;
-        let text = report.error_text().unwrap_or_default();
+        let text = report.error.clone().unwrap_or_default();
         assert!(report.outcome == outcome && text.contains(says), "{text}");
         assert!(memory.objects().keys().all(|key| !matches!(key, Key::Current(_))));
     }
@@ -263,7 +260,7 @@ async fn copy_of_lagging_origin_is_unchanged_unless_rollback_is_allowed() {
     copy(&origin, &to, options(true)).await;
     let before = published(&memory).await;
     let lagging = copy(&edge, &to, options(true)).await;
-    assert_eq!((lagging.error_text(), lagging.outcome), (None, Outcome::Unchanged));
+    assert_eq!((lagging.error.clone(), lagging.outcome), (None, Outcome::Unchanged));
     assert_eq!(lagging.serial, Some(2));
     assert_eq!(published(&memory).await, before);
     let allowed = SyncOptions {
@@ -271,7 +268,7 @@ async fn copy_of_lagging_origin_is_unchanged_unless_rollback_is_allowed() {
         ..options(true)
     };
     let taken = copy(&edge, &to, allowed).await;
-    assert_eq!((taken.error_text(), taken.outcome), (None, Outcome::Published));
+    assert_eq!((taken.error.clone(), taken.outcome), (None, Outcome::Published));
     assert_eq!(current(&to, &name()).await.unwrap().serial, 1);
     assert_sound(&memory).await;
 }
@@ -284,7 +281,7 @@ async fn copy_replaces_damaged_leftovers() {
         let (memory, to) = mirror(&[]).await;
         put_raw(&to, &entry.key(), b"something else".to_vec()).await;
         let report = copy(&from, &to, options(true)).await;
-        assert_eq!(report.error_text(), None, "{}", entry.key());
+        assert_eq!(report.error.clone(), None, "{}", entry.key());
         assert_eq!(report.repaired, [entry.key().to_string()]);
         assert_eq!(published(&memory).await, published(&original).await);
     }
@@ -304,7 +301,7 @@ async fn copy_with_recheck_replaces_damaged_objects_of_the_published_state(#[val
             ..options(rebuild)
         };
         let report = copy(&from, &to, recheck).await;
-        assert_eq!((report.error_text(), report.outcome), (None, Outcome::Unchanged));
+        assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Unchanged));
         assert_eq!(report.repaired, [entry.key().to_string()]);
         let made = rebuild && entry.object.kind != Kind::Package;
         assert_eq!(report.rebuilt.objects, u64::from(made), "{}", entry.key());

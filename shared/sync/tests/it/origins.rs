@@ -18,7 +18,7 @@ async fn copy_of_damaged_origin_fails() {
         original.corrupt(&entry.key(), vec![0; entry.object.digest.size as usize]);
         let (memory, report) = copied(&from, options(false)).await;
         assert_eq!(report.outcome, Outcome::Failed);
-        let text = report.error_text().unwrap();
+        let text = report.error.clone().unwrap();
         assert!(text.contains(&entry.key().to_string()), "{text}");
         assert!(!memory.objects().contains_key(&entry.key()));
         assert!(!memory.objects().contains_key(&Key::Current(name())));
@@ -43,7 +43,7 @@ async fn copy_fetches_image_that_cannot_be_rebuilt() {
     let index = remake_image_index(&from).await;
 
     let (memory, report) = copied(&from, options(true)).await;
-    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
     let layer = other.layer.with_kind(Kind::Blob).key();
     assert_eq!(report.not_rebuilt, [layer, index].map(|key| key.to_string()));
     assert_eq!(report.rebuilt.objects, DERIVED - 2);
@@ -64,7 +64,7 @@ async fn copy_of_image_that_contradicts_its_lines_fails() {
     assert_eq!(report.outcome, Outcome::Failed);
     let layer = layer.with_kind(Kind::Blob).key().to_string();
     assert!(
-        report.error_text().unwrap().contains("of the origin is damaged"),
+        report.error.clone().unwrap().contains("of the origin is damaged"),
         "{report:?} {layer}"
     );
     assert!(!memory.objects().contains_key(&Key::Current(name())));
@@ -133,7 +133,7 @@ async fn copy_of_snapshot_without_image_has_no_image() {
     };
     republish(&from, &without).await;
     let (memory, report) = copied(&from, options(true)).await;
-    assert_eq!((report.error_text(), report.rebuilt.objects), (None, 4));
+    assert_eq!((report.error.clone(), report.rebuilt.objects), (None, 4));
     assert_eq!(published(&memory).await, published(&original).await);
     let is_blob = |key: &Key| matches!(key, Key::Object(Kind::Blob, _));
     assert!(!memory.objects().keys().any(is_blob));
@@ -154,7 +154,7 @@ async fn copy_of_recompressed_shard_leaves_the_earlier_shard_alone() {
     assert_ne!(changed.packages[0].stored.with_kind(Kind::Package).key(), key);
     republish(&from, &changed).await;
     let report = copy(&from, &to, options(true)).await;
-    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
     assert_sound(&memory).await;
     let other = upkeep::verify(&*to, &"other".parse().unwrap()).await.unwrap();
     assert_eq!(other.findings, []);

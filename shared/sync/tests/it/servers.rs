@@ -95,7 +95,7 @@ async fn copy_needs_only_a_static_file_server() {
     let (original, _) = mirror(&[V1]).await;
     let address = server(original.clone(), Arc::new(|_, _, _| None)).await;
     let (memory, report) = copy(address, HeaderMap::new()).await;
-    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
     assert_eq!(published(&memory).await, published(&original).await);
 }
 
@@ -117,7 +117,7 @@ async fn copy_listed_passes_over_catalogs_that_the_origin_does_not_serve() {
     assert!(!memory.objects().contains_key(&Key::Status(unavailable.clone())));
     // A name that the user asks for has to be there.
     let report = &copier.copy_all(&[unavailable]).await[0];
-    let text = report.error_text().unwrap();
+    let text = report.error.clone().unwrap();
     assert!(text.contains("no catalog unavailable"), "{text}");
 }
 
@@ -149,7 +149,7 @@ async fn copy_from_lying_server_fails_and_names_the_object() {
     ] {
         let report = lied_to(move |key, request, bytes| lie(key, request, bytes)).await;
         assert_eq!(report.outcome, Outcome::Failed, "{case}");
-        let text = report.error_text().unwrap();
+        let text = report.error.clone().unwrap();
         assert!(
             text.contains(says) || text.contains("belong together"),
             "{case}: {text}"
@@ -223,10 +223,10 @@ async fn copy_waits_for_server_that_is_unavailable() {
         };
         let address = server(original, Arc::new(every_other)).await;
         let (_, report) = copy(address, HeaderMap::new()).await;
-        assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+        assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
     }
     let report = lied_to(|_, _, _| Some(status(StatusCode::BAD_GATEWAY))).await;
-    assert!(report.error_text().unwrap().contains("502"));
+    assert!(report.error.clone().unwrap().contains("502"));
 }
 
 /// The connection breaks in the middle of every first answer.
@@ -263,7 +263,7 @@ async fn copy_resumes_body_that_breaks_off() {
         };
         let address = server(original.clone(), Arc::new(lie)).await;
         let (memory, report) = copy(address, HeaderMap::new()).await;
-        assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+        assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
         assert_eq!(published(&memory).await, published(&original).await);
     }
 }
@@ -289,8 +289,8 @@ async fn redirects_to_other_origins_carry_no_credentials() {
     )
     .await;
     let (_, refused) = copy(front, HeaderMap::new()).await;
-    assert!(refused.error_text().unwrap().contains("401"));
+    assert!(refused.error.clone().unwrap().contains("401"));
     let secret = HeaderMap::from_iter([(HeaderName::from_static("x-token"), HeaderValue::from_static("secret"))]);
     let (_, report) = copy(front, secret).await;
-    assert_eq!((report.error_text(), report.outcome), (None, Outcome::Published));
+    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
 }

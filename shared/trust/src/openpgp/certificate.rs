@@ -12,18 +12,12 @@ use crate::openpgp::error;
 /// Minimum size of an RSA modulus, in bits: the minimum for keys of cosign too.
 const RSA_BITS_MIN: u16 = 2048;
 
-/// Certificate with the keys that may sign.
-#[derive(Debug)]
-pub(crate) struct Certificate {
-    /// Fingerprint of the primary key, in lower-case hex.
-    pub(crate) fingerprint: String,
-    pub(crate) keys: Vec<CertificateKey>,
-}
-
-/// Key of a certificate and the time in which it may sign, in seconds since 1970.
+/// Key of a certificate that may sign, and the time in which it may, in seconds since 1970.
 #[derive(Debug)]
 pub(crate) struct CertificateKey {
     packet: KeyPacket,
+    /// Fingerprint of the primary key of the certificate, in lower-case hex.
+    pub(crate) primary: String,
     /// Fingerprint of this key, in lower-case hex.
     pub(crate) fingerprint: String,
     pub(crate) created: u64,
@@ -36,37 +30,36 @@ enum KeyPacket {
     Sub(PublicSubkey),
 }
 
-impl Certificate {
-    /// Reads a certificate.
-    ///
-    /// # Errors
-    /// Fails if it has no key that could sign at any time.
-    pub(crate) fn new(key: &SignedPublicKey) -> Result<Self, OpenPgpError> {
-        let fingerprint = key.fingerprint().to_string();
-        let refused = |why: &str| Err(error(format!("the key {fingerprint} {why}")));
-        // The validity of a revocation is not checked: the owner of the file put it there.
-        if !key.details.revocation_signatures.is_empty() {
-            return refused("has been revoked");
-        }
-        let Some(newest) = newest(self_signatures(key)) else {
-            return refused("has no valid signature of its own");
-        };
-        let expiry = expiry(key.created_at(), newest);
-        let mut keys = Vec::new();
-        if signs(newest) && is_strong(key.public_params()) {
-            keys.push(CertificateKey {
-                created: seconds(key.created_at()),
-                expiry,
-                fingerprint: fingerprint.clone(),
-                packet: KeyPacket::Primary(key.primary_key.clone()),
-            });
-        }
-        let subkeys = key.public_subkeys.iter();
-        keys.extend(subkeys.filter_map(|subkey| signing_subkey(&key.primary_key, expiry, subkey)));
-        match keys.is_empty() {
-            true => refused("cannot sign, or is too weak or of a kind that is not supported"),
-            false => Ok(Self { fingerprint, keys }),
-        }
+/// Returns the keys of a certificate that may sign.
+///
+/// # Errors
+/// Fails if there is none that could sign at any time.
+pub(crate) fn signing_keys(key: &SignedPublicKey) -> Result<Vec<CertificateKey>, OpenPgpError> {
+    let fingerprint = key.fingerprint().to_string();
+    let refused = |why: &str| Err(error(format!("the key {fingerprint} {why}")));
+    // The validity of a revocation is not checked: the owner of the file put it there.
+    if !key.details.revocation_signatures.is_empty() {
+        return refused("has been revoked");
+    }
+    let Some(newest) = newest(self_signatures(key)) else {
+        return refused("has no valid signature of its own");
+    };
+    let expiry = expiry(key.created_at(), newest);
+    let mut keys = Vec::new();
+    if signs(newest) && is_strong(key.public_params()) {
+        keys.push(CertificateKey {
+            created: seconds(key.created_at()),
+            expiry,
+            primary: fingerprint.clone(),
+            fingerprint: fingerprint.clone(),
+            packet: KeyPacket::Primary(key.primary_key.clone()),
+        });
+    }
+    let subkeys = key.public_subkeys.iter();
+    keys.extend(subkeys.filter_map(|subkey| signing_subkey(&key.primary_key, expiry, subkey)));
+    match keys.is_empty() {
+        true => refused("cannot sign, or is too weak or of a kind that is not supported"),
+        false => Ok(keys),
     }
 }
 
@@ -94,6 +87,7 @@ fn signing_subkey(primary: &PublicKey, end: Option<u64>, subkey: &SignedPublicSu
     let own = expiry(subkey.key.created_at(), newest);
     newest.key_flags().sign().then(|| CertificateKey {
         packet: KeyPacket::Sub(subkey.key.clone()),
+        primary: primary.fingerprint().to_string(),
         fingerprint: subkey.key.fingerprint().to_string(),
         created: seconds(subkey.key.created_at()),
         expiry: [own, end].into_iter().flatten().min(),

@@ -7,7 +7,7 @@ use pgp::{
 };
 
 use crate::openpgp::{
-    certificate::{Certificate, CertificateKey, hashed, is_trusted, seconds},
+    certificate::{CertificateKey, hashed, is_trusted, seconds},
     error, packets,
 };
 
@@ -20,33 +20,27 @@ const MOST_PACKETS: usize = 3;
 /// Maximum number of seconds by which the clock of a signer may be ahead.
 const CLOCKS_DIFFER: u64 = 300;
 
-/// Verifies a message by the certificates and returns its payload and signer. `now` is in seconds since 1970.
-pub(crate) fn open(message: &[u8], certificates: &[Certificate], now: u64) -> Result<SignedMessage, OpenPgpError> {
+/// Verifies a message by the keys and returns its payload and signer. `now` is in seconds since 1970.
+pub(crate) fn open(message: &[u8], keys: &[CertificateKey], now: u64) -> Result<SignedMessage, OpenPgpError> {
     if message.len() as u64 > MOST_BYTES {
         return Err(too_large());
     }
     let (text, signature) = parts(message)?;
     check(&signature, now)?;
     let mut refusal = error("it is not made by one of the policy's keys, or what it signs was altered");
-    for certificate in certificates {
-        for key in &certificate.keys {
-            if key.has_made(&signature, text.data()) {
-                // Another certificate may hold the same key with a later expiry, so the search goes on.
-                match in_time(key, &signature, now) {
-                    Ok(()) => return Ok(signed(&text, certificate)),
-                    Err(why) => refusal = why,
-                }
+    for key in keys.iter().filter(|key| key.has_made(&signature, text.data())) {
+        match in_time(key, &signature, now) {
+            Ok(()) => {
+                return Ok(SignedMessage {
+                    payload: text.data().to_vec(),
+                    key: key.primary.clone(),
+                });
             }
+            // Another certificate may hold the same key with a later expiry, so the search goes on.
+            Err(why) => refusal = why,
         }
     }
     Err(refusal)
-}
-
-fn signed(text: &LiteralData, certificate: &Certificate) -> SignedMessage {
-    SignedMessage {
-        payload: text.data().to_vec(),
-        key: certificate.fingerprint.clone(),
-    }
 }
 
 /// Returns the text and its only signature (RFC 9580, section 10.3), in either order, compressed once or not at all.

@@ -16,24 +16,24 @@ use pgp::{
 };
 
 use crate::{
-    openpgp::certificate::Certificate,
+    openpgp::certificate::{CertificateKey, signing_keys},
     policy::{Keyring, OpenPgpError, SignedMessage},
 };
 
-/// Certificates of all trusted key files.
+/// Keys of all trusted key files that may sign.
 #[derive(Debug)]
-struct CertificateRing(Vec<Certificate>);
+struct CertificateRing(Vec<CertificateKey>);
 
 /// Reads the keys of these files, binary or armoured, as one keyring.
 ///
 /// # Errors
 /// Fails if one of the files holds no usable public key.
 pub fn read_keyring(files: &[Vec<u8>]) -> Result<Arc<dyn Keyring>, OpenPgpError> {
-    let mut certificates = Vec::new();
+    let mut keys = Vec::new();
     for file in files {
-        certificates.extend(certificates_of(file)?);
+        keys.extend(signing_keys_of(file)?);
     }
-    Ok(Arc::new(CertificateRing(certificates)))
+    Ok(Arc::new(CertificateRing(keys)))
 }
 
 impl Keyring for CertificateRing {
@@ -42,8 +42,7 @@ impl Keyring for CertificateRing {
     }
 
     fn fingerprints(&self) -> Vec<String> {
-        let keys = self.0.iter().flat_map(|certificate| &certificate.keys);
-        let mut fingerprints: Vec<_> = keys.map(|key| key.fingerprint.clone()).collect();
+        let mut fingerprints: Vec<_> = self.0.iter().map(|key| key.fingerprint.clone()).collect();
         fingerprints.sort();
         fingerprints
     }
@@ -97,15 +96,15 @@ const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 /// Maximum number of packets in a key file. A key with many names, subkeys and foreign signatures has some hundred.
 const MOST_PACKETS: usize = 10_000;
 
-/// Returns the certificates of a file that can sign. Others are skipped as long as one can, because files of vendors hold
-/// keys of many kinds and ages.
-fn certificates_of(file: &[u8]) -> Result<Vec<Certificate>, OpenPgpError> {
+/// Returns the keys of a file that may sign. Certificates without any are skipped as long as one has some, because files of vendors
+/// hold keys of many kinds and ages.
+fn signing_keys_of(file: &[u8]) -> Result<Vec<CertificateKey>, OpenPgpError> {
     let mut found = Vec::new();
     let mut unfit = error("the file holds no OpenPGP public key");
     for block in blocks(file)? {
         for key in keys(&block)? {
-            match Certificate::new(&key) {
-                Ok(certificate) => found.push(certificate),
+            match signing_keys(&key) {
+                Ok(signing) => found.extend(signing),
                 Err(why) => unfit = why,
             }
         }

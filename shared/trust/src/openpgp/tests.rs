@@ -32,12 +32,12 @@ const A_YEAR_LATER: u64 = SIGNED + 366 * 86400;
 /// Expiry of the key that expires: noon of 2030-01-01.
 const EXPIRY: u64 = 1_893_499_200;
 
-fn certificates(files: &[&[u8]]) -> Vec<Certificate> {
-    files.iter().flat_map(|file| certificates_of(file).unwrap()).collect()
+fn keyring(files: &[&[u8]]) -> Vec<CertificateKey> {
+    files.iter().flat_map(|file| signing_keys_of(file).unwrap()).collect()
 }
 
 fn open_at(keys: &[&[u8]], message: &[u8], now: u64) -> Result<SignedMessage, OpenPgpError> {
-    message::open(message, &certificates(keys), now)
+    message::open(message, &keyring(keys), now)
 }
 
 fn refusal_at(keys: &[u8], message: &[u8], now: u64) -> String {

@@ -1,7 +1,6 @@
 //! Symlinks and hard links, followed inside the complete catalog.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 
 use super::super::limits::{LimitExceeded, NamedLimit};
 use super::{Depth, NodeKind, Overlay, Root};
@@ -84,7 +83,7 @@ impl<'a> LinkResolver<'a> {
         };
         match &node.kind {
             NodeKind::File => Ok(path.to_owned()),
-            NodeKind::Special(_) => Err(LinkError::Broken(shown(path.as_bytes()))),
+            NodeKind::Dir | NodeKind::Special(_) => Err(LinkError::Broken(shown(path.as_bytes()))),
             NodeKind::HardLink(target) | NodeKind::Symlink(target) if hops == MAX_HOPS => {
                 Err(LinkError::Cycle(shown(target.as_bytes())))
             }
@@ -110,14 +109,23 @@ impl<'a> LinkResolver<'a> {
     }
 
     fn symbolic(&self, link: &str, target: &str, hops: usize) -> Result<String, LinkError> {
-        let mut walk = LinkWalk::from(self.root, parent(link), target);
         let mut hops = hops;
-        while let Some(part) = walk.ahead.pop_front() {
-            walk.step(part);
+        let folder = parent(link).split('/').filter(|part| !part.is_empty());
+        let mut here: Vec<&str> = self.root.parts.iter().map(String::as_str).chain(folder).collect();
+        // Parts of targets that are still to be walked, the next one last.
+        let mut ahead = Vec::new();
+        turn(target, &mut here, &mut ahead);
+        while let Some(part) = ahead.pop() {
+            // The parent of the image's root is the root, as in Unix.
+            if part == ".." {
+                here.pop();
+            } else {
+                here.push(part);
+            }
             self.count_step();
-            let Some(path) = self.root.relative(&walk.here) else {
+            let Some(path) = self.root.relative(&here) else {
                 // A target such as `/configs/x` passes folders above the root on its way.
-                if self.root.is_above(&walk.here) {
+                if self.root.is_above(&here) {
                     continue;
                 }
                 return Err(LinkError::Outside(shown(target.as_bytes())));
@@ -128,9 +136,10 @@ impl<'a> LinkResolver<'a> {
                 }
                 Some(NodeKind::Symlink(next)) => {
                     hops += 1;
-                    walk.detour(next);
+                    here.pop();
+                    turn(next, &mut here, &mut ahead);
                 }
-                Some(_) if walk.ahead.is_empty() => return self.follow(&path, &path, hops),
+                Some(_) if ahead.is_empty() => return self.follow(&path, &path, hops),
                 None if path.is_empty() || self.overlay.dirs.contains_key(&path) => {}
                 _ => return Err(LinkError::Broken(shown(target.as_bytes()))),
             }
@@ -139,45 +148,10 @@ impl<'a> LinkResolver<'a> {
     }
 }
 
-/// A walk along the components of a symlink, inside the image.
-struct LinkWalk {
-    here: Vec<String>,
-    ahead: VecDeque<String>,
-}
-
-impl LinkWalk {
-    fn from(root: &Root, dir: &str, target: &str) -> Self {
-        let dir = dir.split('/').filter(|part| !part.is_empty()).map(ToOwned::to_owned);
-        let mut walk = Self {
-            here: root.parts.clone(),
-            ahead: VecDeque::new(),
-        };
-        walk.here.extend(dir);
-        walk.turn(target);
-        walk
+/// Turns from the folder `here` to the target of a symlink in it.
+fn turn<'a>(target: &'a str, here: &mut Vec<&'a str>, ahead: &mut Vec<&'a str>) {
+    if target.starts_with('/') {
+        here.clear();
     }
-
-    fn turn(&mut self, target: &str) {
-        if target.starts_with('/') {
-            self.here.clear();
-        }
-        for part in target.rsplit('/').filter(|part| !matches!(*part, "" | ".")) {
-            self.ahead.push_front(part.to_owned());
-        }
-    }
-
-    /// Follows a symlink that the last step has reached.
-    fn detour(&mut self, target: &str) {
-        self.here.pop();
-        self.turn(target);
-    }
-
-    /// Takes one step. The parent of the root is the root, as in Unix.
-    fn step(&mut self, part: String) {
-        if part == ".." {
-            self.here.pop();
-        } else {
-            self.here.push(part);
-        }
-    }
+    ahead.extend(target.rsplit('/').filter(|part| !matches!(*part, "" | ".")));
 }

@@ -31,13 +31,14 @@ pub(crate) struct Overlay {
     cleared: HashMap<String, Depth>,
     /// Depth below which nothing is visible.
     floor: Option<Depth>,
-    pub(crate) root: RootState,
     /// Estimated memory of all stored paths and link targets, in bytes.
     pub(crate) held: u64,
-    /// The last layer with an entry at or below the root.
-    inside: Option<Depth>,
-    /// The last layer with something else in place of the root.
+    /// The last layer with an entry at or below the root, which is a directory then.
+    pub(crate) inside: Option<Depth>,
+    /// The last layer with something else in place of the root or of a folder above it.
     blocked: Option<Depth>,
+    /// True if it is in place of the root itself: a file, a link or a special file.
+    pub(crate) is_replaced: bool,
 }
 
 /// A visible entry that is not a directory.
@@ -48,6 +49,8 @@ struct Node {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NodeKind {
+    /// A directory, which has no content.
+    Dir,
     File,
     /// A symlink with its target as written.
     Symlink(String),
@@ -55,18 +58,6 @@ pub(crate) enum NodeKind {
     HardLink(String),
     /// A device, FIFO or socket, which a catalog cannot hold, with its type in words.
     Special(String),
-}
-
-/// State of the FBC root after the layers read so far.
-#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RootState {
-    /// No layer has an entry for it.
-    #[default]
-    Missing,
-    /// A directory, with an entry of its own or implied by another.
-    Directory,
-    /// A file, a link or a special file.
-    NotDirectory,
 }
 
 /// Two entries of one layer contradict each other.
@@ -94,9 +85,6 @@ impl Overlay {
             return Err(Contradiction);
         }
         self.inside = Some(depth);
-        if self.root == RootState::Missing {
-            self.root = RootState::Directory;
-        }
         Ok(())
     }
 
@@ -109,9 +97,7 @@ impl Overlay {
             return Err(Contradiction);
         }
         self.blocked = Some(depth);
-        if is_root && self.root == RootState::Missing {
-            self.root = RootState::NotDirectory;
-        }
+        self.is_replaced |= is_root;
         self.close(depth);
         Ok(())
     }
@@ -138,47 +124,32 @@ impl Overlay {
         }
     }
 
-    /// Records a directory. It has no content, but hides files of the same name in lower layers.
-    pub(crate) fn claim_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
-        if self.is_visible(depth, path) {
-            self.claim_root(depth)?;
-            self.claim_parents(depth, path)?;
-            self.claim_as_dir(depth, path)?;
-        }
-        Ok(())
-    }
-
-    /// Records an entry that is not a directory. Returns true if it is visible.
+    /// Records an entry. Returns true if it is visible.
     pub(crate) fn claim(&mut self, depth: Depth, path: &str, kind: NodeKind) -> Result<bool, Contradiction> {
-        if !self.is_visible(depth, path) {
-            // Stored although it is hidden: it still hides folders of its name in lower layers.
-            self.held += note(&mut self.gone, path.to_owned(), depth);
+        let is_dir = kind == NodeKind::Dir;
+        // An upper layer has a directory here, which hides all but directories.
+        let is_covered = is_above(&self.dirs, path, depth) || is_above(&self.cleared, path, depth);
+        if !self.is_visible(depth, path) || is_covered && !is_dir {
+            if !is_dir {
+                // Stored although it is hidden: it still hides folders of its name in lower layers.
+                self.held += note(&mut self.gone, path.to_owned(), depth);
+            }
             return Ok(false);
-        }
-        if is_above(&self.dirs, path, depth) || is_above(&self.cleared, path, depth) {
-            // An upper layer has a directory here, which hides this entry and all below it.
-            self.held += note(&mut self.gone, path.to_owned(), depth);
-            return Ok(false);
-        }
-        if self.dirs.contains_key(path) || self.nodes.contains_key(path) {
-            return Err(Contradiction);
         }
         self.claim_root(depth)?;
-        self.claim_parents(depth, path)?;
-        self.held += bytes(path) + kind.bytes();
-        self.nodes.insert(path.to_owned(), Node { depth, kind });
+        ancestors(path).try_for_each(|dir| self.claim_dir(depth, dir))?;
+        if is_dir {
+            self.claim_dir(depth, path)?;
+        } else if self.dirs.contains_key(path) || self.nodes.contains_key(path) {
+            return Err(Contradiction);
+        } else {
+            self.held += bytes(path) + kind.bytes();
+            self.nodes.insert(path.to_owned(), Node { depth, kind });
+        }
         Ok(true)
     }
 
-    fn claim_parents(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
-        let nearest = parent(path);
-        if nearest.is_empty() || self.dirs.contains_key(nearest) {
-            return Ok(());
-        }
-        ancestors(path).try_for_each(|dir| self.claim_as_dir(depth, dir))
-    }
-
-    fn claim_as_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
+    fn claim_dir(&mut self, depth: Depth, path: &str) -> Result<(), Contradiction> {
         if self.nodes.contains_key(path) {
             return Err(Contradiction);
         }
@@ -206,7 +177,7 @@ impl NodeKind {
     fn bytes(&self) -> u64 {
         match self {
             Self::Symlink(target) | Self::HardLink(target) => target.len() as u64,
-            Self::File | Self::Special(_) => 0,
+            Self::Dir | Self::File | Self::Special(_) => 0,
         }
     }
 }

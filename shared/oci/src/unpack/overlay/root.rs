@@ -76,11 +76,6 @@ impl Root {
         self.folders.iter().map(|folder| folder.join("/")).collect()
     }
 
-    /// Returns true if an entry whose name is not UTF-8 could be below the root.
-    pub(crate) fn may_hold(&self, name: &[u8]) -> bool {
-        self.touch(&String::from_utf8_lossy(name), true).is_some()
-    }
-
     /// Classifies the entry `name`, a path as a tar archive spells it. Returns `None` for one that is elsewhere.
     pub(crate) fn touch(&self, name: &str, is_dir: bool) -> Option<Touch> {
         // containerd and catalogd also skip paths that climb out of the image.

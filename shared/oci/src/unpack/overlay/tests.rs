@@ -23,7 +23,7 @@ fn claim(overlay: &mut Overlay, depth: Depth, entry: &str) -> Result<Option<Stri
         overlay.opaque(depth, path.to_owned());
         return Ok(None);
     } else if let Some(path) = entry.strip_suffix('/') {
-        return overlay.claim_dir(depth, path).map(|()| None);
+        return overlay.claim(depth, path, NodeKind::Dir).map(|_| None);
     } else if let Some((path, target)) = entry.split_once('>') {
         (path, NodeKind::Symlink(target.to_owned()))
     } else if let Some((path, target)) = entry.split_once('=') {
@@ -109,10 +109,10 @@ fn closed_root_hides_lower_layers() {
 #[test]
 fn root_state_comes_from_top_layer() {
     let mut overlay = Overlay::default();
-    assert_eq!(overlay.root, RootState::Missing);
+    assert_eq!(overlay.inside, None);
     overlay.claim_root(0).unwrap();
     overlay.block(1, true).unwrap();
-    assert_eq!((overlay.root, overlay.is_closed_below(1)), (RootState::Directory, true));
+    assert_eq!((overlay.inside, overlay.is_closed_below(1)), (Some(0), true));
 }
 
 #[test]
@@ -193,13 +193,13 @@ fn root_as_folder_and_file_in_one_layer_is_refused() {
         let mut overlay = Overlay::default();
         overlay.block(0, is_root).unwrap();
         assert_eq!(overlay.claim(0, "a", NodeKind::File), Err(Contradiction));
-        assert_eq!(overlay.claim_dir(0, "d"), Err(Contradiction));
+        assert_eq!(overlay.claim(0, "d", NodeKind::Dir), Err(Contradiction));
         assert_eq!(overlay.claim(1, "a", NodeKind::File), Ok(false));
         // Upper layers are not concerned.
         let mut overlay = Overlay::default();
         overlay.claim(0, "a", NodeKind::File).unwrap();
         overlay.block(1, is_root).unwrap();
         assert_eq!(overlay.claim(2, "b", NodeKind::File), Ok(false));
-        assert_eq!(overlay.root, RootState::Directory);
+        assert_eq!(overlay.inside, Some(0));
     }
 }

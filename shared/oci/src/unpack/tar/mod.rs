@@ -8,17 +8,16 @@
 mod header;
 mod pax;
 
-use std::io::{self, Read};
+use std::io::{self, Read, Take};
 
 use header::{BLOCK_BYTES, Header};
 use pax::EntryExtras;
 
 /// Reads entries from a stream without seeking.
 pub(crate) struct TarReader<R> {
-    reader: R,
+    /// Archive, limited to the rest of the last entry's content.
+    reader: Take<R>,
     header_bytes: u64,
-    /// Bytes of the last entry's content that were not read yet.
-    left: u64,
     /// Bytes that fill the last block of that content.
     padding: u64,
     /// Number of entries so far, extended headers not counted.
@@ -78,9 +77,8 @@ impl<R: Read> TarReader<R> {
     /// `header_bytes` limits the memory for the headers before one entry.
     pub(crate) fn new(reader: R, header_bytes: u64) -> Self {
         Self {
-            reader,
+            reader: reader.take(0),
             header_bytes,
-            left: 0,
             padding: 0,
             count: 0,
             ended: false,
@@ -109,7 +107,7 @@ impl<R: Read> TarReader<R> {
 
     /// Reads what follows the archive, so that a checksum of its compression is compared.
     pub(crate) fn read_trailer(&mut self) -> io::Result<()> {
-        io::copy(&mut self.reader, &mut io::sink()).map(drop)
+        io::copy(self.reader.get_mut(), &mut io::sink()).map(drop)
     }
 
     fn member(&mut self, header: &Header, extras: EntryExtras, held: u64) -> Result<TarEntry, TarError> {
@@ -191,7 +189,8 @@ impl<R: Read> TarReader<R> {
     fn expect(&mut self, size: u64) -> Result<(), TarError> {
         let whole = size.checked_next_multiple_of(BLOCK_BYTES as u64);
         let whole = whole.ok_or(TarError::Malformed("a size is out of range"))?;
-        (self.left, self.padding) = (size, whole - size);
+        self.reader.set_limit(size);
+        self.padding = whole - size;
         Ok(())
     }
 
@@ -218,37 +217,33 @@ impl<R: Read> TarReader<R> {
 
     fn skip(&mut self) -> Result<(), TarError> {
         io::copy(self, &mut io::sink())?;
-        if self.left > 0 {
+        if self.reader.limit() > 0 {
             return Err(TarError::Malformed("the archive ends inside an entry"));
         }
         // Some tools do not fill the last block.
-        io::copy(&mut self.reader.by_ref().take(self.padding), &mut io::sink())?;
+        self.reader.set_limit(self.padding);
+        io::copy(self, &mut io::sink())?;
         self.padding = 0;
         Ok(())
     }
 
     fn block(&mut self) -> Result<Option<[u8; BLOCK_BYTES]>, TarError> {
-        let mut block = [0; BLOCK_BYTES];
-        let mut filled = 0;
-        // A decompressor returns what it has, so one read may give a part of a block.
-        while filled < BLOCK_BYTES {
-            match self.reader.read(&mut block[filled..])? {
-                0 if filled == 0 => return Ok(None),
-                0 => return Err(TarError::Malformed("the archive ends inside a header")),
-                count => filled += count,
-            }
+        let mut block = Vec::with_capacity(BLOCK_BYTES);
+        self.reader.set_limit(BLOCK_BYTES as u64);
+        self.reader.read_to_end(&mut block)?;
+        self.reader.set_limit(0);
+        match block.try_into() {
+            Ok(block) => Ok(Some(block)),
+            Err(part) if part.is_empty() => Ok(None),
+            Err(_) => Err(TarError::Malformed("the archive ends inside a header")),
         }
-        Ok(Some(block))
     }
 }
 
 /// Reads the rest of the last entry's content. Ends early if the stream does.
 impl<R: Read> Read for TarReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
-        let count = self.reader.read(&mut buffer[..most])?;
-        self.left -= count as u64;
-        Ok(count)
+        self.reader.read(buffer)
     }
 }
 

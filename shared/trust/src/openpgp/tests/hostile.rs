@@ -102,7 +102,7 @@ fn inside(message: &[u8]) -> Vec<u8> {
 
 #[test]
 fn open_never_returns_another_payload_for_altered_messages() {
-    let known = certificates(&[EARLY]);
+    let known = keyring(&[EARLY]);
     let open = |message: &[u8]| message::open(message, &known, A_YEAR_LATER);
     for message in [BY_EARLY, &inside(BY_EARLY)] {
         assert_eq!(open(message).unwrap().payload, b"payload");
@@ -123,7 +123,7 @@ fn open_never_returns_another_payload_for_altered_messages() {
 /// A panic of the library would end a poll instead of refusing one image.
 #[test]
 fn open_and_read_never_panic() {
-    let known = certificates(&[EARLY]);
+    let known = keyring(&[EARLY]);
     let mut dice = Random(2024);
     let others = [PLAIN, BY_SUBKEY, EARLY, include_bytes!("../fixtures/partial.sig")];
     for source in [&inside(BY_EARLY), BY_EARLY, EARLY] {
@@ -146,7 +146,7 @@ fn open_and_read_never_panic() {
             if let Ok(signed) = message::open(&bytes, &known, A_YEAR_LATER) {
                 assert_eq!(signed.payload, b"payload");
             }
-            drop(certificates_of(&bytes));
+            drop(signing_keys_of(&bytes));
         }
     }
 }
