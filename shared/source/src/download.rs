@@ -183,9 +183,9 @@ async fn copy_layer(blobs: &BlobSource, layer: &BlobRef, path: PathBuf) -> Resul
     let (to, from) = mpsc::channel(CHUNKS_AHEAD);
     let writing = blocking(move || write_file(&path, |file| write_chunks(file, from)));
     let (fetched, written) = tokio::join!(blobs.stream(layer, to), writing);
-    // A fetch whose receiver is gone ends without an error, so a full disk is named first.
+    // A fetch whose receiver is gone was given up, so a full disk is named first.
     written?;
-    fetched.map(|_| ())
+    fetched
 }
 
 fn write_chunks(file: &mut File, mut from: Receiver<Bytes>) -> std::io::Result<()> {

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 use work::Budget;
 
-use crate::blob_source::{BlobSource, StreamEnd};
+use crate::blob_source::BlobSource;
 use crate::error::Error;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
@@ -116,11 +116,12 @@ async fn read_layer<S: FileSink + 'static>(
     let raw = reader_of(from);
     let scanner = bounded(&budget, move || scan_layer(&scan, raw, above));
     let (fetched, scanned) = tokio::join!(blobs.stream(&layer, to), scanner);
-    // First the fetch: its failure explains a failed scan, not the other way round.
-    let (end, (state, above)) = (fetched?, scanned?);
-    if end == StreamEnd::Unwanted {
-        return Err(UnpackError::Abandoned.into());
-    }
+    let (state, above) = match (fetched, scanned) {
+        // A scan that reads no further has the reason.
+        (Err(Error::Unpack(UnpackError::Abandoned)), Err(error)) => return Err(error),
+        // Else the failure of the fetch explains that of the scan.
+        (fetched, scanned) => fetched.and(scanned)?,
+    };
     let empty = state.is_none().then(|| layer.digest.to_string());
     tracing::debug!(empty = empty.is_some(), "read a layer");
     let state = match (state, above) {
