@@ -4,8 +4,7 @@ use bytes::Bytes;
 use fetch::{FetchError, FetchResponse};
 use oci::{BlobRef, Digest, DigestError, NamedLimit};
 use oci_client::Reference;
-use reqwest::header::HeaderMap;
-use reqwest::{Method, Url};
+use reqwest::Method;
 
 use crate::blob_source::{verify, verify_blob};
 use crate::error::Error;
@@ -19,13 +18,6 @@ const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json";
 
 const DIGEST_HEADER: &str = "docker-content-digest";
-
-/// A small document with the URL and the headers it came with.
-pub(crate) struct FetchedDocument {
-    pub(crate) url: Url,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
 
 impl Session {
     /// Returns the digest that a tag has now: one HEAD, or one GET if the registry has no HEAD or no digest header.
@@ -85,8 +77,8 @@ impl Session {
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         let what = format!("manifest {digest}");
         let request = manifest_request(Method::GET, digest.as_str(), &what);
-        let document = self.whole_document(&request, self.settings.limits.manifest()).await?;
-        verify(digest, "manifest", document.body)
+        let body = self.whole_document(&request, self.settings.limits.manifest()).await?;
+        verify(digest, "manifest", body)
     }
 
     /// Returns a blob in one piece, verified.
@@ -98,20 +90,14 @@ impl Session {
     ) -> Result<Bytes, Error> {
         let what = format!("{kind} {}", blob.digest);
         let request = ApiRequest::new(Method::GET, format!("blobs/{}", blob.digest), &what);
-        verify_blob(blob, kind, self.whole_document(&request, limit).await?.body)
+        verify_blob(blob, kind, self.whole_document(&request, limit).await?)
     }
 
     /// Reads a small document. Requests it again if the body breaks.
-    pub(crate) async fn whole_document(
-        &self,
-        request: &ApiRequest<'_>,
-        limit: NamedLimit,
-    ) -> Result<FetchedDocument, Error> {
+    pub(crate) async fn whole_document(&self, request: &ApiRequest<'_>, limit: NamedLimit) -> Result<Bytes, Error> {
         let attempt = || async {
             let response = self.attempt(request).await?;
-            let (url, headers) = (response.url().clone(), response.headers().clone());
-            let body = self.body(response, limit, request.what).await?;
-            Ok(FetchedDocument { url, headers, body })
+            self.body(response, limit, request.what).await
         };
         self.server.retries().run(attempt).await
     }

@@ -41,10 +41,16 @@ impl Session {
         };
         let is_first = take(&mut pages.is_first);
         let request = ApiRequest::new(Method::GET, path, &pages.what).accepting(media_type::INDEX);
-        match self.whole_document(&request, self.settings.limits.manifest()).await {
-            Ok(page) => {
-                pages.next = self.next_path(&page.url, &page.headers)?;
-                Ok(Some(page.body))
+        let limit = self.settings.limits.manifest();
+        let attempt = || async {
+            let response = self.attempt(&request).await?;
+            let next = self.next_path(response.url(), response.headers())?;
+            Ok((self.body(response, limit, request.what).await?, next))
+        };
+        match self.server.retries().run(attempt).await {
+            Ok((page, next)) => {
+                pages.next = next;
+                Ok(Some(page))
             }
             Err(Error::Server(error)) if is_first && has_no_referrers(&error.fault) => Ok(None),
             Err(error) => Err(error),
@@ -83,8 +89,7 @@ impl Session {
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
         let what = format!("tag {tag}");
         let request = manifest_request(Method::GET, tag, &what);
-        let document = if_found(self.whole_document(&request, self.settings.limits.manifest()).await)?;
-        Ok(document.map(|document| document.body))
+        if_found(self.whole_document(&request, self.settings.limits.manifest()).await)
     }
 
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
