@@ -109,10 +109,6 @@ impl<'a> BlobCheck<'a> {
         }
     }
 
-    pub(crate) fn seen(&self) -> u64 {
-        self.seen
-    }
-
     pub(crate) fn is_complete(&self) -> bool {
         self.seen == self.blob.size
     }

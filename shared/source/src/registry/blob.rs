@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Sender;
 use crate::blob_source::{BlobCheck, wrong_size};
 use crate::error::Error;
 use crate::registry::Session;
-use crate::registry::exchange::ApiRequest;
+use crate::registry::manifest::blob_request;
 
 impl Session {
     /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
@@ -33,8 +33,7 @@ impl Session {
     }
 
     async fn request_blob(&self, blob: &BlobRef, position: u64) -> Result<FetchResponse, Error> {
-        let what = format!("layer {}", blob.digest);
-        let mut request = ApiRequest::new(Method::GET, format!("blobs/{}", blob.digest), &what);
+        let mut request = blob_request(Method::GET, "layer", &blob.digest);
         request.spec = request.spec.from_position(position);
         let response = self.send(&request).await?.expecting(blob.size - position);
         let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
@@ -64,7 +63,7 @@ impl Session {
             return Ok(());
         }
         Err(self.server.failed(FetchError::Truncated {
-            received: check.seen(),
+            received: body.position(),
             expected: blob.size,
         }))
     }

@@ -14,17 +14,17 @@ use crate::registry::challenge::Challenge;
 use crate::web::is_web_page;
 
 /// A request to the registry's API.
-pub(crate) struct ApiRequest<'a> {
+pub(crate) struct ApiRequest {
     /// Path below the repository; with a leading slash, below the registry.
     pub(crate) path: String,
     /// All but the credentials.
     pub(crate) spec: RequestSpec,
     /// The object in words, for errors.
-    pub(crate) what: &'a str,
+    pub(crate) what: String,
 }
 
-impl<'a> ApiRequest<'a> {
-    pub(crate) fn new(method: Method, path: String, what: &'a str) -> Self {
+impl ApiRequest {
+    pub(crate) fn new(method: Method, path: String, what: String) -> Self {
         let spec = RequestSpec::new(method);
         Self { path, spec, what }
     }
@@ -38,12 +38,12 @@ impl<'a> ApiRequest<'a> {
 
 impl Session {
     /// Sends until a 2xx answer, a permanent failure or the end of the retries.
-    pub(crate) async fn send(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
+    pub(crate) async fn send(&self, request: &ApiRequest) -> Result<FetchResponse, Error> {
         self.server.retries().run(|| self.attempt(request)).await
     }
 
     /// Makes one attempt. A challenge makes it two requests: the second one answers it.
-    pub(crate) async fn attempt(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
+    pub(crate) async fn attempt(&self, request: &ApiRequest) -> Result<FetchResponse, Error> {
         let mut auth = self.request_auth().await?;
         let mut response = self.follow(request, &auth).await?;
         // A challenge of another server, such as a CDN, could ask for the password of the registry.
@@ -66,7 +66,7 @@ impl Session {
             }
             // No credentials went to another server, so its refusal says nothing about them.
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => FetchError::Status(status).into(),
-            status => self.status_fault(status, response.headers(), request.what),
+            status => self.status_fault(status, response.headers(), &request.what),
         };
         Err(self.server.failed_at(&response, fault))
     }
@@ -80,7 +80,7 @@ impl Session {
         Ok(Challenge::from_headers(response.headers()).is_some() && self.login().await?.is_some())
     }
 
-    async fn follow(&self, request: &ApiRequest<'_>, auth: &RequestAuth) -> Result<FetchResponse, Error> {
+    async fn follow(&self, request: &ApiRequest, auth: &RequestAuth) -> Result<FetchResponse, Error> {
         let url = self.home(&request.path)?;
         self.server.follow(url, &auth.apply(request.spec.clone())).await
     }

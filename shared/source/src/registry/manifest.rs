@@ -24,13 +24,12 @@ impl Session {
     pub(crate) async fn resolve(&self, reference: &Reference) -> Result<Digest, Error> {
         // As podman and docker complete a reference without tag.
         let tag = reference.tag().unwrap_or("latest");
-        let what = format!("tag {tag}");
-        if let Some(response) = self.head(tag, &what).await?
+        if let Some(response) = self.head(tag).await?
             && let Some(digest) = self.promised_digest(&response)?
         {
             return Ok(digest);
         }
-        let response = self.send(&manifest_request(Method::GET, tag, &what)).await?;
+        let response = self.send(&manifest_request(Method::GET, tag)).await?;
         let promised = self.promised_digest(&response)?;
         let body = self.body(response, self.settings.limits.manifest(), "manifest").await?;
         match promised {
@@ -41,20 +40,16 @@ impl Session {
 
     /// Returns true if a manifest with that digest or tag exists: one HEAD, or one GET if the registry has no HEAD.
     pub(crate) async fn exists(&self, version: &str) -> Result<bool, Error> {
-        let what = format!("manifest {version}");
-        let found = match self.head(version, &what).await {
-            Ok(None) => self
-                .send(&manifest_request(Method::GET, version, &what))
-                .await
-                .map(drop),
+        let found = match self.head(version).await {
+            Ok(None) => self.send(&manifest_request(Method::GET, version)).await.map(drop),
             answered => answered.map(drop),
         };
         Ok(if_found(found)?.is_some())
     }
 
     /// Sends one HEAD. Returns `None` if the registry has no HEAD.
-    async fn head(&self, version: &str, what: &str) -> Result<Option<FetchResponse>, Error> {
-        match self.send(&manifest_request(Method::HEAD, version, what)).await {
+    async fn head(&self, version: &str) -> Result<Option<FetchResponse>, Error> {
+        match self.send(&manifest_request(Method::HEAD, version)).await {
             Err(Error::Server(error)) if refuses_head(&error.fault) => Ok(None),
             answered => answered.map(Some),
         }
@@ -75,8 +70,7 @@ impl Session {
 
     /// Returns the manifest or index `digest`. The body must hash to it, whatever a header says.
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
-        let what = format!("manifest {digest}");
-        let request = manifest_request(Method::GET, digest.as_str(), &what);
+        let request = manifest_request(Method::GET, digest.as_str());
         let body = self.whole_document(&request, self.settings.limits.manifest()).await?;
         verify(digest, "manifest", body)
     }
@@ -88,16 +82,17 @@ impl Session {
         blob: &BlobRef,
         limit: NamedLimit,
     ) -> Result<Bytes, Error> {
-        let what = format!("{kind} {}", blob.digest);
-        let request = ApiRequest::new(Method::GET, format!("blobs/{}", blob.digest), &what);
-        verify_blob(blob, kind, self.whole_document(&request, limit).await?)
+        let body = self
+            .whole_document(&blob_request(Method::GET, kind, &blob.digest), limit)
+            .await?;
+        verify_blob(blob, kind, body)
     }
 
     /// Reads a small document. Requests it again if the body breaks.
-    pub(crate) async fn whole_document(&self, request: &ApiRequest<'_>, limit: NamedLimit) -> Result<Bytes, Error> {
+    pub(crate) async fn whole_document(&self, request: &ApiRequest, limit: NamedLimit) -> Result<Bytes, Error> {
         let attempt = || async {
             let response = self.attempt(request).await?;
-            self.body(response, limit, request.what).await
+            self.body(response, limit, &request.what).await
         };
         self.server.retries().run(attempt).await
     }
@@ -112,6 +107,11 @@ fn refuses_head(fault: &ServerFault) -> bool {
     }
 }
 
-pub(crate) fn manifest_request<'a>(method: Method, reference: &str, what: &'a str) -> ApiRequest<'a> {
-    ApiRequest::new(method, format!("manifests/{reference}"), what).accepting(ACCEPT)
+pub(crate) fn manifest_request(method: Method, version: &str) -> ApiRequest {
+    let kind = if version.contains(':') { "manifest" } else { "tag" };
+    ApiRequest::new(method, format!("manifests/{version}"), format!("{kind} {version}")).accepting(ACCEPT)
+}
+
+pub(crate) fn blob_request(method: Method, kind: &str, digest: &Digest) -> ApiRequest {
+    ApiRequest::new(method, format!("blobs/{digest}"), format!("{kind} {digest}"))
 }

@@ -40,12 +40,12 @@ impl Session {
             return Ok(None);
         };
         let is_first = take(&mut pages.is_first);
-        let request = ApiRequest::new(Method::GET, path, &pages.what).accepting(media_type::INDEX);
+        let request = ApiRequest::new(Method::GET, path, pages.what.clone()).accepting(media_type::INDEX);
         let limit = self.settings.limits.manifest();
         let attempt = || async {
             let response = self.attempt(&request).await?;
             let next = self.next_path(response.url(), response.headers())?;
-            Ok((self.body(response, limit, request.what).await?, next))
+            Ok((self.body(response, limit, &request.what).await?, next))
         };
         match self.server.retries().run(attempt).await {
             Ok((page, next)) => {
@@ -87,8 +87,7 @@ fn has_no_referrers(fault: &ServerFault) -> bool {
 impl Session {
     /// Returns the manifest or index under a tag, or `None` if there is no such tag.
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
-        let what = format!("tag {tag}");
-        let request = manifest_request(Method::GET, tag, &what);
+        let request = manifest_request(Method::GET, tag);
         if_found(self.whole_document(&request, self.settings.limits.manifest()).await)
     }
 
