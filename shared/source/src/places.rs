@@ -19,16 +19,17 @@ impl Sources {
     /// Returns the digest of a tag, as the first mirror has it that answers, else the registry itself.
     pub(crate) async fn resolve_tag(&self, reference: &Reference) -> Result<Digest, Error> {
         // As podman and docker complete a reference without tag.
-        let places = self.places(reference, reference.tag().unwrap_or("latest"))?;
+        let tag = reference.tag().unwrap_or("latest");
+        let places = self.places(reference, tag)?;
         let mut failed = Vec::new();
         for mirror in &places.mirrors {
             let session = self.session(mirror);
-            match ask_mirror(&session, session.resolve(reference)).await {
+            match ask_mirror(&session, session.resolve(tag)).await {
                 Ok(digest) => return Ok(digest),
                 Err(failure) => failed.push(failure),
             }
         }
-        self.session(&places.registry).after(failed).resolve(reference).await
+        self.session(&places.registry).after(failed).resolve(tag).await
     }
 
     /// Returns a session with the first mirror that has a tag or digest, else with the registry itself, which is not asked here.

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse};
 use oci::{BlobRef, Digest, DigestError, NamedLimit};
-use oci_client::Reference;
 use reqwest::Method;
 
 use crate::blob_source::{verify, verify_blob};
@@ -20,16 +19,15 @@ const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
 const DIGEST_HEADER: &str = "docker-content-digest";
 
 impl Session {
-    /// Returns the digest that a tag has now: one HEAD, or one GET if the registry has no HEAD or no digest header.
-    pub(crate) async fn resolve(&self, reference: &Reference) -> Result<Digest, Error> {
-        // As podman and docker complete a reference without tag.
-        let tag = reference.tag().unwrap_or("latest");
-        if let Some(response) = self.head(tag).await?
+    /// Returns the digest of the manifest with that tag or digest: one HEAD, and one GET if the registry has no HEAD or no
+    /// digest header.
+    pub(crate) async fn resolve(&self, version: &str) -> Result<Digest, Error> {
+        if let Some(response) = self.head(version).await?
             && let Some(digest) = self.promised_digest(&response)?
         {
             return Ok(digest);
         }
-        let response = self.send(&manifest_request(Method::GET, tag)).await?;
+        let response = self.send(&manifest_request(Method::GET, version)).await?;
         let promised = self.promised_digest(&response)?;
         let body = self.body(response, self.settings.limits.manifest(), "manifest").await?;
         match promised {

@@ -36,7 +36,8 @@ impl Sources {
         let index = Bytes::from(documents.index);
         let digest = Digest::of(&index);
         let version = reference.tag().unwrap_or(digest.as_str());
-        if session.current(reference, version).await? == Some(digest.clone()) {
+        // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
+        if if_found(session.resolve(version).await)? == Some(digest.clone()) {
             let was_there = true;
             return Ok(Pushed { digest, was_there });
         }
@@ -57,16 +58,6 @@ impl Sources {
 }
 
 impl Session {
-    /// Returns the digest under a tag or digest; `None` if there is none.
-    async fn current(&self, reference: &Reference, version: &str) -> Result<Option<Digest>, Error> {
-        if reference.tag().is_none() {
-            let found = self.exists(version).await?;
-            return Ok(found.then(|| version.parse().expect("the version is a digest")));
-        }
-        // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
-        if_found(self.resolve(reference).await)
-    }
-
     /// Uploads a blob in one piece, unless the registry has it.
     async fn push_blob(&self, blob: Bytes) -> Result<(), Error> {
         let digest = Digest::of(&blob);
