@@ -39,8 +39,8 @@ impl BlobSource {
         }
     }
 
-    /// Streams a blob into `to` and verifies it on the way. Ends with [`UnpackError::Abandoned`](oci::UnpackError::Abandoned) if the
-    /// receiver is dropped before the end.
+    /// Streams a blob into `to` and verifies it on the way. Fails with [`UnpackError::Abandoned`](oci::UnpackError::Abandoned)
+    /// if the receiver is dropped before the end.
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
         match self {
             Self::Registry(session) => session.stream(blob, to).await,

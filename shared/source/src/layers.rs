@@ -139,7 +139,8 @@ async fn read_layer<S: FileSink + 'static>(
     Ok(LayerRead { empty, last })
 }
 
-/// Scans one layer on a blocking thread. Returns the state, or the channel that it will come from if the layer did not need it.
+/// Scans one layer on a blocking thread. Returns the state, or the channel that it will come from if the layer did not
+/// need it.
 fn scan_layer<S: FileSink>(
     scan: &LayerScan,
     mut raw: impl BufRead,
