@@ -1,7 +1,7 @@
 //! One server that is asked: its errors name it, and hold no secret that was sent to it.
 
 use fetch::{
-    FailedFetch, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, Retries, SentSecrets, find_login,
+    FailedFetch, FetchResponse, Fetcher, Login, Peer, RedirectTarget, RequestSpec, Retries, SentSecrets, find_login,
 };
 use parking_lot::{Mutex, MutexGuard};
 use reqwest::Url;
@@ -52,6 +52,11 @@ impl AskedServer {
 
     /// Sends a request to a configured URL and follows redirects. Returns any other answer, whatever its status.
     pub(crate) async fn follow(&self, url: Url, request: &RequestSpec) -> Result<FetchResponse, Error> {
+        let peer = Peer::of(&url, None);
+        // Before anything is sent, because the request may carry a password.
+        if url.scheme() == "http" && !self.fetcher.settings().allows_plain_http(&peer.host) {
+            return Err(self.place.failed(Some(peer), ServerFault::PlainHttp, &self.secrets()));
+        }
         let home = RedirectTarget::configured(url).map_err(|error| self.failed(error))?;
         let followed = self.fetcher.follow(&home, request).await;
         followed.map_err(|failed| self.fetch_failed(failed))

@@ -93,9 +93,6 @@ impl Session {
 
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
     pub(crate) async fn file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
-        if url.scheme() == "http" && !self.settings.http.allows_plain_http(&fetch::authority(url)) {
-            return Err(self.server.failed(RedirectRefusal::PlainHttp.error(url)));
-        }
         let (limit, what) = (self.settings.limits.signature(), url.path());
         let attempt = || async {
             let response = self.server.follow(url.clone(), &RequestSpec::default()).await?;

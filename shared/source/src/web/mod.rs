@@ -50,10 +50,6 @@ impl<'a> WebSession<'a> {
             // Of `Bearer TOKEN` the token alone, which is in the whole too.
             server.secrets().add(value.rsplit(' ').next().unwrap_or(value));
         }
-        // Checked before anything is sent, because the request may carry a password.
-        if url.scheme() == "http" && !settings.http.allows_plain_http(&host) {
-            return Err(server.failed(ServerFault::PlainHttp));
-        }
         Ok(Self {
             settings,
             server,
