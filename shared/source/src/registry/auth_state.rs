@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fetch::{AddressScope, Login, RequestSpec};
+use fetch::{AddressScope, RequestSpec};
 use reqwest::header::HeaderMap;
 
 use crate::error::Error;
@@ -26,50 +26,17 @@ pub(crate) struct BearerToken {
     pub(crate) expires: Instant,
 }
 
-/// The credentials of one request.
-pub(crate) enum RequestAuth {
-    Anonymous,
-    Basic(Login),
-    Bearer(Arc<str>),
-}
-
-impl RequestAuth {
-    pub(crate) const fn is_anonymous(&self) -> bool {
-        matches!(self, Self::Anonymous)
-    }
-
-    /// Adds the credentials to a request.
-    pub(crate) fn apply(&self, request: RequestSpec) -> RequestSpec {
-        match self {
-            Self::Anonymous => request,
-            Self::Basic(login) => login.secret.authorize(request),
-            Self::Bearer(token) => request.with_bearer_auth(token),
-        }
-    }
-}
-
-impl AuthState {
-    /// Returns true if another request has renewed the credentials since this one was refused.
-    fn is_newer_than(&self, refused: &RequestAuth) -> bool {
-        match refused {
-            RequestAuth::Anonymous => matches!(self.challenge, Some((Challenge::Bearer { .. }, _))),
-            RequestAuth::Basic(_) => false,
-            RequestAuth::Bearer(sent) => self.token.as_ref().is_some_and(|token| token.text != *sent),
-        }
-    }
-}
-
 impl Session {
-    /// Returns the credentials for the next request. Renews an expired token before the registry refuses it.
-    pub(crate) async fn request_auth(&self) -> Result<RequestAuth, Error> {
+    /// Adds the credentials to a request. Renews an expired token before the registry refuses it.
+    pub(crate) async fn authorize(&self, request: RequestSpec) -> Result<RequestSpec, Error> {
         // Held while a token is requested, so that concurrent layers ask the token service once.
         let mut state = self.auth.lock().await;
         Ok(match &state.challenge {
-            None => RequestAuth::Anonymous,
-            Some((Challenge::Basic, _)) => self
-                .login()
-                .await?
-                .map_or(RequestAuth::Anonymous, |login| RequestAuth::Basic(login.clone())),
+            None => request,
+            Some((Challenge::Basic, _)) => match self.login().await? {
+                Some(login) => login.secret.authorize(request),
+                None => request,
+            },
             Some((Challenge::Bearer { realm, service }, sender)) => {
                 let live = state.token.as_ref().filter(|token| token.expires > Instant::now());
                 let token = match live {
@@ -80,20 +47,23 @@ impl Session {
                     }
                 };
                 self.server.secrets().add(&token.text);
-                RequestAuth::Bearer(token.text)
+                request.with_bearer_auth(&token.text)
             }
         })
     }
 
-    /// Stores the challenge of an answer that came from within `sender`, so that the next [`Self::request_auth`] meets it.
+    /// Stores the challenge of an answer that came from within `sender`, so that the next [`Self::authorize`] meets it.
+    /// Keeps a token that another request has got since `refused` was sent.
     pub(crate) async fn accept_challenge(
         &self,
-        refused: &RequestAuth,
+        refused: &RequestSpec,
         headers: &HeaderMap,
         sender: AddressScope,
     ) -> Result<(), Error> {
         let mut state = self.auth.lock().await;
-        if state.is_newer_than(refused) {
+        if let Some(token) = &state.token
+            && RequestSpec::default().with_bearer_auth(&token.text).credentials != refused.credentials
+        {
             return Ok(());
         }
         let Some(challenge) = Challenge::from_headers(headers) else {
