@@ -41,7 +41,6 @@ use auth_state::AuthState;
 
 pub(crate) use exchange::if_found;
 pub use push::Pushed;
-pub(crate) use rules::Places;
 pub use rules::{RegistryMirror, RegistryRule, RegistryRules};
 
 /// Authentication for all repositories, shared by all pulls of a process.
