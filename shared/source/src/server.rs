@@ -1,13 +1,14 @@
 //! One server that is asked: its errors name it, and hold no secret that was sent to it.
 
 use fetch::{
-    FailedFetch, FetchResponse, Fetcher, Login, Peer, RedirectTarget, RequestSpec, Retries, SentSecrets, find_login,
+    AttemptCount, FailedFetch, FetchResponse, Fetcher, Login, Peer, RedirectTarget, RequestSpec, Retries, SentSecrets,
+    find_login,
 };
 use parking_lot::{Mutex, MutexGuard};
 use reqwest::Url;
 
 use crate::error::Error;
-use crate::failure::{ServerFault, ServerPlace};
+use crate::failure::{ServerFailure, ServerFault, ServerPlace};
 use crate::settings::SourceSettings;
 
 /// The connections to a server for one resolve, read or push.
@@ -55,7 +56,7 @@ impl AskedServer {
         let peer = Peer::of(&url, None);
         // Before anything is sent, because the request may carry a password.
         if url.scheme() == "http" && !self.fetcher.settings().allows_plain_http(&peer.host) {
-            return Err(self.place.failed(Some(peer), ServerFault::PlainHttp, &self.secrets()));
+            return Err(self.report(Some(peer), ServerFault::PlainHttp));
         }
         let home = RedirectTarget::configured(url).map_err(|error| self.failed(error))?;
         let followed = self.fetcher.follow(&home, request).await;
@@ -63,18 +64,32 @@ impl AskedServer {
     }
 
     pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
-        self.place.failed(None, fault.into(), &self.secrets())
+        self.report(None, fault.into())
     }
 
     /// Reports a failure of the server that answered, which a redirect may have chosen.
     pub(crate) fn failed_at(&self, response: &FetchResponse, fault: impl Into<ServerFault>) -> Error {
-        self.place
-            .failed(Some(response.peer.clone()), fault.into(), &self.secrets())
+        self.report(Some(response.peer.clone()), fault.into())
     }
 
     pub(crate) fn fetch_failed(&self, failed: FailedFetch) -> Error {
-        self.place
-            .failed(Some(failed.peer), failed.error.into(), &self.secrets())
+        self.report(Some(failed.peer), failed.error.into())
+    }
+
+    /// Reports a failure, of another server if `at` is one. Its text is cleaned of what the server chose.
+    fn report(&self, at: Option<Peer>, fault: ServerFault) -> Error {
+        let secrets = self.secrets();
+        let at = at.filter(|peer| peer.host != self.place.host || peer.proxy.is_some());
+        let shown = |peer: Peer| Peer {
+            host: secrets.show(&peer.host),
+            ..peer
+        };
+        Error::Server(Box::new(ServerFailure {
+            place: self.place.clone(),
+            at: at.map(shown),
+            fault: fault.with_shown_text(|text| secrets.show(text)),
+            attempts: AttemptCount::default(),
+        }))
     }
 
     /// Replaces an error whose text repeats a secret that was sent.
