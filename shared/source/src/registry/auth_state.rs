@@ -42,7 +42,9 @@ impl Session {
                 let token = match live {
                     Some(token) => token.clone(),
                     None => {
-                        let token = token::request(self, realm, *sender, service.as_deref()).await?;
+                        let token = token::request(self, realm, *sender, service.as_deref()).await;
+                        // The next request is challenged again: the registry may have another token service by then.
+                        let token = token.inspect_err(|_| *state = AuthState::default())?;
                         state.token.insert(token).clone()
                     }
                 };

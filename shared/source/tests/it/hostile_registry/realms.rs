@@ -1,7 +1,10 @@
 //! Token services: where they may be, and what they may answer.
 
+use std::time::Duration;
+
 use catalog_mirror_source::SourceSettings;
 use testkit::{Fault, Kind, Registry, RegistryBuilder};
+use tokio::time::sleep;
 
 use super::{Lab, PASSWORD, login, secrets};
 
@@ -45,6 +48,22 @@ async fn realm_at_refused_address_gets_no_credentials() {
         lab.script([(Kind::Head, realm(url))]);
         lab.expect(url, want).await;
     }
+}
+
+#[tokio::test]
+async fn realm_that_failed_is_not_asked_for_ever() {
+    let lab = Lab::with(bearer(), |_| {}).await;
+    lab.script([(Kind::Head, realm("http://auth.example.com/token"))]);
+    lab.expect("another realm", "refused: plain http").await;
+    lab.expect("corrected", "read").await;
+
+    let lifetime = Duration::from_secs(1);
+    let lab = Lab::with(bearer().token_lifetime(lifetime), |_| {}).await;
+    lab.expect("a first token", "read").await;
+    sleep(lifetime).await;
+    lab.script([(Kind::Token, Fault::Status(204, None))]);
+    lab.expect("no second one", "status").await;
+    lab.expect("a third one", "read").await;
 }
 
 #[tokio::test]
