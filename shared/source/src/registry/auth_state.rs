@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fetch::{AddressScope, RequestSpec};
-use reqwest::header::HeaderMap;
+use fetch::{AddressScope, FetchResponse, RequestSpec};
 
 use crate::error::Error;
 use crate::failure::ServerFault;
@@ -54,28 +53,23 @@ impl Session {
         })
     }
 
-    /// Stores the challenge of an answer that came from within `sender`, so that the next [`Self::authorize`] meets it.
+    /// Stores the challenge of an answer, so that the next [`Self::authorize`] meets it.
     /// Keeps a token that another request has got since `refused` was sent.
-    pub(crate) async fn accept_challenge(
-        &self,
-        refused: &RequestSpec,
-        headers: &HeaderMap,
-        sender: AddressScope,
-    ) -> Result<(), Error> {
+    pub(crate) async fn accept_challenge(&self, refused: &RequestSpec, response: &FetchResponse) -> Result<(), Error> {
         let mut state = self.auth.lock().await;
         if let Some(token) = &state.token
             && RequestSpec::default().with_bearer_auth(&token.text).credentials != refused.credentials
         {
             return Ok(());
         }
-        let Some(challenge) = Challenge::from_headers(headers) else {
+        let Some(challenge) = Challenge::from_headers(response.headers()) else {
             return Err(self.server.failed(ServerFault::Challenge));
         };
         if challenge == Challenge::Basic && self.login().await?.is_none() {
             return Err(self.server.failed(ServerFault::Unauthorized(None)));
         }
         state.token = None;
-        state.challenge = Some((challenge, sender));
+        state.challenge = Some((challenge, response.sender));
         Ok(())
     }
 

@@ -47,8 +47,7 @@ impl Session {
         let mut response = self.server.follow(self.home(&request.path)?, &sent).await?;
         // A challenge of another server, such as a CDN, could ask for the password of the registry.
         if response.is_home && self.is_challenged(&response, &sent).await? {
-            self.accept_challenge(&sent, response.headers(), response.sender)
-                .await?;
+            self.accept_challenge(&sent, &response).await?;
             sent = self.authorize(request.spec.clone()).await?;
             response = self.server.follow(self.home(&request.path)?, &sent).await?;
         }
