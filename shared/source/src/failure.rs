@@ -81,7 +81,7 @@ pub enum ServerFault {
         /// Host of the token service, cleaned for logs.
         service: String,
         /// The problem with the service's answer, in words.
-        problem: &'static str,
+        problem: String,
     },
     /// A reference that makes no URL.
     #[error("{0} is not a URL")]

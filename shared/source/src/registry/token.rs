@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fetch::{AddressScope, RedirectTarget, RequestSpec, Secret};
+use fetch::{AddressScope, FetchError, RedirectTarget, RequestSpec, Secret};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
@@ -38,8 +38,8 @@ pub(crate) async fn request(
     sender: AddressScope,
     service: Option<&str>,
 ) -> Result<BearerToken, Error> {
-    let wrong = |problem| {
-        let service = fetch::authority(realm);
+    let wrong = |problem: &str| {
+        let (service, problem) = (fetch::authority(realm), problem.to_owned());
         session.server.failed(ServerFault::TokenService { service, problem })
     };
     let target = RedirectTarget::named_by(realm.clone(), sender, &session.settings.http);
@@ -59,8 +59,13 @@ pub(crate) async fn request(
         }
         StatusCode::FORBIDDEN => return Err(session.refused(ServerFault::Forbidden, true).await),
         status => {
-            let fault = session.status_fault(status, response.headers(), "token service");
-            return Err(session.server.failed_at(&response, fault));
+            let error = FetchError::from_status(status, response.headers());
+            // Others as faults of the service: a 404 of the registry itself says that there is no such image.
+            return Err(if error.is_transient() {
+                session.server.failed_at(&response, error)
+            } else {
+                wrong(&format!("answers {status}"))
+            });
         }
     }
     let body = session
