@@ -15,9 +15,7 @@ use std::mem::replace;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use oci::{
-    BlobRef, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, UnpackBudget, UnpackError, shown,
-};
+use oci::{BlobRef, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, UnpackBudget, UnpackError};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 use work::Budget;
@@ -64,22 +62,19 @@ pub(crate) async fn read<S: FileSink + 'static>(
     first.send(OverlayState::new(sink)).ok();
     let mut done = stream::iter(reads).buffered(SIDE_BY_SIDE);
     let mut last = None;
-    while let Some(read) = done.try_next().await? {
+    while last.is_none()
+        && let Some(read) = done.try_next().await?
+    {
         pull.layers_fetched += 1;
         pull.empty_layers.empty.extend(read.empty);
-        if read.last.is_some() {
-            last = read.last;
-            break;
-        }
+        last = read.last;
     }
     // Ends the fetches of layers that cannot matter any more.
     drop(done);
     pull.layers_skipped += count - pull.layers_fetched;
     let state = match last {
         Some(state) => state,
-        None => above
-            .await
-            .map_err(|_| ImageError::NoRoot(shown(root.path().as_bytes())))?,
+        None => above.await.map_err(|_| UnpackError::Abandoned)?,
     };
     state.check_root(&root, ImageError::NoRoot, ImageError::RootNotDirectory)?;
     let limits = settings.limits.clone();
