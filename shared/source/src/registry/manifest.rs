@@ -22,10 +22,13 @@ impl Session {
     /// Returns the digest of the manifest with that tag or digest: one HEAD, and one GET if the registry has no HEAD or no
     /// digest header.
     pub(crate) async fn resolve(&self, version: &str) -> Result<Digest, Error> {
-        if let Some(response) = self.head(version).await?
-            && let Some(digest) = self.promised_digest(&response)?
-        {
-            return Ok(digest);
+        match self.send(&manifest_request(Method::HEAD, version)).await {
+            Err(Error::Server(error)) if refuses_head(&error.fault) => {}
+            answered => {
+                if let Some(digest) = self.promised_digest(&answered?)? {
+                    return Ok(digest);
+                }
+            }
         }
         let response = self.send(&manifest_request(Method::GET, version)).await?;
         let promised = self.promised_digest(&response)?;
@@ -36,21 +39,9 @@ impl Session {
         }
     }
 
-    /// Returns true if a manifest with that digest or tag exists: one HEAD, or one GET if the registry has no HEAD.
+    /// Returns true if a manifest with that tag or digest exists, by the requests of [`Self::resolve`].
     pub(crate) async fn exists(&self, version: &str) -> Result<bool, Error> {
-        let found = match self.head(version).await {
-            Ok(None) => self.send(&manifest_request(Method::GET, version)).await.map(drop),
-            answered => answered.map(drop),
-        };
-        Ok(if_found(found)?.is_some())
-    }
-
-    /// Sends one HEAD. Returns `None` if the registry has no HEAD.
-    async fn head(&self, version: &str) -> Result<Option<FetchResponse>, Error> {
-        match self.send(&manifest_request(Method::HEAD, version)).await {
-            Err(Error::Server(error)) if refuses_head(&error.fault) => Ok(None),
-            answered => answered.map(Some),
-        }
+        Ok(if_found(self.resolve(version).await)?.is_some())
     }
 
     /// Returns the digest in the header of an answer, not verified.
