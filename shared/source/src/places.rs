@@ -44,7 +44,7 @@ impl Sources {
     async fn first_place(&self, reference: &Reference, version: &str) -> Result<(Session, Option<Digest>), Error> {
         let places = self.settings().rules.places(reference, version);
         let places = places.ok_or_else(|| self.session(reference).server.failed(ServerFault::Blocked))?;
-        let mut failed = Vec::new();
+        let mut registry = self.session(&places.registry);
         for mirror in &places.mirrors {
             let session = self.session(mirror);
             match within(MIRROR_TIME, session.resolve(version)).await {
@@ -52,10 +52,10 @@ impl Sources {
                 Err(error) => {
                     let failure = chain(&session.server.redact(error));
                     tracing::debug!(failure, "a mirror of the registry failed");
-                    failed.push(failure);
+                    registry.server.place.failed_mirrors.push(failure);
                 }
             }
         }
-        Ok((self.session(&places.registry).after(failed), None))
+        Ok((registry, None))
     }
 }

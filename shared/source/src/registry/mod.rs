@@ -94,12 +94,6 @@ impl Sources {
 }
 
 impl Session {
-    /// Names failed mirrors in each error.
-    pub(crate) fn after(mut self, failed_mirrors: Vec<String>) -> Self {
-        self.server.place.failed_mirrors = failed_mirrors;
-        self
-    }
-
     /// Returns the credentials for this repository, if any are configured. A broken configuration is an error: an
     /// anonymous request would only lead to a 401 that hides the cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {
