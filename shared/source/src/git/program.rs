@@ -84,7 +84,7 @@ const ERRORS: &str = "errors";
 /// An empty repository in a temporary folder, and one on a server.
 pub(super) struct GitProgram<'a> {
     location: &'a GitLocation,
-    session: WebSession<'a>,
+    pub(super) session: WebSession<'a>,
     /// URL of the repository after redirects on its server.
     url: Url,
     dir: TempDir,
@@ -155,11 +155,6 @@ impl<'a> GitProgram<'a> {
         } else {
             Err(TreeFault::Changed.at(self.location))
         }
-    }
-
-    /// Replaces an error whose text repeats a secret that was sent.
-    pub(super) fn redact(&self, error: Error) -> Error {
-        self.session.server.redact(error)
     }
 
     /// Fetches a commit and passes the files of its folder to `sink`.
