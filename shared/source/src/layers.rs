@@ -98,6 +98,9 @@ struct LayerRead<S> {
     last: Option<OverlayState<S>>,
 }
 
+/// The result of a scan: the state, or the channel that it will come from if the layer did not need it.
+type Scanned<S> = (Option<OverlayState<S>>, Option<oneshot::Receiver<OverlayState<S>>>);
+
 /// Fetches, scans and verifies one layer. Takes the state from the layer above it, and passes it to the one below.
 async fn read_layer<S: FileSink + 'static>(
     blobs: &BlobSource,
@@ -134,13 +137,12 @@ async fn read_layer<S: FileSink + 'static>(
     Ok(LayerRead { empty, last })
 }
 
-/// Scans one layer on a blocking thread. Returns the state, or the channel that it will come from if the layer did not
-/// need it.
+/// Scans one layer on a blocking thread.
 fn scan_layer<S: FileSink>(
     scan: &LayerScan,
     mut raw: impl BufRead,
     above: oneshot::Receiver<OverlayState<S>>,
-) -> Result<(Option<OverlayState<S>>, Option<oneshot::Receiver<OverlayState<S>>>), UnpackError> {
+) -> Result<Scanned<S>, UnpackError> {
     let mut above = Some(above);
     let scanned = scan.run(&mut raw, || above.take()?.blocking_recv().ok());
     if !matches!(scanned, Err(UnpackError::Abandoned)) {
