@@ -4,7 +4,7 @@ use fetch::{
     AttemptCount, FailedFetch, FetchResponse, Fetcher, Login, Peer, RedirectTarget, RequestSpec, Retries, SentSecrets,
     find_login,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use reqwest::Url;
 
 use crate::error::Error;
@@ -15,7 +15,8 @@ use crate::settings::SourceSettings;
 pub(crate) struct AskedServer {
     pub(crate) fetcher: Fetcher,
     pub(crate) place: ServerPlace,
-    secrets: Mutex<SentSecrets>,
+    /// Texts that were sent and must not come back in an error.
+    pub(crate) secrets: Mutex<SentSecrets>,
 }
 
 impl AskedServer {
@@ -25,11 +26,6 @@ impl AskedServer {
             place,
             secrets: Mutex::default(),
         }
-    }
-
-    /// Returns what was sent and what must not come back in an error.
-    pub(crate) fn secrets(&self) -> MutexGuard<'_, SentSecrets> {
-        self.secrets.lock()
     }
 
     /// Returns the credentials for a path of the server, if any are configured. No error repeats them from now on.
@@ -42,7 +38,7 @@ impl AskedServer {
             let origin = login.origin;
             return Err(Error::RefusedLogin { origin, reason });
         }
-        login.secret.add_to(&mut self.secrets());
+        login.secret.add_to(&mut self.secrets.lock());
         Ok(Some(login))
     }
 
@@ -78,7 +74,7 @@ impl AskedServer {
 
     /// Reports a failure, of another server if `at` is one. Its text is cleaned of what the server chose.
     fn report(&self, at: Option<Peer>, fault: ServerFault) -> Error {
-        let secrets = self.secrets();
+        let secrets = self.secrets.lock();
         let at = at.filter(|peer| peer.host != self.place.host || peer.proxy.is_some());
         let shown = |peer: Peer| Peer {
             host: secrets.show(&peer.host),
@@ -94,6 +90,6 @@ impl AskedServer {
 
     /// Replaces an error whose text repeats a secret that was sent.
     pub(crate) fn redact(&self, error: Error) -> Error {
-        error.without(&self.secrets())
+        error.without(&self.secrets.lock())
     }
 }

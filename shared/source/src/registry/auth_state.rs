@@ -47,7 +47,7 @@ impl Session {
                         state.token.insert(token).clone()
                     }
                 };
-                self.server.secrets().add(&token.text);
+                self.server.secrets.lock().add(&token.text);
                 request.with_bearer_auth(&token.text)
             }
         })

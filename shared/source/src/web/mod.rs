@@ -48,7 +48,7 @@ impl<'a> WebSession<'a> {
         let fields = settings.header_files.read(&host)?;
         for value in fields.values().filter_map(|value| value.to_str().ok()) {
             // Of `Bearer TOKEN` the token alone, which is in the whole too.
-            server.secrets().add(value.rsplit(' ').next().unwrap_or(value));
+            server.secrets.lock().add(value.rsplit(' ').next().unwrap_or(value));
         }
         Ok(Self {
             settings,
