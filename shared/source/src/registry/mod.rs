@@ -8,6 +8,7 @@
 //! | redirect, or name a token realm | the rules of `fetch`; at most 5 redirects |
 //! | link to further pages of signatures | the next page must be on the registry and not read before; each counts as one of `signatures` |
 //! | ask for credentials | only the registry itself may ask; credentials go to its origin or its realm, never along with a redirect and never back after one |
+//! | name a token service that gives no token | named, also for a 404; the next pull is challenged again |
 //! | answer "later" for ever | the retry schedule; a longer `Retry-After` is reported |
 //! | have a bad certificate or no TLS | an error with advice; never plain HTTP in its place |
 //! | put text into errors | no bodies are quoted; hosts and digests are cut and cleaned; what repeats a secret is withheld |
