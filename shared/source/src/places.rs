@@ -40,7 +40,7 @@ impl Sources {
         Ok(BlobSource::Registry(session))
     }
 
-    /// Returns a session with the first mirror that has a tag or digest, and the digest there; else with the registry itself.
+    /// Returns a session with the first mirror that has a tag or digest, and its digest; else with the registry itself.
     async fn first_place(&self, reference: &Reference, version: &str) -> Result<(Session, Option<Digest>), Error> {
         let places = self.settings().rules.places(reference, version);
         let places = places.ok_or_else(|| self.session(reference).server.failed(ServerFault::Blocked))?;

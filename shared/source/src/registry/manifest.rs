@@ -19,8 +19,8 @@ const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
 const DIGEST_HEADER: &str = "docker-content-digest";
 
 impl Session {
-    /// Returns the digest of the manifest with that tag or digest: one HEAD, and one GET if the registry has no HEAD or no
-    /// digest header.
+    /// Returns the digest of the manifest with that tag or digest: one HEAD, and one GET if the registry has no HEAD
+    /// or no digest header.
     pub(crate) async fn resolve(&self, version: &str) -> Result<Digest, Error> {
         match self.send(&manifest_request(Method::HEAD, version)).await {
             Err(Error::Server(error)) if refuses_head(&error.fault) => {}
