@@ -65,20 +65,12 @@ pub fn read_header_file(path: &Path) -> Result<HeaderMap, HeaderFileError> {
         path: path.to_owned(),
         source,
     })?;
-    header_fields(&text).map_err(|number| HeaderFileError::Line {
-        path: path.to_owned(),
-        number,
-    })
-}
-
-/// Reads header fields, one a line. Their values are marked as sensitive.
-///
-/// # Errors
-/// The number of the first line that is not a header field, from 1.
-pub fn header_fields(text: &str) -> Result<HeaderMap, usize> {
     let mut fields = HeaderMap::new();
     for (line, number) in text.lines().zip(1_usize..).filter(|(line, _)| !line.trim().is_empty()) {
-        let (name, value) = field(line).ok_or(number)?;
+        let (name, value) = field(line).ok_or_else(|| HeaderFileError::Line {
+            path: path.to_owned(),
+            number,
+        })?;
         fields.append(name, value);
     }
     Ok(fields)

@@ -20,7 +20,7 @@ mod tls;
 pub use auth::{CredentialsError, Login, Logins, Secret, find_login};
 pub use client::{Fetcher, Traffic};
 pub use error::{FailedFetch, FetchError, Peer};
-pub use header_file::{HeaderFileError, HeaderFiles, header_fields, read_header_file};
+pub use header_file::{HeaderFileError, HeaderFiles, read_header_file};
 pub use link::next_link;
 pub use network::{AddressLookup, Network};
 pub use proxy::{Proxy, proxy_of_environment};

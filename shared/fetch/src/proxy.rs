@@ -48,10 +48,8 @@ enum DirectHosts {
         port: Option<u16>,
     },
     Names {
-        /// Domain with a dot in front.
+        /// Domain and what is below it; with a dot in front only the latter.
         domain: String,
-        /// True if the domain itself is reached without a proxy too.
-        with_itself: bool,
         port: Option<u16>,
     },
 }
@@ -141,14 +139,9 @@ impl DirectHosts {
             let network = address.to_canonical().into();
             return Some(Self::Network { network, port });
         }
-        let domain = host.strip_prefix("*.").or_else(|| host.strip_prefix('.'));
-        let with_itself = domain.is_none();
-        let domain = domain.unwrap_or(host);
-        (!host.is_empty()).then(|| Self::Names {
-            domain: format!(".{}", ascii(domain)),
-            with_itself,
-            port,
-        })
+        let below = host.strip_prefix("*.").or_else(|| host.strip_prefix('.'));
+        let domain = below.map_or_else(|| ascii(host), |below| format!(".{}", ascii(below)));
+        (!host.is_empty()).then_some(Self::Names { domain, port })
     }
 
     fn hold(&self, host: &str, address: Option<IpAddr>, port: u16) -> bool {
@@ -156,14 +149,10 @@ impl DirectHosts {
         match (self, address) {
             (Self::All, _) => true,
             (Self::Network { network, port }, Some(address)) => network.contains(&address) && fits(port),
-            (
-                Self::Names {
-                    domain,
-                    with_itself,
-                    port,
-                },
-                None,
-            ) => (host.ends_with(domain) || (*with_itself && host == &domain[1..])) && fits(port),
+            (Self::Names { domain, port }, None) => {
+                let is_below = |rest: &str| rest.is_empty() || rest.ends_with('.') || domain.starts_with('.');
+                host.strip_suffix(domain.as_str()).is_some_and(is_below) && fits(port)
+            }
             _ => false,
         }
     }

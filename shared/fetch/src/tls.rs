@@ -23,12 +23,6 @@ use crate::settings::FetchSettingsError;
 pub(crate) struct TrustedCertificates {
     roots: RootCertStore,
     all: Vec<CertificateDer<'static>>,
-}
-
-/// Verification of a server's certificate.
-#[derive(Debug)]
-struct CertificateVerifier {
-    trusted: Arc<TrustedCertificates>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
@@ -49,6 +43,7 @@ impl TrustedCertificates {
         Self {
             roots: RootCertStore::empty(),
             all: Vec::new(),
+            algorithms: ring::default_provider().signature_verification_algorithms,
         }
     }
 
@@ -98,14 +93,9 @@ impl TrustedCertificates {
 
     /// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
     pub(crate) fn config(self: Arc<Self>) -> Result<ClientConfig, FetchSettingsError> {
-        let provider = ring::default_provider();
-        let verifier = CertificateVerifier {
-            trusted: self,
-            algorithms: provider.signature_verification_algorithms,
-        };
-        let builder = ClientConfig::builder_with_provider(Arc::new(provider));
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions()?.dangerous();
-        let builder = builder.with_custom_certificate_verifier(Arc::new(verifier));
+        let builder = builder.with_custom_certificate_verifier(self);
         Ok(builder.with_no_client_auth())
     }
 
@@ -116,7 +106,7 @@ impl TrustedCertificates {
     }
 }
 
-impl ServerCertVerifier for CertificateVerifier {
+impl ServerCertVerifier for TrustedCertificates {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -129,7 +119,7 @@ impl ServerCertVerifier for CertificateVerifier {
         let verify_chain = |roots: &RootCertStore, intermediates: &[CertificateDer<'_>]| {
             verify_server_cert_signed_by_trust_anchor(&certificate, roots, intermediates, now, self.algorithms.all)
         };
-        if self.trusted.all.contains(end_entity) {
+        if self.all.contains(end_entity) {
             // Without authorities its dates are checked and then found to lead nowhere. `openssl req -x509` makes certificates that
             // call themselves authorities, and a server presents such a one as its own.
             match verify_chain(&RootCertStore::empty(), &[]) {
@@ -138,7 +128,7 @@ impl ServerCertVerifier for CertificateVerifier {
                 checked => checked?,
             }
         } else {
-            verify_chain(&self.trusted.roots, intermediates)?;
+            verify_chain(&self.roots, intermediates)?;
         }
         verify_server_name(&certificate, server_name)?;
         Ok(ServerCertVerified::assertion())

@@ -15,15 +15,6 @@ pub(crate) enum BlobSource {
     Layout(Layout),
 }
 
-/// The end of a stream that did not fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StreamEnd {
-    /// All bytes were sent and their digest is right.
-    Verified,
-    /// The receiver was dropped before the end of the layer.
-    Unwanted,
-}
-
 impl BlobSource {
     /// Returns the manifest or index `digest`, verified.
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
@@ -48,8 +39,9 @@ impl BlobSource {
         }
     }
 
-    /// Streams a blob into `to` and verifies it on the way.
-    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
+    /// Streams a blob into `to` and verifies it on the way. Fails with [`UnpackError::Abandoned`](oci::UnpackError::Abandoned)
+    /// if the receiver is dropped before the end.
+    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
         match self {
             Self::Registry(session) => session.stream(blob, to).await,
             Self::Layout(layout) => layout.stream(blob, to).await,
@@ -115,10 +107,6 @@ impl<'a> BlobCheck<'a> {
             hasher: blob.digest.hasher(),
             seen: 0,
         }
-    }
-
-    pub(crate) fn seen(&self) -> u64 {
-        self.seen
     }
 
     pub(crate) fn is_complete(&self) -> bool {

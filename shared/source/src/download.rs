@@ -5,14 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use fetch::Traffic;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::EmptyLayers;
 use oci::{BlobRef, Digest, LimitExceeded, NamedLimit};
 use oci_client::Reference;
 use tempfile::TempDir;
-use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 
@@ -21,7 +19,7 @@ use crate::error::Error;
 use crate::layers::{SIDE_BY_SIDE, from_the_top};
 use crate::source::Source;
 use crate::sources::Sources;
-use crate::stream::{CHUNKS_AHEAD, blocking, within};
+use crate::stream::{blocking, within, write_chunks};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
 const SHARE: u64 = 4;
@@ -157,7 +155,8 @@ impl Sources {
         let config = (image.manifest.config.digest.clone(), config);
         for (digest, body) in image.documents.into_iter().chain([config]) {
             let path = to.path(&digest);
-            blocking(move || write_file(&path, |file| file.write_all(&body))).await?;
+            let mut file = create_file(&path)?;
+            blocking(move || file.write_all(&body).map_err(Error::writing(&path))).await?;
         }
         let copies: Vec<_> = layers
             .into_iter()
@@ -180,25 +179,11 @@ pub(crate) fn temporary_folder() -> Result<TempDir, Error> {
 }
 
 async fn copy_layer(blobs: &BlobSource, layer: &BlobRef, path: PathBuf) -> Result<(), Error> {
-    let (to, from) = mpsc::channel(CHUNKS_AHEAD);
-    let writing = blocking(move || write_file(&path, |file| write_chunks(file, from)));
-    let (fetched, written) = tokio::join!(blobs.stream(layer, to), writing);
-    // A fetch whose receiver is gone ends without an error, so a full disk is named first.
-    written?;
-    fetched.map(|_| ())
+    let file = create_file(&path)?;
+    write_chunks(file, path, |to| blobs.stream(layer, to)).await
 }
 
-fn write_chunks(file: &mut File, mut from: Receiver<Bytes>) -> std::io::Result<()> {
-    while let Some(chunk) = from.blocking_recv() {
-        file.write_all(&chunk)?;
-    }
-    Ok(())
-}
-
-fn write_file(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<(), Error> {
-    let written = path.parent().map_or(Ok(()), fs::create_dir_all);
-    let written = written
-        .and_then(|()| File::create(path))
-        .and_then(|mut file| write(&mut file));
-    written.map_err(Error::writing(path))
+fn create_file(path: &Path) -> Result<File, Error> {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    folder.and_then(|()| File::create(path)).map_err(Error::writing(path))
 }

@@ -3,9 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use fetch::{AttemptCount, FetchError, Peer, RedirectRefusal, SentSecrets};
-
-use crate::error::Error;
+use fetch::{AttemptCount, FetchError, Peer, RedirectRefusal};
 
 /// Setting that allows a private address.
 const INTERNAL: &str = "under internalHosts (--internal-host)";
@@ -83,7 +81,7 @@ pub enum ServerFault {
         /// Host of the token service, cleaned for logs.
         service: String,
         /// The problem with the service's answer, in words.
-        problem: &'static str,
+        problem: String,
     },
     /// A reference that makes no URL.
     #[error("{0} is not a URL")]
@@ -93,26 +91,9 @@ pub enum ServerFault {
     Fetch(#[from] FetchError),
 }
 
-impl ServerPlace {
-    /// Reports a failure, of another server if `at` is one. Its text is cleaned of what the server chose.
-    pub(crate) fn failed(&self, at: Option<Peer>, fault: ServerFault, secrets: &SentSecrets) -> Error {
-        let at = at.filter(|peer| peer.host != self.host || peer.proxy.is_some());
-        let shown = |peer: Peer| Peer {
-            host: secrets.show(&peer.host),
-            ..peer
-        };
-        Error::Server(Box::new(ServerFailure {
-            place: self.clone(),
-            at: at.map(shown),
-            fault: fault.with_shown_text(|text| secrets.show(text)),
-            attempts: AttemptCount::default(),
-        }))
-    }
-}
-
 impl ServerFault {
     /// Passes the parts of the text that the server chose through `show`.
-    fn with_shown_text(self, show: impl Fn(&str) -> String) -> Self {
+    pub(crate) fn with_shown_text(self, show: impl Fn(&str) -> String) -> Self {
         match self {
             Self::Fetch(FetchError::Redirect { to, reason }) => FetchError::Redirect { to: show(&to), reason }.into(),
             Self::Fetch(FetchError::Coding(coding)) => FetchError::Coding(show(&coding)).into(),

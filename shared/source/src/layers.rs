@@ -15,14 +15,12 @@ use std::mem::replace;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use oci::{
-    BlobRef, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, UnpackBudget, UnpackError, shown,
-};
+use oci::{BlobRef, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, UnpackBudget, UnpackError};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 use work::Budget;
 
-use crate::blob_source::{BlobSource, StreamEnd};
+use crate::blob_source::BlobSource;
 use crate::error::Error;
 use crate::settings::SourceSettings;
 use crate::sources::Pull;
@@ -43,7 +41,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
     let budget = Arc::new(UnpackBudget::new(&settings.limits, Budget::default()));
     let (first, mut above) = oneshot::channel();
     let mut pull = Pull::default();
-    let mut turns = Vec::new();
+    let mut reads = Vec::new();
     for (depth, layer) in from_the_top(image).into_iter().enumerate() {
         if empty.contains(layer.digest.as_str()) {
             pull.layers_skipped += 1;
@@ -57,34 +55,26 @@ pub(crate) async fn read<S: FileSink + 'static>(
             root: root.clone(),
             budget: Arc::clone(&budget),
         };
-        turns.push(LayerTurn {
-            scan,
-            above: replace(&mut above, next),
-            below,
-        });
+        let span = tracing::debug_span!("layer", layer = %layer.digest, bytes = layer.size);
+        reads.push(read_layer(blobs, scan, replace(&mut above, next), below).instrument(span));
     }
-    let count = turns.len();
+    let count = reads.len();
     first.send(OverlayState::new(sink)).ok();
-    // Collected first: a closure inside the stream would keep the whole future from being `Send`.
-    let turns: Vec<_> = turns.into_iter().map(|turn| turn.run(blobs)).collect();
-    let mut done = stream::iter(turns).buffered(SIDE_BY_SIDE);
+    let mut done = stream::iter(reads).buffered(SIDE_BY_SIDE);
     let mut last = None;
-    while let Some(read) = done.try_next().await? {
+    while last.is_none()
+        && let Some(read) = done.try_next().await?
+    {
         pull.layers_fetched += 1;
         pull.empty_layers.empty.extend(read.empty);
-        if read.last.is_some() {
-            last = read.last;
-            break;
-        }
+        last = read.last;
     }
     // Ends the fetches of layers that cannot matter any more.
     drop(done);
     pull.layers_skipped += count - pull.layers_fetched;
     let state = match last {
         Some(state) => state,
-        None => above
-            .await
-            .map_err(|_| ImageError::NoRoot(shown(root.path().as_bytes())))?,
+        None => above.await.map_err(|_| UnpackError::Abandoned)?,
     };
     state.check_root(&root, ImageError::NoRoot, ImageError::RootNotDirectory)?;
     let limits = settings.limits.clone();
@@ -100,13 +90,6 @@ pub(crate) fn from_the_top(image: &ImageManifest) -> Vec<&BlobRef> {
     layers.filter(|layer| seen.insert(&layer.digest)).collect()
 }
 
-/// One layer of an image, and the channels to the layers above and below it.
-struct LayerTurn<S> {
-    scan: LayerScan,
-    above: oneshot::Receiver<OverlayState<S>>,
-    below: oneshot::Sender<OverlayState<S>>,
-}
-
 /// A layer that was read and verified.
 struct LayerRead<S> {
     /// Digest of the layer, if it has nothing for the catalog.
@@ -116,46 +99,42 @@ struct LayerRead<S> {
 }
 
 /// The result of a scan: the state, or the channel that it will come from if the layer did not need it.
-enum Scanned<S> {
-    Empty(oneshot::Receiver<OverlayState<S>>),
-    Changed(Box<OverlayState<S>>),
-}
+type Scanned<S> = (Option<OverlayState<S>>, Option<oneshot::Receiver<OverlayState<S>>>);
 
-impl<S: FileSink + 'static> LayerTurn<S> {
-    async fn run(self, blobs: &BlobSource) -> Result<LayerRead<S>, Error> {
-        let span = tracing::debug_span!("layer", layer = %self.scan.layer.digest, bytes = self.scan.layer.size);
-        self.read(blobs).instrument(span).await
-    }
-
-    async fn read(self, blobs: &BlobSource) -> Result<LayerRead<S>, Error> {
-        let (to, from) = mpsc::channel(CHUNKS_AHEAD);
-        let (layer, depth) = (self.scan.layer.clone(), self.scan.depth);
-        let (scan, above) = (self.scan, self.above);
-        let budget = scan.budget.work().clone();
-        let raw = reader_of(from);
-        let scanner = bounded(&budget, move || scan_layer(&scan, raw, above));
-        let (fetched, scanned) = tokio::join!(blobs.stream(&layer, to), scanner);
-        // First the fetch: its failure explains a failed scan, not the other way round.
-        let (end, scanned) = (fetched?, scanned?);
-        if end == StreamEnd::Unwanted {
-            return Err(UnpackError::Abandoned.into());
-        }
-        let is_empty = matches!(scanned, Scanned::Empty(_));
-        tracing::debug!(empty = is_empty, "read a layer");
-        let state = match scanned {
-            Scanned::Changed(state) => *state,
-            Scanned::Empty(above) => above.await.map_err(|_| UnpackError::Abandoned)?,
-        };
-        let last = if state.is_closed_below(depth) {
-            Some(state)
-        } else {
-            // The receiver is the next turn or `read`. Both outlive this turn unless the whole pull has failed.
-            self.below.send(state).ok();
-            None
-        };
-        let empty = is_empty.then(|| layer.digest.to_string());
-        Ok(LayerRead { empty, last })
-    }
+/// Fetches, scans and verifies one layer. Takes the state from the layer above it, and passes it to the one below.
+async fn read_layer<S: FileSink + 'static>(
+    blobs: &BlobSource,
+    scan: LayerScan,
+    above: oneshot::Receiver<OverlayState<S>>,
+    below: oneshot::Sender<OverlayState<S>>,
+) -> Result<LayerRead<S>, Error> {
+    let (to, from) = mpsc::channel(CHUNKS_AHEAD);
+    let (layer, depth) = (scan.layer.clone(), scan.depth);
+    let budget = scan.budget.work().clone();
+    let raw = reader_of(from);
+    let scanner = bounded(&budget, move || scan_layer(&scan, raw, above));
+    let (fetched, scanned) = tokio::join!(blobs.stream(&layer, to), scanner);
+    let (state, above) = match (fetched, scanned) {
+        // A scan that reads no further has the reason.
+        (Err(Error::Unpack(UnpackError::Abandoned)), Err(error)) => return Err(error),
+        // Else the failure of the fetch explains that of the scan.
+        (fetched, scanned) => fetched.and(scanned)?,
+    };
+    let empty = state.is_none().then(|| layer.digest.to_string());
+    tracing::debug!(empty = empty.is_some(), "read a layer");
+    let state = match (state, above) {
+        (Some(state), _) => state,
+        (None, Some(above)) => above.await.map_err(|_| UnpackError::Abandoned)?,
+        (None, None) => return Err(UnpackError::Abandoned.into()),
+    };
+    let last = if state.is_closed_below(depth) {
+        Some(state)
+    } else {
+        // The receiver is the next layer or `read`. Both outlive this one unless the whole pull has failed.
+        below.send(state).ok();
+        None
+    };
+    Ok(LayerRead { empty, last })
 }
 
 /// Scans one layer on a blocking thread.
@@ -170,9 +149,5 @@ fn scan_layer<S: FileSink>(
         // To the end of the stream, because a wrong digest there explains the failure better.
         io::copy(&mut raw, &mut io::sink()).ok();
     }
-    match (scanned?, above) {
-        (Some(state), _) => Ok(Scanned::Changed(Box::new(state))),
-        (None, Some(above)) => Ok(Scanned::Empty(above)),
-        (None, None) => Err(UnpackError::Abandoned),
-    }
+    Ok((scanned?, above))
 }

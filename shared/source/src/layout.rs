@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use oci::{BlobRef, Digest, ImageIndex, ImageLimits, NamedLimit, parse_document};
+use oci::{BlobRef, Digest, ImageIndex, ImageLimits, NamedLimit, UnpackError, parse_document};
 use tokio::sync::mpsc::Sender;
 
-use crate::blob_source::{BlobCheck, StreamEnd};
+use crate::blob_source::BlobCheck;
 use crate::error::Error;
 use crate::stream::blocking;
 
@@ -32,7 +32,7 @@ impl Layout {
         Ok(index.tagged(tag, &digest)?)
     }
 
-    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
+    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
         let (path, blob) = (self.path(&blob.digest), blob.clone());
         blocking(move || stream_file(&path, &blob, &to)).await
     }
@@ -59,19 +59,17 @@ pub(crate) fn read_file(path: &Path, limit: NamedLimit) -> Result<Bytes, Error> 
     Ok(body.into())
 }
 
-fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<StreamEnd, Error> {
+fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<(), Error> {
     let failed = Error::reading(path);
     let mut file = open_file(path).map_err(failed)?;
     let mut check = BlobCheck::new("layer", blob);
     loop {
         let chunk = next_chunk(&mut file).map_err(failed)?;
         if chunk.is_empty() {
-            return check.finish().map(|()| StreamEnd::Verified);
+            return check.finish();
         }
         check.update(&chunk)?;
-        if to.blocking_send(chunk).is_err() {
-            return Ok(StreamEnd::Unwanted);
-        }
+        to.blocking_send(chunk).map_err(|_| UnpackError::Abandoned)?;
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use model::text::chain;
 use oci::Digest;
 use oci_client::Reference;
 
 use crate::blob_source::BlobSource;
 use crate::error::Error;
 use crate::failure::ServerFault;
-use crate::registry::{Places, Session};
+use crate::registry::Session;
 use crate::sources::Sources;
 use crate::stream::within;
 
@@ -19,31 +20,18 @@ impl Sources {
     /// Returns the digest of a tag, as the first mirror has it that answers, else the registry itself.
     pub(crate) async fn resolve_tag(&self, reference: &Reference) -> Result<Digest, Error> {
         // As podman and docker complete a reference without tag.
-        let places = self.places(reference, reference.tag().unwrap_or("latest"))?;
-        let mut failed = Vec::new();
-        for mirror in &places.mirrors {
-            let session = self.session(mirror);
-            match ask_mirror(&session, session.resolve(reference)).await {
-                Ok(digest) => return Ok(digest),
-                Err(failure) => failed.push(failure),
-            }
+        let tag = reference.tag().unwrap_or("latest");
+        let (session, digest) = self.first_place(reference, tag).await?;
+        match digest {
+            Some(digest) => Ok(digest),
+            None => session.resolve(tag).await,
         }
-        self.session(&places.registry).after(failed).resolve(reference).await
     }
 
     /// Returns a session with the first mirror that has a tag or digest, else with the registry itself, which is not asked here.
     pub(crate) async fn session_with(&self, reference: &Reference, version: &str) -> Result<Session, Error> {
-        let places = self.places(reference, version)?;
-        let mut failed = Vec::new();
-        for mirror in &places.mirrors {
-            let session = self.session(mirror);
-            match ask_mirror(&session, session.exists(version)).await {
-                Ok(true) => return Ok(session),
-                Ok(false) => failed.push(format!("{mirror} does not have {version}")),
-                Err(failure) => failed.push(failure),
-            }
-        }
-        Ok(self.session(&places.registry).after(failed))
+        let (session, _) = self.first_place(reference, version).await?;
+        Ok(session)
     }
 
     /// Returns the place of an image in a registry or its mirrors.
@@ -52,18 +40,22 @@ impl Sources {
         Ok(BlobSource::Registry(session))
     }
 
-    fn places(&self, reference: &Reference, version: &str) -> Result<Places, Error> {
+    /// Returns a session with the first mirror that has a tag or digest, and its digest; else with the registry itself.
+    async fn first_place(&self, reference: &Reference, version: &str) -> Result<(Session, Option<Digest>), Error> {
         let places = self.settings().rules.places(reference, version);
-        places.ok_or_else(|| self.session(reference).server.failed(ServerFault::Blocked))
+        let places = places.ok_or_else(|| self.session(reference).server.failed(ServerFault::Blocked))?;
+        let mut registry = self.session(&places.registry);
+        for mirror in &places.mirrors {
+            let session = self.session(mirror);
+            match within(MIRROR_TIME, session.resolve(version)).await {
+                Ok(digest) => return Ok((session, Some(digest))),
+                Err(error) => {
+                    let failure = chain(&session.server.redact(error));
+                    tracing::debug!(failure, "a mirror of the registry failed");
+                    registry.server.place.failed_mirrors.push(failure);
+                }
+            }
+        }
+        Ok((registry, None))
     }
-}
-
-/// Asks a mirror. A failure is not the end, so it is returned in words.
-async fn ask_mirror<T>(session: &Session, asking: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
-    let asked = within(MIRROR_TIME, asking).await;
-    asked.map_err(|error| {
-        let failure = model::text::chain(&session.server.redact(error));
-        tracing::debug!(failure, "a mirror of the registry failed");
-        failure
-    })
 }

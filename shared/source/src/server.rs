@@ -1,20 +1,22 @@
 //! One server that is asked: its errors name it, and hold no secret that was sent to it.
 
 use fetch::{
-    FailedFetch, FetchResponse, Fetcher, Login, RedirectTarget, RequestSpec, Retries, SentSecrets, find_login,
+    AttemptCount, FailedFetch, FetchResponse, Fetcher, Login, Peer, RedirectTarget, RequestSpec, Retries, SentSecrets,
+    find_login,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use reqwest::Url;
 
 use crate::error::Error;
-use crate::failure::{ServerFault, ServerPlace};
+use crate::failure::{ServerFailure, ServerFault, ServerPlace};
 use crate::settings::SourceSettings;
 
 /// The connections to a server for one resolve, read or push.
 pub(crate) struct AskedServer {
     pub(crate) fetcher: Fetcher,
     pub(crate) place: ServerPlace,
-    secrets: Mutex<SentSecrets>,
+    /// Texts that were sent and must not come back in an error.
+    pub(crate) secrets: Mutex<SentSecrets>,
 }
 
 impl AskedServer {
@@ -24,11 +26,6 @@ impl AskedServer {
             place,
             secrets: Mutex::default(),
         }
-    }
-
-    /// Returns what was sent and what must not come back in an error.
-    pub(crate) fn secrets(&self) -> MutexGuard<'_, SentSecrets> {
-        self.secrets.lock()
     }
 
     /// Returns the credentials for a path of the server, if any are configured. No error repeats them from now on.
@@ -41,7 +38,7 @@ impl AskedServer {
             let origin = login.origin;
             return Err(Error::RefusedLogin { origin, reason });
         }
-        login.secret.add_to(&mut self.secrets());
+        login.secret.add_to(&mut self.secrets.lock());
         Ok(Some(login))
     }
 
@@ -52,28 +49,47 @@ impl AskedServer {
 
     /// Sends a request to a configured URL and follows redirects. Returns any other answer, whatever its status.
     pub(crate) async fn follow(&self, url: Url, request: &RequestSpec) -> Result<FetchResponse, Error> {
+        let peer = Peer::of(&url, None);
+        // Before anything is sent, because the request may carry a password.
+        if url.scheme() == "http" && !self.fetcher.settings().allows_plain_http(&peer.host) {
+            return Err(self.report(Some(peer), ServerFault::PlainHttp));
+        }
         let home = RedirectTarget::configured(url).map_err(|error| self.failed(error))?;
         let followed = self.fetcher.follow(&home, request).await;
         followed.map_err(|failed| self.fetch_failed(failed))
     }
 
     pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
-        self.place.failed(None, fault.into(), &self.secrets())
+        self.report(None, fault.into())
     }
 
     /// Reports a failure of the server that answered, which a redirect may have chosen.
     pub(crate) fn failed_at(&self, response: &FetchResponse, fault: impl Into<ServerFault>) -> Error {
-        self.place
-            .failed(Some(response.peer.clone()), fault.into(), &self.secrets())
+        self.report(Some(response.peer.clone()), fault.into())
     }
 
     pub(crate) fn fetch_failed(&self, failed: FailedFetch) -> Error {
-        self.place
-            .failed(Some(failed.peer), failed.error.into(), &self.secrets())
+        self.report(Some(failed.peer), failed.error.into())
+    }
+
+    /// Reports a failure, of another server if `at` is one. Its text is cleaned of what the server chose.
+    fn report(&self, at: Option<Peer>, fault: ServerFault) -> Error {
+        let secrets = self.secrets.lock();
+        let at = at.filter(|peer| peer.host != self.place.host || peer.proxy.is_some());
+        let shown = |peer: Peer| Peer {
+            host: secrets.show(&peer.host),
+            ..peer
+        };
+        Error::Server(Box::new(ServerFailure {
+            place: self.place.clone(),
+            at: at.map(shown),
+            fault: fault.with_shown_text(|text| secrets.show(text)),
+            attempts: AttemptCount::default(),
+        }))
     }
 
     /// Replaces an error whose text repeats a secret that was sent.
     pub(crate) fn redact(&self, error: Error) -> Error {
-        error.without(&self.secrets())
+        error.without(&self.secrets.lock())
     }
 }

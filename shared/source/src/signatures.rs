@@ -90,19 +90,17 @@ impl SignatureSearch {
     /// keeps the list under a tag ("Referrers Tag Schema").
     async fn by_referrers(&mut self, digest: &Digest) -> Result<(), Error> {
         let mut pages = self.session.referrers(digest);
-        let Some(first) = self.session.next_page(&mut pages).await? else {
+        let mut next = self.session.next_page(&mut pages).await?;
+        if next.is_none() {
             let tag = format!("{}-{}", digest.algorithm(), digest.hex());
-            return match self.session.tagged(&tag).await? {
-                Some(body) => self.entries(digest, &body).await,
-                None => Ok(()),
-            };
-        };
-        self.entries(digest, &first).await?;
-        while pages.next.is_some() {
-            self.take(digest.as_str())?;
-            if let Some(page) = self.session.next_page(&mut pages).await? {
-                self.entries(digest, &page).await?;
+            next = self.session.tagged(&tag).await?;
+        }
+        while let Some(page) = next {
+            self.entries(digest, &page).await?;
+            if pages.next.is_some() {
+                self.take(digest.as_str())?;
             }
+            next = self.session.next_page(&mut pages).await?;
         }
         Ok(())
     }

@@ -133,8 +133,8 @@ impl Sources {
             .await
     }
 
-    /// Returns true if the source exists. Sends one HEAD for an image in a registry, also for a pinned digest, which
-    /// [`Self::resolve`] does not check.
+    /// Returns true if the source exists. Sends the requests of [`Self::resolve`] for an image in a registry, also for a
+    /// pinned digest, for which that sends none.
     ///
     /// # Errors
     /// A registry that refuses to answer is an error and does not count as absent.

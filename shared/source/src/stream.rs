@@ -1,11 +1,13 @@
 //! Bytes between async fetches and blocking threads, and the time for both.
 
-use std::io::{self, BufRead};
+use std::fs::File;
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::Budget;
@@ -38,6 +40,25 @@ where
 /// Waits for an answer, for at most `limit`.
 pub(crate) async fn within<T>(limit: Duration, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     timeout(limit, asking).await.map_err(|_| Error::Timeout(limit))?
+}
+
+/// Writes the chunks that `fetch` sends to a file, whose path errors name.
+pub(crate) async fn write_chunks<T, F: Future<Output = Result<T, Error>>>(
+    mut file: File,
+    path: PathBuf,
+    fetch: impl FnOnce(Sender<Bytes>) -> F,
+) -> Result<T, Error> {
+    let (to, mut from) = mpsc::channel::<Bytes>(CHUNKS_AHEAD);
+    let writing = blocking(move || {
+        while let Some(chunk) = from.blocking_recv() {
+            file.write_all(&chunk).map_err(Error::writing(&path))?;
+        }
+        Ok(())
+    });
+    let (fetched, written) = tokio::join!(fetch(to), writing);
+    // A fetch whose receiver is gone was given up, so a full disk is named first.
+    written?;
+    fetched
 }
 
 /// Returns the chunks of a fetch as one stream for a blocking thread. It ends where the fetch ends; the fetch reports its failure.

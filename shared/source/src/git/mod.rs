@@ -36,16 +36,16 @@ use crate::location::GitLocation;
 use crate::sources::{Pull, Sources};
 
 /// The commits that were resolved last, by the text of their source. Clones share them.
-#[derive(Clone, Default)]
-pub(crate) struct GitCommits(Arc<Mutex<BTreeMap<String, String>>>);
+pub(crate) type GitCommits = Arc<Mutex<BTreeMap<String, String>>>;
 
 impl Sources {
     /// Returns the revision that a source in a repository has now.
     pub(crate) async fn resolve_git(&self, location: &GitLocation) -> Result<Digest, Error> {
         let program = GitProgram::open(self, location).await?;
-        let commit = program.resolve().await.map_err(|error| program.redact(error))?;
+        let commit = program.resolve().await;
+        let commit = commit.map_err(|error| program.session.server.redact(error))?;
         let revision = location.revision(&commit);
-        self.commits.0.lock().insert(location.to_string(), commit);
+        self.commits.lock().insert(location.to_string(), commit);
         Ok(revision)
     }
 
@@ -58,10 +58,10 @@ impl Sources {
     ) -> Result<(S, Pull), Error> {
         let program = GitProgram::open(self, location).await?;
         let reading = async {
-            let known = self.commits.0.lock().get(&location.to_string()).cloned();
+            let known = self.commits.lock().get(&location.to_string()).cloned();
             let commit = program.commit(known, expected).await?;
             program.read(&commit, sink).await
         };
-        reading.await.map_err(|error| program.redact(error))
+        reading.await.map_err(|error| program.session.server.redact(error))
     }
 }

@@ -84,7 +84,7 @@ const ERRORS: &str = "errors";
 /// An empty repository in a temporary folder, and one on a server.
 pub(super) struct GitProgram<'a> {
     location: &'a GitLocation,
-    session: WebSession<'a>,
+    pub(super) session: WebSession<'a>,
     /// URL of the repository after redirects on its server.
     url: Url,
     dir: TempDir,
@@ -143,10 +143,8 @@ impl<'a> GitProgram<'a> {
 
     /// Returns the commit with the revision `expected`: the one that was resolved, even if its branch has moved since.
     pub(super) async fn commit(&self, resolved: Option<String>, expected: &Digest) -> Result<String, Error> {
-        let known = match self.location.pinned {
-            Some(_) => self.location.reference.clone(),
-            None => resolved,
-        };
+        // A pinned source was not resolved: its reference is the commit.
+        let known = resolved.or_else(|| self.location.reference.clone());
         let is_expected = |commit: &String| self.location.revision(commit) == *expected;
         if let Some(commit) = known.filter(is_expected) {
             return Ok(commit);
@@ -157,11 +155,6 @@ impl<'a> GitProgram<'a> {
         } else {
             Err(TreeFault::Changed.at(self.location))
         }
-    }
-
-    /// Replaces an error whose text repeats a secret that was sent.
-    pub(super) fn redact(&self, error: Error) -> Error {
-        self.session.server.redact(error)
     }
 
     /// Fetches a commit and passes the files of its folder to `sink`.
@@ -196,11 +189,10 @@ impl<'a> GitProgram<'a> {
         let mut process = self.start(&arguments, MESSAGE_BYTES, output.into())?;
         let unpacked = bounded(&work, move || archive.unpack(&mut BufReader::new(tar), root, sink)).await;
         // A process that ends by itself has the reason; a signal only says that its output is not read any more.
-        match process.0.wait().await {
-            Ok(status) if status.code().is_some_and(|code| code != 0) => {
-                return Err(TreeFault::Commit(self.message(status)).at(self.location));
-            }
-            _ => {}
+        if let Ok(status) = process.0.wait().await
+            && status.code().is_some_and(|code| code != 0)
+        {
+            return Err(TreeFault::Commit(self.message(status)).at(self.location));
         }
         let sink = unpacked?;
         self.check_names(&tree, folder).await?;
@@ -350,7 +342,8 @@ fn environment(session: &WebSession<'_>, proxy: Option<&Url>, ca_file: OsString)
     options.push(("http.lowSpeedLimit", (minimum.bytes / seconds).to_string().into()));
     options.push(("http.lowSpeedTime", seconds.to_string().into()));
     options.push(("http.sslCAInfo", ca_file));
-    options.extend(session.credential_fields().iter().map(|(name, value)| {
+    let credentials = session.authorize(RequestSpec::default()).credentials;
+    options.extend(credentials.iter().map(|(name, value)| {
         let field = [name.as_str().as_bytes(), b": ", value.as_bytes()].concat();
         ("http.extraHeader", OsString::from_vec(field))
     }));

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fetch::{AddressScope, Login, RequestSpec};
-use reqwest::header::HeaderMap;
+use fetch::{AddressScope, FetchResponse, RequestSpec};
 
 use crate::error::Error;
 use crate::failure::ServerFault;
@@ -26,84 +25,51 @@ pub(crate) struct BearerToken {
     pub(crate) expires: Instant,
 }
 
-/// The credentials of one request.
-pub(crate) enum RequestAuth {
-    Anonymous,
-    Basic(Login),
-    Bearer(Arc<str>),
-}
-
-impl RequestAuth {
-    pub(crate) const fn is_anonymous(&self) -> bool {
-        matches!(self, Self::Anonymous)
-    }
-
-    /// Adds the credentials to a request.
-    pub(crate) fn apply(&self, request: RequestSpec) -> RequestSpec {
-        match self {
-            Self::Anonymous => request,
-            Self::Basic(login) => login.secret.authorize(request),
-            Self::Bearer(token) => request.with_bearer_auth(token),
-        }
-    }
-}
-
-impl AuthState {
-    /// Returns true if another request has renewed the credentials since this one was refused.
-    fn is_newer_than(&self, refused: &RequestAuth) -> bool {
-        match refused {
-            RequestAuth::Anonymous => matches!(self.challenge, Some((Challenge::Bearer { .. }, _))),
-            RequestAuth::Basic(_) => false,
-            RequestAuth::Bearer(sent) => self.token.as_ref().is_some_and(|token| token.text != *sent),
-        }
-    }
-}
-
 impl Session {
-    /// Returns the credentials for the next request. Renews an expired token before the registry refuses it.
-    pub(crate) async fn request_auth(&self) -> Result<RequestAuth, Error> {
+    /// Adds the credentials to a request. Renews an expired token before the registry refuses it.
+    pub(crate) async fn authorize(&self, request: RequestSpec) -> Result<RequestSpec, Error> {
         // Held while a token is requested, so that concurrent layers ask the token service once.
         let mut state = self.auth.lock().await;
         Ok(match &state.challenge {
-            None => RequestAuth::Anonymous,
-            Some((Challenge::Basic, _)) => self
-                .login()
-                .await?
-                .map_or(RequestAuth::Anonymous, |login| RequestAuth::Basic(login.clone())),
+            None => request,
+            Some((Challenge::Basic, _)) => match self.login().await? {
+                Some(login) => login.secret.authorize(request),
+                None => request,
+            },
             Some((Challenge::Bearer { realm, service }, sender)) => {
                 let live = state.token.as_ref().filter(|token| token.expires > Instant::now());
                 let token = match live {
                     Some(token) => token.clone(),
                     None => {
-                        let token = token::request(self, realm, *sender, service.as_deref()).await?;
+                        let token = token::request(self, realm, *sender, service.as_deref()).await;
+                        // The next request is challenged again: the registry may have another token service by then.
+                        let token = token.inspect_err(|_| *state = AuthState::default())?;
                         state.token.insert(token).clone()
                     }
                 };
-                self.server.secrets().add(&token.text);
-                RequestAuth::Bearer(token.text)
+                self.server.secrets.lock().add(&token.text);
+                request.with_bearer_auth(&token.text)
             }
         })
     }
 
-    /// Stores the challenge of an answer that came from within `sender`, so that the next [`Self::request_auth`] meets it.
-    pub(crate) async fn accept_challenge(
-        &self,
-        refused: &RequestAuth,
-        headers: &HeaderMap,
-        sender: AddressScope,
-    ) -> Result<(), Error> {
+    /// Stores the challenge of an answer, so that the next [`Self::authorize`] meets it.
+    /// Keeps a token that another request has got since `refused` was sent.
+    pub(crate) async fn accept_challenge(&self, refused: &RequestSpec, response: &FetchResponse) -> Result<(), Error> {
         let mut state = self.auth.lock().await;
-        if state.is_newer_than(refused) {
+        if let Some(token) = &state.token
+            && RequestSpec::default().with_bearer_auth(&token.text).credentials != refused.credentials
+        {
             return Ok(());
         }
-        let Some(challenge) = Challenge::from_headers(headers) else {
+        let Some(challenge) = Challenge::from_headers(response.headers()) else {
             return Err(self.server.failed(ServerFault::Challenge));
         };
         if challenge == Challenge::Basic && self.login().await?.is_none() {
             return Err(self.server.failed(ServerFault::Unauthorized(None)));
         }
         state.token = None;
-        state.challenge = Some((challenge, sender));
+        state.challenge = Some((challenge, response.sender));
         Ok(())
     }
 

@@ -2,28 +2,27 @@
 
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse, ResumableBody};
-use oci::BlobRef;
+use oci::{BlobRef, UnpackError};
 use reqwest::{Method, StatusCode};
 use tokio::sync::mpsc::Sender;
 
-use crate::blob_source::{BlobCheck, StreamEnd, wrong_size};
+use crate::blob_source::{BlobCheck, wrong_size};
 use crate::error::Error;
 use crate::registry::Session;
-use crate::registry::exchange::ApiRequest;
+use crate::registry::manifest::blob_request;
 
 impl Session {
     /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
-    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<StreamEnd, Error> {
+    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
         let mut check = BlobCheck::new("layer", blob);
         let retries = self.server.retries();
         if check.is_complete() {
-            return check.finish().map(|()| StreamEnd::Verified);
+            return check.finish();
         }
         let mut body = self.request_blob(blob, 0).await?.into_resumable(retries);
         loop {
             match self.copy(&mut body, blob, &mut check, &to).await {
-                Ok(StreamEnd::Unwanted) => return Ok(StreamEnd::Unwanted),
-                Ok(StreamEnd::Verified) => return check.finish().map(|()| StreamEnd::Verified),
+                Ok(()) => return check.finish(),
                 Err(error) => body.pause(error).await?,
             }
             // `send` has its own retries. Those of the body are for the breaks.
@@ -34,8 +33,7 @@ impl Session {
     }
 
     async fn request_blob(&self, blob: &BlobRef, position: u64) -> Result<FetchResponse, Error> {
-        let what = format!("layer {}", blob.digest);
-        let mut request = ApiRequest::new(Method::GET, format!("blobs/{}", blob.digest), &what);
+        let mut request = blob_request(Method::GET, "layer", &blob.digest);
         request.spec = request.spec.from_position(position);
         let response = self.send(&request).await?.expecting(blob.size - position);
         let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
@@ -56,18 +54,16 @@ impl Session {
         blob: &BlobRef,
         check: &mut BlobCheck<'_>,
         to: &Sender<Bytes>,
-    ) -> Result<StreamEnd, Error> {
+    ) -> Result<(), Error> {
         while let Some(chunk) = body.chunk().await.map_err(|error| self.server.fetch_failed(error))? {
             check.update(&chunk)?;
-            if to.send(chunk).await.is_err() {
-                return Ok(StreamEnd::Unwanted);
-            }
+            to.send(chunk).await.map_err(|_| UnpackError::Abandoned)?;
         }
         if check.is_complete() {
-            return Ok(StreamEnd::Verified);
+            return Ok(());
         }
         Err(self.server.failed(FetchError::Truncated {
-            received: check.seen(),
+            received: body.position(),
             expected: blob.size,
         }))
     }

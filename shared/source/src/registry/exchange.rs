@@ -9,22 +9,21 @@ use reqwest::{Method, StatusCode, Url};
 use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::registry::Session;
-use crate::registry::auth_state::RequestAuth;
 use crate::registry::challenge::Challenge;
 use crate::web::is_web_page;
 
 /// A request to the registry's API.
-pub(crate) struct ApiRequest<'a> {
+pub(crate) struct ApiRequest {
     /// Path below the repository; with a leading slash, below the registry.
     pub(crate) path: String,
     /// All but the credentials.
     pub(crate) spec: RequestSpec,
     /// The object in words, for errors.
-    pub(crate) what: &'a str,
+    pub(crate) what: String,
 }
 
-impl<'a> ApiRequest<'a> {
-    pub(crate) fn new(method: Method, path: String, what: &'a str) -> Self {
+impl ApiRequest {
+    pub(crate) fn new(method: Method, path: String, what: String) -> Self {
         let spec = RequestSpec::new(method);
         Self { path, spec, what }
     }
@@ -38,20 +37,19 @@ impl<'a> ApiRequest<'a> {
 
 impl Session {
     /// Sends until a 2xx answer, a permanent failure or the end of the retries.
-    pub(crate) async fn send(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
+    pub(crate) async fn send(&self, request: &ApiRequest) -> Result<FetchResponse, Error> {
         self.server.retries().run(|| self.attempt(request)).await
     }
 
     /// Makes one attempt. A challenge makes it two requests: the second one answers it.
-    pub(crate) async fn attempt(&self, request: &ApiRequest<'_>) -> Result<FetchResponse, Error> {
-        let mut auth = self.request_auth().await?;
-        let mut response = self.follow(request, &auth).await?;
+    pub(crate) async fn attempt(&self, request: &ApiRequest) -> Result<FetchResponse, Error> {
+        let mut sent = self.authorize(request.spec.clone()).await?;
+        let mut response = self.server.follow(self.home(&request.path)?, &sent).await?;
         // A challenge of another server, such as a CDN, could ask for the password of the registry.
-        if response.is_home && self.is_challenged(&response, &auth).await? {
-            self.accept_challenge(&auth, response.headers(), response.sender)
-                .await?;
-            auth = self.request_auth().await?;
-            response = self.follow(request, &auth).await?;
+        if response.is_home && self.is_challenged(&response, &sent).await? {
+            self.accept_challenge(&sent, &response).await?;
+            sent = self.authorize(request.spec.clone()).await?;
+            response = self.server.follow(self.home(&request.path)?, &sent).await?;
         }
         let is_document = request.spec.headers.contains_key(ACCEPT);
         let fault = match response.status() {
@@ -62,27 +60,22 @@ impl Session {
                 return Err(self.refused(ServerFault::Unauthorized, true).await);
             }
             StatusCode::FORBIDDEN if response.is_home => {
-                return Err(self.refused(ServerFault::Forbidden, !auth.is_anonymous()).await);
+                return Err(self.refused(ServerFault::Forbidden, !sent.credentials.is_empty()).await);
             }
             // No credentials went to another server, so its refusal says nothing about them.
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => FetchError::Status(status).into(),
-            status => self.status_fault(status, response.headers(), request.what),
+            status => self.status_fault(status, response.headers(), &request.what),
         };
         Err(self.server.failed_at(&response, fault))
     }
 
     /// Returns true if credentials may help. Some registries answer 403 or 404 with a challenge to an anonymous request.
-    async fn is_challenged(&self, response: &FetchResponse, auth: &RequestAuth) -> Result<bool, Error> {
+    async fn is_challenged(&self, response: &FetchResponse, sent: &RequestSpec) -> Result<bool, Error> {
         let status = response.status();
-        if status == StatusCode::UNAUTHORIZED || !status.is_client_error() || !auth.is_anonymous() {
+        if status == StatusCode::UNAUTHORIZED || !status.is_client_error() || !sent.credentials.is_empty() {
             return Ok(status == StatusCode::UNAUTHORIZED);
         }
         Ok(Challenge::from_headers(response.headers()).is_some() && self.login().await?.is_some())
-    }
-
-    async fn follow(&self, request: &ApiRequest<'_>, auth: &RequestAuth) -> Result<FetchResponse, Error> {
-        let url = self.home(&request.path)?;
-        self.server.follow(url, &auth.apply(request.spec.clone())).await
     }
 
     /// Reports a 401 or 403, to the fresh credentials if some were sent.

@@ -3,9 +3,7 @@
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse};
 use oci::{BlobRef, Digest, DigestError, NamedLimit};
-use oci_client::Reference;
-use reqwest::header::HeaderMap;
-use reqwest::{Method, Url};
+use reqwest::Method;
 
 use crate::blob_source::{verify, verify_blob};
 use crate::error::Error;
@@ -20,25 +18,19 @@ const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
 
 const DIGEST_HEADER: &str = "docker-content-digest";
 
-/// A small document with the URL and the headers it came with.
-pub(crate) struct FetchedDocument {
-    pub(crate) url: Url,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
 impl Session {
-    /// Returns the digest that a tag has now: one HEAD, or one GET if the registry has no HEAD or no digest header.
-    pub(crate) async fn resolve(&self, reference: &Reference) -> Result<Digest, Error> {
-        // As podman and docker complete a reference without tag.
-        let tag = reference.tag().unwrap_or("latest");
-        let what = format!("tag {tag}");
-        if let Some(response) = self.head(tag, &what).await?
-            && let Some(digest) = self.promised_digest(&response)?
-        {
-            return Ok(digest);
+    /// Returns the digest of the manifest with that tag or digest: one HEAD, and one GET if the registry has no HEAD
+    /// or no digest header.
+    pub(crate) async fn resolve(&self, version: &str) -> Result<Digest, Error> {
+        match self.send(&manifest_request(Method::HEAD, version)).await {
+            Err(Error::Server(error)) if refuses_head(&error.fault) => {}
+            answered => {
+                if let Some(digest) = self.promised_digest(&answered?)? {
+                    return Ok(digest);
+                }
+            }
         }
-        let response = self.send(&manifest_request(Method::GET, tag, &what)).await?;
+        let response = self.send(&manifest_request(Method::GET, version)).await?;
         let promised = self.promised_digest(&response)?;
         let body = self.body(response, self.settings.limits.manifest(), "manifest").await?;
         match promised {
@@ -47,25 +39,9 @@ impl Session {
         }
     }
 
-    /// Returns true if a manifest with that digest or tag exists: one HEAD, or one GET if the registry has no HEAD.
+    /// Returns true if a manifest with that tag or digest exists, by the requests of [`Self::resolve`].
     pub(crate) async fn exists(&self, version: &str) -> Result<bool, Error> {
-        let what = format!("manifest {version}");
-        let found = match self.head(version, &what).await {
-            Ok(None) => self
-                .send(&manifest_request(Method::GET, version, &what))
-                .await
-                .map(drop),
-            answered => answered.map(drop),
-        };
-        Ok(if_found(found)?.is_some())
-    }
-
-    /// Sends one HEAD. Returns `None` if the registry has no HEAD.
-    async fn head(&self, version: &str, what: &str) -> Result<Option<FetchResponse>, Error> {
-        match self.send(&manifest_request(Method::HEAD, version, what)).await {
-            Err(Error::Server(error)) if refuses_head(&error.fault) => Ok(None),
-            answered => answered.map(Some),
-        }
+        Ok(if_found(self.resolve(version).await)?.is_some())
     }
 
     /// Returns the digest in the header of an answer, not verified.
@@ -76,17 +52,16 @@ impl Session {
         let text = String::from_utf8_lossy(value.as_bytes());
         let digest = text.parse().map(Some);
         digest.map_err(|_| {
-            let error = DigestError::of(self.server.secrets().show(&text));
+            let error = DigestError::of(self.server.secrets.lock().show(&text));
             self.server.failed_at(response, error)
         })
     }
 
     /// Returns the manifest or index `digest`. The body must hash to it, whatever a header says.
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
-        let what = format!("manifest {digest}");
-        let request = manifest_request(Method::GET, digest.as_str(), &what);
-        let document = self.whole_document(&request, self.settings.limits.manifest()).await?;
-        verify(digest, "manifest", document.body)
+        let request = manifest_request(Method::GET, digest.as_str());
+        let body = self.whole_document(&request, self.settings.limits.manifest()).await?;
+        verify(digest, "manifest", body)
     }
 
     /// Returns a blob in one piece, verified.
@@ -96,22 +71,17 @@ impl Session {
         blob: &BlobRef,
         limit: NamedLimit,
     ) -> Result<Bytes, Error> {
-        let what = format!("{kind} {}", blob.digest);
-        let request = ApiRequest::new(Method::GET, format!("blobs/{}", blob.digest), &what);
-        verify_blob(blob, kind, self.whole_document(&request, limit).await?.body)
+        let body = self
+            .whole_document(&blob_request(Method::GET, kind, &blob.digest), limit)
+            .await?;
+        verify_blob(blob, kind, body)
     }
 
     /// Reads a small document. Requests it again if the body breaks.
-    pub(crate) async fn whole_document(
-        &self,
-        request: &ApiRequest<'_>,
-        limit: NamedLimit,
-    ) -> Result<FetchedDocument, Error> {
+    pub(crate) async fn whole_document(&self, request: &ApiRequest, limit: NamedLimit) -> Result<Bytes, Error> {
         let attempt = || async {
             let response = self.attempt(request).await?;
-            let (url, headers) = (response.url().clone(), response.headers().clone());
-            let body = self.body(response, limit, request.what).await?;
-            Ok(FetchedDocument { url, headers, body })
+            self.body(response, limit, &request.what).await
         };
         self.server.retries().run(attempt).await
     }
@@ -126,6 +96,11 @@ fn refuses_head(fault: &ServerFault) -> bool {
     }
 }
 
-pub(crate) fn manifest_request<'a>(method: Method, reference: &str, what: &'a str) -> ApiRequest<'a> {
-    ApiRequest::new(method, format!("manifests/{reference}"), what).accepting(ACCEPT)
+pub(crate) fn manifest_request(method: Method, version: &str) -> ApiRequest {
+    let kind = if version.contains(':') { "manifest" } else { "tag" };
+    ApiRequest::new(method, format!("manifests/{version}"), format!("{kind} {version}")).accepting(ACCEPT)
+}
+
+pub(crate) fn blob_request(method: Method, kind: &str, digest: &Digest) -> ApiRequest {
+    ApiRequest::new(method, format!("blobs/{digest}"), format!("{kind} {digest}"))
 }

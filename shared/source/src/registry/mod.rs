@@ -8,6 +8,7 @@
 //! | redirect, or name a token realm | the rules of `fetch`; at most 5 redirects |
 //! | link to further pages of signatures | the next page must be on the registry and not read before; each counts as one of `signatures` |
 //! | ask for credentials | only the registry itself may ask; credentials go to its origin or its realm, never along with a redirect and never back after one |
+//! | name a token service that gives no token | named, also for a 404; the next pull is challenged again |
 //! | answer "later" for ever | the retry schedule; a longer `Retry-After` is reported |
 //! | have a bad certificate or no TLS | an error with advice; never plain HTTP in its place |
 //! | put text into errors | no bodies are quoted; hosts and digests are cut and cleaned; what repeats a secret is withheld |
@@ -41,7 +42,6 @@ use auth_state::AuthState;
 
 pub(crate) use exchange::if_found;
 pub use push::Pushed;
-pub(crate) use rules::Places;
 pub use rules::{RegistryMirror, RegistryRule, RegistryRules};
 
 /// Authentication for all repositories, shared by all pulls of a process.
@@ -95,12 +95,6 @@ impl Sources {
 }
 
 impl Session {
-    /// Names failed mirrors in each error.
-    pub(crate) fn after(mut self, failed_mirrors: Vec<String>) -> Self {
-        self.server.place.failed_mirrors = failed_mirrors;
-        self
-    }
-
     /// Returns the credentials for this repository, if any are configured. A broken configuration is an error: an
     /// anonymous request would only lead to a 401 that hides the cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, if_found, path_and_query};
+use crate::registry::manifest::blob_request;
 use crate::sources::Sources;
 
 /// Media type of a blob that is uploaded.
@@ -35,7 +36,8 @@ impl Sources {
         let index = Bytes::from(documents.index);
         let digest = Digest::of(&index);
         let version = reference.tag().unwrap_or(digest.as_str());
-        if session.current(reference, version).await? == Some(digest.clone()) {
+        // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
+        if if_found(session.resolve(version).await)? == Some(digest.clone()) {
             let was_there = true;
             return Ok(Pushed { digest, was_there });
         }
@@ -56,35 +58,25 @@ impl Sources {
 }
 
 impl Session {
-    /// Returns the digest under a tag or digest; `None` if there is none.
-    async fn current(&self, reference: &Reference, version: &str) -> Result<Option<Digest>, Error> {
-        if reference.tag().is_none() {
-            let found = self.exists(version).await?;
-            return Ok(found.then(|| version.parse().expect("the version is a digest")));
-        }
-        // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
-        if_found(self.resolve(reference).await)
-    }
-
     /// Uploads a blob in one piece, unless the registry has it.
     async fn push_blob(&self, blob: Bytes) -> Result<(), Error> {
         let digest = Digest::of(&blob);
-        let what = format!("blob {digest}");
-        let request = ApiRequest::new(Method::HEAD, format!("blobs/{digest}"), &what);
+        let request = blob_request(Method::HEAD, "blob", &digest);
         if if_found(self.send(&request).await)?.is_some() {
             return Ok(());
         }
         let upload = || async {
             // Begun anew for each attempt: an upload whose connection broke may be half written.
-            let path = self.begin_upload(&digest, &what).await?;
-            self.attempt(&put(path, BLOB, blob.clone(), &what)).await.map(drop)
+            let path = self.begin_upload(&digest, &request.what).await?;
+            let request = put(path, BLOB, blob.clone(), request.what.clone());
+            self.attempt(&request).await.map(drop)
         };
         self.server.retries().run(upload).await
     }
 
     /// Returns the path and query to which the blob is put.
     async fn begin_upload(&self, digest: &Digest, what: &str) -> Result<String, Error> {
-        let request = ApiRequest::new(Method::POST, "blobs/uploads/".to_owned(), what);
+        let request = ApiRequest::new(Method::POST, "blobs/uploads/".to_owned(), what.to_owned());
         let response = self.attempt(&request).await?;
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let target = location.and_then(|location| response.url().join(location).ok());
@@ -99,12 +91,12 @@ impl Session {
 
     async fn push_manifest(&self, version: &str, media_type: &'static str, manifest: Bytes) -> Result<(), Error> {
         let what = format!("manifest {version}");
-        let request = put(format!("manifests/{version}"), media_type, manifest, &what);
+        let request = put(format!("manifests/{version}"), media_type, manifest, what);
         self.send(&request).await.map(drop)
     }
 }
 
-fn put<'a>(path: String, media_type: &'static str, bytes: Bytes, what: &'a str) -> ApiRequest<'a> {
+fn put(path: String, media_type: &'static str, bytes: Bytes, what: String) -> ApiRequest {
     let mut request = ApiRequest::new(Method::PUT, path, what);
     let media_type = HeaderValue::from_static(media_type);
     request.spec.headers.insert(CONTENT_TYPE, media_type);

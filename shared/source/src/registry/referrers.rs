@@ -16,35 +16,39 @@ use crate::registry::manifest::manifest_request;
 
 /// The progress of reading a list.
 pub(crate) struct ReferrerPages {
-    /// The list in words, for errors.
-    what: String,
-    /// Path of the next page; `None` after the last one.
-    pub(crate) next: Option<String>,
+    /// Request for the next page; `None` after the last one.
+    pub(crate) next: Option<ApiRequest>,
     is_first: bool,
 }
 
 impl Session {
     /// Starts the list of a manifest's referrers (OCI Distribution Specification v1.1, "Listing Referrers").
     pub(crate) fn referrers(&self, digest: &Digest) -> ReferrerPages {
+        let what = format!("list of referrers of {digest}");
+        // No filter: a registry may ignore it, and several types matter.
+        let first = ApiRequest::new(Method::GET, format!("referrers/{digest}"), what);
         ReferrerPages {
-            what: format!("list of referrers of {digest}"),
-            // No filter: a registry may ignore it, and several types matter.
-            next: Some(format!("referrers/{digest}")),
+            next: Some(first.accepting(media_type::INDEX)),
             is_first: true,
         }
     }
 
     /// Returns the index on the next page. `None` after the last page, or if the registry has no such list at all.
     pub(crate) async fn next_page(&self, pages: &mut ReferrerPages) -> Result<Option<Bytes>, Error> {
-        let Some(path) = pages.next.take() else {
+        let Some(request) = pages.next.take() else {
             return Ok(None);
         };
         let is_first = take(&mut pages.is_first);
-        let request = ApiRequest::new(Method::GET, path, &pages.what).accepting(media_type::INDEX);
-        match self.whole_document(&request, self.settings.limits.manifest()).await {
-            Ok(page) => {
-                pages.next = self.next_path(&page.url, &page.headers)?;
-                Ok(Some(page.body))
+        let limit = self.settings.limits.manifest();
+        let attempt = || async {
+            let response = self.attempt(&request).await?;
+            let next = self.next_path(response.url(), response.headers())?;
+            Ok((self.body(response, limit, &request.what).await?, next))
+        };
+        match self.server.retries().run(attempt).await {
+            Ok((page, next)) => {
+                pages.next = next.map(|path| ApiRequest { path, ..request });
+                Ok(Some(page))
             }
             Err(Error::Server(error)) if is_first && has_no_referrers(&error.fault) => Ok(None),
             Err(error) => Err(error),
@@ -67,31 +71,15 @@ impl Session {
         };
         Err(self.server.failed(reason.error(&to)))
     }
-}
 
-/// Returns true for the answers of a registry without lists of referrers. Older ones do not always say 404.
-fn has_no_referrers(fault: &ServerFault) -> bool {
-    match fault {
-        ServerFault::NotFound { .. } | ServerFault::PlainHttpRefused => true,
-        ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
-        _ => false,
-    }
-}
-
-impl Session {
     /// Returns the manifest or index under a tag, or `None` if there is no such tag.
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
-        let what = format!("tag {tag}");
-        let request = manifest_request(Method::GET, tag, &what);
-        let document = if_found(self.whole_document(&request, self.settings.limits.manifest()).await)?;
-        Ok(document.map(|document| document.body))
+        let request = manifest_request(Method::GET, tag);
+        if_found(self.whole_document(&request, self.settings.limits.manifest()).await)
     }
 
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
     pub(crate) async fn file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
-        if url.scheme() == "http" && !self.settings.http.allows_plain_http(&fetch::authority(url)) {
-            return Err(self.server.failed(RedirectRefusal::PlainHttp.error(url)));
-        }
         let (limit, what) = (self.settings.limits.signature(), url.path());
         let attempt = || async {
             let response = self.server.follow(url.clone(), &RequestSpec::default()).await?;
@@ -105,5 +93,14 @@ impl Session {
             }
         };
         self.server.retries().run(attempt).await
+    }
+}
+
+/// Returns true for the answers of a registry without lists of referrers. Older ones do not always say 404.
+fn has_no_referrers(fault: &ServerFault) -> bool {
+    match fault {
+        ServerFault::NotFound { .. } | ServerFault::PlainHttpRefused => true,
+        ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
+        _ => false,
     }
 }

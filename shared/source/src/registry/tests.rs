@@ -74,7 +74,7 @@ impl Net {
         let mut last = Ok(());
         for _ in 0..times {
             let reference = format!("{name}:{}/ns/cat:v1", port(registry)).parse().unwrap();
-            last = match images.session(&reference).resolve(&reference).await {
+            last = match images.session(&reference).resolve("v1").await {
                 Ok(_) => Ok(()),
                 Err(Error::Server(error)) => Err(error.fault),
                 Err(other) => panic!("{other}"),
@@ -222,10 +222,10 @@ async fn open_connection_is_not_reused_across_scopes() {
     let (registry, lab) = (at(2).await, at(4).await);
     let images = net.images();
     let own = format!("lab.test:{}/ns/cat:v1", port(&lab)).parse().unwrap();
-    images.session(&own).resolve(&own).await.unwrap();
+    images.session(&own).resolve("v1").await.unwrap();
     lead(&registry, "lab.test", &lab);
     let other = format!("quay.test:{}/ns/cat:v1", port(&registry)).parse().unwrap();
-    let Err(Error::Server(error)) = images.session(&other).resolve(&other).await else {
+    let Err(Error::Server(error)) = images.session(&other).resolve("v1").await else {
         panic!("the connection was reused");
     };
     assert_eq!(refusal(Err(error.fault)), Some(RedirectRefusal::Private));

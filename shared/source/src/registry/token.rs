@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fetch::{AddressScope, RedirectTarget, RequestSpec, Secret};
+use fetch::{AddressScope, FetchError, RedirectTarget, RequestSpec, Secret};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
@@ -38,8 +38,8 @@ pub(crate) async fn request(
     sender: AddressScope,
     service: Option<&str>,
 ) -> Result<BearerToken, Error> {
-    let wrong = |problem| {
-        let service = fetch::authority(realm);
+    let wrong = |problem: &str| {
+        let (service, problem) = (fetch::authority(realm), problem.to_owned());
         session.server.failed(ServerFault::TokenService { service, problem })
     };
     let target = RedirectTarget::named_by(realm.clone(), sender, &session.settings.http);
@@ -59,8 +59,13 @@ pub(crate) async fn request(
         }
         StatusCode::FORBIDDEN => return Err(session.refused(ServerFault::Forbidden, true).await),
         status => {
-            let fault = session.status_fault(status, response.headers(), "token service");
-            return Err(session.server.failed_at(&response, fault));
+            let error = FetchError::from_status(status, response.headers());
+            // Others as faults of the service: a 404 of the registry itself says that there is no such image.
+            return Err(if error.is_transient() {
+                session.server.failed_at(&response, error)
+            } else {
+                wrong(&format!("answers {status}"))
+            });
         }
     }
     let body = session
@@ -94,24 +99,18 @@ fn is_token(text: &str) -> bool {
 
 async fn token_request(
     session: &Session,
-    target: RedirectTarget,
+    mut target: RedirectTarget,
     service: Option<&str>,
 ) -> Result<(RedirectTarget, RequestSpec), Error> {
     let scope = format!("repository:{}:{}", session.repository, session.actions);
     let mut pairs = vec![("scope", scope.as_str())];
     pairs.extend(service.map(|service| ("service", service)));
-    let with_query = |pairs: &[(&str, &str)]| RedirectTarget {
-        url: url_with_query(&target.url, pairs),
-        nearest: target.nearest,
-    };
-    Ok(match session.login().await?.map(|login| &login.secret) {
-        None => (with_query(&pairs), RequestSpec::default()),
+    let mut spec = RequestSpec::default();
+    match session.login().await?.map(|login| &login.secret) {
+        None => {}
         Some(Secret::Password { user, password }) => {
             pairs.push(("account", user));
-            (
-                with_query(&pairs),
-                RequestSpec::default().with_basic_auth(user, password),
-            )
+            spec = spec.with_basic_auth(user, password);
         }
         Some(Secret::IdentityToken(identity)) => {
             pairs.extend([
@@ -121,22 +120,16 @@ async fn token_request(
             ]);
             let mut form = target.url.clone();
             form.set_query(None);
-            let body = url_with_query(&form, &pairs).query().unwrap_or_default().to_owned();
-            let mut spec = RequestSpec {
-                body: Some(Bytes::from(body)),
-                ..RequestSpec::new(Method::POST)
-            };
+            form.query_pairs_mut().extend_pairs(pairs);
+            spec.method = Method::POST;
+            spec.body = form.query().map(|body| Bytes::from(body.to_owned()));
             let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
             spec.headers.insert(CONTENT_TYPE, form_type);
-            (target, spec)
+            return Ok((target, spec));
         }
-    })
-}
-
-fn url_with_query(url: &Url, pairs: &[(&str, &str)]) -> Url {
-    let mut url = url.clone();
-    url.query_pairs_mut().extend_pairs(pairs);
-    url
+    }
+    target.url.query_pairs_mut().extend_pairs(pairs);
+    Ok((target, spec))
 }
 
 #[cfg(test)]

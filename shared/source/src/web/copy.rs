@@ -2,18 +2,16 @@
 
 use std::env::temp_dir;
 use std::fs::File;
-use std::io::{self, BufReader, Write};
+use std::io::BufReader;
 
-use bytes::Bytes;
 use fetch::{FetchError, FetchResponse, Traffic};
 use oci::{BlobRef, DigestHasher, UnpackError};
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::mpsc::{self, Receiver};
 
 use crate::download::give_back;
 use crate::error::Error;
-use crate::stream::{CHUNKS_AHEAD, blocking};
+use crate::stream::write_chunks;
 use crate::web::WebSession;
 
 /// Size of the buffer of a reader. Large enough for few system calls.
@@ -47,29 +45,28 @@ impl BodyCopy {
         max.check(most, place)?;
         let mut space = settings.download_space.take(most, place).await?;
         let file = NamedTempFile::with_prefix("catalog-mirror-").map_err(Error::writing(&temp_dir()))?;
-        let (to, from) = mpsc::channel(CHUNKS_AHEAD);
-        let receiving = async move {
-            let mut received = 0;
+        let copy = file.reopen().map_err(Error::writing(file.path()))?;
+        let received = write_chunks(copy, file.path().to_owned(), async |to| {
+            let (mut hasher, mut received) = (DigestHasher::default(), 0);
             let report = |failed| session.server.fetch_failed(failed);
             while let Some(chunk) = response.chunk().await.map_err(report)? {
                 received += chunk.len() as u64;
                 // A declared length may be missing or wrong.
                 max.check(received, place)?;
-                if to.send(chunk).await.is_err() {
-                    return Err(UnpackError::Abandoned.into());
-                }
+                hasher.update(&chunk);
+                to.send(chunk).await.map_err(|_| UnpackError::Abandoned)?;
             }
             match declared {
                 Some(expected) if expected != received => {
                     Err(session.server.failed(FetchError::Truncated { received, expected }))
                 }
-                _ => Ok(()),
+                _ => Ok(BlobRef {
+                    digest: hasher.finish(),
+                    size: received,
+                }),
             }
-        };
-        let (received, written) = tokio::join!(receiving, blocking(move || write(file, from)));
-        // A body whose file cannot be written is not received further, so a full disk is named first.
-        let (file, blob) = written?;
-        received?;
+        });
+        let blob = received.await?;
         give_back(&mut space, blob.size);
         Ok(Self {
             file,
@@ -78,21 +75,4 @@ impl BodyCopy {
             _space: space,
         })
     }
-}
-
-/// Writes and hashes chunks to the end of the channel.
-fn write(mut file: NamedTempFile, mut from: Receiver<Bytes>) -> Result<(NamedTempFile, BlobRef), Error> {
-    let mut hasher = DigestHasher::default();
-    let mut size = 0;
-    let mut write = || -> io::Result<()> {
-        while let Some(chunk) = from.blocking_recv() {
-            hasher.update(&chunk);
-            size += chunk.len() as u64;
-            file.write_all(&chunk)?;
-        }
-        file.flush()
-    };
-    write().map_err(Error::writing(file.path()))?;
-    let digest = hasher.finish();
-    Ok((file, BlobRef { digest, size }))
 }

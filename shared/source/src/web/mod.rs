@@ -48,11 +48,7 @@ impl<'a> WebSession<'a> {
         let fields = settings.header_files.read(&host)?;
         for value in fields.values().filter_map(|value| value.to_str().ok()) {
             // Of `Bearer TOKEN` the token alone, which is in the whole too.
-            server.secrets().add(value.rsplit(' ').next().unwrap_or(value));
-        }
-        // Checked before anything is sent, because the request may carry a password.
-        if url.scheme() == "http" && !settings.http.allows_plain_http(&host) {
-            return Err(server.failed(ServerFault::PlainHttp));
+            server.secrets.lock().add(value.rsplit(' ').next().unwrap_or(value));
         }
         Ok(Self {
             settings,
@@ -84,7 +80,7 @@ impl<'a> WebSession<'a> {
     }
 
     /// Adds the credentials for the configured server.
-    fn authorize(&self, request: RequestSpec) -> RequestSpec {
+    pub(crate) fn authorize(&self, request: RequestSpec) -> RequestSpec {
         let mut request = match self.login.as_ref().map(|login| &login.secret) {
             // With the first request: servers of private files answer 404, and not 401, to an anonymous one.
             Some(Secret::Password { user, password }) => request.with_basic_auth(user, password),
@@ -94,11 +90,6 @@ impl<'a> WebSession<'a> {
         // The file for this one host wins over a credential file for all.
         request.credentials.extend(self.fields.clone());
         request
-    }
-
-    /// Returns the header fields with credentials, for a program that sends requests itself.
-    pub(crate) fn credential_fields(&self) -> HeaderMap {
-        self.authorize(RequestSpec::default()).credentials
     }
 }
 

@@ -7,7 +7,7 @@ use catalog_mirror_source::{
 };
 use testkit::{FileAnswer, FileServer, Registry};
 
-use crate::kit::{client_with, exceeded, plain, source};
+use crate::kit::{client_with, exceeded, fault, plain, source};
 
 const HEX: &str = "00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff";
 
@@ -115,8 +115,12 @@ async fn lookaside_redirect_to_near_address_is_refused() {
     }
     let server = beside(1, "x").await;
     let images = client(|settings| settings.http.plain_http = plain(&[]));
-    let error = look(&images, &lookaside(&server)).await.unwrap_err();
-    assert_eq!(refusal(error), Some(RedirectRefusal::PlainHttp));
+    let (found, text) = fault(look(&images, &lookaside(&server)).await);
+    assert!(matches!(found, ServerFault::PlainHttp), "{text}");
+    assert!(
+        text.contains(&format!("list {} under plainHttp", server.host())),
+        "{text}"
+    );
     assert!(server.requests().is_empty());
 }
 

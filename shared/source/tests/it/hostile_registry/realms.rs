@@ -1,9 +1,12 @@
 //! Token services: where they may be, and what they may answer.
 
+use std::time::Duration;
+
 use catalog_mirror_source::SourceSettings;
 use testkit::{Fault, Kind, Registry, RegistryBuilder};
+use tokio::time::sleep;
 
-use super::{Lab, PASSWORD, login, secrets};
+use super::{Lab, PASSWORD, login, secrets, verdict};
 
 fn bearer() -> RegistryBuilder {
     Registry::builder().bearer(super::USER, PASSWORD)
@@ -48,6 +51,22 @@ async fn realm_at_refused_address_gets_no_credentials() {
 }
 
 #[tokio::test]
+async fn realm_that_failed_is_not_asked_for_ever() {
+    let lab = Lab::with(bearer(), |_| {}).await;
+    lab.script([(Kind::Head, realm("http://auth.example.com/token"))]);
+    lab.expect("another realm", "refused: plain http").await;
+    lab.expect("corrected", "read").await;
+
+    let lifetime = Duration::from_secs(1);
+    let lab = Lab::with(bearer().token_lifetime(lifetime), |_| {}).await;
+    lab.expect("a first token", "read").await;
+    sleep(lifetime).await;
+    lab.script([(Kind::Token, Fault::Status(204, None))]);
+    lab.expect("no second one", "token service").await;
+    lab.expect("a third one", "read").await;
+}
+
+#[tokio::test]
 async fn unknown_challenge_differs_from_refusal() {
     for text in [
         "",
@@ -87,10 +106,11 @@ async fn malformed_token_answer_is_refused() {
         ("a deep answer", body(&"[".repeat(100_000)), "token service"),
         ("a page", body("<html>"), "token service"),
         ("a redirect", redirect, "token service"),
-        ("nothing", Fault::Status(204, None), "status"),
+        ("nothing", Fault::Status(204, None), "token service"),
         ("no", Fault::Status(401, None), "unauthorized"),
         ("never", Fault::Status(403, None), "forbidden"),
-        ("not here", Fault::Status(404, None), "not found"),
+        ("not here", Fault::Status(404, None), "token service"),
+        ("overload", Fault::Status(429, Some("100".to_owned())), "rate limited"),
     ];
     for (name, answer, want) in rows {
         let lab = Lab::with(bearer(), |_| {}).await;
@@ -104,6 +124,15 @@ async fn malformed_token_answer_is_refused() {
         lab.expect(lifetime, "unauthorized").await;
         lab.expect("corrected", "read").await;
     }
+}
+
+#[tokio::test]
+async fn missing_token_service_is_not_a_missing_image() {
+    let lab = Lab::with(bearer(), |_| {}).await;
+    lab.script([(Kind::Token, Fault::Status(404, None))]);
+    let asked = lab.client().exists(&lab.source()).await;
+    assert_eq!(verdict(&asked), "token service");
+    assert!(lab.client().exists(&lab.source()).await.unwrap());
 }
 
 #[tokio::test]
