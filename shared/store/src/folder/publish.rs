@@ -6,7 +6,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::{
     Condition, Version,
-    folder::{Dir, Inner, Temp, split},
+    folder::{Dir, Inner, Temp, read::file_version, split},
 };
 
 /// Number of times that a publication makes its folder. A delete removes the folder that it empties, maybe between our
@@ -39,7 +39,7 @@ impl Inner {
     pub(super) fn publish(&self, mut temp: Temp, key: &Key, condition: &Condition) -> io::Result<Option<Version>> {
         temp.sync()?;
         let version = if key.is_immutable() {
-            temp.stamp()?.version()
+            file_version(&temp.metadata()?)
         } else {
             temp.content_version()?
         };
@@ -162,7 +162,6 @@ impl Inner {
             Err(_) | Ok(false) => return Ok(()),
             Ok(true) => {}
         }
-        self.known.forget(key);
         if !key.is_immutable() {
             self.remember(key)?;
         }

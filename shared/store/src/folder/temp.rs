@@ -1,5 +1,5 @@
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     hash::{BuildHasher as _, Hasher as _, RandomState},
     io::{self, Read as _, Seek as _, Write as _},
     sync::Arc,
@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use model::{Key, Sha256};
+use model::Key;
 use rustix::{
     fs::{AtFlags, Mode, OFlags, linkat, renameat},
     io::Errno,
@@ -16,7 +16,10 @@ use rustix::{
 
 use crate::{
     Condition, Operation, Staged, StoreError, Version,
-    folder::{Dir, FolderStore, Stamp},
+    folder::{
+        Dir, FolderStore,
+        read::{content_version, modified},
+    },
 };
 
 /// Mode of new files: all users may read, because a web server over the folder has to. The umask may take that away.
@@ -64,8 +67,8 @@ impl Temp {
         self.file.sync_data()
     }
 
-    pub(super) fn stamp(&self) -> io::Result<Stamp> {
-        Ok(Stamp::of(&self.file.metadata()?))
+    pub(super) fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
     }
 
     /// Returns the version that the content has under a mutable key.
@@ -124,12 +127,6 @@ impl Drop for Temp {
     }
 }
 
-/// Returns the version of a mutable object. It is a hash, since the file system may give a new file the inode and times of an
-/// old one.
-pub(super) fn content_version(content: &[u8]) -> Version {
-    Version(Sha256::of(content).to_string())
-}
-
 /// Removes what killed writers left behind: files that are old and not locked.
 pub(super) fn remove_leftovers(folder: &Dir, names: impl Iterator<Item = String>, now: SystemTime) {
     for name in names.filter(|name| name.starts_with(PREFIX)) {
@@ -146,7 +143,7 @@ fn remove_leftover(folder: &Dir, name: &str, now: SystemTime) -> io::Result<bool
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened?,
     };
-    let modified = Stamp::of(&file.metadata()?).modified();
+    let modified = modified(&file.metadata()?);
     let old = now.duration_since(modified).is_ok_and(|age| age >= LEFTOVER);
     if !old || file.try_lock().is_err() {
         return Ok(false);
