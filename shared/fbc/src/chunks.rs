@@ -195,26 +195,24 @@ impl<R: Read> Chunks<R> {
         if count < 2 && !self.is_json {
             let head = &self.buffer[..self.buffer.len().min(self.target.max(PEEK))];
             let mut builder = LineBuilder::new(&self.limits, head.len());
-            self.is_json = !builder.memory().take(json::replaced_size(head));
-            let text = if self.is_json { "".into() } else { json::text(head) };
-            while count + documents < 2 && !self.is_json {
+            let text = json::JsonText::new(head);
+            while count + documents < 2 {
                 builder.clear();
-                let start = json::skip_space(text.as_bytes(), at);
-                match json::parse(&text, start, &mut builder) {
+                let start = json::skip_space(head, at);
+                match json::parse(text, start, &mut builder) {
                     Ok(end) => at = end,
                     Err(error) if documents == 0 && error.kind.may_go_on(head.len() < self.buffer.len()) => {
                         self.is_json = true;
                         break;
                     }
                     Err(error) if documents > 0 || matches!(error.kind, FbcErrorKind::JsonEnd) => {
-                        return self.cut_at(json::raw_offset(head, at), documents);
+                        return self.cut_at(at, documents);
                     }
                     Err(error) if error.kind.is_final() => return Cut::Rest,
                     Err(_) => return self.cut_space(),
                 }
                 documents += 1;
             }
-            at = json::raw_offset(head, at);
         }
         while at <= self.target {
             let Some(end) = json::value_end(&self.buffer, at) else {

@@ -65,36 +65,32 @@ impl Decoder<'_> {
     }
 
     fn json(&mut self, mut count: usize, sink: Sink<'_>) -> Result<(), FbcError> {
-        self.builder.memory().take(json::replaced_size(self.bytes));
-        let enough = self.builder.check_memory();
-        enough.map_err(|kind| self.error(0, kind))?;
-        let text = json::text(self.bytes);
+        let text = json::JsonText::new(self.bytes);
         let mut at = 0;
         loop {
-            let start = json::skip_space(text.as_bytes(), at);
-            if start == text.len() {
+            let start = json::skip_space(self.bytes, at);
+            if start == self.bytes.len() {
                 return Ok(());
             }
-            match self.json_value(&text, start, sink) {
+            match self.json_value(text, start, sink) {
                 Ok(end) => {
                     at = end;
                     count += 1;
                     self.documents += 1;
                 }
                 Err(error) => {
-                    let raw = |at| json::raw_offset(self.bytes, at);
-                    let error = self.error(raw(error.at), error.kind);
-                    return self.fall_back(count, raw(at), error, sink);
+                    let error = self.error(error.at, error.kind);
+                    return self.fall_back(count, at, error, sink);
                 }
             }
         }
     }
 
-    fn json_value(&mut self, text: &str, at: usize, sink: Sink<'_>) -> Result<usize, json::JsonError> {
+    fn json_value(&mut self, text: json::JsonText<'_>, at: usize, sink: Sink<'_>) -> Result<usize, json::JsonError> {
         let error = |kind| json::JsonError { at, kind };
         self.builder.clear();
         let end = json::parse(text, at, &mut self.builder)?;
-        let what = match text.as_bytes()[at] {
+        let what = match self.bytes[at] {
             b'[' => "a list",
             b'"' => "a string",
             b't' | b'f' => "a boolean",
@@ -105,7 +101,7 @@ impl Decoder<'_> {
             return Err(error(FbcErrorKind::NotAnObject(what)));
         }
         self.limits.check_document(end - at).map_err(error)?;
-        let position = self.position(text.as_bytes(), at);
+        let position = self.position(at);
         meta::emit(&mut self.builder, position, sink).map_err(error)?;
         Ok(end)
     }
@@ -114,8 +110,7 @@ impl Decoder<'_> {
     fn fall_back(&mut self, count: usize, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
         match yaml_start(self.bytes, at) {
             Some(start) if count < 2 && !error.kind.is_final() => {
-                self.builder.memory().give_back(json::replaced_size(self.bytes));
-                // The offsets so far are those of the JSON text, in which invalid bytes are replaced.
+                // The lines up to the value that is not JSON may be counted, and YAML may start before it.
                 self.counted = CountedLines::default();
                 self.yaml(start, Some(error), sink)
             }
@@ -148,7 +143,7 @@ impl Decoder<'_> {
             Cow::Owned(lines) => lines.capacity(),
         };
         self.builder.memory().take(held);
-        let position = self.position(self.bytes, at);
+        let position = self.position(at);
         let mut emit = |builder: &mut LineBuilder| meta::emit(builder, position, sink);
         yaml::parse(&lines, self.limits, &mut self.builder, &mut emit).map_err(|error| {
             // The parser counts lines from the start of its document.
@@ -161,10 +156,10 @@ impl Decoder<'_> {
     }
 
     /// Returns the position of the next document, which starts at offset `at`.
-    fn position(&mut self, text: &[u8], at: usize) -> DocumentPosition {
+    fn position(&mut self, at: usize) -> DocumentPosition {
         self.counted = CountedLines {
             at,
-            lines: self.counted.lines + newlines(&text[self.counted.at..at]),
+            lines: self.counted.lines + newlines(&self.bytes[self.counted.at..at]),
         };
         DocumentPosition {
             document: self.documents + 1,

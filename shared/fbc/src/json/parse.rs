@@ -1,7 +1,7 @@
 use crate::canon::{Container, LineBuilder};
 use crate::error::FbcErrorKind;
 
-use super::scalar;
+use super::{JsonText, scalar};
 
 /// Error at a byte of the JSON text.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl JsonError {
 }
 
 /// Parses the value that starts at `at` into `builder` and returns its end.
-pub(crate) fn parse(text: &str, at: usize, builder: &mut LineBuilder) -> Result<usize, JsonError> {
+pub(crate) fn parse(text: JsonText<'_>, at: usize, builder: &mut LineBuilder) -> Result<usize, JsonError> {
     let mut parser = Parser { text, at, builder };
     // A loop instead of recursion: the input decides the depth, and a deep one must not overflow the thread's stack.
     loop {
@@ -46,7 +46,7 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 }
 
 struct Parser<'a> {
-    text: &'a str,
+    text: JsonText<'a>,
     at: usize,
     builder: &'a mut LineBuilder,
 }
@@ -55,8 +55,8 @@ impl Parser<'_> {
     /// Skips white space and returns the next byte without reading it.
     #[inline]
     fn next(&mut self) -> Result<u8, JsonError> {
-        self.at = skip_space(self.text.as_bytes(), self.at);
-        let byte = self.text.as_bytes().get(self.at);
+        self.at = skip_space(self.text.bytes, self.at);
+        let byte = self.text.bytes.get(self.at);
         byte.copied().ok_or_else(|| JsonError::end(self.at))
     }
 
@@ -121,7 +121,7 @@ impl Parser<'_> {
 
     /// Reads a key and its colon.
     fn key(&mut self) -> Result<(), JsonError> {
-        if self.text.as_bytes().get(self.at) != Some(&b'"') {
+        if self.text.bytes.get(self.at) != Some(&b'"') {
             return Err(JsonError::new(self.at, "a key is expected"));
         }
         let start = self.builder.begin_key();
@@ -140,16 +140,16 @@ impl Parser<'_> {
     }
 
     fn number(&mut self) -> Result<(), JsonError> {
-        self.at = scalar::copy_number(self.text, self.at, self.builder.value())?;
+        self.at = scalar::copy_number(self.text.bytes, self.at, self.builder.value())?;
         Ok(())
     }
 
     fn literal(&mut self, word: &'static str) -> Result<(), JsonError> {
-        let rest = &self.text.as_bytes()[self.at..];
+        let rest = &self.text.bytes[self.at..];
         if !rest.starts_with(word.as_bytes()) {
             // An incomplete word at the end of the input may be cut off; the caller then reads more of the file.
             return Err(if word.as_bytes().starts_with(rest) {
-                JsonError::end(self.text.len())
+                JsonError::end(self.text.bytes.len())
             } else {
                 JsonError::new(self.at, "a value is expected")
             });

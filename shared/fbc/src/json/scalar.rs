@@ -4,16 +4,16 @@ use crate::{
         text::{escape, escape_one, float, plain_run},
     },
     error::{FbcErrorKind, excerpt},
-    json::JsonError,
+    json::{JsonError, JsonText, REPLACEMENT},
 };
 
 /// Copies the string whose first character is at `at` in canonical form and returns its end.
-pub(super) fn copy_string(text: &str, mut at: usize, out: &mut Text) -> Result<usize, JsonError> {
-    let bytes = text.as_bytes();
+pub(super) fn copy_string(text: JsonText<'_>, mut at: usize, out: &mut Text) -> Result<usize, JsonError> {
+    let bytes = text.bytes;
     out.push(b'"');
     loop {
         let plain = at + plain_run(&bytes[at..]);
-        out.extend_from_slice(&bytes[at..plain]);
+        text.copy(at..plain, out);
         at = plain;
         match bytes[at..] {
             [b'"', ..] => {
@@ -26,12 +26,16 @@ pub(super) fn copy_string(text: &str, mut at: usize, out: &mut Text) -> Result<u
                 at += 2;
             }
             [b'\\', ..] => {
-                let (character, end) = unescape(text, at)?;
+                let (character, end) = unescape(bytes, at)?;
                 escape(character.encode_utf8(&mut [0; 4]), out);
                 at = end;
             }
             // 0xE2 starts U+2028 and U+2029, which Go escapes, and many characters that it does not.
-            [0xE2, ..] => at += escape_one(&bytes[at..], out),
+            [0xE2, 0x80..=0xBF, 0x80..=0xBF, ..] => at += escape_one(&bytes[at..], out),
+            [0xE2, ..] => {
+                out.extend_from_slice(REPLACEMENT.as_bytes());
+                at += 1;
+            }
             [] => return Err(JsonError::end(at)),
             _ => return Err(JsonError::new(at, "a control character in a string")),
         }
@@ -39,10 +43,10 @@ pub(super) fn copy_string(text: &str, mut at: usize, out: &mut Text) -> Result<u
 }
 
 /// Returns the character of the escape at `at` and the end of the escape.
-fn unescape(text: &str, at: usize) -> Result<(char, usize), JsonError> {
-    let character = match text.as_bytes().get(at + 1) {
+fn unescape(bytes: &[u8], at: usize) -> Result<(char, usize), JsonError> {
+    let character = match bytes.get(at + 1) {
         None => return Err(JsonError::end(at)),
-        Some(b'u') => return unicode(text, at),
+        Some(b'u') => return unicode(bytes, at),
         Some(quoted @ (b'"' | b'\\' | b'/')) => char::from(*quoted),
         Some(b'b') => '\u{8}',
         Some(b'f') => '\u{c}',
@@ -55,14 +59,14 @@ fn unescape(text: &str, at: usize) -> Result<(char, usize), JsonError> {
 }
 
 /// Returns the character of the `\u` escape at `at` and its end. Half a surrogate pair becomes U+FFFD, as in Go.
-fn unicode(text: &str, at: usize) -> Result<(char, usize), JsonError> {
-    let high = hex(text, at)?;
+fn unicode(bytes: &[u8], at: usize) -> Result<(char, usize), JsonError> {
+    let high = hex(bytes, at)?;
     if let Some(character) = char::from_u32(high) {
         return Ok((character, at + 6));
     }
     if high < 0xDC00
-        && text[at + 6..].starts_with("\\u")
-        && let Ok(low @ 0xDC00..0xE000) = hex(text, at + 6)
+        && bytes[at + 6..].starts_with(b"\\u")
+        && let Ok(low @ 0xDC00..0xE000) = hex(bytes, at + 6)
     {
         let pair = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
         let character = char::from_u32(pair).unwrap_or(char::REPLACEMENT_CHARACTER);
@@ -71,9 +75,9 @@ fn unicode(text: &str, at: usize) -> Result<(char, usize), JsonError> {
     Ok((char::REPLACEMENT_CHARACTER, at + 6))
 }
 
-fn hex(text: &str, at: usize) -> Result<u32, JsonError> {
-    let digits = text.as_bytes().get(at + 2..at + 6);
-    let digits = digits.ok_or_else(|| JsonError::end(text.len()))?;
+fn hex(bytes: &[u8], at: usize) -> Result<u32, JsonError> {
+    let digits = bytes.get(at + 2..at + 6);
+    let digits = digits.ok_or_else(|| JsonError::end(bytes.len()))?;
     digits
         .iter()
         .try_fold(0, |value, digit| {
@@ -84,8 +88,7 @@ fn hex(text: &str, at: usize) -> Result<u32, JsonError> {
 }
 
 /// Copies the number at `at` in canonical form and returns its end.
-pub(super) fn copy_number(text: &str, at: usize, out: &mut Text) -> Result<usize, JsonError> {
-    let bytes = text.as_bytes();
+pub(super) fn copy_number(bytes: &[u8], at: usize, out: &mut Text) -> Result<usize, JsonError> {
     let mut end = at + usize::from(bytes[at] == b'-');
     end = match bytes.get(end) {
         Some(b'0') => end + 1,
@@ -99,12 +102,13 @@ pub(super) fn copy_number(text: &str, at: usize, out: &mut Text) -> Result<usize
         end += 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
         end = digits(bytes, end)?;
     }
-    let number = &text[at..end];
     // An integer keeps all its digits. catalogd rounds integers beyond 2^53, see the list of deviations.
     if end == integer {
-        out.extend_from_slice(number.as_bytes());
+        out.extend_from_slice(&bytes[at..end]);
         return Ok(end);
     }
+    // It is ASCII, so the conversion never fails.
+    let number = std::str::from_utf8(&bytes[at..end]).unwrap_or_default();
     match number.parse() {
         Ok(value) if f64::is_finite(value) => float(value, out),
         _ => {
