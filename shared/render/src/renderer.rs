@@ -9,7 +9,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use fbc::{Chunks, FbcError, IndexIgnore};
+use fbc::{Chunks, FbcError, FbcErrorKind, IndexIgnore};
 use model::{IndexedMeta, ShardRef, text::chain};
 use parking_lot::Mutex;
 use work::Budget;
@@ -92,8 +92,7 @@ impl Renderer {
 
     fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
         let settings = &self.context.settings;
-        let mut source = FileSource { content, error: None };
-        let mut chunks = Chunks::new(&mut source, settings.limits.document, settings.chunk_bytes)
+        let mut chunks = Chunks::new(content, settings.limits.document, settings.chunk_bytes)
             .within(settings.budget.clone())
             .enumerate()
             .peekable();
@@ -112,11 +111,15 @@ impl Renderer {
                     };
                     self.send(ChunkJob { place, chunk, memory })?;
                 }
+                // The caller's, and no problem of the file.
+                Err(FbcError {
+                    kind: FbcErrorKind::Read(error),
+                    ..
+                }) => return Err(error),
                 Err(error) => self.context.fail(path, part, &error),
             }
         }
-        drop(chunks);
-        source.error.map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// Takes a link: the file `path` has the same content as the file `target`.
@@ -195,22 +198,6 @@ impl Renderer {
 impl Drop for Renderer {
     fn drop(&mut self) {
         drop(self.stop());
-    }
-}
-
-/// Keeps the error of reading a file, which is the caller's, apart from problems of the file.
-struct FileSource<'a> {
-    content: &'a mut dyn Read,
-    error: Option<io::Error>,
-}
-
-impl Read for FileSource<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.content.read(buffer).map_err(|error| {
-            let kind = error.kind();
-            self.error = Some(error);
-            kind.into()
-        })
     }
 }
 
