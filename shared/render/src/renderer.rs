@@ -3,7 +3,7 @@ use std::{
     io::{self, Read},
     mem, panic,
     sync::{
-        Arc, OnceLock,
+        Arc,
         mpsc::{SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
@@ -25,9 +25,8 @@ pub struct Renderer {
     context: Arc<RenderContext>,
     jobs: Option<SyncSender<ChunkJob>>,
     workers: Vec<JoinHandle<io::Result<()>>>,
-    ignore_files: BTreeMap<String, Vec<u8>>,
-    /// The patterns of all ignore files, compiled when they are first needed.
-    ignore: OnceLock<Result<IndexIgnore, FbcError>>,
+    /// Patterns of the ignore files so far, or the error of one of them.
+    ignore: Result<IndexIgnore, RenderError>,
     links: BTreeMap<String, String>,
     /// Packages that are taken whole from the store.
     shards: Vec<Shard>,
@@ -51,8 +50,7 @@ impl Renderer {
             workers: workers.collect(),
             context,
             jobs: Some(jobs),
-            ignore_files: BTreeMap::new(),
-            ignore: OnceLock::new(),
+            ignore: Ok(IndexIgnore::default()),
             links: BTreeMap::new(),
             shards: Vec::new(),
         }
@@ -82,11 +80,15 @@ impl Renderer {
 
     fn ignore_file(&mut self, path: &str, content: &mut dyn Read) -> io::Result<()> {
         let mut bytes = Vec::new();
-        let most = self.context.settings.limits.ignore_bytes.saturating_add(1);
+        let limits = &self.context.settings.limits;
+        let most = limits.ignore_bytes.saturating_add(1);
         content.take(most).read_to_end(&mut bytes)?;
         self.context.usage.ignore_bytes(path, bytes.len() as u64);
-        self.ignore_files.insert(path.to_owned(), bytes);
-        self.ignore = OnceLock::new();
+        if let Ok(ignore) = &mut self.ignore
+            && let Err(error) = ignore.add(path, &bytes, limits.ignore_patterns)
+        {
+            self.ignore = Err(ignore_error(&self.context, path, &error));
+        }
         Ok(())
     }
 
@@ -143,7 +145,7 @@ impl Renderer {
         if self.context.usage.is_exceeded() || self.context.settings.budget.is_stopped() {
             return true;
         }
-        match self.compiled_ignore() {
+        match &self.ignore {
             Ok(ignore) => ignore
                 .excludes(path, &self.context.settings.budget)
                 .unwrap_or_else(|error| {
@@ -152,12 +154,6 @@ impl Renderer {
                 }),
             Err(_) => true,
         }
-    }
-
-    fn compiled_ignore(&self) -> &Result<IndexIgnore, FbcError> {
-        let limit = self.context.settings.limits.ignore_patterns;
-        self.ignore
-            .get_or_init(|| IndexIgnore::new(self.ignore_files.clone(), limit))
     }
 
     fn send(&self, job: ChunkJob) -> io::Result<()> {
@@ -182,9 +178,8 @@ impl Renderer {
         self.context.check_limits()?;
         self.context.check_budget()?;
         let (links, stored) = (mem::take(&mut self.links), mem::take(&mut self.shards));
-        let ignore = self.compiled_ignore().as_ref();
-        let ignore = ignore.map_err(|error| ignore_error(&self.context, IndexIgnore::FILE_NAME, error))?;
-        results.assemble(ignore, links, stored, self.context.clone())
+        let ignore = mem::replace(&mut self.ignore, Ok(IndexIgnore::default()))?;
+        results.assemble(&ignore, links, stored, self.context.clone())
     }
 
     /// Closes the queue and waits for the workers.
