@@ -7,6 +7,8 @@ mod publish;
 mod read;
 mod temp;
 
+pub use read::file_chunks;
+
 use std::{
     fmt::Display,
     io,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use model::{Key, Sha256};
 use rustix::{buffer::spare_capacity, io::pread};
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -246,13 +246,9 @@ pub(super) fn of_file(file: File, key: String, mut range: Range<u64>, mode: Read
     if range.is_empty() {
         return Ok(of_bytes(first));
     }
-    let chunks = Chunks {
-        file: Arc::new(file),
-        key,
-        rest: range,
-        ahead: None,
-    };
-    Ok(of_bytes(first).chain(stream::try_unfold(chunks, Chunks::next)).boxed())
+    let chunks = file_chunks(Arc::new(file), range);
+    let chunks = chunks.map_err(move |source| StoreError::failed(Operation::Get, &key, source));
+    Ok(of_bytes(first).chain(chunks).boxed())
 }
 
 /// Returns a body of one chunk, or of none for no bytes.
@@ -260,26 +256,35 @@ pub(super) fn of_bytes(bytes: Bytes) -> Body {
     stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed()
 }
 
-/// Chunks of an open file that are still to come. One is read ahead while the one before is being sent. No thread waits
-/// for a slow client: each is borrowed for one chunk.
-struct Chunks {
+/// Reads a range of a file chunk by chunk, without moving the offset of the file: several streams can read one file. A chunk is read
+/// ahead while the one before is being sent. No thread waits for a slow client: each is borrowed for one chunk.
+pub fn file_chunks(file: Arc<File>, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
+    let chunks = FileChunks {
+        file,
+        rest: range,
+        ahead: None,
+    };
+    stream::try_unfold(chunks, FileChunks::next)
+}
+
+/// Chunks of an open file that are still to come.
+struct FileChunks {
     file: Arc<File>,
-    key: String,
     rest: Range<u64>,
     ahead: Option<JoinHandle<io::Result<Bytes>>>,
 }
 
-impl Chunks {
-    async fn next(mut self) -> Result<Option<(Bytes, Self)>, StoreError> {
+impl FileChunks {
+    async fn next(mut self) -> io::Result<Option<(Bytes, Self)>> {
         let Some(chunk) = self.ahead.take().or_else(|| self.start()) else {
             return Ok(None);
         };
-        let chunk = joined(chunk.await).map_err(|source| StoreError::failed(Operation::Get, &self.key, source))?;
+        let chunk = joined(chunk.await)?;
         self.ahead = self.start();
         Ok(Some((chunk, self)))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "only files of the store are read and written")]
+    #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
     fn start(&mut self) -> Option<JoinHandle<io::Result<Bytes>>> {
         let range = take(&mut self.rest, CHUNK as u64);
         let file = Arc::clone(&self.file);
@@ -298,8 +303,6 @@ fn take(range: &mut Range<u64>, most: u64) -> Range<u64> {
 mod tests {
     use super::*;
     use std::os::unix::fs::{FileExt as _, symlink};
-
-    use futures_util::TryStreamExt as _;
 
     const BOTH: [ReadMode; 2] = [ReadMode::Blocking, ReadMode::CacheOnly];
 
