@@ -17,8 +17,8 @@ pub(crate) const PEEK: usize = 4096;
 pub(crate) enum Mode {
     /// Start of a file: the format is not known yet.
     Unknown,
-    /// JSON, after this many JSON values. After fewer than two, YAML may follow.
-    Json(usize),
+    /// JSON values only so far. After fewer than two, YAML may follow.
+    Json,
     Yaml,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn guess(start: &[u8]) -> Mode {
     let peeked = &start[..start.len().min(PEEK)];
     let space = space_end(peeked);
     if peeked[space..].starts_with(b"{") {
-        Mode::Json(0)
+        Mode::Json
     } else {
         Mode::Yaml
     }
@@ -59,12 +59,12 @@ impl Decoder<'_> {
     pub(crate) fn run(&mut self, mode: Mode, sink: Sink<'_>) -> Result<(), FbcError> {
         match mode {
             Mode::Unknown => self.run(guess(self.bytes), sink),
-            Mode::Json(count) => self.json(count, sink),
+            Mode::Json => self.json(sink),
             Mode::Yaml => self.yaml(0, None, sink),
         }
     }
 
-    fn json(&mut self, mut count: usize, sink: Sink<'_>) -> Result<(), FbcError> {
+    fn json(&mut self, sink: Sink<'_>) -> Result<(), FbcError> {
         let text = json::JsonText::new(self.bytes);
         let mut at = 0;
         loop {
@@ -75,12 +75,11 @@ impl Decoder<'_> {
             match self.json_value(text, start, sink) {
                 Ok(end) => {
                     at = end;
-                    count += 1;
                     self.documents += 1;
                 }
                 Err(error) => {
                     let error = self.error(error.at, error.kind);
-                    return self.fall_back(count, at, error, sink);
+                    return self.fall_back(at, error, sink);
                 }
             }
         }
@@ -107,9 +106,9 @@ impl Decoder<'_> {
     }
 
     /// Handles a JSON error: after at most one JSON value, the rest may be YAML.
-    fn fall_back(&mut self, count: usize, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
+    fn fall_back(&mut self, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
         match yaml_start(self.bytes, at) {
-            Some(start) if count < 2 && !error.kind.is_final() => {
+            Some(start) if self.documents < 2 && !error.kind.is_final() => {
                 // The lines up to the value that is not JSON may be counted, and YAML may start before it.
                 self.counted = CountedLines::default();
                 self.yaml(start, Some(error), sink)
@@ -135,22 +134,21 @@ impl Decoder<'_> {
     fn yaml_document(&mut self, at: usize, sink: Sink<'_>) -> Result<usize, FbcError> {
         let piece = yaml::split::document(self.bytes, at).map_err(|(at, kind)| self.error(at, kind))?;
         let document = &self.bytes[piece.range];
+        let position = self.position(at);
+        let error = |line, kind| FbcError::new(position.document, line, kind);
         let size = self.limits.check_document(document.len());
-        size.map_err(|kind| self.error(at, kind))?;
+        size.map_err(|kind| error(Some(position.line), kind))?;
         let lines = yaml::split::lines(document);
         let held = match &lines {
             Cow::Borrowed(_) => 0,
             Cow::Owned(lines) => lines.capacity(),
         };
         self.builder.memory().take(held);
-        let position = self.position(at);
         let mut emit = |builder: &mut LineBuilder| meta::emit(builder, position, sink);
-        yaml::parse(&lines, self.limits, &mut self.builder, &mut emit).map_err(|error| {
-            // The parser counts lines from the start of its document.
-            let before = self.lines + newlines(&self.bytes[..at]);
-            let line = error.line.map(|line| before + line);
-            FbcError::new(self.documents + 1, line, error.kind)
-        })?;
+        let parsed = yaml::parse(&lines, self.limits, &mut self.builder, &mut emit);
+        // The parser counts lines from the start of its document.
+        let line = |line| position.line - 1 + line;
+        parsed.map_err(|found| error(found.line.map(line), found.kind))?;
         self.builder.memory().give_back(held);
         Ok(piece.next)
     }
@@ -216,9 +214,9 @@ mod tests {
     #[test]
     fn guess_returns_json_if_a_brace_is_first_within_peek() {
         let brace_after = |spaces| [" ".repeat(spaces), "{".into()].concat();
-        assert_eq!(guess(brace_after(PEEK - 1).as_bytes()), Mode::Json(0));
+        assert_eq!(guess(brace_after(PEEK - 1).as_bytes()), Mode::Json);
         assert_eq!(guess(brace_after(PEEK).as_bytes()), Mode::Yaml);
-        assert_eq!(guess("\u{a0}\u{2028}{".as_bytes()), Mode::Json(0));
+        assert_eq!(guess("\u{a0}\u{2028}{".as_bytes()), Mode::Json);
         assert_eq!(guess("\u{feff}{".as_bytes()), Mode::Yaml);
         assert_eq!(guess(b"[{}]"), Mode::Yaml);
     }
