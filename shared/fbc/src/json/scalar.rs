@@ -4,11 +4,11 @@ use crate::{
         text::{escape, escape_one, float, plain_run},
     },
     error::{FbcErrorKind, excerpt},
-    json::{JsonError, JsonText, REPLACEMENT},
+    json::{JsonText, REPLACEMENT, parse::invalid},
 };
 
 /// Copies the string whose first character is at `at` in canonical form and returns its end.
-pub(super) fn copy_string(text: JsonText<'_>, mut at: usize, out: &mut Text) -> Result<usize, JsonError> {
+pub(super) fn copy_string(text: JsonText<'_>, mut at: usize, out: &mut Text) -> Result<usize, FbcErrorKind> {
     let bytes = text.bytes;
     out.push(b'"');
     loop {
@@ -36,16 +36,16 @@ pub(super) fn copy_string(text: JsonText<'_>, mut at: usize, out: &mut Text) -> 
                 out.extend_from_slice(REPLACEMENT.as_bytes());
                 at += 1;
             }
-            [] => return Err(JsonError::end(at)),
-            _ => return Err(JsonError::new(at, "a control character in a string")),
+            [] => return Err(FbcErrorKind::JsonEnd),
+            _ => return Err(invalid("a control character in a string")),
         }
     }
 }
 
 /// Returns the character of the escape at `at` and the end of the escape.
-fn unescape(bytes: &[u8], at: usize) -> Result<(char, usize), JsonError> {
+fn unescape(bytes: &[u8], at: usize) -> Result<(char, usize), FbcErrorKind> {
     let character = match bytes.get(at + 1) {
-        None => return Err(JsonError::end(at)),
+        None => return Err(FbcErrorKind::JsonEnd),
         Some(b'u') => return unicode(bytes, at),
         Some(quoted @ (b'"' | b'\\' | b'/')) => char::from(*quoted),
         Some(b'b') => '\u{8}',
@@ -53,13 +53,13 @@ fn unescape(bytes: &[u8], at: usize) -> Result<(char, usize), JsonError> {
         Some(b'n') => '\n',
         Some(b'r') => '\r',
         Some(b't') => '\t',
-        Some(_) => return Err(JsonError::new(at, "an unknown escape in a string")),
+        Some(_) => return Err(invalid("an unknown escape in a string")),
     };
     Ok((character, at + 2))
 }
 
 /// Returns the character of the `\u` escape at `at` and its end. Half a surrogate pair becomes U+FFFD, as in Go.
-fn unicode(bytes: &[u8], at: usize) -> Result<(char, usize), JsonError> {
+fn unicode(bytes: &[u8], at: usize) -> Result<(char, usize), FbcErrorKind> {
     let high = hex(bytes, at)?;
     if let Some(character) = char::from_u32(high) {
         return Ok((character, at + 6));
@@ -75,20 +75,20 @@ fn unicode(bytes: &[u8], at: usize) -> Result<(char, usize), JsonError> {
     Ok((char::REPLACEMENT_CHARACTER, at + 6))
 }
 
-fn hex(bytes: &[u8], at: usize) -> Result<u32, JsonError> {
+fn hex(bytes: &[u8], at: usize) -> Result<u32, FbcErrorKind> {
     let digits = bytes.get(at + 2..at + 6);
-    let digits = digits.ok_or_else(|| JsonError::end(bytes.len()))?;
+    let digits = digits.ok_or(FbcErrorKind::JsonEnd)?;
     digits
         .iter()
         .try_fold(0, |value, digit| {
             let digit = char::from(*digit).to_digit(16);
             digit.map(|digit| value * 16 + digit)
         })
-        .ok_or_else(|| JsonError::new(at, "an invalid \\u escape"))
+        .ok_or_else(|| invalid("an invalid \\u escape"))
 }
 
 /// Copies the number at `at` in canonical form and returns its end.
-pub(super) fn copy_number(bytes: &[u8], at: usize, out: &mut Text) -> Result<usize, JsonError> {
+pub(super) fn copy_number(bytes: &[u8], at: usize, out: &mut Text) -> Result<usize, FbcErrorKind> {
     let mut end = at + usize::from(bytes[at] == b'-');
     end = match bytes.get(end) {
         Some(b'0') => end + 1,
@@ -111,20 +111,17 @@ pub(super) fn copy_number(bytes: &[u8], at: usize, out: &mut Text) -> Result<usi
     let number = std::str::from_utf8(&bytes[at..end]).unwrap_or_default();
     match number.parse() {
         Ok(value) if f64::is_finite(value) => float(value, out),
-        _ => {
-            let kind = FbcErrorKind::NumberRange(excerpt(number));
-            return Err(JsonError { at, kind });
-        }
+        _ => return Err(FbcErrorKind::NumberRange(excerpt(number))),
     }
     Ok(end)
 }
 
 /// Returns the end of the digits at `at`. Fails if there is none.
-fn digits(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+fn digits(bytes: &[u8], at: usize) -> Result<usize, FbcErrorKind> {
     let count = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     match count {
-        0 if at == bytes.len() => Err(JsonError::end(at)),
-        0 => Err(JsonError::new(at, "a digit is expected")),
+        0 if at == bytes.len() => Err(FbcErrorKind::JsonEnd),
+        0 => Err(invalid("a digit is expected")),
         _ => Ok(at + count),
     }
 }
