@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{Condition, Object, Operation, StoreError, StoreExt as _, Version, integrity::digest};
+use crate::{Condition, Object, Operation, StoreError, StoreExt as _, Version, integrity::hash};
 use aws_sdk_s3::{
     config::{self, timeout::TimeoutConfig},
     operation::put_object::builders::PutObjectFluentBuilder,
@@ -123,7 +123,7 @@ impl S3Store {
             Err(error) if error.is_not_found() => return Err(StoreError::conflict(object.key)),
             Err(error) => return Err(error),
         };
-        if info.size == object.source.size() && digest(body).await?.sha256 == object.sha256 {
+        if info.size == object.source.size() && hash(body).await? == object.sha256 {
             return Ok(info.version);
         }
         Err(StoreError::conflict(object.key))
