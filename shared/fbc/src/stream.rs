@@ -1,7 +1,5 @@
 //! Reads the stream of documents in a file as JSON or YAML, by the rules of apimachinery's `YAMLOrJSONDecoder`.
 
-use std::borrow::Cow;
-
 use crate::FbcLimits;
 use crate::canon::LineBuilder;
 use crate::error::{FbcError, FbcErrorKind};
@@ -138,18 +136,11 @@ impl Decoder<'_> {
         let error = |line, kind| FbcError::new(position.document, line, kind);
         let size = self.limits.check_document(document.len());
         size.map_err(|kind| error(Some(position.line), kind))?;
-        let lines = yaml::split::lines(document);
-        let held = match &lines {
-            Cow::Borrowed(_) => 0,
-            Cow::Owned(lines) => lines.capacity(),
-        };
-        self.builder.memory().take(held);
         let mut emit = |builder: &mut LineBuilder| meta::emit(builder, position, sink);
-        let parsed = yaml::parse(&lines, self.limits, &mut self.builder, &mut emit);
+        let parsed = yaml::parse(document, self.limits, &mut self.builder, &mut emit);
         // The parser counts lines from the start of its document.
         let line = |line| position.line - 1 + line;
         parsed.map_err(|found| error(found.line.map(line), found.kind))?;
-        self.builder.memory().give_back(held);
         Ok(piece.next)
     }
 
