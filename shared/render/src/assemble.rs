@@ -13,7 +13,7 @@ use crate::{
     error::shown,
     fragment::Fragment,
     known::{ChunkLines, chunk_lines},
-    renderer::{ignore_error, is_ignore_file},
+    renderer::is_ignore_file,
 };
 
 impl WorkerResults {
@@ -108,7 +108,7 @@ impl IgnoredPaths<'_> {
         // The comparison of one path is short, because its steps are limited.
         self.context.check_budget()?;
         let excluded = self.ignore.excludes(path, &self.context.settings.budget);
-        let excluded = excluded.map_err(|error| ignore_error(self.context, path, &error))?;
+        let excluded = excluded.map_err(|error| RenderError::over_budget(error, path))?;
         self.known.insert(path.clone(), excluded);
         Ok(excluded)
     }

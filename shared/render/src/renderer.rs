@@ -68,10 +68,12 @@ impl Renderer {
     /// # Errors
     /// The error of reading `content`, and [`RenderError::Stopped`].
     pub fn file(&mut self, path: &str, content: &mut dyn Read) -> io::Result<()> {
-        if self.context.usage.is_exceeded() {
-            return Ok(());
+        match self.context.check_budget() {
+            Ok(()) if !self.context.usage.is_exceeded() => {}
+            Err(error @ RenderError::Stopped) => return Err(io::Error::other(error)),
+            // A limit is exceeded, as the end of the rendering says.
+            _ => return Ok(()),
         }
-        self.context.check_budget().map_err(io::Error::other)?;
         if is_ignore_file(path) {
             return self.ignore_file(path, content);
         }
@@ -87,7 +89,7 @@ impl Renderer {
         if let Ok(ignore) = &mut self.ignore
             && let Err(error) = ignore.add(path, &bytes, limits.ignore_patterns)
         {
-            self.ignore = Err(ignore_error(&self.context, path, &error));
+            self.ignore = Err(ignore_error(path, &error));
         }
         Ok(())
     }
@@ -146,12 +148,7 @@ impl Renderer {
             return true;
         }
         match &self.ignore {
-            Ok(ignore) => ignore
-                .excludes(path, &self.context.settings.budget)
-                .unwrap_or_else(|error| {
-                    self.context.usage.ignore_limit(path, &error);
-                    true
-                }),
+            Ok(ignore) => ignore.excludes(path, &self.context.settings.budget).unwrap_or(true),
             Err(_) => true,
         }
     }
@@ -196,12 +193,11 @@ impl Drop for Renderer {
     }
 }
 
-/// Returns the error of an ignore file, or of comparing a path with its patterns.
-pub(crate) fn ignore_error(context: &RenderContext, path: &str, error: &FbcError) -> RenderError {
-    context.usage.ignore_limit(path, error);
-    match context.usage.exceeded() {
-        Some(limit) => RenderError::Limit(limit),
-        None => RenderError::of_file(path.to_owned(), shown(&chain(error))),
+/// Returns the error of an ignore file.
+fn ignore_error(path: &str, error: &FbcError) -> RenderError {
+    match &error.kind {
+        FbcErrorKind::Limit { name, limit } => RenderError::limit(name, *limit as u64, path),
+        _ => RenderError::of_file(path.to_owned(), shown(&chain(error))),
     }
 }
 

@@ -24,7 +24,7 @@ const LINE_LIMIT: usize = 64 * 1024;
 /// ignore.add(".indexignore", b"*.md\n", 1000)?;
 /// assert!(ignore.excludes("db/README.md", &Budget::default())?);
 /// assert!(!ignore.excludes("db/catalog.yaml", &Budget::default())?);
-/// # Ok::<(), catalog_mirror_fbc::FbcError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct IndexIgnore {
@@ -77,7 +77,7 @@ impl IndexIgnore {
     ///
     /// # Errors
     /// Fails if `budget` has too few steps.
-    pub fn excludes(&self, path: &str, budget: &Budget) -> Result<bool, FbcError> {
+    pub fn excludes(&self, path: &str, budget: &Budget) -> Result<bool, OverBudget> {
         let path: Vec<_> = path.split('/').collect();
         if path.last() == Some(&Self::FILE_NAME) {
             return Ok(true);
@@ -93,7 +93,7 @@ impl IndexIgnore {
                 }
                 _ => None,
             };
-            budget.charge(steps).map_err(over_budget)?;
+            budget.charge(steps)?;
             if let Some(excludes) = decided {
                 return Ok(excludes);
             }
@@ -102,20 +102,9 @@ impl IndexIgnore {
     }
 }
 
-fn over_budget(error: OverBudget) -> FbcError {
-    let kind = match error {
-        OverBudget::Stopped => FbcErrorKind::Stopped,
-        OverBudget::Steps(steps) => FbcErrorKind::Limit {
-            name: "steps",
-            limit: usize::try_from(steps).unwrap_or(usize::MAX),
-        },
-    };
-    FbcError::new(0, None, kind)
-}
-
 #[cfg(test)]
 mod tests {
-    use work::{Budget, MemoryPool};
+    use work::{Budget, MemoryPool, OverBudget};
 
     use super::IndexIgnore;
 
@@ -192,10 +181,7 @@ mod tests {
         let within = |steps| ignore.excludes("c/d", &Budget::new(steps, MemoryPool::default()));
         assert!(!within(budget.used()).unwrap());
         let error = within(budget.used() - 1).unwrap_err();
-        assert_eq!(
-            error.kind.to_string(),
-            format!("exceeds the limit steps of {}", budget.used() - 1)
-        );
+        assert_eq!(error, OverBudget::Steps(budget.used() - 1));
     }
 
     #[test]
