@@ -66,21 +66,15 @@ impl Inner {
     /// Renames the file to its key. Tries again when the folder has gone between two steps.
     fn place(&self, temp: &mut Temp, key: &Key, condition: &Condition) -> io::Result<bool> {
         let path = key.to_string();
-        for _ in 1..ATTEMPTS {
-            match self.place_once(temp, &path, condition) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        let (folder, name) = split(&path);
+        let replaces = *condition != Condition::CreateOnly;
+        let mut repeats = 1..ATTEMPTS;
+        loop {
+            let folder = self.root.descend_or_create(folder);
+            match folder.and_then(|folder| temp.publish(&folder, name, replaces)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && repeats.next().is_some() => {}
                 placed => return placed,
             }
-        }
-        self.place_once(temp, &path, condition)
-    }
-
-    fn place_once(&self, temp: &mut Temp, path: &str, condition: &Condition) -> io::Result<bool> {
-        let (folder, name) = split(path);
-        let folder = self.root.descend_or_create(folder)?;
-        match condition {
-            Condition::CreateOnly => temp.publish_new(&folder, name),
-            Condition::Always | Condition::Replace(_) => temp.publish_over(&folder, name).map(|()| true),
         }
     }
 

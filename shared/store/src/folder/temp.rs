@@ -79,11 +79,15 @@ impl Temp {
         Ok(content_version(&content))
     }
 
-    /// Moves the file to its name. Returns false if the name is taken.
-    pub(super) fn publish_new(&mut self, to: &Dir, name: &str) -> io::Result<bool> {
-        match self.rename_new(to, name) {
+    /// Moves the file to its name. Returns false if the name is taken and its file may not be replaced.
+    pub(super) fn publish(&mut self, to: &Dir, name: &str, replaces: bool) -> io::Result<bool> {
+        let renamed = match replaces {
+            true => renameat(self.folder.file(), &self.name, to.file(), name),
+            false => self.rename_new(to, name),
+        };
+        match renamed {
             Ok(()) => self.published = true,
-            Err(Errno::EXIST) => {}
+            Err(Errno::EXIST) if !replaces => {}
             Err(error) => return Err(error.into()),
         }
         Ok(self.published)
@@ -106,13 +110,6 @@ impl Temp {
         linkat(self.folder.file(), &self.name, to.file(), name, AtFlags::empty())?;
         // The object is complete under its key. If its second name stays, it is removed with the leftovers.
         let _ = self.folder.remove(&self.name);
-        Ok(())
-    }
-
-    /// Moves the file to its name and replaces what is there.
-    pub(super) fn publish_over(&mut self, to: &Dir, name: &str) -> io::Result<()> {
-        renameat(self.folder.file(), &self.name, to.file(), name)?;
-        self.published = true;
         Ok(())
     }
 }
@@ -243,10 +240,10 @@ mod tests {
     }
 
     #[test]
-    fn publish_new_on_a_taken_name_keeps_the_first() {
+    fn publish_on_a_taken_name_keeps_the_first() {
         let (folder, dir) = folder();
-        assert!(temp(&dir, "first").publish_new(&dir, "a").unwrap());
-        assert!(!temp(&dir, "second").publish_new(&dir, "a").unwrap());
+        assert!(temp(&dir, "first").publish(&dir, "a", false).unwrap());
+        assert!(!temp(&dir, "second").publish(&dir, "a", false).unwrap());
         assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), b"first");
         assert_eq!(names(&folder), ["a"]);
     }
