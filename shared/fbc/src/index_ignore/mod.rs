@@ -76,7 +76,7 @@ impl IndexIgnore {
     /// A step is the comparison of a character or folder with a pattern.
     ///
     /// # Errors
-    /// Fails if `budget` has too few steps.
+    /// Fails if `budget` has too few steps, or if its work is stopped.
     pub fn excludes(&self, path: &str, budget: &Budget) -> Result<bool, OverBudget> {
         let path: Vec<_> = path.split('/').collect();
         if path.last() == Some(&Self::FILE_NAME) {
