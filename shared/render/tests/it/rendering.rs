@@ -174,6 +174,23 @@ fn file_returns_the_error_of_its_reader() {
 }
 
 #[test]
+fn file_repeats_a_read_that_was_interrupted() {
+    struct Interrupted<'a>(&'a [u8], bool);
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match std::mem::replace(&mut self.1, true) {
+                false => Err(io::ErrorKind::Interrupted.into()),
+                true => self.0.read(buffer),
+            }
+        }
+    }
+    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
+    let mut file = Interrupted(b"schema: x\n", false);
+    renderer.file("a.yaml", &mut file).unwrap();
+    assert_eq!(all(&renderer.finish().unwrap()), "{\"schema\":\"x\"}\n");
+}
+
+#[test]
 fn equals_compares_names_and_lines_of_shards() {
     let rendering = render(CATALOG);
     let index = ObjectDigest::of(b"index");
