@@ -144,9 +144,6 @@ impl<R: Read> Chunks<R> {
         };
         self.documents += documents;
         self.lines += newlines(&chunk.bytes);
-        if let Mode::Json(count) = &mut self.mode {
-            *count += documents;
-        }
         chunk
     }
 
@@ -165,7 +162,7 @@ impl<R: Read> Chunks<R> {
             self.mode = stream::guess(&self.buffer);
         }
         match self.mode {
-            Mode::Json(count) => self.cut_json(count),
+            Mode::Json => self.cut_json(),
             _ => self.cut_yaml(),
         }
     }
@@ -187,34 +184,32 @@ impl<R: Read> Chunks<R> {
     }
 
     /// Cuts after the last JSON value before the target, or else after the first one.
-    fn cut_json(&mut self, count: usize) -> Cut {
+    fn cut_json(&mut self) -> Cut {
         let (mut at, mut documents) = (0, 0);
         // Go's decoder decides between JSON and YAML for each of the first two values, so these are parsed. The later ones
         // are JSON for certain: their brackets are enough. They also are for a value that is JSON for the length of a chunk and
         // goes on: to parse more of it would take memory that is meant for its parser.
-        if count < 2 && !self.is_json {
+        if self.documents < 2 && !self.is_json {
             let head = &self.buffer[..self.buffer.len().min(self.target.max(PEEK))];
             let mut builder = LineBuilder::new(&self.limits, head.len());
-            self.is_json = !builder.memory().take(json::replaced_size(head));
-            let text = if self.is_json { "".into() } else { json::text(head) };
-            while count + documents < 2 && !self.is_json {
+            let text = json::JsonText::new(head);
+            while self.documents + documents < 2 {
                 builder.clear();
-                let start = json::skip_space(text.as_bytes(), at);
-                match json::parse(&text, start, &mut builder) {
+                let start = json::skip_space(head, at);
+                match json::parse(text, start, &mut builder) {
                     Ok(end) => at = end,
                     Err(error) if documents == 0 && error.kind.may_go_on(head.len() < self.buffer.len()) => {
                         self.is_json = true;
                         break;
                     }
                     Err(error) if documents > 0 || matches!(error.kind, FbcErrorKind::JsonEnd) => {
-                        return self.cut_at(json::raw_offset(head, at), documents);
+                        return self.cut_at(at, documents);
                     }
                     Err(error) if error.kind.is_final() => return Cut::Rest,
                     Err(_) => return self.cut_space(),
                 }
                 documents += 1;
             }
-            at = json::raw_offset(head, at);
         }
         while at <= self.target {
             let Some(end) = json::value_end(&self.buffer, at) else {
@@ -237,7 +232,7 @@ impl<R: Read> Chunks<R> {
 
     fn cut_at(&self, at: usize, documents: usize) -> Cut {
         match (documents, self.mode) {
-            (0, Mode::Json(_)) => Cut::More(json::skip_space(&self.buffer, 0)),
+            (0, Mode::Json) => Cut::More(json::skip_space(&self.buffer, 0)),
             (0, _) => Cut::More(0),
             _ => Cut::At(at, documents),
         }
@@ -282,7 +277,7 @@ impl Chunk {
         hash(&[match self.mode {
             Mode::Unknown => 3,
             Mode::Yaml => 4,
-            Mode::Json(count) => count.min(2) as u8,
+            Mode::Json => self.documents.min(2) as u8,
         }]);
     }
 

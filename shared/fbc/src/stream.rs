@@ -1,7 +1,5 @@
 //! Reads the stream of documents in a file as JSON or YAML, by the rules of apimachinery's `YAMLOrJSONDecoder`.
 
-use std::borrow::Cow;
-
 use crate::FbcLimits;
 use crate::canon::LineBuilder;
 use crate::error::{FbcError, FbcErrorKind};
@@ -17,8 +15,8 @@ pub(crate) const PEEK: usize = 4096;
 pub(crate) enum Mode {
     /// Start of a file: the format is not known yet.
     Unknown,
-    /// JSON, after this many JSON values. After fewer than two, YAML may follow.
-    Json(usize),
+    /// JSON values only so far. After fewer than two, YAML may follow.
+    Json,
     Yaml,
 }
 
@@ -27,7 +25,7 @@ pub(crate) fn guess(start: &[u8]) -> Mode {
     let peeked = &start[..start.len().min(PEEK)];
     let space = space_end(peeked);
     if peeked[space..].starts_with(b"{") {
-        Mode::Json(0)
+        Mode::Json
     } else {
         Mode::Yaml
     }
@@ -59,42 +57,37 @@ impl Decoder<'_> {
     pub(crate) fn run(&mut self, mode: Mode, sink: Sink<'_>) -> Result<(), FbcError> {
         match mode {
             Mode::Unknown => self.run(guess(self.bytes), sink),
-            Mode::Json(count) => self.json(count, sink),
+            Mode::Json => self.json(sink),
             Mode::Yaml => self.yaml(0, None, sink),
         }
     }
 
-    fn json(&mut self, mut count: usize, sink: Sink<'_>) -> Result<(), FbcError> {
-        self.builder.memory().take(json::replaced_size(self.bytes));
-        let enough = self.builder.check_memory();
-        enough.map_err(|kind| self.error(0, kind))?;
-        let text = json::text(self.bytes);
+    fn json(&mut self, sink: Sink<'_>) -> Result<(), FbcError> {
+        let text = json::JsonText::new(self.bytes);
         let mut at = 0;
         loop {
-            let start = json::skip_space(text.as_bytes(), at);
-            if start == text.len() {
+            let start = json::skip_space(self.bytes, at);
+            if start == self.bytes.len() {
                 return Ok(());
             }
-            match self.json_value(&text, start, sink) {
+            match self.json_value(text, start, sink) {
                 Ok(end) => {
                     at = end;
-                    count += 1;
                     self.documents += 1;
                 }
                 Err(error) => {
-                    let raw = |at| json::raw_offset(self.bytes, at);
-                    let error = self.error(raw(error.at), error.kind);
-                    return self.fall_back(count, raw(at), error, sink);
+                    let error = self.error(error.at, error.kind);
+                    return self.fall_back(at, error, sink);
                 }
             }
         }
     }
 
-    fn json_value(&mut self, text: &str, at: usize, sink: Sink<'_>) -> Result<usize, json::JsonError> {
+    fn json_value(&mut self, text: json::JsonText<'_>, at: usize, sink: Sink<'_>) -> Result<usize, json::JsonError> {
         let error = |kind| json::JsonError { at, kind };
         self.builder.clear();
         let end = json::parse(text, at, &mut self.builder)?;
-        let what = match text.as_bytes()[at] {
+        let what = match self.bytes[at] {
             b'[' => "a list",
             b'"' => "a string",
             b't' | b'f' => "a boolean",
@@ -105,17 +98,16 @@ impl Decoder<'_> {
             return Err(error(FbcErrorKind::NotAnObject(what)));
         }
         self.limits.check_document(end - at).map_err(error)?;
-        let position = self.position(text.as_bytes(), at);
+        let position = self.position(at);
         meta::emit(&mut self.builder, position, sink).map_err(error)?;
         Ok(end)
     }
 
     /// Handles a JSON error: after at most one JSON value, the rest may be YAML.
-    fn fall_back(&mut self, count: usize, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
+    fn fall_back(&mut self, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
         match yaml_start(self.bytes, at) {
-            Some(start) if count < 2 && !error.kind.is_final() => {
-                self.builder.memory().give_back(json::replaced_size(self.bytes));
-                // The offsets so far are those of the JSON text, in which invalid bytes are replaced.
+            Some(start) if self.documents < 2 && !error.kind.is_final() => {
+                // The lines up to the value that is not JSON may be counted, and YAML may start before it.
                 self.counted = CountedLines::default();
                 self.yaml(start, Some(error), sink)
             }
@@ -140,31 +132,23 @@ impl Decoder<'_> {
     fn yaml_document(&mut self, at: usize, sink: Sink<'_>) -> Result<usize, FbcError> {
         let piece = yaml::split::document(self.bytes, at).map_err(|(at, kind)| self.error(at, kind))?;
         let document = &self.bytes[piece.range];
+        let position = self.position(at);
+        let error = |line, kind| FbcError::new(position.document, line, kind);
         let size = self.limits.check_document(document.len());
-        size.map_err(|kind| self.error(at, kind))?;
-        let lines = yaml::split::lines(document);
-        let held = match &lines {
-            Cow::Borrowed(_) => 0,
-            Cow::Owned(lines) => lines.capacity(),
-        };
-        self.builder.memory().take(held);
-        let position = self.position(self.bytes, at);
+        size.map_err(|kind| error(Some(position.line), kind))?;
         let mut emit = |builder: &mut LineBuilder| meta::emit(builder, position, sink);
-        yaml::parse(&lines, self.limits, &mut self.builder, &mut emit).map_err(|error| {
-            // The parser counts lines from the start of its document.
-            let before = self.lines + newlines(&self.bytes[..at]);
-            let line = error.line.map(|line| before + line);
-            FbcError::new(self.documents + 1, line, error.kind)
-        })?;
-        self.builder.memory().give_back(held);
+        let parsed = yaml::parse(document, self.limits, &mut self.builder, &mut emit);
+        // The parser counts lines from the start of its document.
+        let line = |line| position.line - 1 + line;
+        parsed.map_err(|found| error(found.line.map(line), found.kind))?;
         Ok(piece.next)
     }
 
     /// Returns the position of the next document, which starts at offset `at`.
-    fn position(&mut self, text: &[u8], at: usize) -> DocumentPosition {
+    fn position(&mut self, at: usize) -> DocumentPosition {
         self.counted = CountedLines {
             at,
-            lines: self.counted.lines + newlines(&text[self.counted.at..at]),
+            lines: self.counted.lines + newlines(&self.bytes[self.counted.at..at]),
         };
         DocumentPosition {
             document: self.documents + 1,
@@ -221,9 +205,9 @@ mod tests {
     #[test]
     fn guess_returns_json_if_a_brace_is_first_within_peek() {
         let brace_after = |spaces| [" ".repeat(spaces), "{".into()].concat();
-        assert_eq!(guess(brace_after(PEEK - 1).as_bytes()), Mode::Json(0));
+        assert_eq!(guess(brace_after(PEEK - 1).as_bytes()), Mode::Json);
         assert_eq!(guess(brace_after(PEEK).as_bytes()), Mode::Yaml);
-        assert_eq!(guess("\u{a0}\u{2028}{".as_bytes()), Mode::Json(0));
+        assert_eq!(guess("\u{a0}\u{2028}{".as_bytes()), Mode::Json);
         assert_eq!(guess("\u{feff}{".as_bytes()), Mode::Yaml);
         assert_eq!(guess(b"[{}]"), Mode::Yaml);
     }

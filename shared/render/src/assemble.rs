@@ -12,8 +12,8 @@ use crate::{
     context::{FileFailure, RenderContext, WorkerResults},
     error::shown,
     fragment::Fragment,
-    known::ChunkRange,
-    renderer::{ignore_error, is_ignore_file},
+    known::{ChunkLines, chunk_lines},
+    renderer::is_ignore_file,
 };
 
 impl WorkerResults {
@@ -44,8 +44,7 @@ impl WorkerResults {
         if !self.failures.is_empty() {
             return Err(invalid(self.failures));
         }
-        let mut shards = shards(self.fragments, &context)?;
-        let chunks = ChunkRange::collect(&mut shards);
+        let (mut shards, chunks) = shards(self.fragments, &context)?;
         // Stable, so that those of files come first.
         shards.append(&mut stored);
         shards.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
@@ -109,7 +108,7 @@ impl IgnoredPaths<'_> {
         // The comparison of one path is short, because its steps are limited.
         self.context.check_budget()?;
         let excluded = self.ignore.excludes(path, &self.context.settings.budget);
-        let excluded = excluded.map_err(|error| ignore_error(self.context, path, &error))?;
+        let excluded = excluded.map_err(|error| RenderError::over_budget(error, path))?;
         self.known.insert(path.clone(), excluded);
         Ok(excluded)
     }
@@ -141,8 +140,9 @@ fn invalid(mut failures: Vec<FileFailure>) -> RenderError {
     }
 }
 
-/// Groups the fragments by Package, in byte order of the names: the global group has an empty name and comes first.
-fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<Vec<Shard>, RenderError> {
+/// Groups the fragments by Package, in byte order of the names: the global group has an empty name and comes first. Returns the lines of
+/// their chunks, too.
+fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<(Vec<Shard>, ChunkLines), RenderError> {
     fragments.sort_by(|a, b| {
         let place = || walk_order(&a.path, &b.path).then(a.part.cmp(&b.part));
         a.group.as_bytes().cmp(b.group.as_bytes()).then_with(place)
@@ -160,10 +160,18 @@ fn shards(mut fragments: Vec<Fragment>, context: &RenderContext) -> Result<Vec<S
         groups.push(members);
     }
     context.check_limits()?;
+    let chunks = chunk_lines(&groups);
     let size = |group: &Vec<Fragment>| group.iter().map(|fragment| fragment.size).sum();
     let shards = for_each(groups, context.settings.workers, size, |group| {
         context.check_budget()?;
         Shard::join(group, context)
     });
-    shards.into_iter().collect()
+    let shards = shards.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let chunks = chunks.into_iter().map(|(chunk, lines)| {
+        let lines = lines.into_iter();
+        let lines = lines.map(|(number, range)| (shards[number].lines.sha256, range));
+        (chunk, lines.collect())
+    });
+    let chunks = chunks.collect();
+    Ok((shards, chunks))
 }

@@ -8,9 +8,8 @@ use std::{
 };
 
 use model::{Hasher, Sha256, text::chain};
-use oci::LimitExceeded;
 use parking_lot::Mutex;
-use work::{MemoryShare, OverBudget};
+use work::MemoryShare;
 use zstd::bulk::Compressor;
 
 use crate::{
@@ -82,14 +81,8 @@ impl RenderContext {
 
     /// Fails if the caller has stopped the work, or if it has taken too many steps.
     pub(crate) fn check_budget(&self) -> Result<(), RenderError> {
-        self.settings.budget.charge(0).map_err(|error| match error {
-            OverBudget::Stopped => RenderError::Stopped,
-            OverBudget::Steps(limit) => RenderError::Limit(LimitExceeded {
-                name: "steps",
-                limit,
-                place: "the catalog".to_owned(),
-            }),
-        })
+        let charged = self.settings.budget.charge(0);
+        charged.map_err(|error| RenderError::over_budget(error, "the catalog"))
     }
 
     /// Fails if the catalog exceeds a limit.

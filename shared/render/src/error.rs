@@ -2,6 +2,7 @@ use std::{collections::BTreeSet, io, path::PathBuf};
 
 use model::Sha256;
 use oci::LimitExceeded;
+use work::OverBudget;
 
 /// Maximum number of characters of foreign text in an error: a catalog may hold names of megabytes.
 const FOREIGN_CHARS_MAX: usize = 300;
@@ -75,6 +76,20 @@ impl RenderError {
         let limit = None;
         let problems = vec![FileProblem { path, reason, limit }];
         Self::Invalid { problems }
+    }
+
+    /// Returns the error of work at `place` that ends before its result.
+    pub(crate) fn over_budget(error: OverBudget, place: &str) -> Self {
+        match error {
+            OverBudget::Stopped => Self::Stopped,
+            OverBudget::Steps(limit) => Self::limit("steps", limit, place),
+        }
+    }
+
+    /// Returns the error of a limit that is exceeded at `place`.
+    pub(crate) fn limit(name: &'static str, limit: u64, place: &str) -> Self {
+        let place = shown(place);
+        Self::Limit(LimitExceeded { name, limit, place })
     }
 
     /// True if a stored object cannot be used, which was made from the source and can be made again.

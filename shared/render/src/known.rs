@@ -10,7 +10,7 @@ use std::{
 use model::{Content, IndexedMeta, Sha256, ShardRef};
 
 use crate::{
-    RenderError, Shard,
+    RenderError,
     context::RenderContext,
     fragment::{CompressedLines, Fragment},
     shard::load,
@@ -49,15 +49,6 @@ pub fn known_chunks(chunks: ChunkLines, shards: impl Iterator<Item = (ShardRef, 
     known.collect()
 }
 
-/// Lines of one chunk in a new Shard.
-#[derive(Debug)]
-pub(crate) struct ChunkRange {
-    path: Arc<str>,
-    part: usize,
-    chunk: Arc<Sha256>,
-    range: Range<u64>,
-}
-
 impl ShardPart {
     /// Returns the entries of its Metas, their offsets counted from its start.
     pub(crate) fn metas(&self) -> Vec<IndexedMeta> {
@@ -71,40 +62,23 @@ impl ShardPart {
     }
 }
 
-impl ChunkRange {
-    /// Returns the position of each fragment of a Shard whose chunk was hashed.
-    pub(crate) fn all(fragments: &[Fragment]) -> Vec<Self> {
+/// Returns the lines of each chunk that was hashed: the number of the Package, and the position in its lines. A chunk may be in several
+/// files: those of one of them count.
+pub(crate) fn chunk_lines(packages: &[Vec<Fragment>]) -> HashMap<Sha256, Vec<(usize, Range<u64>)>> {
+    let mut chunks = BTreeMap::new();
+    for (number, fragments) in packages.iter().enumerate() {
         let mut end = 0;
-        let ranges = fragments.iter().map(|fragment| {
+        for fragment in fragments {
             let start = end;
             end += fragment.size;
-            fragment.chunk.as_ref().map(|chunk| Self {
-                path: fragment.path.clone(),
-                part: fragment.part,
-                chunk: chunk.clone(),
-                range: start..end,
-            })
-        });
-        ranges.flatten().collect()
-    }
-
-    /// Collects the lines of each chunk from the Shards. A chunk may be in several files: those of one of them count.
-    pub(crate) fn collect(shards: &mut [Shard]) -> ChunkLines {
-        let mut chunks = BTreeMap::new();
-        for shard in shards {
-            for Self {
-                path,
-                part,
-                chunk,
-                range,
-            } in shard.chunks.drain(..)
-            {
-                let (_, lines) = chunks.entry((path, part)).or_insert((*chunk, Vec::new()));
-                lines.push((shard.lines.sha256, range));
+            if let Some(chunk) = &fragment.chunk {
+                let place = (&fragment.path, fragment.part);
+                let (_, lines) = chunks.entry(place).or_insert((**chunk, Vec::new()));
+                lines.push((number, start..end));
             }
         }
-        chunks.into_values().collect()
     }
+    chunks.into_values().collect()
 }
 
 /// Returns the published Shard that the fragments of a Package make up; `None` if they are other lines.

@@ -3,13 +3,13 @@ use std::{
     io::{self, Read},
     mem, panic,
     sync::{
-        Arc, OnceLock,
+        Arc,
         mpsc::{SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
 };
 
-use fbc::{Chunks, FbcError, IndexIgnore};
+use fbc::{Chunks, FbcError, FbcErrorKind, IndexIgnore};
 use model::{IndexedMeta, ShardRef, text::chain};
 use parking_lot::Mutex;
 use work::Budget;
@@ -25,9 +25,8 @@ pub struct Renderer {
     context: Arc<RenderContext>,
     jobs: Option<SyncSender<ChunkJob>>,
     workers: Vec<JoinHandle<io::Result<()>>>,
-    ignore_files: BTreeMap<String, Vec<u8>>,
-    /// The patterns of all ignore files, compiled when they are first needed.
-    ignore: OnceLock<Result<IndexIgnore, FbcError>>,
+    /// Patterns of the ignore files so far, or the error of one of them.
+    ignore: Result<IndexIgnore, RenderError>,
     links: BTreeMap<String, String>,
     /// Packages that are taken whole from the store.
     shards: Vec<Shard>,
@@ -51,8 +50,7 @@ impl Renderer {
             workers: workers.collect(),
             context,
             jobs: Some(jobs),
-            ignore_files: BTreeMap::new(),
-            ignore: OnceLock::new(),
+            ignore: Ok(IndexIgnore::default()),
             links: BTreeMap::new(),
             shards: Vec::new(),
         }
@@ -70,10 +68,12 @@ impl Renderer {
     /// # Errors
     /// The error of reading `content`, and [`RenderError::Stopped`].
     pub fn file(&mut self, path: &str, content: &mut dyn Read) -> io::Result<()> {
-        if self.context.usage.is_exceeded() {
-            return Ok(());
+        match self.context.check_budget() {
+            Ok(()) if !self.context.usage.is_exceeded() => {}
+            Err(error @ RenderError::Stopped) => return Err(io::Error::other(error)),
+            // A limit is exceeded, as the end of the rendering says.
+            _ => return Ok(()),
         }
-        self.context.check_budget().map_err(io::Error::other)?;
         if is_ignore_file(path) {
             return self.ignore_file(path, content);
         }
@@ -82,18 +82,21 @@ impl Renderer {
 
     fn ignore_file(&mut self, path: &str, content: &mut dyn Read) -> io::Result<()> {
         let mut bytes = Vec::new();
-        let most = self.context.settings.limits.ignore_bytes.saturating_add(1);
+        let limits = &self.context.settings.limits;
+        let most = limits.ignore_bytes.saturating_add(1);
         content.take(most).read_to_end(&mut bytes)?;
         self.context.usage.ignore_bytes(path, bytes.len() as u64);
-        self.ignore_files.insert(path.to_owned(), bytes);
-        self.ignore = OnceLock::new();
+        if let Ok(ignore) = &mut self.ignore
+            && let Err(error) = ignore.add(path, &bytes, limits.ignore_patterns)
+        {
+            self.ignore = Err(ignore_error(path, &error));
+        }
         Ok(())
     }
 
     fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
         let settings = &self.context.settings;
-        let mut source = FileSource { content, error: None };
-        let mut chunks = Chunks::new(&mut source, settings.limits.document, settings.chunk_bytes)
+        let mut chunks = Chunks::new(content, settings.limits.document, settings.chunk_bytes)
             .within(settings.budget.clone())
             .enumerate()
             .peekable();
@@ -112,11 +115,15 @@ impl Renderer {
                     };
                     self.send(ChunkJob { place, chunk, memory })?;
                 }
+                // The caller's, and no problem of the file.
+                Err(FbcError {
+                    kind: FbcErrorKind::Read(error),
+                    ..
+                }) => return Err(error),
                 Err(error) => self.context.fail(path, part, &error),
             }
         }
-        drop(chunks);
-        source.error.map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// Takes a link: the file `path` has the same content as the file `target`.
@@ -140,21 +147,10 @@ impl Renderer {
         if self.context.usage.is_exceeded() || self.context.settings.budget.is_stopped() {
             return true;
         }
-        match self.compiled_ignore() {
-            Ok(ignore) => ignore
-                .excludes(path, &self.context.settings.budget)
-                .unwrap_or_else(|error| {
-                    self.context.usage.ignore_limit(path, &error);
-                    true
-                }),
+        match &self.ignore {
+            Ok(ignore) => ignore.excludes(path, &self.context.settings.budget).unwrap_or(true),
             Err(_) => true,
         }
-    }
-
-    fn compiled_ignore(&self) -> &Result<IndexIgnore, FbcError> {
-        let limit = self.context.settings.limits.ignore_patterns;
-        self.ignore
-            .get_or_init(|| IndexIgnore::new(self.ignore_files.clone(), limit))
     }
 
     fn send(&self, job: ChunkJob) -> io::Result<()> {
@@ -179,9 +175,8 @@ impl Renderer {
         self.context.check_limits()?;
         self.context.check_budget()?;
         let (links, stored) = (mem::take(&mut self.links), mem::take(&mut self.shards));
-        let ignore = self.compiled_ignore().as_ref();
-        let ignore = ignore.map_err(|error| ignore_error(&self.context, IndexIgnore::FILE_NAME, error))?;
-        results.assemble(ignore, links, stored, self.context.clone())
+        let ignore = mem::replace(&mut self.ignore, Ok(IndexIgnore::default()))?;
+        results.assemble(&ignore, links, stored, self.context.clone())
     }
 
     /// Closes the queue and waits for the workers.
@@ -198,28 +193,11 @@ impl Drop for Renderer {
     }
 }
 
-/// Keeps the error of reading a file, which is the caller's, apart from problems of the file.
-struct FileSource<'a> {
-    content: &'a mut dyn Read,
-    error: Option<io::Error>,
-}
-
-impl Read for FileSource<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.content.read(buffer).map_err(|error| {
-            let kind = error.kind();
-            self.error = Some(error);
-            kind.into()
-        })
-    }
-}
-
-/// Returns the error of an ignore file, or of comparing a path with its patterns.
-pub(crate) fn ignore_error(context: &RenderContext, path: &str, error: &FbcError) -> RenderError {
-    context.usage.ignore_limit(path, error);
-    match context.usage.exceeded() {
-        Some(limit) => RenderError::Limit(limit),
-        None => RenderError::of_file(path.to_owned(), shown(&chain(error))),
+/// Returns the error of an ignore file.
+fn ignore_error(path: &str, error: &FbcError) -> RenderError {
+    match &error.kind {
+        FbcErrorKind::Limit { name, limit } => RenderError::limit(name, *limit as u64, path),
+        _ => RenderError::of_file(path.to_owned(), shown(&chain(error))),
     }
 }
 

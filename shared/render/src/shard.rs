@@ -10,7 +10,7 @@ use crate::{
     KnownChunks, PublishedGzip, RenderError,
     context::RenderContext,
     fragment::{CompressedLines, Fragment},
-    known::{ChunkRange, PartReader, published},
+    known::{PartReader, published},
 };
 
 /// One Package as one run of canonical lines.
@@ -26,8 +26,6 @@ pub struct Shard {
     pub metas: Vec<IndexedMeta>,
     /// Origin of each Meta; empty unless [`crate::RenderSettings::positions`] is set.
     pub places: Vec<MetaPlace>,
-    /// Chunks that its lines come from, until they are collected for the whole rendering.
-    pub(crate) chunks: Vec<ChunkRange>,
     pub(crate) body: CompressedLines,
 }
 
@@ -53,7 +51,6 @@ impl Shard {
             stored: shard.stored,
             metas: Vec::new(),
             places: Vec::new(),
-            chunks: Vec::new(),
             body: CompressedLines::Stored(shard.stored),
         }
     }
@@ -81,7 +78,6 @@ impl Shard {
             lines,
             stored,
             places: places(&fragments),
-            chunks: ChunkRange::all(&fragments),
             metas: metas(fragments),
             body,
         })

@@ -54,13 +54,6 @@ impl Usage {
         self.check("packages", self.limits.packages, count, last);
     }
 
-    /// Records the limit of an error, on the steps of comparing paths with patterns or on the number of patterns.
-    pub(crate) fn ignore_limit(&self, place: &str, error: &fbc::FbcError) {
-        if let fbc::FbcErrorKind::Limit { name, limit } = &error.kind {
-            self.check(name, *limit as u64, u64::MAX, place);
-        }
-    }
-
     pub(crate) fn is_exceeded(&self) -> bool {
         self.exceeded.lock().is_some()
     }

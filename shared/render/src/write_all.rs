@@ -182,13 +182,11 @@ impl Rendering {
             blocks.add(lines)
         });
         self.context.check_budget()?;
-        if !shard.is_stored() {
-            return copied.map_err(RenderError::Scratch);
+        match copied {
+            Err(error) if !shard.is_stored() || error.kind() == STOPPED => Err(RenderError::Scratch(error)),
+            Ok(()) if !shard.is_stored() || check.finish() == shard.lines.sha256 => Ok(()),
+            _ => Err(RenderError::Damaged(shard.stored.sha256)),
         }
-        if copied.is_err() || check.finish() != shard.lines.sha256 {
-            return Err(RenderError::Damaged(shard.stored.sha256));
-        }
-        Ok(())
     }
 
     fn spawn_zstd<'scope>(
@@ -230,6 +228,7 @@ impl Rendering {
 fn in_published<T>(sha256: Sha256, read: io::Result<T>) -> Result<T, RenderError> {
     read.map_err(|source| match source.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => RenderError::Damaged(sha256),
+        STOPPED => RenderError::Scratch(source),
         _ => RenderError::Unreadable { sha256, source },
     })
 }
@@ -259,6 +258,9 @@ fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
     writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// Kind of the error for a writer that has stopped. Its own error says why, and what was read is not at fault.
+const STOPPED: io::ErrorKind = io::ErrorKind::BrokenPipe;
+
 /// Sends each block to all writers.
 #[derive(Default)]
 struct FanOut {
@@ -278,7 +280,7 @@ impl FanOut {
         if plain && self.gzip.as_mut().is_none_or(|lanes| lanes.send(piece)) {
             return Ok(());
         }
-        Err(io::Error::other("a writer has stopped"))
+        Err(io::Error::new(STOPPED, "a writer has stopped"))
     }
 }
 

@@ -1,19 +1,9 @@
-//! Streams for the threads that compress, and of files outside of a store.
+//! Streams for the threads that compress.
 
-use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
-    ops::Range,
-    os::unix::fs::FileExt as _,
-    sync::Arc,
-};
+use std::io::{self, BufWriter, Write};
 
 use bytes::Bytes;
-use futures_util::{Stream, stream};
-use tokio::{
-    sync::mpsc,
-    task::{JoinHandle, spawn_blocking},
-};
+use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{Staged, StoreError};
 
@@ -54,27 +44,4 @@ impl Write for PieceSender {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Size of one read of a file, in bytes. The HTTP client holds about two of them for each put. Larger ones were not faster: a
-/// connection takes less at a time.
-const CHUNK: u64 = 256 << 10;
-
-/// Reads a range of a file, without moving the offset of the file: several streams can read one file.
-#[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
-pub fn file_chunks(file: Arc<File>, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
-    stream::try_unfold(range.start, move |start| {
-        let file = Arc::clone(&file);
-        async move {
-            if start == range.end {
-                return Ok(None);
-            }
-            let end = range.end.min(start + CHUNK);
-            let chunk = spawn_blocking(move || {
-                let mut bytes = vec![0; (end - start) as usize];
-                file.read_exact_at(&mut bytes, start).map(|()| Bytes::from(bytes))
-            });
-            Ok(Some((chunk.await??, end)))
-        }
-    })
 }

@@ -1,10 +1,10 @@
 //! The one answer to "is this the object that is meant": the sha256 of the stored bytes, compared with the key.
 
 use bytes::Bytes;
-use futures_util::TryStreamExt;
+use futures_util::{TryStreamExt as _, stream::BoxStream};
 use model::{Hasher, ObjectDigest, ObjectRef, Sha256, StoredDocument};
 
-use crate::{Body, Condition, ReadError, Store, StoreError, StoreExt, optional};
+use crate::{Condition, ReadError, Store, StoreError, StoreExt, optional};
 
 /// Number of times that a put starts again because the object vanished between a conflict and the look at it.
 const PUT_ATTEMPTS: u32 = 3;
@@ -30,7 +30,7 @@ pub async fn check_object(store: &dyn Store, object: &ObjectRef) -> Result<Objec
         Err(error) if error.is_not_found() => return Ok(ObjectState::Missing),
         Err(error) => return Err(error),
     };
-    Ok(match digest(body).await?.sha256 == object.digest.sha256 {
+    Ok(match hash(body).await? == object.digest.sha256 {
         true => ObjectState::Intact,
         false => ObjectState::Damaged,
     })
@@ -63,15 +63,13 @@ pub async fn put_object(store: &dyn Store, object: &ObjectRef, bytes: Bytes) -> 
     Err(StoreError::conflict(&key))
 }
 
-/// Reads a body to its end. Returns the hash and the number of its bytes.
-pub(crate) async fn digest(mut body: Body) -> Result<ObjectDigest, StoreError> {
-    let (mut hasher, mut size) = (Hasher::new(), 0);
+/// Reads a body to its end. Returns the hash of its bytes.
+pub(crate) async fn hash<E>(mut body: BoxStream<'_, Result<Bytes, E>>) -> Result<Sha256, E> {
+    let mut hasher = Hasher::new();
     while let Some(chunk) = body.try_next().await? {
         hasher.update(&chunk);
-        size += chunk.len() as u64;
     }
-    let sha256 = hasher.finish();
-    Ok(ObjectDigest { sha256, size })
+    Ok(hasher.finish())
 }
 
 /// Reads an object of at most its recorded size, and compares the hash of its bytes with its key.

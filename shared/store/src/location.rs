@@ -98,7 +98,7 @@ fn is_part(part: &str) -> bool {
 }
 
 /// Time for which a server uses a pointer from a folder without asking again. No reader notices it, and a burst of requests does
-/// not ask the file system for each of them, which is a tenth of the cost of a 304.
+/// not read and hash the file for each of them.
 const FOLDER_FRESHNESS: Duration = Duration::from_millis(1);
 
 /// Time for which a server uses a pointer from S3 without asking again. Too short to be noticed as stale, and long enough

@@ -1,5 +1,5 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
-use fbc::IndexIgnore;
+use fbc::{FbcError, IndexIgnore};
 use work::{Budget, MemoryPool};
 
 use crate::memory;
@@ -40,14 +40,10 @@ pub(crate) fn indexignore(input: &[u8]) {
         .map(|(path, lines)| path.len() + lines.len() + 1)
         .sum();
     let budget = Budget::new(STEPS, MemoryPool::default());
-    let ignore = memory::within(RATIO * bytes + (4 << 10), "patterns", || {
-        IndexIgnore::new(tree.files.clone(), usize::MAX)
-    });
+    let ignore = memory::within(RATIO * bytes + (4 << 10), "patterns", || patterns(tree.files.iter()));
     // The only other error is a line of 64 KiB.
     let Ok(ignore) = ignore else { return };
-    let mut reversed = tree.files.clone();
-    reversed.reverse();
-    let reversed = IndexIgnore::new(reversed, usize::MAX).expect("it was accepted in another order");
+    let reversed = patterns(tree.files.iter().rev()).expect("it was accepted in another order");
     for path in &tree.paths {
         let before = budget.used();
         let excluded = memory::within(32 * path.len() + 1024, path, || ignore.excludes(path, &budget));
@@ -70,6 +66,14 @@ pub(crate) fn indexignore(input: &[u8]) {
             assert_eq!(excluded, expected, "{path} in {tree:?}");
         }
     }
+}
+
+fn patterns<'a>(files: impl Iterator<Item = &'a (String, Vec<u8>)>) -> std::result::Result<IndexIgnore, FbcError> {
+    let mut ignore = IndexIgnore::default();
+    for (path, lines) in files {
+        ignore.add(path, lines, usize::MAX)?;
+    }
+    Ok(ignore)
 }
 
 fn tree(choices: &mut Unstructured<'_>) -> Result<Tree> {

@@ -64,6 +64,11 @@ pub(crate) fn escape_one(bytes: &[u8], out: &mut Text) -> usize {
             out.push(last - 0xA0 + b'0');
             return 3;
         }
+        // Another character. Its first byte is that of a line separator too.
+        [first @ 0xE2, second, third, ..] => {
+            out.extend_from_slice(&[*first, *second, *third]);
+            return 3;
+        }
         [b'"', ..] => out.extend_from_slice(b"\\\""),
         [b'\\', ..] => out.extend_from_slice(b"\\\\"),
         [b'\n', ..] => out.extend_from_slice(b"\\n"),

@@ -1,5 +1,7 @@
 mod pattern;
 
+use std::collections::BTreeMap;
+
 use work::{Budget, OverBudget};
 
 use crate::error::{FbcError, FbcErrorKind};
@@ -18,50 +20,55 @@ const LINE_LIMIT: usize = 64 * 1024;
 /// use catalog_mirror_fbc::IndexIgnore;
 /// use work::Budget;
 ///
-/// let files = [(".indexignore".into(), b"*.md\n".to_vec())];
-/// let ignore = IndexIgnore::new(files, 1000)?;
+/// let mut ignore = IndexIgnore::default();
+/// ignore.add(".indexignore", b"*.md\n", 1000)?;
 /// assert!(ignore.excludes("db/README.md", &Budget::default())?);
 /// assert!(!ignore.excludes("db/catalog.yaml", &Budget::default())?);
-/// # Ok::<(), catalog_mirror_fbc::FbcError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct IndexIgnore {
-    files: Vec<IgnoreFile>,
+    /// Patterns by the components of the path of their file. That is the order of the walk in which the Go library reads the files.
+    files: BTreeMap<Vec<String>, Vec<Pattern>>,
+    /// Number of patterns in all files.
+    count: usize,
 }
 
-/// Patterns of one file.
-#[derive(Debug)]
-struct IgnoreFile {
-    /// Components of the folder that the file is in.
-    folder: Vec<String>,
-    patterns: Vec<Pattern>,
-}
+/// Name of the limit on the number of patterns.
+const PATTERNS: &str = "ignorePatterns";
 
 impl IndexIgnore {
     /// Name of the files that hold patterns, in any folder.
     pub const FILE_NAME: &str = ".indexignore";
 
-    /// Reads the patterns from the path and content of every `.indexignore` file, in any order: at most `limit` patterns.
+    /// Adds the patterns of the `.indexignore` file at `path`. The files may come in any order, and have at most `limit` patterns
+    /// together.
     ///
     /// # Errors
     /// Fails if a line is longer than 64 KiB, or if there are too many patterns.
-    pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>, limit: usize) -> Result<Self, FbcError> {
-        let mut files: Vec<_> = files.into_iter().collect();
-        // The Go library reads the files in the order of its walk, and later patterns beat earlier ones.
-        files.sort_by(|a, b| crate::walk_order(&a.0, &b.0));
-        let mut left = limit;
-        let files = files.iter().map(|(path, contents)| {
-            let folder = path.rsplit_once('/').map(|(folder, _)| folder);
-            let patterns = patterns(contents, &mut left, limit);
-            let patterns = patterns.map_err(|(line, kind)| FbcError::new(0, Some(line), kind))?;
-            Ok(IgnoreFile {
-                folder: folder.map_or_else(Vec::new, |folder| folder.split('/').map(Into::into).collect()),
-                patterns,
-            })
-        });
-        Ok(Self {
-            files: files.collect::<Result<_, _>>()?,
-        })
+    pub fn add(&mut self, path: &str, contents: &[u8], limit: usize) -> Result<(), FbcError> {
+        let mut patterns = Vec::new();
+        for (line, number) in contents.split(|byte| *byte == b'\n').zip(1..) {
+            let error = |kind| FbcError::new(0, Some(number), kind);
+            if line.len() >= LINE_LIMIT {
+                let problem = format!("more than {} bytes in a line", LINE_LIMIT - 1);
+                return Err(error(FbcErrorKind::Malformed(problem)));
+            }
+            // As in Go, a pattern that is not UTF-8 is not an error.
+            let line = String::from_utf8_lossy(line);
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if self.count == limit {
+                return Err(error(FbcErrorKind::Limit { name: PATTERNS, limit }));
+            }
+            self.count += 1;
+            patterns.push(Pattern::new(line));
+        }
+        let parts = path.split('/').map(str::to_owned);
+        self.files.insert(parts.collect(), patterns);
+        Ok(())
     }
 
     /// Returns true if the file at `path` is not part of the catalog. This includes every `.indexignore` file.
@@ -69,19 +76,24 @@ impl IndexIgnore {
     /// A step is the comparison of a character or folder with a pattern.
     ///
     /// # Errors
-    /// Fails if `budget` has too few steps.
-    pub fn excludes(&self, path: &str, budget: &Budget) -> Result<bool, FbcError> {
+    /// Fails if `budget` has too few steps, or if its work is stopped.
+    pub fn excludes(&self, path: &str, budget: &Budget) -> Result<bool, OverBudget> {
         let path: Vec<_> = path.split('/').collect();
         if path.last() == Some(&Self::FILE_NAME) {
             return Ok(true);
         }
-        for file in self.files.iter().rev() {
-            let mut steps = 1 + file.folder.len() as u64;
-            let decided = match path.split_at_checked(file.folder.len()) {
-                Some((folder, rest)) if folder == file.folder => file.excludes(rest, &mut steps),
+        // Later files beat earlier ones, and the last pattern that matches decides.
+        for (file, patterns) in self.files.iter().rev() {
+            let folder = &file[..file.len() - 1];
+            let mut steps = 1 + folder.len() as u64;
+            let decided = match path.split_at_checked(folder.len()) {
+                Some((above, rest)) if above == folder => {
+                    let mut patterns = patterns.iter().rev();
+                    patterns.find_map(|pattern| pattern.excludes(rest, &mut steps))
+                }
                 _ => None,
             };
-            budget.charge(steps).map_err(over_budget)?;
+            budget.charge(steps)?;
             if let Some(excludes) = decided {
                 return Ok(excludes);
             }
@@ -90,59 +102,18 @@ impl IndexIgnore {
     }
 }
 
-fn over_budget(error: OverBudget) -> FbcError {
-    let kind = match error {
-        OverBudget::Stopped => FbcErrorKind::Stopped,
-        OverBudget::Steps(steps) => FbcErrorKind::Limit {
-            name: "steps",
-            limit: usize::try_from(steps).unwrap_or(usize::MAX),
-        },
-    };
-    FbcError::new(0, None, kind)
-}
-
-impl IgnoreFile {
-    /// Compares the patterns with a path below the folder of the file. The last one that matches decides.
-    fn excludes(&self, path: &[&str], steps: &mut u64) -> Option<bool> {
-        let mut patterns = self.patterns.iter().rev();
-        patterns.find_map(|pattern| pattern.excludes(path, steps))
-    }
-}
-
-/// Name of the limit on the number of patterns.
-const PATTERNS: &str = "ignorePatterns";
-
-/// Reads the patterns of a file, of which `left` more of `limit` may come. An error carries its line.
-fn patterns(contents: &[u8], left: &mut usize, limit: usize) -> Result<Vec<Pattern>, (usize, FbcErrorKind)> {
-    let too_many = || FbcErrorKind::Limit { name: PATTERNS, limit };
-    let mut patterns = Vec::new();
-    for (line, number) in contents.split(|byte| *byte == b'\n').zip(1..) {
-        if line.len() >= LINE_LIMIT {
-            let problem = format!("more than {} bytes in a line", LINE_LIMIT - 1);
-            return Err((number, FbcErrorKind::Malformed(problem)));
-        }
-        // As in Go, a pattern that is not UTF-8 is not an error.
-        let line = String::from_utf8_lossy(line);
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        *left = left.checked_sub(1).ok_or_else(|| (number, too_many()))?;
-        patterns.push(Pattern::new(line));
-    }
-    Ok(patterns)
-}
-
 #[cfg(test)]
 mod tests {
-    use work::{Budget, MemoryPool};
+    use work::{Budget, MemoryPool, OverBudget};
 
     use super::IndexIgnore;
 
     /// Returns the files of a small catalog that the patterns do not exclude.
     fn left(patterns: &[(&str, &str)]) -> String {
-        let files = patterns.iter().map(|(path, lines)| ((*path).into(), (*lines).into()));
-        let ignore = IndexIgnore::new(files, 1000).expect("no line is too long");
+        let mut ignore = IndexIgnore::default();
+        for (path, lines) in patterns {
+            ignore.add(path, lines.as_bytes(), 1000).expect("no line is too long");
+        }
         let budget = Budget::default();
         let paths = [
             "README.md",
@@ -194,8 +165,10 @@ mod tests {
     }
 
     fn limited(lines: &str, patterns: usize) -> Result<IndexIgnore, String> {
-        let files = [(".indexignore".to_owned(), lines.as_bytes().to_vec())];
-        IndexIgnore::new(files, patterns).map_err(|error| format!("{error}: {}", error.kind))
+        let mut ignore = IndexIgnore::default();
+        let added = ignore.add(".indexignore", lines.as_bytes(), patterns);
+        added.map_err(|error| format!("{error}: {}", error.kind))?;
+        Ok(ignore)
     }
 
     #[test]
@@ -208,10 +181,7 @@ mod tests {
         let within = |steps| ignore.excludes("c/d", &Budget::new(steps, MemoryPool::default()));
         assert!(!within(budget.used()).unwrap());
         let error = within(budget.used() - 1).unwrap_err();
-        assert_eq!(
-            error.kind.to_string(),
-            format!("exceeds the limit steps of {}", budget.used() - 1)
-        );
+        assert_eq!(error, OverBudget::Steps(budget.used() - 1));
     }
 
     #[test]

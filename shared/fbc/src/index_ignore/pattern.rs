@@ -1,42 +1,39 @@
 /// Pattern from one line of an `.indexignore` file.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    /// Components of the pattern, separated by slashes in the file.
-    parts: Vec<Part>,
+    matcher: Matcher,
     include: bool,
     folders_only: bool,
 }
 
-/// One component of a pattern.
+/// Text of a pattern, ready to be compared with paths.
 #[derive(Debug)]
-enum Part {
-    /// Nothing, as before a slash at the start.
-    Empty,
-    /// `**`: any number of folders.
-    Folders,
-    /// `**` beside other characters, which matches nothing in a pattern with slashes; `None` if it is malformed.
-    Mixed(Option<Glob>),
-    /// Any other text; `None` if it is malformed.
-    Glob(Option<Glob>),
+enum Matcher {
+    /// Pattern without slashes, for any component of a path; `None` if it is malformed.
+    Name(Option<Glob>),
+    /// Pattern with slashes, for the components of a path one after the other.
+    Path(Vec<PathStep>),
 }
 
-impl Part {
-    fn new(part: &str) -> Self {
-        match part {
-            "" => Self::Empty,
-            "**" => Self::Folders,
-            _ if part.contains("**") => Self::Mixed(Glob::new(part)),
-            _ => Self::Glob(Glob::new(part)),
-        }
-    }
+/// Component of a pattern with slashes.
+#[derive(Debug)]
+struct PathStep {
+    /// True after `**`: any number of folders may stand before the component that matches.
+    skips: bool,
+    /// `None` if no component matches: the text is malformed, or has `**` beside other characters.
+    glob: Option<Glob>,
 }
 
 impl Pattern {
     pub(super) fn new(line: &str) -> Self {
-        let name = line.strip_prefix('!').unwrap_or(line);
-        let name = name.strip_suffix('/').unwrap_or(name);
+        let text = line.strip_prefix('!').unwrap_or(line);
+        let text = text.strip_suffix('/').unwrap_or(text);
         Self {
-            parts: name.split('/').map(Part::new).collect(),
+            matcher: match text.contains('/') {
+                // `**` is two stars here, which match every name.
+                false => Matcher::Name(Glob::new(text)),
+                true => Matcher::Path(path_steps(text)),
+            },
             include: line.starts_with('!'),
             folders_only: line.ends_with('/'),
         }
@@ -45,68 +42,54 @@ impl Pattern {
     /// Compares the pattern with the path of a file, relative to the folder of the pattern. Returns true if it excludes the file,
     /// false if it includes it, and `None` if it does not match.
     pub(super) fn excludes(&self, path: &[&str], steps: &mut u64) -> Option<bool> {
-        let matched = match &*self.parts {
-            [part] => self.matches_name(part, path, steps),
-            parts => self.matches_path(parts, path, steps),
+        let matched = match &self.matcher {
+            Matcher::Name(None) => false,
+            Matcher::Name(Some(glob)) => {
+                // The first component that matches decides, even if it is the file itself and the pattern means folders.
+                let matched = path.iter().position(|name| glob.matches(name, steps));
+                matched.is_some_and(|at| !self.folders_only || at + 1 < path.len())
+            }
+            Matcher::Path(parts) => {
+                let mut rest = path;
+                let matched = parts.iter().all(|part| part.advance(&mut rest, steps));
+                matched && !parts.is_empty() && !(self.folders_only && rest.is_empty())
+            }
         };
         matched.then_some(!self.include)
     }
-
-    /// Compares a pattern without slashes with every component of the path.
-    fn matches_name(&self, part: &Part, path: &[&str], steps: &mut u64) -> bool {
-        let glob = match part {
-            Part::Glob(Some(glob)) | Part::Mixed(Some(glob)) => glob,
-            // In a pattern without slashes `**` is two stars, which match every name.
-            Part::Folders => return !self.folders_only || path.len() > 1,
-            Part::Empty => return path.iter().any(|name| name.is_empty()),
-            Part::Glob(None) | Part::Mixed(None) => return false,
-        };
-        // The first component that matches decides, even if it is the file itself and the pattern means folders.
-        let matched = path.iter().position(|name| glob.matches(name, steps));
-        matched.is_some_and(|at| !self.folders_only || at + 1 < path.len())
-    }
-
-    /// Compares a pattern with slashes with the path, component by component.
-    fn matches_path(&self, parts: &[Part], mut path: &[&str], steps: &mut u64) -> bool {
-        let mut matched = false;
-        let mut skip = false;
-        for (at, part) in parts.iter().enumerate() {
-            *steps += 1;
-            let glob = match part {
-                Part::Empty => {
-                    skip = false;
-                    continue;
-                }
-                // A final `**` needs something before it that matched; the Go library treats it so, git does not.
-                Part::Folders if at + 1 == parts.len() => break,
-                Part::Folders => {
-                    skip = true;
-                    continue;
-                }
-                Part::Glob(Some(glob)) if !path.is_empty() => glob,
-                Part::Glob(_) | Part::Mixed(_) => return false,
-            };
-            let Some(found) = advance(glob, &mut path, skip, steps) else {
-                return false;
-            };
-            matched = found;
-            skip = false;
-        }
-        matched && !(self.folders_only && path.is_empty())
-    }
 }
 
-/// Removes the components from `path` that `glob` matches: the first one, or, after `**`, all up to one that matches.
-/// Returns `None` if the whole pattern cannot match.
-fn advance(glob: &Glob, path: &mut &[&str], skip: bool, steps: &mut u64) -> Option<bool> {
-    while let Some((name, rest)) = path.split_first() {
-        *path = rest;
-        let matched = glob.matches(name, steps);
-        if matched || !skip {
-            return matched.then_some(true);
+/// Reads a pattern with slashes. A final `**` matches nothing by itself; the Go library treats it so, git does not.
+fn path_steps(text: &str) -> Vec<PathStep> {
+    let (mut steps, mut skips) = (Vec::new(), false);
+    for part in text.split('/') {
+        match part {
+            "" => skips = false,
+            "**" => skips = true,
+            _ => {
+                let glob = Glob::new(part).filter(|_| !part.contains("**"));
+                steps.push(PathStep { skips, glob });
+                skips = false;
+            }
         }
     }
-    Some(false)
+    steps
+}
+
+impl PathStep {
+    /// Removes the components from `path` up to the one that matches. Returns false if none does.
+    fn advance(&self, path: &mut &[&str], steps: &mut u64) -> bool {
+        *steps += 1;
+        let Some(glob) = &self.glob else { return false };
+        while let Some((name, rest)) = path.split_first() {
+            *path = rest;
+            let matched = glob.matches(name, steps);
+            if matched || !self.skips {
+                return matched;
+            }
+        }
+        false
+    }
 }
 
 /// Element of a pattern, which matches a part of a name.

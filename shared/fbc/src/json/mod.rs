@@ -5,49 +5,46 @@ mod scalar;
 
 pub(crate) use parse::{JsonError, parse, skip_space};
 
-use std::borrow::Cow;
+use std::{iter, ops::Range};
 
 use memchr::memchr2;
 
-/// Returns `bytes` as text. Every invalid byte becomes U+FFFD, as in Go.
-pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
-    // `String::from_utf8_lossy` does not fit: it makes one U+FFFD of several invalid bytes.
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(text);
-    }
-    let mut text = String::with_capacity(replaced_size(bytes));
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-    }
-    Cow::Owned(text)
+use crate::canon::memory::Text;
+
+/// Bytes that are read as JSON.
+#[derive(Clone, Copy)]
+pub(crate) struct JsonText<'a> {
+    pub(crate) bytes: &'a [u8],
+    is_utf8: bool,
 }
 
-/// Returns the size of the copy that `text(bytes)` makes; 0 if it makes none.
-pub(crate) fn replaced_size(bytes: &[u8]) -> usize {
-    if std::str::from_utf8(bytes).is_ok() {
-        return 0;
+impl<'a> JsonText<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        let is_utf8 = std::str::from_utf8(bytes).is_ok();
+        Self { bytes, is_utf8 }
     }
-    let chunks = bytes.utf8_chunks();
-    chunks
-        .map(|chunk| chunk.valid().len() + chunk.invalid().len() * char::REPLACEMENT_CHARACTER.len_utf8())
-        .sum()
-}
 
-/// Returns the offset in `bytes` of the character at `offset` in `text(bytes)`.
-pub(crate) fn raw_offset(bytes: &[u8], offset: usize) -> usize {
-    let (mut raw, mut seen) = (0, 0);
-    // A replaced text is never shorter, so the bytes after the offset do not matter.
-    for chunk in bytes[..bytes.len().min(offset)].utf8_chunks() {
-        let valid = chunk.valid().len();
-        if seen + valid >= offset {
-            return raw + offset - seen;
+    /// Appends a part of a string to `out`.
+    fn copy(self, part: Range<usize>, out: &mut Text) {
+        let part = &self.bytes[part];
+        if self.is_utf8 {
+            out.extend_from_slice(part);
+        } else {
+            replaced(part).for_each(|text| out.extend_from_slice(text.as_bytes()));
         }
-        raw += valid + chunk.invalid().len();
-        seen += valid + chunk.invalid().len() * char::REPLACEMENT_CHARACTER.len_utf8();
     }
-    raw
 }
+
+/// Returns `bytes` as parts of a text. Every invalid byte becomes U+FFFD, as in Go.
+pub(crate) fn replaced(bytes: &[u8]) -> impl Iterator<Item = &str> {
+    // `String::from_utf8_lossy` does not fit: it makes one U+FFFD of several invalid bytes.
+    bytes.utf8_chunks().flat_map(|chunk| {
+        let invalid = chunk.invalid().iter().map(|_| REPLACEMENT);
+        iter::once(chunk.valid()).chain(invalid)
+    })
+}
+
+const REPLACEMENT: &str = "\u{fffd}";
 
 /// Returns the end of the next object of the stream, found by its brackets alone; `None` if it is not complete.
 pub(crate) fn value_end(bytes: &[u8], mut at: usize) -> Option<usize> {

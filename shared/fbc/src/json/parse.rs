@@ -1,7 +1,7 @@
 use crate::canon::{Container, LineBuilder};
 use crate::error::FbcErrorKind;
 
-use super::scalar;
+use super::{JsonText, scalar};
 
 /// Error at a byte of the JSON text.
 #[derive(Debug)]
@@ -10,29 +10,16 @@ pub(crate) struct JsonError {
     pub(crate) kind: FbcErrorKind,
 }
 
-impl JsonError {
-    pub(super) fn new(at: usize, what: &str) -> Self {
-        let kind = FbcErrorKind::Malformed(format!("invalid JSON: {what}"));
-        Self { at, kind }
-    }
-
-    pub(super) fn end(at: usize) -> Self {
-        let kind = FbcErrorKind::JsonEnd;
-        Self { at, kind }
-    }
+pub(super) fn invalid(what: &str) -> FbcErrorKind {
+    FbcErrorKind::Malformed(format!("invalid JSON: {what}"))
 }
 
 /// Parses the value that starts at `at` into `builder` and returns its end.
-pub(crate) fn parse(text: &str, at: usize, builder: &mut LineBuilder) -> Result<usize, JsonError> {
+pub(crate) fn parse(text: JsonText<'_>, at: usize, builder: &mut LineBuilder) -> Result<usize, JsonError> {
     let mut parser = Parser { text, at, builder };
-    // A loop instead of recursion: the input decides the depth, and a deep one must not overflow the thread's stack.
-    loop {
-        parser.value()?;
-        let enough = parser.builder.check_memory();
-        enough.map_err(|kind| JsonError { at: parser.at, kind })?;
-        if parser.close()? {
-            return Ok(parser.at);
-        }
+    match parser.whole_value() {
+        Ok(()) => Ok(parser.at),
+        Err(kind) => Err(JsonError { at: parser.at, kind }),
     }
 }
 
@@ -46,22 +33,33 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 }
 
 struct Parser<'a> {
-    text: &'a str,
+    text: JsonText<'a>,
     at: usize,
     builder: &'a mut LineBuilder,
 }
 
 impl Parser<'_> {
+    fn whole_value(&mut self) -> Result<(), FbcErrorKind> {
+        // A loop instead of recursion: the input decides the depth, and a deep one must not overflow the thread's stack.
+        loop {
+            self.value()?;
+            self.builder.check_memory()?;
+            if self.close()? {
+                return Ok(());
+            }
+        }
+    }
+
     /// Skips white space and returns the next byte without reading it.
     #[inline]
-    fn next(&mut self) -> Result<u8, JsonError> {
-        self.at = skip_space(self.text.as_bytes(), self.at);
-        let byte = self.text.as_bytes().get(self.at);
-        byte.copied().ok_or_else(|| JsonError::end(self.at))
+    fn next(&mut self) -> Result<u8, FbcErrorKind> {
+        self.at = skip_space(self.text.bytes, self.at);
+        let byte = self.text.bytes.get(self.at);
+        byte.copied().ok_or(FbcErrorKind::JsonEnd)
     }
 
     /// Reads a scalar or an empty container, or opens containers up to the first scalar in them.
-    fn value(&mut self) -> Result<(), JsonError> {
+    fn value(&mut self) -> Result<(), FbcErrorKind> {
         loop {
             let opened = match self.next()? {
                 b'"' => return self.string(),
@@ -71,7 +69,7 @@ impl Parser<'_> {
                 b'f' => return self.literal("false"),
                 b'n' => return self.literal("null"),
                 b'-' | b'0'..=b'9' => return self.number(),
-                _ => return Err(JsonError::new(self.at, "a value is expected")),
+                _ => return Err(invalid("a value is expected")),
             };
             if !opened {
                 return Ok(());
@@ -80,9 +78,8 @@ impl Parser<'_> {
     }
 
     /// Opens a container. Returns false if it is empty; then it is closed again.
-    fn open(&mut self, container: Container, close: u8) -> Result<bool, JsonError> {
-        let error = |kind| JsonError { at: self.at, kind };
-        self.builder.begin(container).map_err(error)?;
+    fn open(&mut self, container: Container, close: u8) -> Result<bool, FbcErrorKind> {
+        self.builder.begin(container)?;
         self.at += 1;
         if self.next()? == close {
             self.at += 1;
@@ -96,7 +93,7 @@ impl Parser<'_> {
     }
 
     /// Closes the containers that end after a value, up to the next comma. Returns true if none is open any more.
-    fn close(&mut self) -> Result<bool, JsonError> {
+    fn close(&mut self) -> Result<bool, FbcErrorKind> {
         while let Some(kind) = self.builder.kind() {
             match (self.next()?, kind) {
                 (b',', Container::Array) => {
@@ -113,45 +110,45 @@ impl Parser<'_> {
                     self.at += 1;
                     self.builder.end();
                 }
-                _ => return Err(JsonError::new(self.at, "a comma or the end is expected")),
+                _ => return Err(invalid("a comma or the end is expected")),
             }
         }
         Ok(true)
     }
 
     /// Reads a key and its colon.
-    fn key(&mut self) -> Result<(), JsonError> {
-        if self.text.as_bytes().get(self.at) != Some(&b'"') {
-            return Err(JsonError::new(self.at, "a key is expected"));
+    fn key(&mut self) -> Result<(), FbcErrorKind> {
+        if self.text.bytes.get(self.at) != Some(&b'"') {
+            return Err(invalid("a key is expected"));
         }
         let start = self.builder.begin_key();
         self.at = scalar::copy_string(self.text, self.at + 1, self.builder.value())?;
         self.builder.end_key(start);
         if self.next()? != b':' {
-            return Err(JsonError::new(self.at, "a colon is expected"));
+            return Err(invalid("a colon is expected"));
         }
         self.at += 1;
         Ok(())
     }
 
-    fn string(&mut self) -> Result<(), JsonError> {
+    fn string(&mut self) -> Result<(), FbcErrorKind> {
         self.at = scalar::copy_string(self.text, self.at + 1, self.builder.value())?;
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), JsonError> {
-        self.at = scalar::copy_number(self.text, self.at, self.builder.value())?;
+    fn number(&mut self) -> Result<(), FbcErrorKind> {
+        self.at = scalar::copy_number(self.text.bytes, self.at, self.builder.value())?;
         Ok(())
     }
 
-    fn literal(&mut self, word: &'static str) -> Result<(), JsonError> {
-        let rest = &self.text.as_bytes()[self.at..];
+    fn literal(&mut self, word: &'static str) -> Result<(), FbcErrorKind> {
+        let rest = &self.text.bytes[self.at..];
         if !rest.starts_with(word.as_bytes()) {
             // An incomplete word at the end of the input may be cut off; the caller then reads more of the file.
             return Err(if word.as_bytes().starts_with(rest) {
-                JsonError::end(self.text.len())
+                FbcErrorKind::JsonEnd
             } else {
-                JsonError::new(self.at, "a value is expected")
+                invalid("a value is expected")
             });
         }
         self.builder.value().extend_from_slice(word.as_bytes());

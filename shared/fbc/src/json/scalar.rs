@@ -4,16 +4,16 @@ use crate::{
         text::{escape, escape_one, float, plain_run},
     },
     error::{FbcErrorKind, excerpt},
-    json::JsonError,
+    json::{JsonText, REPLACEMENT, parse::invalid},
 };
 
 /// Copies the string whose first character is at `at` in canonical form and returns its end.
-pub(super) fn copy_string(text: &str, mut at: usize, out: &mut Text) -> Result<usize, JsonError> {
-    let bytes = text.as_bytes();
+pub(super) fn copy_string(text: JsonText<'_>, mut at: usize, out: &mut Text) -> Result<usize, FbcErrorKind> {
+    let bytes = text.bytes;
     out.push(b'"');
     loop {
         let plain = at + plain_run(&bytes[at..]);
-        out.extend_from_slice(&bytes[at..plain]);
+        text.copy(at..plain, out);
         at = plain;
         match bytes[at..] {
             [b'"', ..] => {
@@ -26,43 +26,47 @@ pub(super) fn copy_string(text: &str, mut at: usize, out: &mut Text) -> Result<u
                 at += 2;
             }
             [b'\\', ..] => {
-                let (character, end) = unescape(text, at)?;
+                let (character, end) = unescape(bytes, at)?;
                 escape(character.encode_utf8(&mut [0; 4]), out);
                 at = end;
             }
             // 0xE2 starts U+2028 and U+2029, which Go escapes, and many characters that it does not.
-            [0xE2, ..] => at += escape_one(&bytes[at..], out),
-            [] => return Err(JsonError::end(at)),
-            _ => return Err(JsonError::new(at, "a control character in a string")),
+            [0xE2, 0x80..=0xBF, 0x80..=0xBF, ..] => at += escape_one(&bytes[at..], out),
+            [0xE2, ..] => {
+                out.extend_from_slice(REPLACEMENT.as_bytes());
+                at += 1;
+            }
+            [] => return Err(FbcErrorKind::JsonEnd),
+            _ => return Err(invalid("a control character in a string")),
         }
     }
 }
 
 /// Returns the character of the escape at `at` and the end of the escape.
-fn unescape(text: &str, at: usize) -> Result<(char, usize), JsonError> {
-    let character = match text.as_bytes().get(at + 1) {
-        None => return Err(JsonError::end(at)),
-        Some(b'u') => return unicode(text, at),
+fn unescape(bytes: &[u8], at: usize) -> Result<(char, usize), FbcErrorKind> {
+    let character = match bytes.get(at + 1) {
+        None => return Err(FbcErrorKind::JsonEnd),
+        Some(b'u') => return unicode(bytes, at),
         Some(quoted @ (b'"' | b'\\' | b'/')) => char::from(*quoted),
         Some(b'b') => '\u{8}',
         Some(b'f') => '\u{c}',
         Some(b'n') => '\n',
         Some(b'r') => '\r',
         Some(b't') => '\t',
-        Some(_) => return Err(JsonError::new(at, "an unknown escape in a string")),
+        Some(_) => return Err(invalid("an unknown escape in a string")),
     };
     Ok((character, at + 2))
 }
 
 /// Returns the character of the `\u` escape at `at` and its end. Half a surrogate pair becomes U+FFFD, as in Go.
-fn unicode(text: &str, at: usize) -> Result<(char, usize), JsonError> {
-    let high = hex(text, at)?;
+fn unicode(bytes: &[u8], at: usize) -> Result<(char, usize), FbcErrorKind> {
+    let high = hex(bytes, at)?;
     if let Some(character) = char::from_u32(high) {
         return Ok((character, at + 6));
     }
     if high < 0xDC00
-        && text[at + 6..].starts_with("\\u")
-        && let Ok(low @ 0xDC00..0xE000) = hex(text, at + 6)
+        && bytes[at + 6..].starts_with(b"\\u")
+        && let Ok(low @ 0xDC00..0xE000) = hex(bytes, at + 6)
     {
         let pair = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
         let character = char::from_u32(pair).unwrap_or(char::REPLACEMENT_CHARACTER);
@@ -71,21 +75,20 @@ fn unicode(text: &str, at: usize) -> Result<(char, usize), JsonError> {
     Ok((char::REPLACEMENT_CHARACTER, at + 6))
 }
 
-fn hex(text: &str, at: usize) -> Result<u32, JsonError> {
-    let digits = text.as_bytes().get(at + 2..at + 6);
-    let digits = digits.ok_or_else(|| JsonError::end(text.len()))?;
+fn hex(bytes: &[u8], at: usize) -> Result<u32, FbcErrorKind> {
+    let digits = bytes.get(at + 2..at + 6);
+    let digits = digits.ok_or(FbcErrorKind::JsonEnd)?;
     digits
         .iter()
         .try_fold(0, |value, digit| {
             let digit = char::from(*digit).to_digit(16);
             digit.map(|digit| value * 16 + digit)
         })
-        .ok_or_else(|| JsonError::new(at, "an invalid \\u escape"))
+        .ok_or_else(|| invalid("an invalid \\u escape"))
 }
 
 /// Copies the number at `at` in canonical form and returns its end.
-pub(super) fn copy_number(text: &str, at: usize, out: &mut Text) -> Result<usize, JsonError> {
-    let bytes = text.as_bytes();
+pub(super) fn copy_number(bytes: &[u8], at: usize, out: &mut Text) -> Result<usize, FbcErrorKind> {
     let mut end = at + usize::from(bytes[at] == b'-');
     end = match bytes.get(end) {
         Some(b'0') => end + 1,
@@ -99,28 +102,26 @@ pub(super) fn copy_number(text: &str, at: usize, out: &mut Text) -> Result<usize
         end += 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
         end = digits(bytes, end)?;
     }
-    let number = &text[at..end];
     // An integer keeps all its digits. catalogd rounds integers beyond 2^53, see the list of deviations.
     if end == integer {
-        out.extend_from_slice(number.as_bytes());
+        out.extend_from_slice(&bytes[at..end]);
         return Ok(end);
     }
+    // It is ASCII, so the conversion never fails.
+    let number = std::str::from_utf8(&bytes[at..end]).unwrap_or_default();
     match number.parse() {
         Ok(value) if f64::is_finite(value) => float(value, out),
-        _ => {
-            let kind = FbcErrorKind::NumberRange(excerpt(number));
-            return Err(JsonError { at, kind });
-        }
+        _ => return Err(FbcErrorKind::NumberRange(excerpt(number))),
     }
     Ok(end)
 }
 
 /// Returns the end of the digits at `at`. Fails if there is none.
-fn digits(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+fn digits(bytes: &[u8], at: usize) -> Result<usize, FbcErrorKind> {
     let count = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     match count {
-        0 if at == bytes.len() => Err(JsonError::end(at)),
-        0 => Err(JsonError::new(at, "a digit is expected")),
+        0 if at == bytes.len() => Err(FbcErrorKind::JsonEnd),
+        0 => Err(invalid("a digit is expected")),
         _ => Ok(at + count),
     }
 }

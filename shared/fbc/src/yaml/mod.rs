@@ -32,16 +32,20 @@ pub(crate) struct YamlError {
 ///
 /// Most parts hold one document, but `...` can end it and another one can follow.
 pub(crate) fn parse(
-    piece: &[u8],
+    part: &[u8],
     limits: &FbcLimits,
     builder: &mut LineBuilder,
     emit: &mut dyn FnMut(&mut LineBuilder) -> Result<(), FbcErrorKind>,
 ) -> Result<(), YamlError> {
-    let text = encoding::decode(piece).map_err(|(line, kind)| YamlError { line: Some(line), kind })?;
-    let held = match &text {
-        Cow::Borrowed(_) => 0,
-        Cow::Owned(text) => text.capacity(),
-    };
+    let lines = split::lines(part);
+    let text = encoding::decode(&lines).map_err(|(line, kind)| YamlError { line: Some(line), kind })?;
+    let mut held = 0;
+    if let Cow::Owned(lines) = &lines {
+        held += lines.capacity();
+    }
+    if let Cow::Owned(text) = &text {
+        held += text.capacity();
+    }
     builder.memory().take(held);
     builder.memory().take(directives(&text).saturating_mul(DIRECTIVE_BYTES));
     let enough = builder.check_memory();
@@ -66,9 +70,8 @@ fn parse_first(
 ) -> Result<(), FbcErrorKind> {
     let limits = FbcLimits::default();
     let first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
-    let lines = split::lines(&bytes[first.range]);
-    let mut builder = LineBuilder::new(&limits, lines.len());
-    parse(&lines, &limits, &mut builder, emit).map_err(|error| error.kind)
+    let mut builder = LineBuilder::new(&limits, first.range.len());
+    parse(&bytes[first.range], &limits, &mut builder, emit).map_err(|error| error.kind)
 }
 
 /// Returns true if the first document is YAML, of any kind. `sigs.k8s.io/yaml` ignores all others.

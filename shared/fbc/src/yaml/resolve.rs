@@ -10,6 +10,7 @@ use base64::{
 
 use crate::{
     error::{FbcErrorKind, excerpt},
+    json::replaced,
     yaml::source::Scalar,
 };
 
@@ -70,7 +71,10 @@ fn dated(value: &str) -> bool {
 fn binary<'a>(value: &str) -> Result<ScalarValue<'a>, FbcErrorKind> {
     let digits: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let bytes = BASE64.decode(digits).map_err(|_| no_value(value, "!!binary"))?;
-    Ok(ScalarValue::String(Cow::Owned(crate::json::text(&bytes).into_owned())))
+    // U+FFFD has three bytes.
+    let mut text = String::with_capacity(3 * bytes.len());
+    text.extend(replaced(&bytes));
+    Ok(ScalarValue::String(Cow::Owned(text)))
 }
 
 /// Returns the value of a plain scalar, or `None` if it is a string.

@@ -58,7 +58,7 @@ pub(crate) fn families() -> Vec<Family> {
         }),
         family("escapes in JSON", "{\"v\":\"", "\\u0001", "\"}"),
         family("line separators", "{\"v\":\"", "\u{2028}", "\"}"),
-        refused_of("invalid UTF-8", |size| {
+        family_of("invalid UTF-8", |size| {
             latin1(&between("{\"v\":\"", "\u{ff}", size * 2, "\"}"))
         }),
         family("duplicate keys", "{\"z\":0", ",\"\":0", "}"),

@@ -70,10 +70,21 @@ fn strings_are_escaped_as_go_escapes_them() {
             "{\"v\":\"\u{fffd}x\u{fffd}\u{fffd}A\"}\n",
         ),
     ]);
-    assert_eq!(
-        lines(b"{\"v\":\"\xff\xe2\x80\"}").as_deref(),
-        Ok("{\"v\":\"\u{fffd}\u{fffd}\u{fffd}\"}\n"),
-    );
+    // Each invalid byte is replaced, also beside characters that start like a line separator.
+    for (json, line) in [
+        (
+            &b"{\"v\":\"\xff\xe2\x80\"}"[..],
+            "{\"v\":\"\u{fffd}\u{fffd}\u{fffd}\"}\n",
+        ),
+        (b"{\"v\":\"\xe2\x80\xa8\xe2\"}", "{\"v\":\"\\u2028\u{fffd}\"}\n"),
+        (b"{\"v\":\"\xe2\x80\xa2\xe2\\n\"}", "{\"v\":\"\u{2022}\u{fffd}\\n\"}\n"),
+        (
+            b"{\"\xe4\xbd\":1,\"a\\u0000\xff\":2}",
+            "{\"a\\u0000\u{fffd}\":2,\"\u{fffd}\u{fffd}\":1}\n",
+        ),
+    ] {
+        assert_eq!(lines(json).as_deref(), Ok(line));
+    }
 }
 
 #[test]

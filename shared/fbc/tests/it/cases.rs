@@ -35,11 +35,11 @@ fn catalog(root: &Path) -> Result<String, String> {
     walk(root, root, &mut paths);
     paths.sort_by(|a, b| walk_order(a, b));
     let read = |path: &String| fs::read(root.join(path)).map_err(|error| error.to_string());
-    let mut patterns = Vec::new();
+    let mut ignore = IndexIgnore::default();
     for path in paths.iter().filter(|path| path.ends_with(IndexIgnore::FILE_NAME)) {
-        patterns.push((path.clone(), read(path)?));
+        let added = ignore.add(path, &read(path)?, 1000);
+        added.map_err(|error| error.to_string())?;
     }
-    let ignore = IndexIgnore::new(patterns, 1000).map_err(|error| error.to_string())?;
     let kept = paths
         .iter()
         .filter(|path| !ignore.excludes(path, &Budget::default()).unwrap());

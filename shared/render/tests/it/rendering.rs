@@ -8,7 +8,7 @@ use std::{
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Sink, Sinks};
 use model::{Content, Index, Kind, ObjectDigest, Sha256, StoredDocument};
 
-use crate::kit::{CATALOG, Files, GZIP, KINDS, LINES, ZSTD, all, gunzip, render, settings, try_render, written};
+use crate::kit::{CATALOG, Files, GZIP, KINDS, LINES, Store, ZSTD, all, gunzip, render, settings, try_render, written};
 
 #[test]
 fn shards_start_with_the_global_group_then_follow_byte_order() {
@@ -174,6 +174,23 @@ fn file_returns_the_error_of_its_reader() {
 }
 
 #[test]
+fn file_repeats_a_read_that_was_interrupted() {
+    struct Interrupted<'a>(&'a [u8], bool);
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match std::mem::replace(&mut self.1, true) {
+                false => Err(io::ErrorKind::Interrupted.into()),
+                true => self.0.read(buffer),
+            }
+        }
+    }
+    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
+    let mut file = Interrupted(b"schema: x\n", false);
+    renderer.file("a.yaml", &mut file).unwrap();
+    assert_eq!(all(&renderer.finish().unwrap()), "{\"schema\":\"x\"}\n");
+}
+
+#[test]
 fn equals_compares_names_and_lines_of_shards() {
     let rendering = render(CATALOG);
     let index = ObjectDigest::of(b"index");
@@ -202,12 +219,23 @@ fn write_all_names_the_sink_that_failed() {
             Ok(())
         }
     }
-    let sinks = Sinks::from([(GZIP, Box::new(Full) as Sink)]);
-    let error = render(CATALOG).write_all(sinks).unwrap_err();
-    let RenderError::Sink { part, .. } = error else {
-        panic!("{error}");
-    };
-    assert_eq!(part, "all.json.gz");
+    // More than waits for a writer, so that one that has stopped is seen while a Shard is read.
+    let lines = format!(
+        "{{\"schema\":\"x\",\"package\":\"p\",\"text\":\"{}\"}}\n",
+        "x".repeat(1000)
+    );
+    let files: Files<'_> = &[("f", &lines.repeat(10_000))];
+    let new = render(files);
+    let stored = try_render(files, Arc::new(Store::of(&new)), settings()).unwrap();
+    assert!(stored.shards()[0].is_stored());
+    for rendering in [new, stored] {
+        let sinks = Sinks::from([(GZIP, Box::new(Full) as Sink)]);
+        let error = rendering.write_all(sinks).unwrap_err();
+        let RenderError::Sink { part, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(part, "all.json.gz");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::{fs::DirEntry, io};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use model::{Key, Kind};
 
-use super::{FolderStore, Inner, Stamp};
+use super::{FolderStore, Inner, read::modified};
 use crate::{Listed, Operation, StoreError};
 
 /// Folder of the mutable documents of each catalog.
@@ -68,14 +68,11 @@ fn listed(entry: &DirEntry, path: &str) -> io::Result<Option<Listed>> {
         return Ok(None);
     };
     match entry.metadata() {
-        Ok(metadata) => {
-            let stamp = Stamp::of(&metadata);
-            Ok(Some(Listed {
-                key,
-                size: stamp.size,
-                modified: stamp.modified(),
-            }))
-        }
+        Ok(metadata) => Ok(Some(Listed {
+            key,
+            size: metadata.len(),
+            modified: modified(&metadata),
+        })),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

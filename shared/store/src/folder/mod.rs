@@ -5,8 +5,9 @@ mod dir;
 mod list;
 mod publish;
 mod read;
-mod stamp;
 mod temp;
+
+pub use read::file_chunks;
 
 use std::{
     fmt::Display,
@@ -29,7 +30,6 @@ use crate::{
         dir::Dir,
         publish::Unflushed,
         read::ReadMode,
-        stamp::{Known, Stamp},
         temp::{StagedFile, Temp, remove_leftovers},
     },
 };
@@ -47,20 +47,12 @@ struct Inner {
     root: Dir,
     path: PathBuf,
     writable: bool,
-    known: Known,
     unflushed: Unflushed,
 }
 
 #[async_trait]
 impl Store for FolderStore {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        // Not handed to another thread: that costs ten times one read of the stamp of a file, and every request asks
-        // this. The kernel has the entry of the folder in its cache, because it was read before.
-        if let Some(version) = &get.unless
-            && self.inner.certainly_has(key, version)
-        {
-            return Ok(Fetched::NotModified);
-        }
         if let Ok(found) = self.inner.get(key, &get, ReadMode::CacheOnly) {
             return found;
         }
@@ -199,7 +191,6 @@ impl FolderStore {
             root: Dir::root(&path)?,
             path,
             writable,
-            known: Default::default(),
             unflushed: Default::default(),
         };
         Ok(Self { inner: Arc::new(inner) })

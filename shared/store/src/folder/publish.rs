@@ -6,7 +6,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::{
     Condition, Version,
-    folder::{Dir, Inner, Temp, split},
+    folder::{Dir, Inner, Temp, read::file_version, split},
 };
 
 /// Number of times that a publication makes its folder. A delete removes the folder that it empties, maybe between our
@@ -39,7 +39,7 @@ impl Inner {
     pub(super) fn publish(&self, mut temp: Temp, key: &Key, condition: &Condition) -> io::Result<Option<Version>> {
         temp.sync()?;
         let version = if key.is_immutable() {
-            temp.stamp()?.version()
+            file_version(&temp.metadata()?)
         } else {
             temp.content_version()?
         };
@@ -66,21 +66,15 @@ impl Inner {
     /// Renames the file to its key. Tries again when the folder has gone between two steps.
     fn place(&self, temp: &mut Temp, key: &Key, condition: &Condition) -> io::Result<bool> {
         let path = key.to_string();
-        for _ in 1..ATTEMPTS {
-            match self.place_once(temp, &path, condition) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        let (folder, name) = split(&path);
+        let replaces = *condition != Condition::CreateOnly;
+        let mut repeats = 1..ATTEMPTS;
+        loop {
+            let folder = self.root.descend_or_create(folder);
+            match folder.and_then(|folder| temp.publish(&folder, name, replaces)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && repeats.next().is_some() => {}
                 placed => return placed,
             }
-        }
-        self.place_once(temp, &path, condition)
-    }
-
-    fn place_once(&self, temp: &mut Temp, path: &str, condition: &Condition) -> io::Result<bool> {
-        let (folder, name) = split(path);
-        let folder = self.root.descend_or_create(folder)?;
-        match condition {
-            Condition::CreateOnly => temp.publish_new(&folder, name),
-            Condition::Always | Condition::Replace(_) => temp.publish_over(&folder, name).map(|()| true),
         }
     }
 
@@ -162,7 +156,6 @@ impl Inner {
             Err(_) | Ok(false) => return Ok(()),
             Ok(true) => {}
         }
-        self.known.forget(key);
         if !key.is_immutable() {
             self.remember(key)?;
         }

@@ -1,18 +1,24 @@
-use std::{fs::File, io, ops::Range, sync::Arc, time::SystemTime};
+use std::{
+    fs::{File, Metadata},
+    io,
+    ops::Range,
+    os::unix::fs::MetadataExt as _,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
-use model::Key;
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use model::{Key, Sha256};
 use rustix::{buffer::spare_capacity, io::pread};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::{
     Body, Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version,
     folder::{
-        Dir, Inner, Stamp, Temp,
+        Dir, Inner, Temp,
         buffer::{Buffer, CHUNK},
         joined, split,
-        temp::content_version,
     },
 };
 
@@ -53,23 +59,25 @@ impl Inner {
 
     /// Opens an object. The handle keeps the content whole when the key is replaced or deleted.
     fn open(&self, key: &Key, mode: ReadMode) -> io::Result<(ObjectInfo, Opened)> {
-        // Taken before the stamp, so that the stamp cannot look older than it is.
-        let now = SystemTime::now();
         let file = mode.open(&self.root, &key.to_string())?;
-        let stamp = Stamp::of(&file.metadata()?);
-        if key.is_immutable() {
+        let metadata = file.metadata()?;
+        let (size, modified) = (metadata.len(), modified(&metadata));
+        let (version, opened) = if key.is_immutable() {
             // A caller that finds an object may rely on it, and its writer may not have flushed it yet.
             if self.writable {
                 self.remember(key)?;
             }
-            return Ok((stamp.info(stamp.version()), Opened::File(file)));
-        }
-        let content = mode.read(&file, 0..stamp.size)?;
-        let version = content_version(&content);
-        if stamp.is_settled(now) {
-            self.known.learn(key, stamp, &version);
-        }
-        Ok((stamp.info(version), Opened::Bytes(content)))
+            (file_version(&metadata), Opened::File(file))
+        } else {
+            let content = mode.read(&file, 0..size)?;
+            (content_version(&content), Opened::Bytes(content))
+        };
+        let info = ObjectInfo {
+            size,
+            version,
+            modified,
+        };
+        Ok((info, opened))
     }
 
     /// Returns the facts about an object. Opens it as a read does, so that both agree on what is an object.
@@ -90,23 +98,38 @@ impl Inner {
     pub(super) fn stat(&self, key: &Key) -> io::Result<Stat> {
         let object = self.find_file(key)?;
         // Taken after the object was read, so that no object is younger than its date.
-        let date = Temp::create(self.temp_folder()?)?.stamp()?.modified();
+        let date = modified(&Temp::create(self.temp_folder()?)?.metadata()?);
         Ok(Stat { date, object })
     }
+}
 
-    /// True if the object certainly still has this version, by the stamp of its file alone. The path may lead
-    /// through a symbolic link, but such a stamp is not that of any file that was opened.
-    pub(super) fn certainly_has(&self, key: &Key, version: &Version) -> bool {
-        let Ok(metadata) = std::fs::symlink_metadata(self.path.join(key.to_string())) else {
-            return false;
-        };
-        let stamp = Stamp::of(&metadata);
-        if key.is_immutable() {
-            metadata.is_file() && stamp.version() == *version
-        } else {
-            self.known.version(key, &stamp).as_ref() == Some(version)
-        }
-    }
+/// Returns the version of a mutable object. It is a hash, since the file system may give a new file the inode and times of an
+/// old one.
+pub(super) fn content_version(content: &[u8]) -> Version {
+    Version(Sha256::of(content).to_string())
+}
+
+/// Returns the version of an immutable object. Its hash is in its name, so its bytes need not be hashed again. The facts of the
+/// file system only tell a repaired file from the damaged one.
+pub(super) fn file_version(metadata: &Metadata) -> Version {
+    let (seconds, nanos) = (metadata.mtime(), metadata.mtime_nsec());
+    Version(format!(
+        "{:x}-{seconds:x}.{nanos:x}-{:x}",
+        metadata.len(),
+        metadata.ino()
+    ))
+}
+
+/// Returns the time at which the file got its content and its name. A rename changes the latter time only: a writer
+/// that was stopped between its writing and its renaming must not make an object that is born old.
+pub(super) fn modified(metadata: &Metadata) -> SystemTime {
+    time(metadata.mtime(), metadata.mtime_nsec()).max(time(metadata.ctime(), metadata.ctime_nsec()))
+}
+
+/// Converts seconds and nanoseconds since 1970. An earlier time counts as 1970.
+fn time(seconds: i64, nanos: i64) -> SystemTime {
+    let seconds = Duration::from_secs(seconds.try_into().unwrap_or(0));
+    SystemTime::UNIX_EPOCH + seconds + Duration::from_nanos(nanos.try_into().unwrap_or(0))
 }
 
 /// Permission of a read to wait for the disk.
@@ -223,13 +246,9 @@ pub(super) fn of_file(file: File, key: String, mut range: Range<u64>, mode: Read
     if range.is_empty() {
         return Ok(of_bytes(first));
     }
-    let chunks = Chunks {
-        file: Arc::new(file),
-        key,
-        rest: range,
-        ahead: None,
-    };
-    Ok(of_bytes(first).chain(stream::try_unfold(chunks, Chunks::next)).boxed())
+    let chunks = file_chunks(Arc::new(file), range);
+    let chunks = chunks.map_err(move |source| StoreError::failed(Operation::Get, &key, source));
+    Ok(of_bytes(first).chain(chunks).boxed())
 }
 
 /// Returns a body of one chunk, or of none for no bytes.
@@ -237,26 +256,35 @@ pub(super) fn of_bytes(bytes: Bytes) -> Body {
     stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed()
 }
 
-/// Chunks of an open file that are still to come. One is read ahead while the one before is being sent. No thread waits
-/// for a slow client: each is borrowed for one chunk.
-struct Chunks {
+/// Reads a range of a file chunk by chunk, without moving the offset of the file: several streams can read one file. A chunk is read
+/// ahead while the one before is being sent. No thread waits for a slow client: each is borrowed for one chunk.
+pub fn file_chunks(file: Arc<File>, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
+    let chunks = FileChunks {
+        file,
+        rest: range,
+        ahead: None,
+    };
+    stream::try_unfold(chunks, FileChunks::next)
+}
+
+/// Chunks of an open file that are still to come.
+struct FileChunks {
     file: Arc<File>,
-    key: String,
     rest: Range<u64>,
     ahead: Option<JoinHandle<io::Result<Bytes>>>,
 }
 
-impl Chunks {
-    async fn next(mut self) -> Result<Option<(Bytes, Self)>, StoreError> {
+impl FileChunks {
+    async fn next(mut self) -> io::Result<Option<(Bytes, Self)>> {
         let Some(chunk) = self.ahead.take().or_else(|| self.start()) else {
             return Ok(None);
         };
-        let chunk = joined(chunk.await).map_err(|source| StoreError::failed(Operation::Get, &self.key, source))?;
+        let chunk = joined(chunk.await)?;
         self.ahead = self.start();
         Ok(Some((chunk, self)))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "only files of the store are read and written")]
+    #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
     fn start(&mut self) -> Option<JoinHandle<io::Result<Bytes>>> {
         let range = take(&mut self.rest, CHUNK as u64);
         let file = Arc::clone(&self.file);
@@ -274,33 +302,7 @@ fn take(range: &mut Range<u64>, most: u64) -> Range<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        os::unix::fs::{FileExt as _, symlink},
-        time::Duration,
-    };
-
-    use futures_util::TryStreamExt as _;
-
-    use crate::{Condition, FolderStore, Store as _};
-
-    #[tokio::test]
-    async fn certainly_has_before_the_stamp_settled_is_false() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = FolderStore::open(folder.path()).unwrap();
-        let key = Key::Catalogs;
-        let version = store.put(&key, "x".into(), Condition::Always).await.unwrap();
-        store.head(&key).await.unwrap();
-        assert!(
-            !store.inner.certainly_has(&key, &version),
-            "its successor could look the same"
-        );
-        tokio::time::sleep(Duration::from_millis(1100)).await;
-        assert!(!store.inner.certainly_has(&key, &version), "it was not read since");
-        store.head(&key).await.unwrap();
-        assert!(store.inner.certainly_has(&key, &version));
-        store.delete(&key).await.unwrap();
-        assert!(!store.inner.certainly_has(&key, &version));
-    }
+    use std::os::unix::fs::{FileExt as _, symlink};
 
     const BOTH: [ReadMode; 2] = [ReadMode::Blocking, ReadMode::CacheOnly];
 

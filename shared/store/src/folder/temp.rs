@@ -1,5 +1,5 @@
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     hash::{BuildHasher as _, Hasher as _, RandomState},
     io::{self, Read as _, Seek as _, Write as _},
     sync::Arc,
@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use model::{Key, Sha256};
+use model::Key;
 use rustix::{
     fs::{AtFlags, Mode, OFlags, linkat, renameat},
     io::Errno,
@@ -16,7 +16,10 @@ use rustix::{
 
 use crate::{
     Condition, Operation, Staged, StoreError, Version,
-    folder::{Dir, FolderStore, Stamp},
+    folder::{
+        Dir, FolderStore,
+        read::{content_version, modified},
+    },
 };
 
 /// Mode of new files: all users may read, because a web server over the folder has to. The umask may take that away.
@@ -64,8 +67,8 @@ impl Temp {
         self.file.sync_data()
     }
 
-    pub(super) fn stamp(&self) -> io::Result<Stamp> {
-        Ok(Stamp::of(&self.file.metadata()?))
+    pub(super) fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
     }
 
     /// Returns the version that the content has under a mutable key.
@@ -76,11 +79,15 @@ impl Temp {
         Ok(content_version(&content))
     }
 
-    /// Moves the file to its name. Returns false if the name is taken.
-    pub(super) fn publish_new(&mut self, to: &Dir, name: &str) -> io::Result<bool> {
-        match self.rename_new(to, name) {
+    /// Moves the file to its name. Returns false if the name is taken and its file may not be replaced.
+    pub(super) fn publish(&mut self, to: &Dir, name: &str, replaces: bool) -> io::Result<bool> {
+        let renamed = match replaces {
+            true => renameat(self.folder.file(), &self.name, to.file(), name),
+            false => self.rename_new(to, name),
+        };
+        match renamed {
             Ok(()) => self.published = true,
-            Err(Errno::EXIST) => {}
+            Err(Errno::EXIST) if !replaces => {}
             Err(error) => return Err(error.into()),
         }
         Ok(self.published)
@@ -105,13 +112,6 @@ impl Temp {
         let _ = self.folder.remove(&self.name);
         Ok(())
     }
-
-    /// Moves the file to its name and replaces what is there.
-    pub(super) fn publish_over(&mut self, to: &Dir, name: &str) -> io::Result<()> {
-        renameat(self.folder.file(), &self.name, to.file(), name)?;
-        self.published = true;
-        Ok(())
-    }
 }
 
 impl Drop for Temp {
@@ -122,12 +122,6 @@ impl Drop for Temp {
             tracing::warn!(name = self.name, %error, "cannot remove temporary file; it stays until the store is opened again");
         }
     }
-}
-
-/// Returns the version of a mutable object. It is a hash, since the file system may give a new file the inode and times of an
-/// old one.
-pub(super) fn content_version(content: &[u8]) -> Version {
-    Version(Sha256::of(content).to_string())
 }
 
 /// Removes what killed writers left behind: files that are old and not locked.
@@ -146,7 +140,7 @@ fn remove_leftover(folder: &Dir, name: &str, now: SystemTime) -> io::Result<bool
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened?,
     };
-    let modified = Stamp::of(&file.metadata()?).modified();
+    let modified = modified(&file.metadata()?);
     let old = now.duration_since(modified).is_ok_and(|age| age >= LEFTOVER);
     if !old || file.try_lock().is_err() {
         return Ok(false);
@@ -246,10 +240,10 @@ mod tests {
     }
 
     #[test]
-    fn publish_new_on_a_taken_name_keeps_the_first() {
+    fn publish_on_a_taken_name_keeps_the_first() {
         let (folder, dir) = folder();
-        assert!(temp(&dir, "first").publish_new(&dir, "a").unwrap());
-        assert!(!temp(&dir, "second").publish_new(&dir, "a").unwrap());
+        assert!(temp(&dir, "first").publish(&dir, "a", false).unwrap());
+        assert!(!temp(&dir, "second").publish(&dir, "a", false).unwrap());
         assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), b"first");
         assert_eq!(names(&folder), ["a"]);
     }

@@ -10,14 +10,14 @@ use std::{
 use async_trait::async_trait;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use http_body::Frame;
 use http_body_util::StreamBody;
-use model::{Hasher, Key, Sha256};
+use model::{Key, Sha256};
 use tempfile::{SpooledData, SpooledTempFile};
 use tokio::task::spawn_blocking;
 
-use crate::{Condition, Operation, Staged, StoreError, Version, file_chunks, s3::S3Store};
+use crate::{Condition, Operation, Staged, StoreError, Version, file_chunks, integrity::hash, s3::S3Store};
 
 /// Number of bytes of an object that are kept in memory before they go to the file. Small catalogs touch no disk.
 const MEMORY: usize = 1 << 20;
@@ -107,14 +107,7 @@ impl Source {
         match (key, self) {
             (Key::Object(_, sha256), _) => Ok(*sha256),
             (_, Self::Memory(bytes)) => Ok(Sha256::of(bytes)),
-            (_, Self::File { file, size }) => {
-                let add = async |mut hasher: Hasher, chunk: Bytes| {
-                    hasher.update(&chunk);
-                    Ok(hasher)
-                };
-                let chunks = file_chunks(Arc::clone(file), 0..*size);
-                Ok(chunks.try_fold(Hasher::new(), add).await?.finish())
-            }
+            (_, Self::File { file, size }) => hash(file_chunks(Arc::clone(file), 0..*size).boxed()).await,
         }
     }
 

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use crate::{Condition, Object, Operation, StoreError, StoreExt as _, Version, integrity::digest};
+use crate::{Condition, Object, Operation, StoreError, StoreExt as _, Version, integrity::hash};
 use aws_sdk_s3::{
     config::{self, timeout::TimeoutConfig},
-    operation::put_object::PutObjectOutput,
+    operation::put_object::builders::PutObjectFluentBuilder,
     primitives::ByteStream,
 };
 use aws_smithy_types::base64;
@@ -36,14 +36,6 @@ struct NewObject<'a> {
     key: &'a Key,
     source: &'a Source,
     sha256: Sha256,
-}
-
-/// Failure of one put, which the SDK may have sent several times.
-struct Unwritten {
-    meaning: Meaning,
-    /// True if an earlier attempt of the same write may have succeeded and its answer may be lost.
-    is_repeated: bool,
-    error: StoreError,
 }
 
 impl<'a> NewObject<'a> {
@@ -91,12 +83,19 @@ impl S3Store {
         }
         let mut lost_answer = false;
         for race in 0..RACES {
-            let unwritten = match self.put_object(&object, condition).await {
-                Ok(version) => return Ok(version),
-                Err(unwritten) => unwritten,
+            let exchange = Exchange::signing(object.sha256);
+            let limits = config::Config::builder().timeout_config(object.timeouts(&self.bucket.settings));
+            let request = self.put_request(&object, condition).customize().config_override(limits);
+            let error = match request.interceptor(exchange.clone()).send().await {
+                Ok(written) => {
+                    let tag = written.e_tag.ok_or_else(|| lacking(Operation::Put, key, "ETag"))?;
+                    return Ok(Version(tag));
+                }
+                Err(error) => error,
             };
-            lost_answer |= unwritten.is_repeated;
-            match (unwritten.meaning, condition) {
+            // An earlier attempt of the same write may have succeeded and its answer may be lost.
+            lost_answer |= exchange.is_repeated();
+            match (fault::meaning(&error), condition) {
                 // The condition did not hold.
                 (Meaning::Refused, Condition::CreateOnly)
                 | (Meaning::Refused | Meaning::Missing, Condition::Replace(_)) => match lost_answer {
@@ -105,7 +104,7 @@ impl S3Store {
                 },
                 // Another write was under way at the same time.
                 (Meaning::Raced, _) => {}
-                _ => return Err(unwritten.error),
+                _ => return Err(fault::failed(Operation::Put, key, error)),
             }
             tokio::time::sleep((RACE_WAIT * (1 << race)).mul_f64(rand::random())).await;
         }
@@ -124,15 +123,14 @@ impl S3Store {
             Err(error) if error.is_not_found() => return Err(StoreError::conflict(object.key)),
             Err(error) => return Err(error),
         };
-        if info.size == object.source.size() && digest(body).await?.sha256 == object.sha256 {
+        if info.size == object.source.size() && hash(body).await? == object.sha256 {
             return Ok(info.version);
         }
         Err(StoreError::conflict(object.key))
     }
 
-    async fn put_object(&self, object: &NewObject<'_>, condition: &Condition) -> Result<Version, Unwritten> {
+    fn put_request(&self, object: &NewObject<'_>, condition: &Condition) -> PutObjectFluentBuilder {
         let NewObject { key, source, sha256 } = object;
-        let exchange = Exchange::signing(*sha256);
         let (none_match, matches) = match condition {
             Condition::Always => (None, None),
             Condition::CreateOnly => (Some("*".to_owned()), None),
@@ -147,22 +145,7 @@ impl S3Store {
         let request = request.content_type(key.content_type());
         let request = request.set_content_encoding(key.encoding().content_encoding().map(Into::into));
         let request = request.cache_control(key.cache_policy().cache_control());
-        let request = request.set_if_none_match(none_match).set_if_match(matches);
-        let limits = config::Config::builder().timeout_config(object.timeouts(&self.bucket.settings));
-        let request = request.customize().config_override(limits);
-        match request.interceptor(exchange.clone()).send().await {
-            Ok(PutObjectOutput { e_tag: Some(tag), .. }) => Ok(Version(tag)),
-            Ok(_) => Err(Unwritten {
-                meaning: Meaning::Failed,
-                is_repeated: false,
-                error: lacking(Operation::Put, key, "ETag"),
-            }),
-            Err(error) => Err(Unwritten {
-                meaning: fault::meaning(&error),
-                is_repeated: exchange.is_repeated(),
-                error: fault::failed(Operation::Put, key, error),
-            }),
-        }
+        request.set_if_none_match(none_match).set_if_match(matches)
     }
 }
 
