@@ -4,18 +4,16 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::Sha256;
 use reqwest::{Client, StatusCode, Version};
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use testkit::until;
 use tokio::net::TcpStream;
 
 use crate::support::{http, work::Work};
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Work {
     /// Writes a new certificate for 127.0.0.1 and its key, and returns a client that trusts only that.
@@ -39,15 +37,6 @@ fn client(root: &CertificateDer<'static>) -> Client {
     // One connection for each request, so that each request makes a handshake.
     let client = Client::builder().tls_backend_preconfigured(tls).no_proxy();
     client.pool_max_idle_per_host(0).build().unwrap()
-}
-
-/// Waits until a condition holds; `what` names it in the failure.
-async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds().await {
-        assert!(Instant::now() < deadline, "{what}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
