@@ -196,9 +196,13 @@ async fn rejected_revision_costs_one_request_until_something_else_changes() {
         let (again, requests) = site.poll_counted().await;
         assert!(again == outcome && requests > 1, "other limits: {requests}");
         assert_eq!(site.poll_counted().await, (outcome, 1));
+        assert_eq!(site.current().await.serial, 1, "the old state stays");
         site.registry.reset();
         site.poll_forced().await;
         assert!(site.registry.requests().len() > 1, "a forced poll pulls");
+        // It publishes what is suspicious, and not what cannot be read.
+        let serial = if outcome == Outcome::Refused { 2 } else { 1 };
+        assert_eq!(site.current().await.serial, serial);
         site.push(&ten()[1..].to_vec());
         assert_eq!(site.poll().await.outcome, Outcome::Published);
         // Of another revision.
