@@ -1,7 +1,6 @@
 //! Copies from servers, honest and lying ones.
 
 use std::{
-    io::Write,
     net::SocketAddr,
     sync::{
         Arc,
@@ -162,9 +161,7 @@ async fn copy_from_server_that_compresses_documents_decodes_them() {
     let (original, _) = mirror(&[V1]).await;
     let compressed = |key: &Key, _: &Request, bytes: Bytes| {
         (!key.is_immutable()).then(|| {
-            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            encoder.write_all(&bytes).unwrap();
-            let mut response = Response::new(Body::from(encoder.finish().unwrap()));
+            let mut response = whole(testkit::gzip(&bytes));
             let gzip = HeaderValue::from_static("gzip");
             response.headers_mut().insert(header::CONTENT_ENCODING, gzip);
             response
