@@ -129,11 +129,3 @@ async fn serve_behind_credentials_answers_for_named_catalogs_only() {
         (Code::NotFound, "the catalog of this host is not served")
     );
 }
-
-#[test]
-fn serve_with_tls_for_grpc_needs_a_certificate() {
-    let work = Work::published();
-    work.write("grpc.yaml", "grpc: {tls: true}");
-    let serve = "serve --no-poll --store store --grpc 127.0.0.1:0 --listen 127.0.0.1:0 --config grpc.yaml";
-    work.run(serve).exits(1).complains("server.tlsCert");
-}
