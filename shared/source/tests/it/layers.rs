@@ -14,18 +14,13 @@ async fn whiteout_of_root_hides_lower_layers() {
     // oc-mirror writes the filtered catalog and a whiteout of the old one.
     let old = || Layer::new().file("configs/old", "old");
     let new = || Layer::new().file("configs/new", "new");
+    let (whiteout, file) = (Layer::new().whiteout("configs"), Layer::new().file("configs", ""));
     for (what, layers) in [
         ("one layer", vec![old(), new().whiteout("configs")]),
-        (
-            "a layer of its own",
-            vec![old(), Layer::new().whiteout("configs"), new()],
-        ),
+        ("a layer of its own", vec![old(), whiteout, new()]),
         ("opaque root", vec![old(), new().opaque("configs")]),
         ("opaque image", vec![old(), new().file(".wh..wh..opq", "")]),
-        (
-            "replaced by a file in between",
-            vec![old(), Layer::new().file("configs", ""), new()],
-        ),
+        ("replaced by a file in between", vec![old(), file, new()]),
     ] {
         assert_eq!(files(layers).await.unwrap(), ["new=new"], "{what}");
     }
