@@ -7,7 +7,7 @@ use std::time::Duration;
 use catalog_mirror_source::{Download, DownloadSpace, EmptyLayers, Error, Source, Sources};
 use testkit::{Fault, Image, Kind, Layer, Registry, index};
 
-use crate::kit::{Collect, catalog, client, exceeded, pull, push, source};
+use crate::kit::{Collect, catalog, exceeded, pull, push, pushed, source};
 
 /// Three layers: the middle one has nothing of the catalog, and the top one hides a file of the base.
 fn three_layers() -> Image {
@@ -18,14 +18,6 @@ fn three_layers() -> Image {
         Layer::new().file("etc/os-release", "x"),
         Layer::new().file("configs/b.yaml", "b"),
     ])
-}
-
-/// A registry that has the three layers, and its client.
-async fn pushed() -> (Registry, Sources) {
-    let registry = Registry::start().await;
-    push(&registry, &three_layers());
-    let images = client(registry.host());
-    (registry, images)
 }
 
 async fn download(images: &Sources, registry: &Registry, space: &DownloadSpace) -> Result<Download, Error> {
@@ -56,10 +48,8 @@ fn folder(copy: &Download) -> PathBuf {
 #[tokio::test]
 async fn copy_is_read_as_the_registry_is() {
     let image = three_layers();
-    for pushed in [image.clone(), index(&[("linux/amd64", &image)])] {
-        let registry = Registry::start().await;
-        push(&registry, &pushed);
-        let images = client(registry.host());
+    for image in [image.clone(), index(&[("linux/amd64", &image)])] {
+        let (registry, images) = pushed(&image).await;
         let (expected, direct) = pull(&images, &registry).await.unwrap();
         let copy = download(&images, &registry, &DownloadSpace::default()).await.unwrap();
         let requests = registry.requests().len();
@@ -79,7 +69,7 @@ async fn copy_is_read_as_the_registry_is() {
 
 #[tokio::test]
 async fn known_empty_layer_is_not_copied() {
-    let (registry, images) = pushed().await;
+    let (registry, images) = pushed(&three_layers()).await;
     let (_, direct) = pull(&images, &registry).await.unwrap();
     registry.reset();
     let copied = download_but(&images, &registry, &DownloadSpace::default(), &direct.empty_layers).await;
@@ -89,7 +79,8 @@ async fn known_empty_layer_is_not_copied() {
 
 #[tokio::test]
 async fn wrong_layer_is_refused_and_copy_is_removed() {
-    let ((registry, images), image) = (pushed().await, three_layers());
+    let image = three_layers();
+    let (registry, images) = pushed(&image).await;
     let layer = &image.layers[1];
     let mut bytes = image.blobs[layer].to_vec();
     bytes[9] ^= 1;
@@ -107,7 +98,7 @@ async fn wrong_layer_is_refused_and_copy_is_removed() {
 
 #[tokio::test]
 async fn broken_transfer_is_continued() {
-    let (registry, images) = pushed().await;
+    let (registry, images) = pushed(&three_layers()).await;
     for cut in [0, 1, 100] {
         registry.script(Kind::Blob, Fault::Cut(cut));
     }
@@ -116,7 +107,7 @@ async fn broken_transfer_is_continued() {
 
 #[tokio::test]
 async fn image_larger_than_its_share_is_refused_and_others_wait_for_space() {
-    let (registry, images) = pushed().await;
+    let (registry, images) = pushed(&three_layers()).await;
     let copied = download(&images, &registry, &DownloadSpace::new(64)).await;
     exceeded(copied, "downloadBytes", 16);
     // One permit, and so one copy at a time.
