@@ -3,19 +3,18 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::Sha256;
 use reqwest::{Client, StatusCode, Version};
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use testkit::until;
 use tokio::net::TcpStream;
 
 use crate::support::{http, work::Work};
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Work {
     /// Writes a new certificate for 127.0.0.1 and its key, and returns a client that trusts only that.
@@ -39,15 +38,6 @@ fn client(root: &CertificateDer<'static>) -> Client {
     // One connection for each request, so that each request makes a handshake.
     let client = Client::builder().tls_backend_preconfigured(tls).no_proxy();
     client.pool_max_idle_per_host(0).build().unwrap()
-}
-
-/// Waits until a condition holds; `what` names it in the failure.
-async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds().await {
-        assert!(Instant::now() < deadline, "{what}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,14 +181,10 @@ fn listing(folder: &Path) -> Vec<(PathBuf, std::time::SystemTime)> {
     found
 }
 
-fn read_only(folder: &Path, mode: u32) {
-    use std::os::unix::fs::PermissionsExt;
-    for (path, _) in listing(folder) {
-        if path.is_dir() {
-            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-        }
-    }
-    fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+/// Changes the permissions of a folder and of all in it.
+fn change_mode(folder: &Path, mode: &str) {
+    let changed = Command::new("chmod").args(["-R", mode]).arg(folder).status();
+    assert!(changed.unwrap().success());
 }
 
 /// Compares modification times, because root may write into a read-only folder.
@@ -206,7 +192,7 @@ fn read_only(folder: &Path, mode: u32) {
 async fn serve_on_read_only_store_writes_nothing() {
     let work = Work::published();
     let store = work.path("store");
-    read_only(&store, 0o555);
+    change_mode(&store, "a-w");
     let before = listing(work.root());
     let server = work.serve("");
     for path in [
@@ -221,5 +207,5 @@ async fn serve_on_read_only_store_writes_nothing() {
     }
     assert_eq!(server.terminate(), Some(0));
     assert_eq!(listing(work.root()), before);
-    read_only(&store, 0o755);
+    change_mode(&store, "u+w");
 }

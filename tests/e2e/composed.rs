@@ -228,11 +228,7 @@ async fn pinned_input_outlives_forty_updates_and_collection() {
         site.push(&files);
         assert_eq!(site.poll().await.outcome, Outcome::Published);
     }
-    let retention = Retention {
-        generations: 0,
-        max_age: Duration::ZERO,
-        grace: Duration::ZERO,
-    };
+    let retention = Retention::default().with(Some(0), Some(0), Some(Duration::ZERO));
     let mut deleted = 0;
     for _ in 0..4 {
         passed.fetch_add(7200, Ordering::Relaxed);

@@ -138,6 +138,7 @@ fn serve_reports_unusable_files_before_it_listens() {
         ("trust: {keys: []}", "", "trust: keys is empty"),
         ("", "--tls-cert empty", "tlsKey is missing"),
         ("", "--tls-cert empty --tls-key empty", "certificate"),
+        ("grpc: {tls: true}", "--grpc 127.0.0.1:0", "server.tlsCert"),
         ("", "--readers plain", "line 1"),
         ("", "--readers empty", "names no users"),
         ("", "--readers missing", "missing"),

@@ -6,15 +6,14 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use model::{Key, OpenPulls, Outcome};
 use publish::{Env, MirrorSettings, PollError, PollOptions};
 use store::{Condition, StoreExt};
 use storekit::{Action, Call, MemoryStore};
-use testkit::{Kind, Registry};
-use tokio::time::sleep;
+use testkit::{Kind, Registry, until};
 
 use crate::support::{
     binary::{Ran, Server},
@@ -35,11 +34,7 @@ impl Site {
     async fn die(&mut self) {
         self.registry.delay(Kind::Blob, MINUTE);
         let before = self.open_pulls().await;
-        let recorded = async {
-            while self.open_pulls().await == before {
-                sleep(Duration::from_millis(10)).await;
-            }
-        };
+        let recorded = until("the pull is recorded", async || self.open_pulls().await != before);
         tokio::select! {
             report = self.poll() => panic!("the poll ended: {report:?}"),
             () = recorded => {}
@@ -105,11 +100,7 @@ async fn serve_that_is_stopped_in_a_pull_has_not_died() {
     );
     let server = Server::of(work.command("serve --store store --config catalogs.yaml"));
     let read = || fs::read_to_string(work.path("store/catalogs/site/status.json")).unwrap_or_default();
-    let begin = Instant::now();
-    while !read().contains("openPulls") {
-        assert!(begin.elapsed() < MINUTE, "no pull was recorded: {}", read());
-        sleep(Duration::from_millis(20)).await;
-    }
+    until("a pull is recorded", async || read().contains("openPulls")).await;
     assert_eq!(server.terminate(), Some(0));
     let status = read();
     assert!(
@@ -189,6 +180,8 @@ async fn rejected_revision_costs_one_request_until_something_else_changes() {
         site.push(&files);
         let (first, requests) = site.poll_counted().await;
         assert!(first == outcome && requests > 1, "the first poll pulls");
+        let error = site.status().await.unwrap().error.unwrap();
+        assert_eq!(error.contains("p9/extra.yaml"), outcome == Outcome::Failed, "{error}");
         for _ in 0..2 {
             assert_eq!(site.poll_counted().await, (outcome, 1));
         }
@@ -203,9 +196,13 @@ async fn rejected_revision_costs_one_request_until_something_else_changes() {
         let (again, requests) = site.poll_counted().await;
         assert!(again == outcome && requests > 1, "other limits: {requests}");
         assert_eq!(site.poll_counted().await, (outcome, 1));
+        assert_eq!(site.current().await.serial, 1, "the old state stays");
         site.registry.reset();
         site.poll_forced().await;
         assert!(site.registry.requests().len() > 1, "a forced poll pulls");
+        // It publishes what is suspicious, and not what cannot be read.
+        let serial = if outcome == Outcome::Refused { 2 } else { 1 };
+        assert_eq!(site.current().await.serial, serial);
         site.push(&ten()[1..].to_vec());
         assert_eq!(site.poll().await.outcome, Outcome::Published);
         // Of another revision.

@@ -47,15 +47,7 @@ fn poll_restores_missing_and_truncated_objects_and_forced_flipped_ones() {
 
 /// Runs a line over the store in the bucket.
 fn on_s3(work: &Work, bucket: &S3, line: &str) -> Ran {
-    let (store, url) = (
-        "--store s3://bucket --s3-region us-east-1 --s3-path-style",
-        bucket.url(),
-    );
-    let mut command = work.command(&format!("{line} {store} --s3-endpoint {url}"));
-    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
-        command.env(name, "test");
-    }
-    Ran::of(command.env("AWS_EC2_METADATA_DISABLED", "true"))
+    work.run_on_s3(bucket, &format!("{line} --store s3://bucket"))
 }
 
 /// Findings 5 and 12: a republication of equal content with other options replaced objects in place, so that its end in the

@@ -40,9 +40,3 @@ async fn poll_follows_branch_and_keeps_catalog_when_branch_is_gone() {
     let status = work.json("store/catalogs/demo/status.json");
     assert!(status["error"].as_str().unwrap().contains(&source), "{status}");
 }
-
-#[test]
-fn source_over_ssh_is_refused_with_what_to_write() {
-    let refused = Work::new().run("poll --store store --catalog demo=git@github.com:owner/repo");
-    refused.exits(2).complains("git:https://HOST/PATH#REF:PATH");
-}

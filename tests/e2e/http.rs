@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use model::Sha256;
 use serde_json::Value;
-use testkit::Kind;
-use tokio::time::{sleep, timeout};
+use testkit::{Kind, until};
 
 use crate::support::{binary::Server, catalogs, http, work::Work};
 
@@ -60,14 +59,7 @@ async fn serve_polls_reports_metrics_and_stops_on_sigterm() {
 
 /// Waits until the server is ready.
 async fn is_ready(server: &Server) {
-    let ready = async {
-        while server.status("/readyz").await != 200 {
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(Duration::from_secs(60), ready)
-        .await
-        .expect("the first polls end");
+    until("the first polls end", async || server.status("/readyz").await == 200).await;
 }
 
 /// A catalog that cannot be polled delays it no longer than its first poll.

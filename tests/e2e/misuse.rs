@@ -23,6 +23,8 @@ poll --store s --catalog demo=quay.io/A/b:v1
     its repository may hold only lower case letters, digits and single separators
 poll --store s --catalog demo=ftp://a/b
     has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all
+poll --store s --catalog demo=git@github.com:owner/repo
+    git:https://HOST/PATH#REF:PATH
 poll --store s --catalog demo=mirror:https://a/b
     copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest
 poll --store s --catalog demo=dir:none

@@ -77,40 +77,26 @@ fn poll(registry: &Registry, auth: &str) -> (Option<i32>, String) {
 
 /// Returns failures of the registry, most of them after it has received the secret.
 fn failures(other: &str, secret: &str) -> Vec<(&'static str, Kind, Vec<Fault>)> {
-    let status = |code| vec![Fault::Pass, Fault::Status(code, None)];
+    let after = |fault| vec![Fault::Pass, fault];
+    let status = |code| Fault::Status(code, None);
+    let body = |text: &str| vec![Fault::Body(text.to_owned())];
     let refused = format!("https://169.254.169.254/{PASSWORD}");
+    let elsewhere = format!("http://{other}/v2/x/manifests/y");
+    let echo = format!(r#"{{"errors": [{{"message": "{PASSWORD}"}}]}}"#);
+    let digest = format!("sha256:{secret}");
+    let unsendable = r#"{"token": "token-1\r\n"}"#;
     vec![
         ("nothing", Kind::Other, Vec::new()),
-        ("403", Kind::Head, status(403)),
-        ("404", Kind::Head, status(404)),
-        ("418", Kind::Manifest, vec![Fault::Status(418, None)]),
-        ("401 again", Kind::Head, status(401)),
-        (
-            "an echo in a redirect",
-            Kind::Head,
-            vec![Fault::Pass, Fault::Redirect(refused)],
-        ),
-        (
-            "another host",
-            Kind::Manifest,
-            vec![Fault::Redirect(format!("http://{other}/v2/x/manifests/y"))],
-        ),
-        (
-            "an echo in a body",
-            Kind::Manifest,
-            vec![Fault::Body(format!(r#"{{"errors": [{{"message": "{PASSWORD}"}}]}}"#))],
-        ),
-        (
-            "an echo in a digest",
-            Kind::Head,
-            vec![Fault::Pass, Fault::Digest(format!("sha256:{secret}"))],
-        ),
-        ("a page", Kind::Token, vec![Fault::Body("<html>".to_owned())]),
-        (
-            "a token that cannot be sent",
-            Kind::Token,
-            vec![Fault::Body(r#"{"token": "token-1\r\n"}"#.to_owned())],
-        ),
+        ("403", Kind::Head, after(status(403))),
+        ("404", Kind::Head, after(status(404))),
+        ("418", Kind::Manifest, vec![status(418)]),
+        ("401 again", Kind::Head, after(status(401))),
+        ("an echo in a redirect", Kind::Head, after(Fault::Redirect(refused))),
+        ("another host", Kind::Manifest, vec![Fault::Redirect(elsewhere)]),
+        ("an echo in a body", Kind::Manifest, body(&echo)),
+        ("an echo in a digest", Kind::Head, after(Fault::Digest(digest))),
+        ("a page", Kind::Token, body("<html>")),
+        ("a token that cannot be sent", Kind::Token, body(unsendable)),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use testkit::until;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
@@ -48,11 +49,7 @@ impl Site {
 
     /// Waits until the metrics contain a line.
     async fn counts(&self, line: &str) {
-        let deadline = Instant::now() + PATIENCE;
-        while !self.metric(line).await {
-            assert!(Instant::now() < deadline, "{line}");
-            sleep(Duration::from_millis(50)).await;
-        }
+        until(line, async || self.metric(line).await).await;
     }
 
     async fn is_fine(&self) {

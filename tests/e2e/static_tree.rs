@@ -197,13 +197,7 @@ fn place_that_is_no_tree_is_refused() {
 
 /// Runs the export into a bucket, below `tree`.
 fn bucket_tree(work: &Work, bucket: &S3) -> Ran {
-    let mut command = work.command("export --store store --static s3://bucket/tree --s3-path-style --json");
-    command
-        .args(["--s3-endpoint", bucket.url()])
-        .env("AWS_ACCESS_KEY_ID", "a")
-        .env("AWS_SECRET_ACCESS_KEY", "b")
-        .env("AWS_REGION", "us-east-1");
-    Ran::of(&mut command)
+    work.run_on_s3(bucket, "export --store store --static s3://bucket/tree --json")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,7 @@ mod image;
 mod registry;
 mod s3;
 mod serving;
+mod until;
 mod variant;
 
 pub use crate::answer::Answer;
@@ -26,4 +27,5 @@ pub use crate::image::TarEntry;
 pub use crate::image::{Format, Image, ImageBuilder, Layer, digest, gzip, index, zstd};
 pub use crate::registry::{Builder as RegistryBuilder, CertificateFault, Fault, Kind, Registry, Request, Say, Wire};
 pub use crate::s3::{S3, S3Builder, S3Call, S3Fault, S3Request, StoredObject};
+pub use crate::until::until;
 pub use crate::variant::variant;

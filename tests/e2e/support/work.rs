@@ -7,6 +7,7 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
+use testkit::S3;
 
 use super::{
     binary::{self, Ran, Server},
@@ -73,6 +74,16 @@ impl Work {
     /// Runs a line such as `ls --store store` to its end.
     pub(crate) fn run(&self, line: &str) -> Ran {
         Ran::of(&mut self.command(line))
+    }
+
+    /// Runs a line that names a place in a bucket.
+    pub(crate) fn run_on_s3(&self, bucket: &S3, line: &str) -> Ran {
+        let options = "--s3-path-style --s3-region us-east-1 --s3-endpoint";
+        let mut command = self.command(&format!("{line} {options} {}", bucket.url()));
+        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
+            command.env(name, "test");
+        }
+        Ran::of(command.env("AWS_EC2_METADATA_DISABLED", "true"))
     }
 
     /// Runs the lines of a transcript. A line begins with the expected exit code. Below it stand texts of its output: after `>` of

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use model::{CatalogName, Current, Document, Key};
 use store::Store;
 use storekit::MemoryStore;
-use sync::{Archive, Importer, Pack, PackOptions, SyncOptions};
+use sync::{Archive, Importer, Pack, PackOptions, SyncError, SyncOptions};
 
 use crate::{
     runtime::run,
@@ -58,10 +58,12 @@ pub(crate) fn volume(input: &[u8]) {
     check(&store, None);
 }
 
+fn open(volume: &[u8]) -> Result<Arc<Archive>, SyncError> {
+    run(Archive::open(vec![("the volume".to_owned(), file(volume))]))
+}
+
 fn import(volume: &[u8], store: &MemoryStore) {
-    let Ok(archive) = run(Archive::open(vec![("the volume".to_owned(), file(volume))])) else {
-        return;
-    };
+    let Ok(archive) = open(volume) else { return };
     let importer = Importer::new(archive, Arc::new(store.clone()), SyncOptions::default());
     if run(importer.run()).is_err() {
         assert!(store.written().is_empty(), "{:?}", store.written());

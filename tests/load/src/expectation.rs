@@ -110,26 +110,16 @@ mod tests {
     fn check_compares_the_tag_with_the_body() {
         let tag = Sha256::of(b"lines").to_base64url();
         let zstd = zstd::bulk::compress(b"lines", 1).unwrap();
+        let (coded, of_zstd) = (format!("{tag}-zstd"), Sha256::of(&zstd).to_base64url());
+        let cut = &zstd[..zstd.len() - 1];
         for (expectation, tag, coding, body, expected) in [
             (Expectation::Body, tag.clone(), "", &b"lines"[..], "fine"),
             (Expectation::Body, tag.clone(), "", b"line", "hash"),
             (Expectation::Content, tag.clone(), "", b"lines", "fine"),
-            (Expectation::Content, format!("{tag}-zstd"), "zstd", &zstd, "fine"),
+            (Expectation::Content, coded.clone(), "zstd", &zstd, "fine"),
             (Expectation::Content, tag.clone(), "zstd", &zstd, "hash"),
-            (
-                Expectation::Content,
-                Sha256::of(&zstd).to_base64url(),
-                "zstd",
-                &zstd,
-                "fine",
-            ),
-            (
-                Expectation::Content,
-                format!("{tag}-zstd"),
-                "zstd",
-                &zstd[..zstd.len() - 1],
-                "coding",
-            ),
+            (Expectation::Content, of_zstd, "zstd", &zstd, "fine"),
+            (Expectation::Content, coded, "zstd", cut, "coding"),
             (Expectation::Content, format!("{tag}-br"), "br", b"lines", "coding"),
         ] {
             assert_eq!(

@@ -78,7 +78,7 @@ async fn must_be_listed(simulation: &Simulation, observed: &ObservedStore) -> Re
 }
 
 /// Keeps only what is published.
-const STRICT: Retention = Retention {
+pub const STRICT: Retention = Retention {
     generations: 0,
     max_age: Duration::ZERO,
     grace: Duration::ZERO,

@@ -3,6 +3,8 @@ use std::{
     ops::Range,
 };
 
+use testkit::Random;
+
 /// Chance as a pure function of its subject: no order of events, and no thread, can change an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chance(u64);
@@ -51,12 +53,9 @@ impl Hasher for Mixer {
     }
 }
 
-/// The finisher of SplitMix64 (Steele, Lea, Flood 2014).
-const fn mixed(mut word: u64) -> u64 {
-    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+/// Mixes a word, as SplitMix64 does (Steele, Lea, Flood 2014).
+fn mixed(word: u64) -> u64 {
+    Random(word).number()
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod snapshot;
 mod upkeep;
 mod world;
 
+pub use after::STRICT;
 pub use corruption::{DamageKind, Part};
 pub use fault::{Fault, Faults, Kind, Operation, Side};
 pub use run::{Broken, Passed, run};

@@ -46,32 +46,24 @@ async fn gc_event_takes_one_step_and_dry_run_none() {
     let preview = world.handle(json!({"action": "gc", "dryRun": true})).await.unwrap();
     assert_eq!(world.store.objects(), before);
     let orphans = ORPHANS as u64;
-    assert!(
-        preview["dryRun"] == true && objects(&preview)[1] == orphans,
-        "{preview}"
+    assert_eq!((&preview["dryRun"], objects(&preview)[1]), (&json!(true), orphans));
+    let step = async || world.handle(recorded("manual-gc")).await.unwrap();
+    let condemned = step().await;
+    assert_eq!(
+        (&condemned["state"], objects(&condemned)[1]),
+        (&json!("condemned"), orphans)
     );
-    let condemned = world.handle(recorded("manual-gc")).await.unwrap();
-    assert!(
-        condemned["state"] == "condemned" && objects(&condemned)[1] == orphans,
-        "{condemned}"
-    );
-    let waiting = world.handle(recorded("manual-gc")).await.unwrap();
-    assert!(
-        waiting["step"] == "wait" && waiting["next"]["step"] == "delete",
-        "{waiting}"
-    );
+    let waiting = step().await;
+    assert_eq!([&waiting["step"], &waiting["next"]["step"]], ["wait", "delete"]);
     pass(&world, 2);
-    let deleted = world.handle(recorded("manual-gc")).await.unwrap();
+    let deleted = step().await;
     assert_eq!(deleted["state"], "deleting");
     assert_eq!(objects(&deleted)[2..], [orphans, 0]);
     let check = world.handle(recorded("manual-check")).await.unwrap();
     assert_eq!(check["checks"][0]["findings"], json!([]), "{check}");
     pass(&world, 2);
-    let finished = world.handle(recorded("manual-gc")).await.unwrap();
-    assert!(
-        finished["step"] == "finish" && finished["state"] == "none",
-        "{finished}"
-    );
+    let finished = step().await;
+    assert_eq!([&finished["step"], &finished["state"]], ["finish", "none"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -127,7 +127,10 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) async fn start(catalogs: &MemoryCatalogs, default: Option<&str>) -> Self {
-        let metrics = (GrpcMetrics::register(&mut Registry::default()), ServerMetrics::default());
+        let metrics = (
+            GrpcMetrics::register(&mut Registry::default()),
+            ServerMetrics::default(),
+        );
         Self::start_with(catalogs, default, ServerLimits::grpc(), metrics).await
     }
 

@@ -102,7 +102,10 @@ async fn client_may_wait_with_its_first_request_but_must_speak_http2() {
         first_request: Duration::from_millis(100),
         ..ServerLimits::grpc()
     };
-    let metrics = (GrpcMetrics::register(&mut Registry::default()), ServerMetrics::default());
+    let metrics = (
+        GrpcMetrics::register(&mut Registry::default()),
+        ServerMetrics::default(),
+    );
     let catalogs = MemoryCatalogs::of("a").await;
     let server = TestServer::start_with(&catalogs, None, limits, metrics).await;
     let client = Client::connect_once(server.port).await;

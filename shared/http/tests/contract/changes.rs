@@ -160,7 +160,7 @@ async fn changes_refuses_bad_and_unknown_states() {
 async fn changes_omits_details_above_the_limit() {
     let world = World::new().await;
     let big = |text: &str| {
-        let filler = text.repeat(40 << 20);
+        let filler = text.repeat(33 << 20);
         format!("{LINES}{{\"name\":\"huge\",\"schema\":\"olm.package\",\"text\":\"{filler}\"}}\n")
     };
     let first = publish_next(&world, &big("a")).await;

@@ -126,15 +126,19 @@ async fn unavailable_catalog_is_unknown() {
     let world = World::with(HttpSettings::default(), publication, LINES).await;
     let status = Key::Status("demo".parse().unwrap());
     world.store.put(&status, "{}".into(), Condition::Always).await.unwrap();
-    let rest =
+    let routes =
         "status.json changes search api/v1/all all.json api/v1/metas current.json content-hash packages packages/alpha";
-    for rest in rest.split(' ') {
-        assert_eq!(
-            world.status(&format!("/catalogs/demo/{rest}")).await,
-            StatusCode::NOT_FOUND,
-            "{rest}"
+    let registry_routes = ["tags/list", "manifests/latest", "blobs/uploads/"];
+    let paths = routes.split(' ').map(|route| format!("/catalogs/demo/{route}"));
+    for path in paths.chain(registry_routes.map(|route| format!("/v2/demo/{route}"))) {
+        let answer = world.get(&path, &[]).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+        assert!(
+            !path.starts_with("/v2/") || answer.text().contains("NAME_UNKNOWN"),
+            "{path}"
         );
     }
+    assert_eq!(world.get("/v2/_catalog", &[]).await.text(), r#"{"repositories":[]}"#);
     assert_eq!(world.get("/catalogs", &[]).await.text(), "{\"catalogs\":[]}\n");
     let names = world.get("/catalogs.json", &[]).await;
     let names: serde_json::Value = serde_json::from_slice(names.bytes()).unwrap();

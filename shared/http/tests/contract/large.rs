@@ -1,35 +1,25 @@
 //! Deployments that can answer only small bodies, or have another clock.
 
-use std::{
-    sync::Arc,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::time::{Duration, UNIX_EPOCH};
 
-use catalog_mirror_http::{BaseUrl, HttpSettings, LargeBodies};
+use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 
 use crate::{
     fixture::{LINES, Publication},
-    world::{World, problem},
+    world::{World, problem, redirecting},
 };
 
-async fn world(above: u64) -> World {
-    world_up_to(above, above).await
-}
-
-async fn world_up_to(above: u64, max: u64) -> World {
-    let to: Arc<BaseUrl> = Arc::new("https://cdn.example/mirror/".parse().unwrap());
-    let settings = HttpSettings {
-        large: Some(LargeBodies { above, max, to }),
-        ..HttpSettings::default()
-    };
-    World::with(settings, Publication::default(), LINES).await
+async fn world(above: u64, max: u64) -> World {
+    World::with(redirecting(above, max), Publication::default(), LINES).await
 }
 
 #[tokio::test]
 async fn large_bodies_are_redirected_to_their_object() {
-    let world = world(100).await;
-    insta::assert_snapshot!(world.show("/catalogs/demo/all.json", &[("accept-encoding", "gzip")]).await, @r#"
+    let world = world(100, 100).await;
+    let path = "/catalogs/demo/all.json";
+    let answer = world.get(path, &[("accept-encoding", "gzip")]).await;
+    insta::assert_snapshot!(answer.show(), @r#"
     307 Temporary Redirect
     cache-control: public, max-age=60
     content-length: 0
@@ -38,38 +28,29 @@ async fn large_bodies_are_redirected_to_their_object() {
     location: https://cdn.example/mirror/all/sha256/577dbdcd05d8abc06b7ada3db803c6297131d49104503ae5ba01082ab56550c4.json.gz
     vary: Accept-Encoding
     "#);
-    let answer = world
-        .get("/catalogs/demo/all.json", &[("accept-encoding", "gzip")])
-        .await;
     let known = [("accept-encoding", "gzip"), ("if-none-match", answer.header("etag"))];
-    let known = world.get("/catalogs/demo/all.json", &known).await;
-    assert_eq!(known.status, StatusCode::NOT_MODIFIED);
+    assert_eq!(world.get(path, &known).await.status, StatusCode::NOT_MODIFIED);
 }
 
-#[tokio::test]
-async fn small_bodies_are_answered_inline() {
-    let world = world(1 << 20).await;
-    assert_eq!(world.status("/catalogs/demo/all.json").await, StatusCode::OK);
-}
-
-#[tokio::test]
-async fn large_bodies_without_an_object_are_not_acceptable() {
-    let world = world(100).await;
-    let detail = "in this content coding the answer is too large to be sent from here; ask for another one";
-    assert_eq!(
-        world.show("/catalogs/demo/all.json", &[]).await,
-        problem(406, "too-large", detail, "")
-    );
-}
-
+/// Only the compressed encodings are stored here, so there is nothing to redirect to for the plain one.
 #[tokio::test]
 async fn large_bodies_without_an_object_are_sent_up_to_their_own_limit() {
-    let world = world_up_to(100, u64::MAX).await;
-    assert_eq!(world.status("/catalogs/demo/all.json").await, StatusCode::OK);
-    let gzip = world
-        .get("/catalogs/demo/all.json", &[("accept-encoding", "gzip")])
-        .await;
-    assert_eq!(gzip.status, StatusCode::TEMPORARY_REDIRECT);
+    for (above, max, plain, gzip) in [
+        (1 << 20, 1 << 20, StatusCode::OK, StatusCode::OK),
+        (100, u64::MAX, StatusCode::OK, StatusCode::TEMPORARY_REDIRECT),
+        (100, 100, StatusCode::NOT_ACCEPTABLE, StatusCode::TEMPORARY_REDIRECT),
+    ] {
+        let world = world(above, max).await;
+        for (coding, status) in [("identity", plain), ("gzip", gzip)] {
+            let answer = world
+                .get("/catalogs/demo/all.json", &[("accept-encoding", coding)])
+                .await;
+            assert_eq!(answer.status, status, "{coding} above {above}, up to {max}");
+        }
+    }
+    let refused = world(100, 100).await.show("/catalogs/demo/all.json", &[]).await;
+    let detail = "in this content coding the answer is too large to be sent from here; ask for another one";
+    assert_eq!(refused, problem(406, "too-large", detail, ""));
 }
 
 #[tokio::test]

@@ -1,8 +1,6 @@
 //! The catalogs as container images, as registries answer.
 
-use std::sync::Arc;
-
-use catalog_mirror_http::{BaseUrl, HttpSettings, LargeBodies};
+use catalog_mirror_http::HttpSettings;
 use http::{Method, StatusCode};
 use model::{CatalogImage, Catalogs, Document, Key, Sha256};
 use store::Store;
@@ -11,7 +9,7 @@ use testkit::Answer;
 
 use crate::{
     fixture::{LINES, Publication, publish, put},
-    world::{World, router},
+    world::{World, redirecting, router},
 };
 
 const OLDER: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";
@@ -223,38 +221,12 @@ async fn pushes_and_deletes_are_refused() {
 }
 
 #[tokio::test]
-async fn unavailable_catalog_is_unknown_to_registry_clients() {
-    let hidden = Publication::unavailable();
-    let world = World::with(HttpSettings::default(), hidden, LINES).await;
-    assert_eq!(world.get("/v2/_catalog", &[]).await.text(), r#"{"repositories":[]}"#);
-    for path in ["tags/list", "manifests/latest", "blobs/uploads/"] {
-        let answer = world.get(&format!("/v2/demo/{path}"), &[]).await;
-        assert_eq!(answer.status, StatusCode::NOT_FOUND);
-        assert!(answer.text().contains("NAME_UNKNOWN"), "{path}");
-    }
-}
-
-/// Nothing above 100 bytes is answered from there.
-async fn small_site() -> Site {
-    let to: Arc<BaseUrl> = Arc::new("https://cdn.example".parse().unwrap());
-    let settings = HttpSettings {
-        large: Some(LargeBodies {
-            above: 100,
-            max: 100,
-            to,
-        }),
-        ..HttpSettings::default()
-    };
-    Site::with(settings).await
-}
-
-#[tokio::test]
 async fn large_layer_is_redirected_to_its_blob() {
-    let site = small_site().await;
+    let site = Site::with(redirecting(100, 100)).await;
     let hash = site.image().layer.sha256;
     let answer = site.get(&format!("demo/blobs/{}", digest(hash))).await;
     assert_eq!(answer.status, StatusCode::TEMPORARY_REDIRECT);
-    let location = format!("https://cdn.example/blobs/sha256/{hash}");
+    let location = format!("https://cdn.example/mirror/blobs/sha256/{hash}");
     assert_eq!(answer.header("location"), location);
     assert_eq!(answer.header("docker-content-digest"), digest(hash));
 }
@@ -263,7 +235,7 @@ async fn large_layer_is_redirected_to_its_blob() {
 /// URL that is meant for GET.
 #[tokio::test]
 async fn head_of_a_large_layer_is_not_redirected() {
-    let site = small_site().await;
+    let site = Site::with(redirecting(100, 100)).await;
     let layer = site.image().layer;
     let path = format!("/v2/demo/blobs/{}", digest(layer.sha256));
     let answer = site.world.ask(Method::HEAD, &path, &[]).await;

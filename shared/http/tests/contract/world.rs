@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Router, body::Body};
-use catalog_mirror_http::{HttpMetrics, HttpSettings, offload};
+use catalog_mirror_http::{BaseUrl, HttpMetrics, HttpSettings, LargeBodies, offload};
 use http::{Method, Request, StatusCode};
 use reader::{PublishedCatalogs, ReaderSettings};
 use store::Store;
@@ -51,6 +51,15 @@ pub(crate) fn cached(cache_bytes: u64) -> ReaderSettings {
     ReaderSettings {
         cache_bytes,
         ..ReaderSettings::default()
+    }
+}
+
+/// Returns settings with which larger bodies are redirected to their object, or sent up to `max` bytes without one.
+pub(crate) fn redirecting(above: u64, max: u64) -> HttpSettings {
+    let to: Arc<BaseUrl> = Arc::new("https://cdn.example/mirror/".parse().unwrap());
+    HttpSettings {
+        large: Some(LargeBodies { above, max, to }),
+        ..HttpSettings::default()
     }
 }
 

@@ -27,6 +27,14 @@ const GOOD: &str = r#"{"auths": {"HOST": {"username": "user", "password": "secre
 const BAD: &str = r#"{"auths": {"HOST": {"username": "user", "password": "wrong-secret"}}}"#;
 const NONE: &str = r#"{"auths": {"other.example.com": {"username": "user", "password": "secret"}}}"#;
 
+fn basic() -> RegistryBuilder {
+    Registry::builder().basic("user", "secret")
+}
+
+fn bearer() -> RegistryBuilder {
+    Registry::builder().bearer("user", "secret")
+}
+
 async fn resolve(registry: &Registry, auth: &str) -> Result<Digest, Error> {
     client(registry, auth).images.resolve(&source(registry)).await
 }
@@ -39,22 +47,15 @@ async fn start(builder: RegistryBuilder) -> Registry {
 
 #[tokio::test]
 async fn basic_and_bearer_authentication_succeed() {
-    for builder in [
-        Registry::builder().basic("user", "secret"),
-        Registry::builder().bearer("user", "secret"),
-        Registry::builder().anonymous_bearer(),
-    ] {
+    for builder in [basic(), bearer(), Registry::builder().anonymous_bearer()] {
         let registry = start(builder).await;
-        assert_eq!(
-            pull(&client(&registry, GOOD).images, &registry).await.unwrap().0.list(),
-            ["a.yaml=a"]
-        );
+        let files = pull(&client(&registry, GOOD).images, &registry).await.unwrap().0;
+        assert_eq!(files.list(), ["a.yaml=a"]);
     }
 }
 
 #[tokio::test]
 async fn token_is_kept_between_polls_and_renewed_before_it_expires() {
-    let bearer = || Registry::builder().bearer("user", "secret");
     let second = Duration::from_secs(1);
     for (builder, pause, tokens) in [
         (bearer(), Duration::ZERO, 1),
@@ -72,11 +73,9 @@ async fn token_is_kept_between_polls_and_renewed_before_it_expires() {
 
 #[tokio::test]
 async fn expired_token_is_renewed_once_for_all_layers() {
-    let registry = start(Registry::builder().bearer("user", "secret")).await;
-    push(
-        &registry,
-        &catalog((0..3).map(|at| Layer::new().file(&format!("configs/{at}"), "x"))),
-    );
+    let registry = start(bearer()).await;
+    let layers = (0..3).map(|at| Layer::new().file(&format!("configs/{at}"), "x"));
+    push(&registry, &catalog(layers));
     let client = client(&registry, GOOD);
     let digest = client.images.resolve(&source(&registry)).await.unwrap();
     registry.delay(Kind::Blob, Duration::from_millis(50));
@@ -98,8 +97,6 @@ async fn expired_token_is_renewed_once_for_all_layers() {
 
 #[tokio::test]
 async fn unauthorized_error_advises_login() {
-    let bearer = || Registry::builder().bearer("user", "secret");
-    let basic = || Registry::builder().basic("user", "secret");
     for (builder, auth, says) in [
         (bearer(), NONE, "it wants credentials and none are configured"),
         (basic(), NONE, "it wants credentials and none are configured"),
@@ -118,10 +115,6 @@ async fn unauthorized_error_advises_login() {
 
 #[tokio::test]
 async fn challenge_of_any_refusal_gets_credentials_once() {
-    let (basic, bearer) = (
-        || Registry::builder().basic("user", "secret"),
-        || Registry::builder().bearer("user", "secret"),
-    );
     for status in [403, 404] {
         for builder in [basic(), bearer()] {
             let registry = start(builder.challenging_with(status)).await;
@@ -141,7 +134,7 @@ async fn challenge_of_any_refusal_gets_credentials_once() {
 async fn account_is_named_in_a_refusal_only_if_it_was_used() {
     for (builder, says) in [
         (Registry::builder(), "403, anonymous users may not read it"),
-        (Registry::builder().basic("user", "secret"), "403, the account from"),
+        (basic(), "403, the account from"),
     ] {
         let registry = start(builder).await;
         let client = client(&registry, GOOD);
@@ -157,20 +150,17 @@ async fn account_is_named_in_a_refusal_only_if_it_was_used() {
 
 #[tokio::test]
 async fn corrected_credentials_are_used_by_next_pull() {
-    let registry = start(Registry::builder().bearer("user", "secret")).await;
+    let registry = start(bearer()).await;
     let client = client(&registry, BAD);
     assert!(client.images.resolve(&source(&registry)).await.is_err());
-    fs::write(
-        client.dir.path().join("auth.json"),
-        GOOD.replace("HOST", registry.host()),
-    )
-    .unwrap();
+    let file = client.dir.path().join("auth.json");
+    fs::write(file, GOOD.replace("HOST", registry.host())).unwrap();
     client.images.resolve(&source(&registry)).await.unwrap();
 }
 
 #[tokio::test]
 async fn credentials_of_namespace_are_preferred() {
-    let registry = start(Registry::builder().basic("user", "secret")).await;
+    let registry = start(basic()).await;
     let auth = r#"{"auths": {"HOST": {"username": "user", "password": "wrong"},
         "HOST/ns": {"username": "user", "password": "secret"}}}"#;
     resolve(&registry, auth).await.unwrap();
@@ -195,7 +185,7 @@ async fn failed_credential_helper_is_an_error() {
 
 #[tokio::test]
 async fn replaced_logins_are_used_by_next_pull() {
-    let registry = start(Registry::builder().basic("user", "secret")).await;
+    let registry = start(basic()).await;
     let logins = Logins::default();
     let images = client_with(registry.host(), |settings| {
         settings.logins = logins.clone();

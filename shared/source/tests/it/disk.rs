@@ -1,7 +1,7 @@
 //! Layouts and folders.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use catalog_mirror_source::{
     Error, ImageContent, ImageError, LinkError, Source, SourceSettings, Sources, Traffic, UnpackError,
@@ -17,6 +17,11 @@ async fn read(source: &str) -> Result<Vec<String>, Error> {
     let (sink, pull) = pull_source(&images, &source).await?;
     assert_eq!(pull.traffic, Traffic::default(), "a disk is no wire");
     Ok(sink.list())
+}
+
+fn blob(dir: &TempDir, digest: &str) -> PathBuf {
+    let name = digest.trim_start_matches("sha256:");
+    dir.path().join("blobs/sha256").join(name)
 }
 
 fn layout(dir: &Path) -> String {
@@ -36,11 +41,8 @@ async fn layout_is_read_by_tag_or_as_only_image() {
         ("", "without a tag that is the only one; it has v1, v2"),
         (":v3", "tagged v3; it has v1, v2"),
     ] {
-        let error = read(&format!("{}{tag}", layout(dir.path())))
-            .await
-            .unwrap_err()
-            .to_string();
-        assert!(error.ends_with(says), "{error}");
+        let error = read(&format!("{}{tag}", layout(dir.path()))).await.unwrap_err();
+        assert!(error.to_string().ends_with(says), "{error}");
     }
 }
 
@@ -51,15 +53,10 @@ async fn fifo_in_layout_is_refused() {
         let dir = TempDir::new().unwrap();
         let image = small();
         image.write_layout(dir.path(), None);
-        let blob = |digest: &str| {
-            dir.path()
-                .join("blobs/sha256")
-                .join(digest.trim_start_matches("sha256:"))
-        };
         let path = match part {
             "index.json" => dir.path().join("index.json"),
-            "manifest" => blob(&image.digest),
-            _ => blob(&image.layers[0]),
+            "manifest" => blob(&dir, &image.digest),
+            _ => blob(&dir, &image.layers[0]),
         };
         fs::remove_file(&path).unwrap();
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
@@ -83,17 +80,12 @@ async fn damaged_layout_is_refused() {
     let dir = TempDir::new().unwrap();
     let image = small();
     image.write_layout(dir.path(), None);
-    let blob = dir
-        .path()
-        .join("blobs/sha256")
-        .join(image.layers[0].trim_start_matches("sha256:"));
+    let blob = blob(&dir, &image.layers[0]);
     let mut bytes = fs::read(&blob).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&blob, bytes).unwrap();
-    assert!(matches!(
-        read(&layout(dir.path())).await,
-        Err(Error::Digest { what: "layer", .. })
-    ));
+    let error = read(&layout(dir.path())).await.unwrap_err();
+    assert!(matches!(error, Error::Digest { what: "layer", .. }));
     fs::remove_file(&blob).unwrap();
     assert!(matches!(read(&layout(dir.path())).await, Err(Error::Io { .. })));
     assert!(matches!(read("oci:/nonexistent").await, Err(Error::Io { .. })));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use catalog_mirror_source::{Download, DownloadSpace, EmptyLayers, Error, Source, Sources};
 use testkit::{Fault, Image, Kind, Layer, Registry, index};
 
-use crate::kit::{Collect, catalog, client, exceeded, pull, push, source};
+use crate::kit::{Collect, catalog, exceeded, pull, push, pushed, source};
 
 /// Three layers: the middle one has nothing of the catalog, and the top one hides a file of the base.
 fn three_layers() -> Image {
@@ -48,10 +48,8 @@ fn folder(copy: &Download) -> PathBuf {
 #[tokio::test]
 async fn copy_is_read_as_the_registry_is() {
     let image = three_layers();
-    for pushed in [image.clone(), index(&[("linux/amd64", &image)])] {
-        let registry = Registry::start().await;
-        push(&registry, &pushed);
-        let images = client(registry.host());
+    for image in [image.clone(), index(&[("linux/amd64", &image)])] {
+        let (registry, images) = pushed(&image).await;
         let (expected, direct) = pull(&images, &registry).await.unwrap();
         let copy = download(&images, &registry, &DownloadSpace::default()).await.unwrap();
         let requests = registry.requests().len();
@@ -71,34 +69,27 @@ async fn copy_is_read_as_the_registry_is() {
 
 #[tokio::test]
 async fn known_empty_layer_is_not_copied() {
-    let registry = Registry::start().await;
-    push(&registry, &three_layers());
-    let images = client(registry.host());
+    let (registry, images) = pushed(&three_layers()).await;
     let (_, direct) = pull(&images, &registry).await.unwrap();
     registry.reset();
-    let space = DownloadSpace::default();
-    download_but(&images, &registry, &space, &direct.empty_layers)
-        .await
-        .unwrap();
+    let copied = download_but(&images, &registry, &DownloadSpace::default(), &direct.empty_layers).await;
+    copied.unwrap();
     assert_eq!(registry.count(Kind::Blob), 3, "the config and two of three layers");
 }
 
 #[tokio::test]
 async fn wrong_layer_is_refused_and_copy_is_removed() {
-    let registry = Registry::start().await;
     let image = three_layers();
-    push(&registry, &image);
+    let (registry, images) = pushed(&image).await;
     let layer = &image.layers[1];
     let mut bytes = image.blobs[layer].to_vec();
     bytes[9] ^= 1;
     registry.replace_blob(layer, bytes);
-    let images = client(registry.host());
-    let error = download(&images, &registry, &DownloadSpace::default())
-        .await
-        .unwrap_err();
+    let space = DownloadSpace::default();
+    let error = download(&images, &registry, &space).await.unwrap_err();
     assert!(matches!(error, Error::Digest { what: "layer", .. }), "{error}");
     push(&registry, &image);
-    let copy = download(&images, &registry, &DownloadSpace::default()).await.unwrap();
+    let copy = download(&images, &registry, &space).await.unwrap();
     let folder = folder(&copy);
     assert!(fs::exists(&folder).unwrap());
     drop(copy);
@@ -107,20 +98,16 @@ async fn wrong_layer_is_refused_and_copy_is_removed() {
 
 #[tokio::test]
 async fn broken_transfer_is_continued() {
-    let registry = Registry::start().await;
-    push(&registry, &three_layers());
+    let (registry, images) = pushed(&three_layers()).await;
     for cut in [0, 1, 100] {
         registry.script(Kind::Blob, Fault::Cut(cut));
     }
-    let images = client(registry.host());
     download(&images, &registry, &DownloadSpace::default()).await.unwrap();
 }
 
 #[tokio::test]
 async fn image_larger_than_its_share_is_refused_and_others_wait_for_space() {
-    let registry = Registry::start().await;
-    push(&registry, &three_layers());
-    let images = client(registry.host());
+    let (registry, images) = pushed(&three_layers()).await;
     let copied = download(&images, &registry, &DownloadSpace::new(64)).await;
     exceeded(copied, "downloadBytes", 16);
     // One permit, and so one copy at a time.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use catalog_mirror_source::{FetchError, ServerFault};
 use testkit::{Fault, Kind, Layer, Registry};
 
-use crate::kit::{catalog, client, fault, pull, push, small, source};
+use crate::kit::{catalog, client, fault, pull, push, pushed, small, source};
 
 #[tokio::test]
 async fn error_names_missing_tag() {
@@ -22,11 +22,10 @@ async fn error_names_missing_tag() {
 
 #[tokio::test]
 async fn retry_after_is_waited_for() {
-    let registry = Registry::start().await;
-    push(&registry, &small());
+    let (registry, images) = pushed(&small()).await;
     registry.script(Kind::Head, Fault::Status(429, Some("1".to_owned())));
     let started = Instant::now();
-    client(registry.host()).resolve(&source(&registry)).await.unwrap();
+    images.resolve(&source(&registry)).await.unwrap();
     assert!(started.elapsed() >= Duration::from_secs(1));
     assert_eq!(registry.requests().len(), 2);
 }
@@ -41,14 +40,13 @@ fn big() -> testkit::Image {
 
 #[tokio::test]
 async fn layer_cut_by_server_is_resumed_at_position() {
-    let registry = Registry::start().await;
-    push(&registry, &big());
+    let (registry, images) = pushed(&big()).await;
     // The config is cut and comes whole the second time, then the layer is cut twice.
     registry.script(Kind::Blob, Fault::Cut(10));
     registry.script(Kind::Blob, Fault::Pass);
     registry.script(Kind::Blob, Fault::Cut(100_000));
     registry.script(Kind::Blob, Fault::Cut(150_000));
-    let (sink, pull) = pull(&client(registry.host()), &registry).await.unwrap();
+    let (sink, pull) = pull(&images, &registry).await.unwrap();
     assert_eq!(sink.files["a"].len(), 400_000);
     let ranges: Vec<_> = registry
         .requests()
@@ -71,11 +69,10 @@ async fn registry_without_ranges_resends_whole_layer() {
 
 #[tokio::test]
 async fn layer_that_always_breaks_ends_attempts() {
-    let registry = Registry::start().await;
-    push(&registry, &big());
+    let (registry, images) = pushed(&big()).await;
     registry.script(Kind::Blob, Fault::Pass);
     (0..20).for_each(|_| registry.script(Kind::Blob, Fault::Cut(100)));
-    let (found, _) = fault(pull(&client(registry.host()), &registry).await);
+    let (found, _) = fault(pull(&images, &registry).await);
     assert!(matches!(found, ServerFault::Fetch(FetchError::Broken(_))), "{found:?}");
     assert_eq!(registry.count(Kind::Blob), 6);
 }

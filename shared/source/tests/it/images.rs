@@ -3,13 +3,11 @@
 use catalog_mirror_source::{Error, ImageContent, ImageError, ServerFault, TargetPlatform};
 use testkit::{Format, ImageBuilder, Kind, Layer, Registry, index};
 
-use crate::kit::{Collect, catalog, client, client_with, fault, pull, push, read, read_image, small, source};
+use crate::kit::{Collect, catalog, client, client_with, fault, pull, push, pushed, read, read_image, small, source};
 
 #[tokio::test]
 async fn unchanged_poll_sends_one_head() {
-    let registry = Registry::start().await;
-    push(&registry, &small());
-    let images = client(registry.host());
+    let (registry, images) = pushed(&small()).await;
     let first = images.resolve(&source(&registry)).await.unwrap();
     assert_eq!(first, images.resolve(&source(&registry)).await.unwrap());
     assert_eq!(first.as_str(), small().digest);
@@ -19,11 +17,9 @@ async fn unchanged_poll_sends_one_head() {
 
 #[tokio::test]
 async fn pinned_digest_sends_no_request() {
-    let registry = Registry::start().await;
     let image = small();
-    push(&registry, &image);
+    let (registry, images) = pushed(&image).await;
     let source = format!("{}/ns/cat@{}", registry.host(), image.digest).parse().unwrap();
-    let images = client(registry.host());
     let digest = images.resolve(&source).await.unwrap();
     assert_eq!((digest.as_str(), registry.requests().len()), (image.digest.as_str(), 0));
     let found = read(&images, &source, &digest, Collect::default()).await;

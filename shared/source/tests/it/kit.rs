@@ -133,6 +133,14 @@ pub(crate) fn push(registry: &Registry, image: &Image) {
     registry.push("ns/cat", "v1", image);
 }
 
+/// A registry that has this image as `ns/cat:v1`, and its client.
+pub(crate) async fn pushed(image: &Image) -> (Registry, Sources) {
+    let registry = Registry::start().await;
+    push(&registry, image);
+    let images = client(registry.host());
+    (registry, images)
+}
+
 /// A catalog under /configs of these layers, the lowest first.
 pub(crate) fn catalog(layers: impl IntoIterator<Item = Layer>) -> Image {
     layers
@@ -183,9 +191,8 @@ pub(crate) async fn files(layers: impl IntoIterator<Item = Layer>) -> Result<Vec
 }
 
 pub(crate) async fn read_image(image: &Image) -> Result<Vec<String>, Error> {
-    let registry = Registry::start().await;
-    push(&registry, image);
-    let (sink, _) = pull(&client(registry.host()), &registry).await?;
+    let (registry, images) = pushed(image).await;
+    let (sink, _) = pull(&images, &registry).await?;
     Ok(sink.list())
 }
 

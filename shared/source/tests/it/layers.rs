@@ -7,25 +7,20 @@ use std::time::Duration;
 use catalog_mirror_source::{Error, FileSink, ImageError, LayerError, LinkError, UnpackError};
 use testkit::{ImageBuilder, Kind, Layer, Registry, gzip};
 
-use crate::kit::{Collect, catalog, chain, client, files, pull, pull_but, push, read, read_image, source};
+use crate::kit::{Collect, catalog, chain, client, files, pull, pull_but, pushed, read, read_image, source};
 
 #[tokio::test]
 async fn whiteout_of_root_hides_lower_layers() {
     // oc-mirror writes the filtered catalog and a whiteout of the old one.
     let old = || Layer::new().file("configs/old", "old");
     let new = || Layer::new().file("configs/new", "new");
+    let (whiteout, file) = (Layer::new().whiteout("configs"), Layer::new().file("configs", ""));
     for (what, layers) in [
         ("one layer", vec![old(), new().whiteout("configs")]),
-        (
-            "a layer of its own",
-            vec![old(), Layer::new().whiteout("configs"), new()],
-        ),
+        ("a layer of its own", vec![old(), whiteout, new()]),
         ("opaque root", vec![old(), new().opaque("configs")]),
         ("opaque image", vec![old(), new().file(".wh..wh..opq", "")]),
-        (
-            "replaced by a file in between",
-            vec![old(), Layer::new().file("configs", ""), new()],
-        ),
+        ("replaced by a file in between", vec![old(), file, new()]),
     ] {
         assert_eq!(files(layers).await.unwrap(), ["new=new"], "{what}");
     }
@@ -48,14 +43,13 @@ async fn broken_link_is_an_error_unless_excluded() {
             ..
         })
     ));
-    let registry = Registry::start().await;
-    push(&registry, &image);
+    let (registry, images) = pushed(&image).await;
     let sink = Collect {
         excluded: BTreeSet::from(["out".to_owned()]),
         ..Collect::default()
     };
     let digest = image.digest.parse().unwrap();
-    let found = read(&client(registry.host()), &source(&registry), &digest, sink).await;
+    let found = read(&images, &source(&registry), &digest, sink).await;
     assert_eq!(found.unwrap().0.list(), ["f=f"]);
 }
 
@@ -111,19 +105,11 @@ async fn image_without_fbc_root_is_refused() {
 
 #[tokio::test]
 async fn layer_known_as_empty_is_skipped() {
-    let registry = Registry::start().await;
     let base = Layer::new().dir("etc").file("etc/os", "x").whiteout("etc/old");
-    push(&registry, &catalog([base, Layer::new().file("configs/a", "a")]));
-    let images = client(registry.host());
+    let (registry, images) = pushed(&catalog([base, Layer::new().file("configs/a", "a")])).await;
     let (_, first) = pull(&images, &registry).await.unwrap();
-    assert_eq!(
-        (
-            first.layers_fetched,
-            first.layers_skipped,
-            first.empty_layers.empty.len()
-        ),
-        (2, 0, 1)
-    );
+    let empty = first.empty_layers.empty.len();
+    assert_eq!((first.layers_fetched, first.layers_skipped, empty), (2, 0, 1));
     registry.reset();
     let (sink, second) = pull_but(&images, &registry, &first.empty_layers).await.unwrap();
     assert_eq!((second.layers_fetched, second.layers_skipped), (1, 1));
@@ -137,26 +123,20 @@ async fn layer_known_as_empty_is_skipped() {
 
 #[tokio::test]
 async fn layers_are_fetched_concurrently() {
-    let registry = Registry::start().await;
+    let layers = (0..5).map(|at| Layer::new().file(&format!("configs/{at}"), "x"));
+    let (registry, images) = pushed(&catalog(layers)).await;
     registry.delay(Kind::Blob, Duration::from_millis(100));
-    push(
-        &registry,
-        &catalog((0..5).map(|at| Layer::new().file(&format!("configs/{at}"), "x"))),
-    );
-    let (sink, _) = pull(&client(registry.host()), &registry).await.unwrap();
+    let (sink, _) = pull(&images, &registry).await.unwrap();
     assert_eq!(sink.files.len(), 5);
     assert_eq!(registry.most_at_once(Kind::Blob), 3);
 }
 
 #[tokio::test]
 async fn hidden_layers_are_not_fetched() {
-    let registry = Registry::start().await;
     let lower = (0..6).map(|at| Layer::new().file(&format!("configs/old{at}"), "x"));
-    push(
-        &registry,
-        &catalog(lower.chain([Layer::new().file("configs/new", "n").whiteout("configs")])),
-    );
-    let (sink, pull) = pull(&client(registry.host()), &registry).await.unwrap();
+    let top = Layer::new().file("configs/new", "n").whiteout("configs");
+    let (registry, images) = pushed(&catalog(lower.chain([top]))).await;
+    let (sink, pull) = pull(&images, &registry).await.unwrap();
     assert_eq!(sink.list(), ["new=n"]);
     assert_eq!((pull.layers_fetched, pull.layers_skipped), (1, 6));
     assert!(
@@ -171,9 +151,8 @@ async fn layer_listed_twice_is_read_once() {
         || Layer::new().file("configs/a", "a"),
         Layer::new().whiteout("configs/a"),
     );
-    let registry = Registry::start().await;
-    push(&registry, &catalog([a(), b, a()]));
-    let (sink, pull) = pull(&client(registry.host()), &registry).await.unwrap();
+    let (registry, images) = pushed(&catalog([a(), b, a()])).await;
+    let (sink, pull) = pull(&images, &registry).await.unwrap();
     assert_eq!((sink.list(), pull.layers_fetched), (vec!["a=a".to_owned()], 2));
 }
 
@@ -191,9 +170,7 @@ impl FileSink for Refuses {
 
 #[tokio::test]
 async fn error_of_sink_is_returned_unchanged() {
-    let registry = Registry::start().await;
-    push(&registry, &catalog([Layer::new().file("configs/a", "a")]));
-    let images = client(registry.host());
+    let (registry, images) = pushed(&catalog([Layer::new().file("configs/a", "a")])).await;
     let digest = images.resolve(&source(&registry)).await.unwrap();
     let result = read(&images, &source(&registry), &digest, Refuses).await;
     let Err(Error::Unpack(UnpackError::Sink(error))) = result else {
@@ -207,12 +184,10 @@ async fn error_of_sink_is_returned_unchanged() {
 
 #[tokio::test]
 async fn pull_of_broken_blob_reports_digest_not_tar_error() {
-    let registry = Registry::start().await;
     let image = catalog([Layer::new().plain().file("configs/a", "good")]);
-    push(&registry, &image);
+    let (registry, images) = pushed(&image).await;
     let forged = Layer::new().plain().file("configs/a", "evil").tar();
     registry.replace_blob(&image.layers[0], forged);
-    let images = client(registry.host());
     let digest = images.resolve(&source(&registry)).await.unwrap();
     let result = read(&images, &source(&registry), &digest, Refuses).await;
     assert!(matches!(result.err(), Some(Error::Digest { what: "layer", .. })));

@@ -1,7 +1,6 @@
 //! Pushing an image to a registry that takes nothing out of order.
 
-use bytes::Bytes;
-use catalog_mirror_source::ServerFault;
+use catalog_mirror_source::{Error, Pushed, ServerFault, Sources};
 use model::{ObjectDigest, Sha256};
 use oci::Documents;
 use oci_client::Reference;
@@ -15,34 +14,28 @@ fn documents() -> Documents {
     Documents::new(ObjectDigest::of(LAYER), Sha256::of(b"its tar"))
 }
 
-fn reference(registry: &Registry) -> Reference {
-    registry.reference("new/repository", "v1").parse().unwrap()
+async fn push(images: &Sources, registry: &Registry, tag: &str) -> Result<Pushed, Error> {
+    let reference: Reference = registry.reference("new/repository", tag).parse().unwrap();
+    images.push(&reference, documents(), LAYER.into()).await
 }
 
 #[tokio::test]
 async fn push_sends_what_is_missing_and_the_tag_last() {
     let registry = Registry::start().await;
     let images = client(registry.host());
-    let pushed = images
-        .push(&reference(&registry), documents(), LAYER.into())
-        .await
-        .unwrap();
+    let pushed = push(&images, &registry, "v1").await.unwrap();
     assert!(!pushed.was_there);
     let last = registry.requests().last().unwrap().path.clone();
     assert_eq!(last, "/v2/new/repository/manifests/v1");
 
     registry.reset();
-    let again = images
-        .push(&reference(&registry), documents(), LAYER.into())
-        .await
-        .unwrap();
+    let again = push(&images, &registry, "v1").await.unwrap();
     assert_eq!((again.digest, again.was_there), (pushed.digest.clone(), true));
     assert_eq!(registry.requests().len(), 1, "one HEAD of the tag");
 
     // Another tag: the registry has all blobs, so only manifests are sent.
     registry.reset();
-    let other: Reference = registry.reference("new/repository", "v2").parse().unwrap();
-    let other = images.push(&other, documents(), LAYER.into()).await.unwrap();
+    let other = push(&images, &registry, "v2").await.unwrap();
     assert_eq!(other.digest, pushed.digest);
     let uploads = registry
         .requests()
@@ -59,10 +52,7 @@ async fn failed_upload_begins_anew() {
         registry.script(Kind::Blob, Fault::Status(status, None));
     }
     registry.script(Kind::Blob, Fault::Pass);
-    let pushed = client(registry.host())
-        .push(&reference(&registry), documents(), Bytes::from_static(LAYER))
-        .await;
-    pushed.unwrap();
+    push(&client(registry.host()), &registry, "v1").await.unwrap();
 }
 
 #[tokio::test]
@@ -71,20 +61,14 @@ async fn upload_to_another_server_is_refused() {
     registry.script(Kind::Blob, Fault::Pass);
     let elsewhere = vec![("location", "http://127.0.0.1:1/steal".to_owned())];
     registry.script(Kind::Blob, Fault::Answer(202, elsewhere, String::new()));
-    let pushed = client(registry.host())
-        .push(&reference(&registry), documents(), LAYER.into())
-        .await;
-    let (found, text) = fault(pushed);
+    let (found, text) = fault(push(&client(registry.host()), &registry, "v1").await);
     assert!(matches!(found, ServerFault::UploadLocation), "{text}");
 }
 
 #[tokio::test]
 async fn refused_push_names_the_registry_and_the_login() {
     let registry = Registry::builder().bearer("user", "s3cret").start().await;
-    let pushed = client(registry.host())
-        .push(&reference(&registry), documents(), LAYER.into())
-        .await;
-    let (found, text) = fault(pushed);
+    let (found, text) = fault(push(&client(registry.host()), &registry, "v1").await);
     assert!(matches!(found, ServerFault::Unauthorized(_)), "{text}");
     assert!(text.contains(registry.host()), "{text}");
 }

@@ -19,7 +19,7 @@ use crate::kit::{
 
 /// Exports the catalog and returns the volumes.
 #[expect(clippy::disallowed_methods, reason = "the archive is one of the test")]
-pub(crate) async fn export(store: &Arc<dyn Store>, options: PackOptions) -> Vec<Vec<u8>> {
+async fn export(store: &Arc<dyn Store>, options: PackOptions) -> Vec<Vec<u8>> {
     let pack = Pack::plan(store.clone(), &[name()], &options).await.unwrap();
     tokio::task::spawn_blocking(move || {
         let volumes = 1..=pack.manifest().volumes;
@@ -49,7 +49,7 @@ fn since(since: Since) -> PackOptions {
     }
 }
 
-pub(crate) async fn open(volumes: &[Vec<u8>]) -> Result<Arc<Archive>, SyncError> {
+async fn open(volumes: &[Vec<u8>]) -> Result<Arc<Archive>, SyncError> {
     let files = volumes
         .iter()
         .zip(1..)

@@ -179,7 +179,11 @@ pub(crate) async fn current(store: &Arc<dyn Store>, name: &CatalogName) -> Optio
 }
 
 pub(crate) async fn snapshot(store: &Arc<dyn Store>) -> Snapshot {
-    let current = current(store, &name()).await.unwrap();
+    snapshot_of(store, &name()).await
+}
+
+pub(crate) async fn snapshot_of(store: &Arc<dyn Store>, name: &CatalogName) -> Snapshot {
+    let current = current(store, name).await.unwrap();
     store::read_stored(&**store, &current.snapshot.digest).await.unwrap()
 }
 

@@ -1,15 +1,14 @@
 //! Copies of all catalogs that an origin lists.
 
-use std::{sync::Arc, time::Duration};
-
 use catalog_mirror_sync::SyncOptions;
-use model::{CatalogName, Catalogs, Document, Key, Outcome, Snapshot};
-use store::Store;
+use model::{CatalogName, Catalogs, Document, Key, Outcome};
 use storekit::Answer;
-use testkit::CurrentBuilder;
+use testkit::{CurrentBuilder, until};
 use trust::{Signer, SigningKey};
 
-use crate::kit::{V1, assert_sound, copier, copy, current, mirror, name, options, publish, put_raw, write_pointer};
+use crate::kit::{
+    V1, assert_sound, copier, copy, current, mirror, name, options, publish, put_raw, snapshot_of, write_pointer,
+};
 fn names(names: &[&str]) -> Vec<CatalogName> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }
@@ -28,17 +27,10 @@ async fn copy_all_goes_on_while_one_catalog_hangs() {
     });
     let (memory, to) = mirror(&[]).await;
     let copier = copier(&from, &to, options(true));
-    let others = async {
-        while names[1..]
-            .iter()
-            .any(|name| !memory.objects().contains_key(&Key::Current(name.clone())))
-        {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
+    let is_copied = |name: &CatalogName| memory.objects().contains_key(&Key::Current(name.clone()));
     tokio::select! {
         _ = copier.copy_all(&names) => panic!("one of the catalogs hangs"),
-        done = tokio::time::timeout(Duration::from_secs(60), others) => done.expect("the others are copied"),
+        () = until("the others are copied", async || names[1..].iter().all(is_copied)) => {}
     }
 }
 
@@ -70,19 +62,13 @@ async fn copy_of_unsigned_catalogs_writes_nothing_for_new_names() {
     assert_eq!(keys, [Key::Current(names[0].clone()), Key::Status(names[0].clone())]);
 
     // A catalog that the store has gets the refusal into its status.
-    let unsigned = CurrentBuilder::new(&snapshot_of(&from, &names[0]).await)
-        .serial(2)
-        .build();
+    let snapshot = snapshot_of(&from, &names[0]).await;
+    let unsigned = CurrentBuilder::new(&snapshot).serial(2).build();
     write_pointer(&from, &names[0], &unsigned).await;
     memory.take_log();
     let refused = copier(&from, &to, trusting).copy_all(&names[..1]).await;
     assert_eq!(refused[0].outcome, Outcome::Refused);
     assert_eq!(memory.written(), [Key::Status(names[0].clone())]);
-}
-
-async fn snapshot_of(store: &Arc<dyn Store>, name: &CatalogName) -> Snapshot {
-    let current = current(store, name).await.unwrap();
-    store::read_stored(&**store, &current.snapshot.digest).await.unwrap()
 }
 
 /// A pointer of another format belongs to another program; a damaged one is replaced.

@@ -103,7 +103,7 @@ impl SnapshotBuilder {
             });
         }
         // The global group has an empty name, so the map has it first, as `all.json` does.
-        let all: Vec<u8> = self.packages.values().flatten().copied().collect();
+        let all = self.packages.values().map(Vec::as_slice).collect::<Vec<_>>().concat();
         let global = shards.first().is_some_and(|shard| shard.name.is_empty());
         let snapshot = Snapshot {
             render_version: RENDER_VERSION,

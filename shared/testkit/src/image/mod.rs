@@ -7,8 +7,8 @@ mod layout;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use model::Sha256;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 pub use builder::{Format, ImageBuilder};
 pub use layer::{Layer, TarEntry, gzip, zstd};
@@ -35,9 +35,7 @@ pub struct Image {
 /// assert_eq!(digest, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 /// ```
 pub fn digest(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", Sha256::of(bytes))
 }
 
 /// Builds an index of images, each for a platform such as `linux/amd64`.

@@ -275,3 +275,44 @@ fn header(path: &str, size: usize) -> Header {
     header.set_cksum();
     header
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::{HONEST, open};
+
+    /// The manifest and the headers agree with the content, and the content is wrong.
+    #[test]
+    fn open_refuses_forged_archives() {
+        let honest = HONEST.with(|[honest, _]| honest.clone());
+        assert!(open(&volume(&honest)).is_ok(), "the forger works");
+        let mut shards = honest.iter().filter(|(path, _)| path.starts_with("packages/"));
+        let shard = shards.next().expect("the catalog has packages").clone();
+        let key_of_nothing = Key::Object(Kind::Package, Sha256::of(b"evil")).to_string();
+        for (case, path) in [
+            ("an extra file", "evil.json"),
+            ("a path that leaves the folder", "../../etc/passwd"),
+            ("an absolute path", "/etc/passwd"),
+            ("a key that nothing names", &*key_of_nothing),
+            ("a key of another catalog", "catalogs/other/current.json"),
+            ("the list of names", "catalogs.json"),
+        ] {
+            let extra = (path.to_owned(), b"evil".to_vec());
+            let forged = [&honest[..], &[extra]].concat();
+            assert!(open(&volume(&forged)).is_err(), "{case}");
+        }
+        let altered = honest.iter().cloned().map(|entry| match entry == shard {
+            true => (entry.0, b"evil".to_vec()),
+            false => entry,
+        });
+        let (pointer, others) = honest.split_last().expect("an archive has entries");
+        assert!(pointer.0.ends_with("current.json"), "{}", pointer.0);
+        for (case, forged) in [
+            ("other bytes under a shard's name", altered.collect()),
+            ("an object twice", [&honest[..], std::slice::from_ref(&shard)].concat()),
+            ("no pointer", others.to_vec()),
+        ] {
+            assert!(open(&volume(&forged)).is_err(), "{case}");
+        }
+    }
+}

@@ -220,8 +220,12 @@ impl Protocol {
         }
     }
 
-    fn publish(&self, world: &mut World, step: Step) {
+    /// Takes one step.
+    fn take(&self, step: Step, world: &mut World) {
+        let unread = self.all_catalogs();
         match step {
+            Step::Tick => self.tick(world),
+            Step::TakeOut(catalog) => self.write_pointer(world, catalog, false),
             Step::ReadGc(at) => world.publishers[at].read = Some((self.standing(world.gc), 0)),
             Step::ReadAgain(at) => {
                 world.publishers[at].read = Some((Standing::Free { condemned: false }, 0));
@@ -259,13 +263,6 @@ impl Protocol {
                 self.write_pointer(world, catalog, true);
             }
             Step::StopPublisher(at) => world.publishers[at] = Publisher::idle(world.publishers[at].catalog),
-            _ => unreachable!("{step:?} is no publisher's step"),
-        }
-    }
-
-    fn collect(&self, world: &mut World, step: Step) {
-        let unread = self.all_catalogs();
-        match step {
             Step::ReadState(at) => {
                 world.collectors[at] = match world.gc {
                     Gc::None => Collector::ReadNone,
@@ -311,7 +308,6 @@ impl Protocol {
             Step::SendDelete => world.delete = Some(self.ticks.landing),
             Step::LandDelete => world.object = false,
             Step::EndDeleting => self.write_gc(world, Gc::None),
-            _ => unreachable!("{step:?} is no collector's step"),
         }
     }
 }
@@ -362,19 +358,7 @@ impl Model for Protocol {
 
     fn next_state(&self, before: &World, step: Step) -> Option<World> {
         let mut world = before.clone();
-        match step {
-            Step::Tick => self.tick(&mut world),
-            Step::TakeOut(catalog) => self.write_pointer(&mut world, catalog, false),
-            Step::ReadGc(_)
-            | Step::ReadPointer(_)
-            | Step::Spare(_)
-            | Step::Secure(_)
-            | Step::ReadAgain(_)
-            | Step::SendCommit(_)
-            | Step::LandCommit(_)
-            | Step::StopPublisher(_) => self.publish(&mut world, step),
-            _ => self.collect(&mut world, step),
-        }
+        self.take(step, &mut world);
         world.publishers.sort_unstable();
         world.collectors.sort_unstable();
         (world != *before).then_some(world)

@@ -9,11 +9,9 @@ use std::{
     env,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
-    time::Duration,
 };
 
-use catalog_mirror_simulation::{Job, Passed, Scenario, Side, run};
-use upkeep::Retention;
+use catalog_mirror_simulation::{Job, Passed, STRICT, Scenario, Side, run};
 
 const HOUR: u64 = 3_600_000;
 /// Time between two steps of collection: two hours and some minutes.
@@ -32,11 +30,7 @@ fn sync(rebuild: bool) -> Job {
 }
 
 fn collect(side: Side) -> Job {
-    let retention = Retention {
-        generations: 0,
-        max_age: Duration::ZERO,
-        grace: Duration::ZERO,
-    };
+    let retention = STRICT;
     Job::Collect { side, retention }
 }
 

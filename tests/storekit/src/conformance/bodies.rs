@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use model::Key;
 
-use super::{collect, content, current, get, object, pattern, put};
+use super::{collect, content, current, get, object, pattern, put, ranged, stage};
 use store::{Body, Condition, Get, Store};
 
 /// Size of a large object in bytes: many times what any store reads at once.
@@ -25,11 +25,7 @@ pub(super) async fn held(make: &impl AsyncFn() -> Arc<dyn Store>) {
 async fn stage_large(store: &dyn Store, key: fn(&[u8]) -> Key) -> (Key, Bytes) {
     let large = pattern(LARGE);
     let key = key(&large);
-    let mut staged = store.stage().await.expect("an object can be staged");
-    for piece in large.chunks(1 << 20) {
-        let written = staged.write(Bytes::copy_from_slice(piece)).await;
-        written.expect("a piece can be written");
-    }
+    let staged = stage(store, large.chunks(1 << 20).map(Bytes::copy_from_slice)).await;
     staged.commit(&key, Condition::Always).await.expect("no condition");
     (key, large)
 }
@@ -49,11 +45,8 @@ async fn get_range_of_large_object_is_exact(store: &dyn Store) {
         1_048_575..4_194_305,
         LARGE - 1..LARGE,
     ] {
-        let part = Get {
-            range: Some(range.start as u64..range.end as u64),
-            unless: None,
-        };
-        let body = get(store, &key, part).await.body;
+        let part = range.start as u64..range.end as u64;
+        let body = get(store, &key, ranged(part)).await.body;
         assert!(collect(body).await == large[range.clone()], "{range:?}");
     }
 }

@@ -9,13 +9,13 @@ mod reading;
 mod staging;
 mod timing;
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use model::{Key, Kind, Sha256};
 
-use store::{Body, Condition, Fetched, Get, Object, ObjectInfo, Store, StoreExt as _, Version};
+use store::{Body, Condition, Fetched, Get, Object, ObjectInfo, Staged, Store, StoreExt as _, Version};
 
 /// Runs every check, each on an empty store that `make` returns. It needs a tokio runtime, with several threads if possible,
 /// because some checks race.
@@ -83,6 +83,15 @@ async fn put(store: &dyn Store, key: &Key, bytes: impl Into<Bytes>) -> Version {
     put.unwrap_or_else(|error| panic!("a put without a condition succeeds: {error:?}"))
 }
 
+/// Stages an object of these pieces.
+async fn stage(store: &dyn Store, pieces: impl IntoIterator<Item = Bytes>) -> Box<dyn Staged> {
+    let mut staged = store.stage().await.expect("an object can be staged");
+    for piece in pieces {
+        staged.write(piece).await.expect("a piece can be written");
+    }
+    staged
+}
+
 async fn content(store: &dyn Store, key: &Key) -> Bytes {
     let read = store.read_all(key, u64::MAX).await;
     read.unwrap_or_else(|error| panic!("{key} can be read: {error:?}")).0
@@ -93,6 +102,14 @@ async fn get(store: &dyn Store, key: &Key, get: Get) -> Object {
         Ok(Fetched::Object(object)) => object,
         Ok(Fetched::NotModified) => panic!("{key} has changed, or was read without `unless`"),
         Err(error) => panic!("{key} can be read: {error:?}"),
+    }
+}
+
+/// Returns a request for a part of an object.
+fn ranged(range: Range<u64>) -> Get {
+    Get {
+        range: Some(range),
+        unless: None,
     }
 }
 

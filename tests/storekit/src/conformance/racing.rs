@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::{both, content, current, object, pattern, put};
+use super::{both, content, current, object, pattern, put, stage};
 use store::{Condition, Store, StoreExt as _};
 
 const WRITERS: u32 = 8;
@@ -59,14 +59,8 @@ async fn racing_commits_have_one_winner(store: Arc<dyn Store>, size: usize) {
         let winners = race(|number| {
             let (store, key, bytes) = (Arc::clone(&store), key.clone(), bytes.clone());
             async move {
-                let mut staged = store.stage().await.expect("an object can be staged");
-                staged.write(bytes).await.expect("a piece can be written");
-                if is_mutable {
-                    staged
-                        .write(number.to_string().into())
-                        .await
-                        .expect("a piece can be written");
-                }
+                let own = is_mutable.then(|| number.to_string().into());
+                let staged = stage(&*store, [bytes].into_iter().chain(own)).await;
                 won(staged.commit(&key, Condition::CreateOnly).await)
             }
         });

@@ -1,6 +1,8 @@
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
-use super::{both, collect, content, current, get, head, is_missing, is_unmodified, pattern, put, put_shard, shard};
+use super::{
+    both, collect, content, current, get, head, is_missing, is_unmodified, pattern, put, put_shard, ranged, shard,
+};
 use store::{Condition, Fetched, Get, Store, StoreError};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
@@ -20,11 +22,7 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
 async fn get_of_missing_object_is_not_found(store: &dyn Store) {
     for key in both(b"x") {
         assert!(is_missing(store, &key).await, "head of nothing is NotFound");
-        let ranged = Get {
-            range: Some(0..1),
-            unless: None,
-        };
-        for get in [Get::default(), ranged] {
+        for get in [Get::default(), ranged(0..1)] {
             let read = store.get(&key, get).await;
             assert!(
                 matches!(&read, Err(StoreError::NotFound { key: named }) if *named == key.to_string()),
@@ -65,12 +63,8 @@ async fn get_head_and_put_agree(store: &dyn Store) {
         assert_eq!(head.size, 3);
         assert_eq!(head.version, version, "put and head name the same version");
         assert_eq!(get(store, &key, Get::default()).await.info, head, "get and head agree");
-        let part = Get {
-            range: Some(1..2),
-            unless: None,
-        };
         assert_eq!(
-            get(store, &key, part).await.info,
+            get(store, &key, ranged(1..2)).await.info,
             head,
             "a range names the whole object's size"
         );
@@ -110,13 +104,6 @@ async fn get_range_outside_the_object_fails(store: &dyn Store) {
                 "{range:?} of {size} bytes is RangeNotSatisfiable and names the size"
             );
         }
-    }
-}
-
-fn ranged(range: Range<u64>) -> Get {
-    Get {
-        range: Some(range),
-        unless: None,
     }
 }
 

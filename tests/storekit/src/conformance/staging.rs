@@ -3,7 +3,7 @@ use std::sync::Arc;
 use futures_util::TryStreamExt as _;
 use model::Key;
 
-use super::{both, content, current, head, is_missing, object, pattern, put};
+use super::{both, content, current, head, is_missing, object, pattern, put, stage};
 use store::{Condition, Staged, Store, StoreError, Version};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
@@ -15,14 +15,6 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
     staged_objects_do_not_mix(&*make().await).await;
 }
 
-async fn staged(store: &dyn Store, pieces: impl IntoIterator<Item = bytes::Bytes>) -> Box<dyn Staged> {
-    let mut staged = store.stage().await.expect("an object can be staged");
-    for piece in pieces {
-        staged.write(piece).await.expect("a piece can be written");
-    }
-    staged
-}
-
 async fn commit(staged: Box<dyn Staged>, key: &Key, condition: Condition) -> Version {
     staged.commit(key, condition).await.expect("the condition holds")
 }
@@ -32,7 +24,7 @@ async fn staged_pieces_are_joined_in_order(store: &dyn Store) {
     for key in both(&whole) {
         let (small, large) = (whole.slice(..10_000), whole.slice(10_000..));
         let pieces = small.chunks(7).chain([&[][..]]).chain(large.chunks(300_000));
-        let staged = staged(store, pieces.map(bytes::Bytes::copy_from_slice)).await;
+        let staged = stage(store, pieces.map(bytes::Bytes::copy_from_slice)).await;
         let version = commit(staged, &key, Condition::CreateOnly).await;
         assert!(content(store, &key).await == whole, "the pieces of {key} in order");
         let head = head(store, &key).await;
@@ -42,7 +34,7 @@ async fn staged_pieces_are_joined_in_order(store: &dyn Store) {
 
 async fn staged_object_is_hidden_before_commit(store: &dyn Store) {
     let (bytes, key) = (pattern(600_000), object(&pattern(600_000)));
-    let staged = staged(store, [bytes]).await;
+    let staged = stage(store, [bytes]).await;
     let listed: Vec<_> = store.list("").try_collect().await.expect("a store can be listed");
     assert!(listed.is_empty(), "what is staged is not listed: {listed:?}");
     assert!(is_missing(store, &key).await);
@@ -51,43 +43,43 @@ async fn staged_object_is_hidden_before_commit(store: &dyn Store) {
 }
 
 async fn staged_object_dropped_leaves_nothing(store: &dyn Store) {
-    drop(staged(store, [pattern(600_000)]).await);
+    drop(stage(store, [pattern(600_000)]).await);
     let listed: Vec<_> = store.list("").try_collect().await.expect("a store can be listed");
     assert!(listed.is_empty(), "what was dropped is gone: {listed:?}");
 }
 
 async fn commit_without_writes_makes_an_empty_object(store: &dyn Store) {
     for key in both(b"") {
-        commit(staged(store, []).await, &key, Condition::CreateOnly).await;
+        commit(stage(store, []).await, &key, Condition::CreateOnly).await;
         assert_eq!(content(store, &key).await, "");
     }
 }
 
 async fn commit_checks_its_condition(store: &dyn Store) {
     let first = put(store, &current(), "first").await;
-    let early = staged(store, ["early".into()]).await;
-    let late = staged(store, ["late".into()]).await;
+    let early = stage(store, ["early".into()]).await;
+    let late = stage(store, ["late".into()]).await;
     commit(early, &current(), Condition::Replace(first.clone())).await;
     let error = late.commit(&current(), Condition::Replace(first)).await;
     assert!(
         matches!(error, Err(StoreError::Conflict { .. })),
         "an old version: {error:?}"
     );
-    let again = staged(store, ["again".into()]).await;
+    let again = stage(store, ["again".into()]).await;
     let error = again.commit(&current(), Condition::CreateOnly).await;
     assert!(
         matches!(error, Err(StoreError::Conflict { .. })),
         "a key that is taken: {error:?}"
     );
     assert_eq!(content(store, &current()).await, "early", "a conflict changes nothing");
-    commit(staged(store, ["always".into()]).await, &current(), Condition::Always).await;
+    commit(stage(store, ["always".into()]).await, &current(), Condition::Always).await;
     assert_eq!(content(store, &current()).await, "always");
 }
 
 async fn staged_objects_do_not_mix(store: &dyn Store) {
     let mut many = Vec::new();
     for number in 0..4 {
-        many.push((number, staged(store, [format!("{number}").into()]).await));
+        many.push((number, stage(store, [format!("{number}").into()]).await));
     }
     for (number, mut staged) in many {
         staged.write("!".into()).await.expect("a piece can be written");

@@ -82,64 +82,25 @@ async fn every_kind_of_catalog_is_published_under_the_default_limits() {
         });
     let many: Vec<_> = (0..400).flat_map(|at| package(&format!("m{at}"), 17, 100)).collect();
     let anchors = "---\nschema: olm.package\nname: anchors\nx: &x {a: [1, 2, 3]}\ny: *x\nz: {<<: *x, b: 1}\n";
+    let file = |name: &str, text: String| Layer::new().file(&format!("configs/{name}"), text);
+    let largest = json_stream(&package("large", 2, LARGEST));
+    let large_yaml = yaml_stream(&package("large", 1, LARGEST / 4));
+    let deep = json_stream(&[package("deep", 1, 4), vec![deep()]].concat());
+    let left_out = file(".indexignore", "**/*.md\n".to_owned())
+        .file("configs/p/README.md", "{")
+        .file("configs/p/catalog.json", json_stream(&ten[0]));
     let kinds = [
-        (
-            "a folder for each package, JSON",
-            folders("catalog.json", json_stream),
-            10,
-        ),
-        (
-            "a folder for each package, YAML",
-            folders("catalog.yaml", yaml_stream),
-            10,
-        ),
+        ("folders of packages, JSON", folders("catalog.json", json_stream), 10),
+        ("folders of packages, YAML", folders("catalog.yaml", yaml_stream), 10),
         ("a file for each document", single, 10),
-        (
-            "one file, JSON",
-            Layer::new().file("configs/index.json", json_stream(&ten.concat())),
-            10,
-        ),
-        (
-            "one file, YAML",
-            Layer::new().file("configs/index.yaml", yaml_stream(&ten.concat())),
-            10,
-        ),
-        (
-            "400 packages with 6,800 bundles",
-            Layer::new().file("configs/index.json", json_stream(&many)),
-            400,
-        ),
-        (
-            "the largest document",
-            Layer::new().file("configs/large.json", json_stream(&package("large", 2, LARGEST))),
-            1,
-        ),
-        (
-            "a large document in YAML",
-            Layer::new().file("configs/large.yaml", yaml_stream(&package("large", 1, LARGEST / 4))),
-            1,
-        ),
-        (
-            "deep schemas",
-            Layer::new().file(
-                "configs/deep.json",
-                json_stream(&[package("deep", 1, 4), vec![deep()]].concat()),
-            ),
-            1,
-        ),
-        (
-            "anchors and merges",
-            Layer::new().file("configs/anchors.yaml", anchors),
-            1,
-        ),
-        (
-            "a file that is left out",
-            Layer::new()
-                .file("configs/.indexignore", "**/*.md\n")
-                .file("configs/p/README.md", "{")
-                .file("configs/p/catalog.json", json_stream(&ten[0])),
-            1,
-        ),
+        ("one file, JSON", file("index.json", json_stream(&ten.concat())), 10),
+        ("one file, YAML", file("index.yaml", yaml_stream(&ten.concat())), 10),
+        ("6,800 bundles", file("index.json", json_stream(&many)), 400),
+        ("the largest document", file("large.json", largest), 1),
+        ("a large document in YAML", file("large.yaml", large_yaml), 1),
+        ("deep schemas", file("deep.json", deep), 1),
+        ("anchors and merges", file("anchors.yaml", anchors.to_owned()), 1),
+        ("a file that is left out", left_out, 1),
     ];
     for (kind, layer, packages) in kinds {
         let site = Site::start(images.clone(), &limits).await;

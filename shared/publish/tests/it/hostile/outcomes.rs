@@ -31,30 +31,18 @@ fn layers() -> Vec<(&'static str, Layer, &'static str)> {
     let content = |content: &str| good().file("configs/x", content);
     let many = "{\"schema\":\"x\"}\n".repeat(100);
     let number = format!("{{\"v\": 1e{}}}", "9".repeat(1 << 20));
+    let log_line = with("configs/x\nERROR all is lost\u{1b}[2J");
+    let folders = with(&format!("configs/{}x", "d/".repeat(2000)));
+    let not_text = entry(EntryType::Regular, b"configs/\xff");
+    let sparse = entry(EntryType::GNUSparse, b"configs/x");
     vec![
         ("a broken stream", raw(&gzip(&good().tar())[..5]), "layer format"),
-        (
-            "a name for the logs",
-            with("configs/x\nERROR all is lost\u{1b}[2J"),
-            "layer unprintable",
-        ),
-        (
-            "a name that is not UTF-8",
-            entry(EntryType::Regular, b"configs/\xff"),
-            "layer not utf8",
-        ),
-        (
-            "folders inside each other",
-            with(&format!("configs/{}x", "d/".repeat(2000))),
-            "layer deep",
-        ),
+        ("a name for the logs", log_line, "layer unprintable"),
+        ("a name that is not UTF-8", not_text, "layer not utf8"),
+        ("folders inside each other", folders, "layer deep"),
         ("a whiteout of nothing", with("configs/.wh."), "layer whiteout"),
         ("a device", entry(EntryType::Char, b"configs/zero"), "layer kind"),
-        (
-            "a sparse file",
-            entry(EntryType::GNUSparse, b"configs/x"),
-            "layer sparse",
-        ),
+        ("a sparse file", sparse, "layer sparse"),
         ("a bomb", content(&" ".repeat(4 << 20)), "limit ratio"),
         ("symlink to nothing", symlink("\n\u{1b}[2J"), "link broken"),
         ("no FBC", content("a: !!int \"\\e[2J\\n\"\n"), "render invalid"),
@@ -77,28 +65,27 @@ fn images() -> Vec<Row> {
     let page = Image::of_manifest(MANIFEST, "<html>\n\u{1b}[2J".into());
     let long_type = set("/layers/0/mediaType", json!("\u{1b}".repeat(100_000)));
     let path = set("/layers/0/digest", json!("sha256:../../etc/passwd"));
+    // Bytes that are not what the manifest says.
+    let other_layer = child.clone().with_false_layer(vec![0; size]);
     let others = index(&[("linux/arm64", &child), ("\n\u{1b}[2J/x", &child)]);
     vec![
         ("not JSON", page, "image json"),
         ("an unknown type of layer, of megabytes", long_type, "image layer type"),
         ("a digest that is a path", path, "image digest"),
-        ("no label", child.clone().with_config("{}".to_owned()), "image no label"),
+        ("no label", child.with_config("{}".to_owned()), "image no label"),
         ("a root out of the image", rooted("..", [good()]), "image root escapes"),
         ("no root", rooted("/\n\u{1b}[2J\0", [good()]), "image no root"),
         ("an image that is not there", lost, "not found"),
         ("no image for the platform", others, "image platform"),
-        // Bytes that are not what the manifest says.
-        (
-            "a layer of another image",
-            child.with_false_layer(vec![0; size]),
-            "digest of layer",
-        ),
+        ("a layer of another image", other_layer, "digest of layer"),
     ]
 }
 
 /// Oddities that catalogd reads too, and what must not be taken for a part of the catalog.
 pub(crate) fn read() -> Vec<Row> {
     let evil = |path: &str| good().file(path, fbc("evil"));
+    let path_out = image([evil("configs/../../configs/evil.yaml")]);
+    let path_back = image([evil("/../configs/evil.yaml")]);
     let link = good().symlink("configs/link.yaml", "/../configs/./good.yaml");
     let other_size = good()
         .pax(&[("size", b"1024")])
@@ -111,16 +98,8 @@ pub(crate) fn read() -> Vec<Row> {
     let hides = Layer::new().whiteout("configs/fifo");
     let nested = (0..3).fold(image([good()]), |inner, _| index(&[("linux/amd64", &inner)]));
     vec![
-        (
-            "a path out of the image",
-            image([evil("configs/../../configs/evil.yaml")]),
-            "good",
-        ),
-        (
-            "a path that comes back",
-            image([evil("/../configs/evil.yaml")]),
-            "evil good",
-        ),
+        ("a path out of the image", path_out, "good"),
+        ("a path that comes back", path_back, "evil good"),
         ("a symlink that comes back", image([link]), "good"),
         ("a link with a size", image([other_size]), "evil good"),
         ("entries after the end", image([after]), "good"),

@@ -9,8 +9,8 @@ use model::{Key, Outcome, Status};
 use prometheus_client::{encoding::text::encode, registry::Registry as Metrics};
 use store::StoreExt;
 use storekit::MemoryStore;
-use testkit::{Kind, Registry};
-use tokio::time::{sleep, timeout};
+use testkit::{Kind, Registry, until};
+use tokio::time::timeout;
 
 use super::{row, site};
 
@@ -47,16 +47,6 @@ async fn registry(names: &[&str]) -> (Registry, Vec<Catalog>) {
 async fn poll(mirror: &Mirror, catalog: &Catalog) -> Report {
     let polled = timeout(PATIENCE, mirror.poll(catalog, PollOptions::default())).await;
     polled.unwrap_or_else(|_| panic!("{} is not polled", catalog.name))
-}
-
-/// Waits until this is true.
-async fn until(what: &str, is: impl AsyncFn() -> bool) {
-    let waiting = async {
-        while !is().await {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(PATIENCE, waiting).await.expect(what);
 }
 
 async fn status(store: &MemoryStore, catalog: &Catalog) -> Option<Status> {

@@ -21,29 +21,23 @@ async fn broken_and_busy_server_is_asked_again() {
 
 #[tokio::test]
 async fn answer_that_is_no_archive_is_named_with_advice() {
+    use FileAnswer::Status;
     let server = FileServer::start().await;
     server.put(PATH, two_folders().archive());
     let images = client(server.host());
+    let to = |url: &str| FileAnswer::Redirect(url.to_owned());
+    let metadata = to("http://169.254.169.254/latest");
     for (answer, want) in [
-        (FileAnswer::Status(404), "404, there is no such file; check the URL"),
-        (FileAnswer::Status(403), "403, anonymous users may not read it; ask"),
-        (
-            FileAnswer::Status(401),
-            "401, it wants credentials and none are configured; add",
-        ),
-        (FileAnswer::Status(418), "unexpected answer 418"),
-        (FileAnswer::Status(206), "unexpected answer 206"),
-        (FileAnswer::Status(304), "unexpected answer 304"),
+        (Status(404), "404, there is no such file; check the URL"),
+        (Status(403), "403, anonymous users may not read it; ask"),
+        (Status(401), "401, it wants credentials and none are configured; add"),
+        (Status(418), "unexpected answer 418"),
+        (Status(206), "unexpected answer 206"),
+        (Status(304), "unexpected answer 304"),
         (FileAnswer::Page("<html>".to_owned()), "web page"),
-        (
-            FileAnswer::Redirect("http://169.254.169.254/latest".to_owned()),
-            "leads to 169.254.169.254, which is refused",
-        ),
-        (
-            FileAnswer::Redirect("http://10.0.0.1:1/c.tar".to_owned()),
-            "not listed under plainHttp",
-        ),
-        (FileAnswer::Redirect("file:///etc/passwd".to_owned()), "it is not http"),
+        (metadata, "leads to 169.254.169.254, which is refused"),
+        (to("http://10.0.0.1:1/c.tar"), "not listed under plainHttp"),
+        (to("file:///etc/passwd"), "it is not http"),
     ] {
         server.script(PATH, answer.clone());
         let error = images.resolve(&source(&server, "")).await.unwrap_err();
