@@ -155,8 +155,7 @@ impl Sources {
         let config = (image.manifest.config.digest.clone(), config);
         for (digest, body) in image.documents.into_iter().chain([config]) {
             let path = to.path(&digest);
-            let mut file = create_file(&path)?;
-            blocking(move || file.write_all(&body).map_err(Error::writing(&path))).await?;
+            blocking(move || create_file(&path)?.write_all(&body).map_err(Error::writing(&path))).await?;
         }
         let copies: Vec<_> = layers
             .into_iter()
@@ -179,7 +178,7 @@ pub(crate) fn temporary_folder() -> Result<TempDir, Error> {
 }
 
 async fn copy_layer(blobs: &BlobSource, layer: &BlobRef, path: PathBuf) -> Result<(), Error> {
-    let file = create_file(&path)?;
+    let (file, path) = blocking(move || create_file(&path).map(|file| (file, path))).await?;
     write_chunks(file, path, |to| blobs.stream(layer, to)).await
 }
 
