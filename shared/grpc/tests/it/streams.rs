@@ -4,6 +4,7 @@ use catalog_mirror_grpc::{GrpcMetrics, olm_v0::api::CustomSchemasRequest};
 use prometheus_client::registry::Registry;
 use prost::Message;
 use server::{ServerLimits, ServerMetrics};
+use testkit::until;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -87,13 +88,7 @@ async fn stream_that_is_given_up_ends() {
     stream.message().await.unwrap().unwrap();
     drop(stream);
     let cancelled = r#"calls_total{method="ListBundles",catalog="a",code="CANCELLED"} 1"#;
-    for _ in 0..100 {
-        if shown(&registry).contains(cancelled) {
-            return;
-        }
-        sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the call goes on");
+    until("the call ends", async || shown(&registry).contains(cancelled)).await;
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use model::Key;
 use serde_json::{Value, json};
 use store::{Condition, Store};
-use testkit::{ImageBuilder, Kind, Layer};
+use testkit::{ImageBuilder, Kind, Layer, until};
 
 use self::cluster::Cluster;
 use super::{Action, ReconcileError};
@@ -247,11 +247,8 @@ async fn follower_pulls_what_it_sees_and_removes_catalogs_of_no_object() {
     let other = Key::Current("other".parse().unwrap());
     let put = cluster.store.put(&other, "{}".into(), Condition::Always);
     put.await.unwrap();
-    let settled = async {
-        while cluster.packages().await.is_none() || cluster.store.head(&other).await.unwrap().is_some() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let working = cluster.work_until(settled);
-    tokio::time::timeout(Duration::from_secs(20), working).await.unwrap();
+    let is_settled = async || cluster.packages().await.is_some() && cluster.store.head(&other).await.unwrap().is_none();
+    cluster
+        .work_until(until("the follower holds what is named", is_settled))
+        .await;
 }
