@@ -125,19 +125,22 @@ impl<R: Read> Chunks<R> {
 
     fn rest(&mut self) -> Option<Chunk> {
         self.done = true;
+        self.is_json = false;
         // The number of documents does not matter any more: this is the last chunk.
         (!self.buffer.is_empty()).then(|| self.take(self.buffer.len(), 0))
     }
 
     /// Cuts the first `at` bytes off the buffer and returns them as a chunk.
     fn take(&mut self, at: usize, documents: usize) -> Chunk {
-        self.is_json = false;
         let rest = self.buffer.split_off(at);
+        // A value that was cut by its brackets may be YAML only if its document ends there.
+        let is_json = std::mem::take(&mut self.is_json) && !rest.trim_ascii_start().starts_with(b"---");
         let mut bytes = std::mem::replace(&mut self.buffer, rest);
         bytes.shrink_to_fit();
         let chunk = Chunk {
             bytes,
             mode: self.mode,
+            is_json,
             documents: self.documents,
             lines: self.lines,
             budget: self.budget.clone(),
@@ -218,6 +221,10 @@ impl<R: Read> Chunks<R> {
             at = end;
             documents += 1;
         }
+        if self.is_json && stream::is_space(&self.buffer[at..]) {
+            // What follows decides if the value may be YAML.
+            documents = 0;
+        }
         self.cut_at(at, documents)
     }
 
@@ -257,6 +264,8 @@ impl<R: Read> Iterator for Chunks<R> {
 pub struct Chunk {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: Mode,
+    /// True if no part of it may be YAML.
+    is_json: bool,
     /// Number of documents in the file before this chunk.
     pub(crate) documents: usize,
     /// Number of lines in the file before this chunk.
@@ -277,6 +286,7 @@ impl Chunk {
         hash(&[match self.mode {
             Mode::Unknown => 3,
             Mode::Yaml => 4,
+            Mode::Json if self.is_json => 2,
             Mode::Json => self.documents.min(2) as u8,
         }]);
     }
@@ -291,6 +301,7 @@ impl Chunk {
         let mut decoder = Decoder {
             limits,
             builder,
+            is_json: self.is_json,
             documents: self.documents,
             lines: self.lines,
             bytes: &self.bytes,

@@ -35,6 +35,8 @@ pub(crate) fn guess(start: &[u8]) -> Mode {
 pub(crate) struct Decoder<'a> {
     pub(crate) limits: &'a FbcLimits,
     pub(crate) builder: LineBuilder,
+    /// True if no part of `bytes` may be YAML.
+    pub(crate) is_json: bool,
     /// Number of documents in the file before the next one.
     pub(crate) documents: usize,
     /// Number of lines in the file before `bytes`.
@@ -106,7 +108,7 @@ impl Decoder<'_> {
     /// Handles a JSON error: after at most one JSON value, the rest may be YAML.
     fn fall_back(&mut self, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
         match yaml_start(self.bytes, at) {
-            Some(start) if self.documents < 2 && !error.kind.is_final() => {
+            Some(start) if !self.is_json && self.documents < 2 && !error.kind.is_final() => {
                 // The lines up to the value that is not JSON may be counted, and YAML may start before it.
                 self.counted = CountedLines::default();
                 self.yaml(start, Some(error), sink)

@@ -145,3 +145,27 @@ fn document_that_is_too_large_is_read_just_beyond_its_limit() {
         assert!((100_001..=100_005).contains(&read), "{read}");
     }
 }
+
+#[test]
+fn value_longer_than_a_chunk_is_yaml_only_if_its_document_ends_there() {
+    let json = format!("{{\"v\":[{}]}}", "{},".repeat(3000) + "1");
+    // Flow mappings of YAML may have a comma at the end.
+    let yaml = json.replace("]}", "],}");
+    let space = "\n".repeat(9000);
+    for (count, file) in [
+        (Some(1), yaml.clone()),
+        (Some(1), format!("{yaml}{space}")),
+        (Some(2), format!("{yaml}{space}---\n{json}")),
+        (Some(2), format!("{json}{space}{json}")),
+        (Some(2), format!("{json}{space}a: 1\n")),
+        (None, format!("{yaml}{space}{yaml}")),
+        (None, format!("{yaml}{space}{json}")),
+        (None, format!("{yaml}{space}a: 1\n")),
+    ] {
+        for target in [0, usize::MAX] {
+            let lines = lines_with(file.as_bytes(), FbcLimits::default(), target);
+            let found = lines.ok().map(|lines| lines.lines().count());
+            assert_eq!(found, count, "{} bytes, chunks of {target}", file.len());
+        }
+    }
+}
