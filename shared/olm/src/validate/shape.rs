@@ -188,7 +188,11 @@ impl Decode<'_, '_> {
                 self.state.budget.take(fields.len())?;
                 values.resize(fields.len(), Value::Absent);
             }
-            if let Some(slot) = values.get_mut(at) {
+            // After a key that differs only in case, a null empties a list and keeps any other value.
+            let keeps = matches!(value, Value::Absent) && !matches!(shape, Shape::List(_) | Shape::Bytes);
+            if let Some(slot) = values.get_mut(at)
+                && !keeps
+            {
                 *slot = value;
             }
         }
