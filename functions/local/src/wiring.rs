@@ -60,10 +60,9 @@ pub(crate) fn sources(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<
 /// Returns another mirror, with connections and credentials from arguments alone.
 pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpOrigin> {
     let settings = source_config(&[], args)?.images;
-    let host = mirror.split_once("://").map_or(mirror, |(_, rest)| rest);
-    let host = host.split('/').next().unwrap_or_default();
-    let headers = settings.header_files.read(host)?;
-    Ok(sync::HttpOrigin::new(mirror.parse()?, settings.http, headers)?)
+    let address: sync::Address = mirror.parse()?;
+    let headers = settings.header_files.read(&address.host())?;
+    Ok(sync::HttpOrigin::new(address, settings.http, headers)?)
 }
 
 /// Returns the keys that verify publications, from arguments alone.

@@ -29,6 +29,11 @@ pub enum AddressError {
 }
 
 impl Address {
+    /// Returns the host, with its port if one is written.
+    pub fn host(&self) -> String {
+        fetch::authority(&self.base)
+    }
+
     /// Returns true if the address is plain HTTP.
     pub(super) fn is_plain_http(&self) -> bool {
         self.base.scheme() == "http"
@@ -103,7 +108,8 @@ mod tests {
 
     #[test]
     fn credentials_are_parsed_and_never_printed() {
-        let address: Address = "https://robot:p%40ss@cdn.example/x".parse().unwrap();
+        let address: Address = "https://robot:p%40ss@cdn.example:8443/x".parse().unwrap();
+        assert_eq!(address.host(), "cdn.example:8443");
         assert_eq!(address.request.credentials["authorization"], "Basic cm9ib3Q6cEBzcw==");
         for text in [
             address.to_string(),
@@ -115,7 +121,7 @@ mod tests {
                 "{text}"
             );
         }
-        assert_eq!(address.to_string(), "https://cdn.example/x");
+        assert_eq!(address.to_string(), "https://cdn.example:8443/x");
     }
 
     #[test]
