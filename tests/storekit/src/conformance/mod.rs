@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use model::{Key, Kind, Sha256};
 
-use store::{Body, Condition, Fetched, Get, Object, ObjectInfo, Staged, Store, StoreExt as _, Version};
+use store::{Body, Condition, Fetched, Get, Object, ObjectInfo, Staged, Store, StoreError, StoreExt as _, Version};
 
 /// Runs every check, each on an empty store that `make` returns. It needs a tokio runtime, with several threads if possible,
 /// because some checks race.
@@ -81,6 +81,28 @@ fn both(bytes: &[u8]) -> [Key; 2] {
 async fn put(store: &dyn Store, key: &Key, bytes: impl Into<Bytes>) -> Version {
     let put = store.put(key, bytes.into(), Condition::Always).await;
     put.unwrap_or_else(|error| panic!("a put without a condition succeeds: {error:?}"))
+}
+
+/// Way to write an object. Both keep the same promises about conditions.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    AtOnce,
+    Staged,
+}
+
+const WAYS: [Way; 2] = [Way::AtOnce, Way::Staged];
+
+async fn write(
+    store: &dyn Store,
+    way: Way,
+    key: &Key,
+    bytes: impl Into<Bytes>,
+    condition: Condition,
+) -> Result<Version, StoreError> {
+    match way {
+        Way::AtOnce => store.put(key, bytes.into(), condition).await,
+        Way::Staged => stage(store, [bytes.into()]).await.commit(key, condition).await,
+    }
 }
 
 /// Stages an object of these pieces.
