@@ -28,33 +28,6 @@ async fn read_all_at_the_limit_succeeds_and_above_fails() {
 }
 
 #[tokio::test]
-async fn document_is_written_read_and_replaced() {
-    let store = MemoryStore::new();
-    assert!(store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().is_none());
-    let first = Catalogs::from_iter(["a".parse().unwrap()]);
-    store
-        .write_document(&Key::Catalogs, &first, Condition::CreateOnly)
-        .await
-        .unwrap();
-    let (read, version) = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().unwrap();
-    assert_eq!(read, first);
-    let second = Catalogs::default();
-    store
-        .write_document(&Key::Catalogs, &second, Condition::Replace(version))
-        .await
-        .unwrap();
-    assert_eq!(
-        store
-            .read_document::<Catalogs>(&Key::Catalogs)
-            .await
-            .unwrap()
-            .unwrap()
-            .0,
-        second
-    );
-}
-
-#[tokio::test]
 async fn read_document_of_broken_bytes_names_key_and_cause() {
     let store = MemoryStore::new();
     store.put(&Key::Catalogs, "{".into(), Condition::Always).await.unwrap();
