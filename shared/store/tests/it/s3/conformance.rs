@@ -33,7 +33,7 @@ async fn passes(server: S3Builder) {
     let number = AtomicU32::new(0);
     let make = async || {
         let place = format!("s3://bucket/{}", number.fetch_add(1, Ordering::Relaxed));
-        Arc::new(open_at(server, &settings, &place).await) as Arc<dyn Store>
+        Arc::new(open_at(&settings, &place).await) as Arc<dyn Store>
     };
     conformance(&make).await;
     held_readers(&make).await;

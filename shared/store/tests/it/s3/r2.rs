@@ -3,17 +3,17 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use catalog_mirror_store::s3::S3Store;
-use catalog_mirror_store::{Condition, Fetched, Get, Store as _, StoreError, StoreExt as _, Version};
+use catalog_mirror_store::{Condition, Get, Store as _, StoreError, StoreExt as _};
 use futures_util::future::join_all;
 use testkit::{S3, S3Call, S3Fault};
 
-use super::support::{current, object, open, settings, shard};
+use super::support::{current, object, open, settings};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 async fn r2(limit: Duration) -> (S3, S3Store) {
     let server = S3::builder().like_r2(limit).start().await;
-    let store = open(&server, &settings(&server)).await;
+    let store = open(&settings(&server)).await;
     (server, store)
 }
 
@@ -68,42 +68,6 @@ async fn racing_writers_on_r2_lose_nothing() {
     assert_eq!(names, b"abc");
 }
 
-/// The ETag of an upload in parts is the hash of the hashes of its parts, a hyphen and their number
-/// (<https://developers.cloudflare.com/r2/objects/multipart-objects/#etags>). Copying tools upload large objects so. The ETag is from the page.
-#[tokio::test]
-async fn version_of_object_uploaded_in_parts_is_its_etag() {
-    const TAG: &str = "\"f77dc0eecdebcd774a2a22cb393ad2ff-2\"";
-    let (server, store) = r2(Duration::ZERO).await;
-    for key in [current(), shard()] {
-        store.put(&key, "x".into(), Condition::Always).await.unwrap();
-        server.retag(&format!("mirror/{key}"), TAG);
-        let version = store.head(&key).await.unwrap().unwrap().version;
-        assert_eq!(version, Version(TAG.into()));
-        assert_eq!(store.read_all(&key, 9).await.unwrap().0, "x");
-        let unless = Get {
-            range: None,
-            unless: Some(version.clone()),
-        };
-        assert!(matches!(store.get(&key, unless).await, Ok(Fetched::NotModified)));
-        let again = store.put(&key, "x".into(), Condition::CreateOnly).await;
-        assert!(again.is_err_and(|error| error.is_conflict()));
-        let replaced = store
-            .put(&key, "x".into(), Condition::Replace(version.clone()))
-            .await
-            .unwrap();
-        assert_ne!(replaced, version, "an object of one request has another ETag");
-    }
-}
-
-/// The bytes decide about a write whose answer was lost, not the ETag, which tells nothing of the bytes of an upload in parts.
-#[tokio::test]
-async fn put_whose_answer_was_lost_on_r2_succeeds() {
-    let (server, store) = r2(SECOND).await;
-    store.check_writes().await.unwrap();
-    server.script(S3Call::Put, S3Fault::Lost(500, "InternalError"));
-    store.put(&current(), "1".into(), Condition::CreateOnly).await.unwrap();
-}
-
 /// The region is `auto`, and `us-east-1` is another name of it (<https://developers.cloudflare.com/r2/api/s3/api/#bucket-region>).
 #[tokio::test]
 async fn requests_to_r2_name_its_region() {
@@ -114,7 +78,7 @@ async fn requests_to_r2_name_its_region() {
             region: named.map(Into::into),
             ..settings(&server)
         };
-        let store = open(&server, &settings).await;
+        let store = open(&settings).await;
         store.put(&current(), "1".into(), Condition::Always).await.unwrap();
         let signed = server.requests()[0].header("authorization").unwrap().to_owned();
         assert!(signed.contains(&format!("/{region}/s3/aws4_request")), "{signed}");

@@ -17,11 +17,11 @@ pub(crate) fn settings(server: &S3) -> S3Settings {
     }
 }
 
-pub(crate) async fn open(server: &S3, settings: &S3Settings) -> S3Store {
-    open_at(server, settings, "s3://bucket/mirror").await
+pub(crate) async fn open(settings: &S3Settings) -> S3Store {
+    open_at(settings, "s3://bucket/mirror").await
 }
 
-pub(crate) async fn open_at(_server: &S3, settings: &S3Settings, place: &str) -> S3Store {
+pub(crate) async fn open_at(settings: &S3Settings, place: &str) -> S3Store {
     let config = sdk_config(settings).await.expect("the settings are good");
     let place: S3Location = place.parse().expect("a place");
     let credentials = aws_sdk_s3::config::Credentials::new("key", "secret", None, None, "test");
