@@ -15,6 +15,7 @@ pub use layer::{Layer, TarEntry, gzip, zstd};
 
 /// Image or index with everything that it refers to.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Image {
     /// Digest of the manifest or index.
     pub digest: String,
@@ -75,7 +76,6 @@ impl Image {
     }
 
     /// Changes the manifest and keeps the blobs, so that the manifest can name them wrongly.
-    #[must_use]
     pub fn with_changed_manifest(mut self, change: impl FnOnce(&mut Value)) -> Self {
         let (media_type, body) = self.manifests.remove(&self.digest).expect("the manifest is there");
         let mut manifest = serde_json::from_slice(&body).expect("the manifest is JSON");
@@ -89,7 +89,6 @@ impl Image {
     }
 
     /// Replaces the configuration by any bytes.
-    #[must_use]
     pub fn with_config(mut self, config: impl Into<Bytes>) -> Self {
         let config = config.into();
         let (digest, size) = (digest(&config), config.len());
@@ -101,7 +100,6 @@ impl Image {
     }
 
     /// Replaces the bytes of the first layer, but not its digest.
-    #[must_use]
     pub fn with_false_layer(mut self, bytes: impl Into<Bytes>) -> Self {
         self.blobs.insert(self.layers[0].clone(), bytes.into());
         self
