@@ -37,7 +37,7 @@ fn blob(state: &mut Inner, request: &Request, body: &Bytes) -> Response<Body> {
     let found = digest(body);
     let promised = format!("state=x&digest={}", found.replace(':', "%3A"));
     if request.query != promised {
-        return finish(status(400), Body::from("DIGEST_INVALID"));
+        return finish(status(400), "DIGEST_INVALID");
     }
     state.blobs.insert(found, body.clone());
     empty(201)
@@ -58,7 +58,7 @@ fn manifest(state: &mut Inner, repository: &str, version: &str, media_type: &str
             .contains_key(&(repository.to_owned(), digest.to_owned()))
     });
     if !has_blobs || !has_manifests || document["mediaType"] != media_type {
-        return finish(status(400), Body::from("MANIFEST_BLOB_UNKNOWN"));
+        return finish(status(400), "MANIFEST_BLOB_UNKNOWN");
     }
     for version in [version.to_owned(), digest(body)] {
         let manifest = (media_type.to_owned(), body.clone());

@@ -41,7 +41,7 @@ pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
 /// Serves a request under one lock, so every request is atomic.
 fn respond(state: &mut Inner, request: &S3Request, bytes: Bytes) -> (Option<S3Fault>, Response<Body>) {
     state.script.requests.push(request.clone());
-    let fault = state.script.next(request.call);
+    let fault = state.script.next(&request.call);
     if let Some(S3Fault::Status(status, code)) = fault {
         return (fault, reply::error(status, code));
     }
