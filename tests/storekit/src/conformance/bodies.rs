@@ -4,18 +4,17 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use model::Key;
 
-use super::{collect, current, get, object, pattern, put, ranged, stage};
+use super::{Exceptions, collect, current, get, object, pattern, put, ranged, stage};
 use store::{Body, Condition, Get, Store};
 
 /// Size of a large object in bytes: many times what any store reads at once.
 const LARGE: usize = 9_000_001;
 
-pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
+pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>, without: Exceptions) {
     get_of_large_object_is_exact(&*make().await).await;
-}
-
-pub(super) async fn held(make: &impl AsyncFn() -> Arc<dyn Store>) {
-    begun_body_outlives_its_object(&*make().await).await;
+    if !without.held_readers {
+        begun_body_outlives_its_object(&*make().await).await;
+    }
 }
 
 /// Stores a large object under the key that `key` returns for its bytes.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::{WAYS, Way, both, content, current, object, pattern, put, write};
+use super::{Exceptions, WAYS, Way, both, content, current, object, pattern, put, write};
 use store::{Condition, Store, StoreExt as _};
 
 const WRITERS: u32 = 8;
@@ -13,16 +13,15 @@ const LARGE: usize = 2_500_000;
 /// Number of times that each writer counts.
 const ROUNDS: u32 = 10;
 
-pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
+pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>, without: Exceptions) {
     for way in WAYS {
         racing_creates_have_one_winner(make().await, way, 10).await;
     }
+    if !without.large_races {
+        racing_creates_have_one_winner(make().await, Way::Staged, LARGE).await;
+    }
     racing_counts_are_all_kept(make().await).await;
     racing_reads_see_whole_objects(make().await).await;
-}
-
-pub(super) async fn large(make: &impl AsyncFn() -> Arc<dyn Store>) {
-    racing_creates_have_one_winner(make().await, Way::Staged, LARGE).await;
 }
 
 /// Starts all writers at once. Returns the number of winners.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use catalog_mirror_store::Store;
-use storekit::conformance::{conformance, held_readers, large_races};
+use storekit::conformance::{Exceptions, conformance};
 use testkit::{S3, S3Builder};
 
 use super::support::{open_at, settings};
@@ -35,7 +35,5 @@ async fn passes(server: S3Builder) {
         let place = format!("s3://bucket/{}", number.fetch_add(1, Ordering::Relaxed));
         Arc::new(open_at(&settings, &place).await) as Arc<dyn Store>
     };
-    conformance(&make).await;
-    held_readers(&make).await;
-    large_races(&make).await;
+    conformance(make, Exceptions::default()).await;
 }
