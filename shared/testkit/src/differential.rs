@@ -66,10 +66,8 @@ impl Differential {
         let mut wrong = Vec::new();
         let (mut read, mut seeds) = (0, 0);
         for (seed, line) in (0..).zip(recorded.lines()) {
-            let (go, deviation) = match line.split_once('\t') {
-                Some((go, deviation)) => (go, Some(deviation)),
-                None => (line, None),
-            };
+            let mut parts = line.splitn(2, '\t');
+            let (go, deviation) = (parts.next().unwrap_or_default(), parts.next());
             read += u64::from(deviation.is_none() && go != REFUSED);
             seeds = seed + 1;
             match self.compare(seed, go) {

@@ -14,11 +14,8 @@ use model::{
 /// assert_eq!((snapshot.packages[0].name.as_str(), snapshot.metas), ("db", 1));
 /// ```
 pub fn snapshot(packages: &[(&str, &str)]) -> Snapshot {
-    let builder = SnapshotBuilder::new();
-    let builder = packages
-        .iter()
-        .fold(builder, |builder, (name, lines)| builder.package(name, lines));
-    builder.build().snapshot
+    let add = |builder: SnapshotBuilder, (name, lines): &(&str, &str)| builder.package(name, lines);
+    packages.iter().fold(SnapshotBuilder::new(), add).build().snapshot
 }
 
 /// Builder of a Snapshot and of the objects that it names.

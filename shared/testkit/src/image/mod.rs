@@ -42,7 +42,16 @@ pub fn digest(bytes: &[u8]) -> String {
 /// Builds an index of images, each for a platform such as `linux/amd64`.
 pub fn index(images: &[(&str, &Image)]) -> Image {
     let media_type = "application/vnd.oci.image.index.v1+json";
-    let entries: Vec<_> = images.iter().map(|(platform, image)| entry(platform, image)).collect();
+    let entry = |(platform, image): &(&str, &Image)| {
+        let (os, architecture) = platform.split_once('/').expect("a platform is os/architecture");
+        json!({
+            "mediaType": image.media_type,
+            "digest": image.digest,
+            "size": image.manifest().len(),
+            "platform": {"os": os, "architecture": architecture},
+        })
+    };
+    let entries: Vec<_> = images.iter().map(entry).collect();
     let body = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": entries});
     let mut index = Image::of_manifest(media_type, body.to_string().into());
     for (_, image) in images {
@@ -50,16 +59,6 @@ pub fn index(images: &[(&str, &Image)]) -> Image {
         index.blobs.extend(image.blobs.clone());
     }
     index
-}
-
-fn entry(platform: &str, image: &Image) -> serde_json::Value {
-    let (os, architecture) = platform.split_once('/').expect("a platform is os/architecture");
-    json!({
-        "mediaType": image.media_type,
-        "digest": image.digest,
-        "size": image.manifest().len(),
-        "platform": {"os": os, "architecture": architecture},
-    })
 }
 
 impl Image {

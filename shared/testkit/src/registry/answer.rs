@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::image::{digest, gzip};
-use crate::registry::{Fault, Inner, Kind, Request, Shared, upload};
+use crate::registry::{Fault, Inner, Kind, Request, Shared, named, upload};
 use crate::serving::{BEFORE_CUT, cut, empty, finish, status};
 
 /// Handles a request: logs it, delays it, then fails by script or serves.
@@ -141,7 +141,7 @@ fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<&Fa
     let Some((repository, reference)) = path.split_once("/manifests/") else {
         return empty(404);
     };
-    let Some((media_type, bytes)) = state.manifests.get(&(repository.to_owned(), reference.to_owned())) else {
+    let Some((media_type, bytes)) = state.manifests.get(&named(repository, reference)) else {
         return empty(404);
     };
     let promised = match fault {

@@ -63,6 +63,11 @@ pub(crate) struct Inner {
     running: BTreeMap<Kind, (usize, usize)>,
 }
 
+/// Returns the key of a manifest, by tag or digest.
+pub(crate) fn named(repository: &str, version: &str) -> (String, String) {
+    (repository.to_owned(), version.to_owned())
+}
+
 impl Builder {
     /// Requires basic credentials for every request.
     pub fn basic(mut self, user: &str, password: &str) -> Self {
@@ -177,21 +182,16 @@ impl Registry {
     pub fn push(&self, repository: &str, tag: &str, image: &Image) {
         let mut state = self.shared.lock();
         for (digest, manifest) in &image.manifests {
-            state
-                .manifests
-                .insert((repository.to_owned(), digest.clone()), manifest.clone());
+            state.manifests.insert(named(repository, digest), manifest.clone());
         }
         state.blobs.extend(image.blobs.clone());
         let top = image.manifests[&image.digest].clone();
-        state.manifests.insert((repository.to_owned(), tag.to_owned()), top);
+        state.manifests.insert(named(repository, tag), top);
     }
 
     /// Removes a tag, but not the manifest behind it.
     pub fn remove_tag(&self, repository: &str, tag: &str) {
-        self.shared
-            .lock()
-            .manifests
-            .remove(&(repository.to_owned(), tag.to_owned()));
+        self.shared.lock().manifests.remove(&named(repository, tag));
     }
 
     /// Replaces the bytes that are served under a digest.
