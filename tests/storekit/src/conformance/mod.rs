@@ -9,6 +9,8 @@ mod reading;
 mod staging;
 mod timing;
 
+pub use racing::count;
+
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
@@ -150,6 +152,6 @@ async fn is_missing(store: &dyn Store, key: &Key) -> bool {
 }
 
 /// Returns bytes in which every misplaced, lost or repeated piece shows.
-fn pattern(size: usize) -> Bytes {
+pub fn pattern(size: usize) -> Bytes {
     (0..size).map(|at| ((at * 31 + at / 251) % 256) as u8).collect()
 }

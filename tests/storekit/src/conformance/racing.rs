@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use model::Key;
 
 use super::{Exceptions, WAYS, Way, both, content, current, object, pattern, put, write};
 use store::{Condition, Store, StoreExt as _};
@@ -73,7 +74,7 @@ async fn racing_counts_are_all_kept(store: Arc<dyn Store>) {
         let store = Arc::clone(&store);
         async move {
             for _ in 0..ROUNDS {
-                while !count(&*store).await {}
+                while !count(&*store, &current()).await {}
             }
             true
         }
@@ -86,15 +87,16 @@ async fn racing_counts_are_all_kept(store: Arc<dyn Store>) {
     );
 }
 
-/// Tries to add one. Returns false if another writer was faster.
-async fn count(store: &dyn Store) -> bool {
-    let (bytes, info) = store.read_all(&current(), 100).await.expect("the counter can be read");
+/// Tries to add one to a number under a key. Returns false if another writer was faster.
+///
+/// # Panics
+/// If there is no number, or if the store fails.
+pub async fn count(store: &dyn Store, key: &Key) -> bool {
+    let (bytes, info) = store.read_all(key, 100).await.expect("the counter can be read");
     let text = std::str::from_utf8(&bytes).expect("digits");
     let count: u32 = text.parse().expect("a number");
     let next = (count + 1).to_string();
-    won(store
-        .put(&current(), next.into(), Condition::Replace(info.version))
-        .await)
+    won(store.put(key, next.into(), Condition::Replace(info.version)).await)
 }
 
 async fn racing_reads_see_whole_objects(store: Arc<dyn Store>) {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use catalog_mirror_store::s3::{S3Settings, S3Store};
 use catalog_mirror_store::{Condition, Staged, Store as _, StoreError, StoreExt as _, Version};
 use model::{Sha256, text::chain};
+use storekit::conformance::pattern;
 use testkit::{S3, S3Call, S3Fault, S3Request, Say, Wire};
 
 use super::support::{current, object, open, settings, shard};
@@ -182,18 +183,13 @@ async fn staged(store: &S3Store, bytes: &Bytes) -> Box<dyn Staged> {
     staged
 }
 
-/// Returns bytes that a staged object spools, in which every misplaced piece shows.
-fn large(size: usize) -> Bytes {
-    (0..size).map(|at| ((at * 31 + at / 251) % 256) as u8).collect()
-}
-
 #[tokio::test]
 async fn put_has_one_checksum_and_signs_it() {
     let (server, store) = ready().await;
     for key in [shard(), current()] {
         store.put(&key, "x".into(), Condition::Always).await.unwrap();
     }
-    let bytes = large(2_500_000);
+    let bytes = pattern(2_500_000);
     for key in [object(&bytes), current()] {
         let staged = staged(&store, &bytes).await;
         staged.commit(&key, Condition::Always).await.unwrap();
@@ -217,7 +213,7 @@ async fn put_of_other_bytes_under_an_immutable_key_is_refused() {
 #[tokio::test]
 async fn commit_of_large_object_is_repeated_from_its_start() {
     let (server, store) = ready().await;
-    let bytes = large(2_500_000);
+    let bytes = pattern(2_500_000);
     let key = object(&bytes);
     server.script(S3Call::Put, S3Fault::Status(503, "SlowDown"));
     server.script(S3Call::Put, S3Fault::Lost(503, "SlowDown"));
@@ -240,7 +236,7 @@ async fn put_of_large_object_has_more_time() {
     let mut settings = settings(&server);
     settings.attempt_timeout = Duration::from_millis(700);
     let store = open(&settings).await;
-    let bytes = large(2_500_000);
+    let bytes = pattern(2_500_000);
     for (key, attempts) in [(object(&bytes), 1), (current(), 2)] {
         server.reset();
         server.script(S3Call::Put, S3Fault::Late(Duration::from_millis(1_500)));
