@@ -25,28 +25,19 @@ fn main() {
 }
 
 fn files(folder: &Path) -> Layer {
-    let mut paths = Vec::new();
-    list(folder, &mut paths);
+    let mut paths = list(folder);
     paths.sort();
     paths.iter().fold(Layer::new().dir("configs"), |layer, path| {
         let name = path.strip_prefix(folder).expect("listed below the folder").display();
-        layer.file(
-            &format!("configs/{name}"),
-            fs::read(path).expect("a listed file can be read"),
-        )
+        let content = fs::read(path).expect("a listed file can be read");
+        layer.file(&format!("configs/{name}"), content)
     })
 }
 
-fn list(folder: &Path, paths: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder)
-        .expect("the example catalog is part of the source")
-        .flatten()
-    {
-        let path = entry.path();
-        if path.is_dir() {
-            list(&path, paths);
-        } else {
-            paths.push(path);
-        }
-    }
+/// Lists the files below a folder.
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the example catalog is part of the source");
+    let paths = entries.flatten().map(|entry| entry.path());
+    let files = |path: PathBuf| if path.is_dir() { list(&path) } else { vec![path] };
+    paths.flat_map(files).collect()
 }

@@ -4,7 +4,6 @@
 //! otherwise on purpose. Tests compare with the file; `scripts/long-checks differential` compares with Go itself.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::Range;
 use std::process::{Command, Stdio};
@@ -67,10 +66,8 @@ impl Differential {
         let mut wrong = Vec::new();
         let (mut read, mut seeds) = (0, 0);
         for (seed, line) in (0..).zip(recorded.lines()) {
-            let (go, deviation) = match line.split_once('\t') {
-                Some((go, deviation)) => (go, Some(deviation)),
-                None => (line, None),
-            };
+            let mut parts = line.splitn(2, '\t');
+            let (go, deviation) = (parts.next().unwrap_or_default(), parts.next());
             read += u64::from(deviation.is_none() && go != REFUSED);
             seeds = seed + 1;
             match self.compare(seed, go) {
@@ -112,22 +109,16 @@ impl Differential {
                     }
                 };
                 *counts.entry(outcome).or_insert(0u64) += 1;
-                let deviation = self.deviations.iter().any(|(name, _)| *name == outcome);
-                let deviation = if deviation {
-                    format!("\t{outcome}")
-                } else {
-                    String::new()
-                };
-                writeln!(recorded, "{go}{deviation}").expect("writing to memory does not fail");
+                recorded.push_str(&go);
+                if self.deviations.iter().any(|(name, _)| *name == outcome) {
+                    recorded.extend(["\t", outcome]);
+                }
+                recorded.push('\n');
             }
         }
         println!("{counts:#?}");
-        assert!(
-            wrong.is_empty(),
-            "{} differ: {:#?}",
-            wrong.len(),
-            &wrong[..wrong.len().min(20)]
-        );
+        let shown = &wrong[..wrong.len().min(20)];
+        assert!(wrong.is_empty(), "{} differ: {shown:#?}", wrong.len());
         if let Some(path) = env::var_os("ANSWERS").filter(|path| !path.is_empty()) {
             fs::write(&path, recorded).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         }
@@ -143,8 +134,7 @@ impl Differential {
 
     fn ask_go(&self, seeds: Range<u64>) -> Vec<String> {
         let program = env::var_os("GO_PROGRAM").expect("GO_PROGRAM names a program");
-        let mut asked = Command::new(program);
-        let mut asked = asked
+        let mut asked = Command::new(program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

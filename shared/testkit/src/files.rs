@@ -1,9 +1,9 @@
 //! A web server of files in this process.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
@@ -12,12 +12,12 @@ use axum::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION,
 };
 use axum::http::{HeaderMap, Response, Uri};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::stream;
+use parking_lot::{Mutex, MutexGuard};
 
-use crate::registry::CertificateFault;
+use crate::registry::{CertificateFault, auth::basic};
+use crate::script::Script;
 use crate::serving::{BEFORE_CUT, Serving, cut, empty, finish, status};
 
 /// Server on a free port of 127.0.0.1, until it is dropped.
@@ -74,9 +74,8 @@ struct FileState {
     /// Services that answer in place of a file, by path.
     handlers: BTreeMap<String, FileHandler>,
     /// Answers of the next requests, by path.
-    script: BTreeMap<String, VecDeque<FileAnswer>>,
+    script: Script<String, FileAnswer, FileRequest>,
     authorization: Option<String>,
-    requests: Vec<FileRequest>,
 }
 
 impl FileServer {
@@ -134,46 +133,45 @@ impl FileServer {
 
     /// Requires these credentials for every request.
     pub fn require(&self, user: &str, password: &str) {
-        let encoded = STANDARD.encode(format!("{user}:{password}"));
-        self.lock().authorization = Some(format!("Basic {encoded}"));
+        self.lock().authorization = Some(basic(user, password));
     }
 
     /// Adds an answer for the next request of a path. Several are used one after another.
     pub fn script(&self, path: &str, answer: FileAnswer) {
-        self.lock().script.entry(path.to_owned()).or_default().push_back(answer);
+        self.lock().script.push(path.to_owned(), answer);
     }
 
     /// Returns all requests in the order of their arrival.
     pub fn requests(&self) -> Vec<FileRequest> {
-        self.lock().requests.clone()
+        self.lock().script.requests.clone()
     }
 
     /// Returns the statuses of all answers in their order.
     pub fn statuses(&self) -> Vec<u16> {
-        self.lock().requests.iter().map(|request| request.status).collect()
+        self.lock()
+            .script
+            .requests
+            .iter()
+            .map(|request| request.status)
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, FileState> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 }
 
 async fn answer(State(shared): State<SharedFiles>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response<Body> {
-    let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = shared.lock();
     let path = uri.path().to_owned();
-    let text = |name| {
-        headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(ToOwned::to_owned)
-    };
+    let text = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
     let authorization = text(AUTHORIZATION);
     let response = if state.authorization.is_some() && state.authorization != authorization {
         empty(401)
     } else {
         state.answer(&path, text(IF_NONE_MATCH).as_deref(), &body)
     };
-    state.requests.push(FileRequest {
+    state.script.requests.push(FileRequest {
         path,
         authorization,
         status: response.status().as_u16(),
@@ -183,22 +181,17 @@ async fn answer(State(shared): State<SharedFiles>, uri: Uri, headers: HeaderMap,
 
 impl FileState {
     fn answer(&mut self, path: &str, known: Option<&str>, body: &[u8]) -> Response<Body> {
-        let scripted = self.script.get_mut(path).and_then(VecDeque::pop_front);
+        let scripted = self.script.next(path);
         let cut_at = match scripted {
             Some(FileAnswer::Status(code)) => return empty(code),
             Some(FileAnswer::Redirect(to)) => return finish(status(302).header(LOCATION, to), Body::empty()),
-            Some(FileAnswer::Page(text)) => {
-                return finish(
-                    status(200).header(CONTENT_TYPE, "text/html; charset=utf-8"),
-                    Body::from(text),
-                );
+            Some(FileAnswer::Page(text)) => return finish(status(200).header(CONTENT_TYPE, "text/html"), text),
+            Some(FileAnswer::Coded(coding, bytes)) => {
+                return finish(status(200).header(CONTENT_ENCODING, coding), bytes);
             }
             Some(FileAnswer::Chunked(bytes)) => {
                 let chunks = stream::iter([Ok::<_, io::Error>(bytes)]);
                 return finish(status(200), Body::from_stream(chunks));
-            }
-            Some(FileAnswer::Coded(coding, bytes)) => {
-                return finish(status(200).header(CONTENT_ENCODING, coding), Body::from(bytes));
             }
             Some(FileAnswer::Stall) => {
                 return finish(status(200), Body::from_stream(stream::pending::<io::Result<Bytes>>()));
@@ -206,10 +199,8 @@ impl FileState {
             Some(FileAnswer::Cut(at)) => Some(at),
             None => None,
         };
-        let handled = self
-            .handlers
-            .get(path)
-            .map(|handler| (Bytes::from(handler(body)), None));
+        let handler = self.handlers.get(path);
+        let handled = handler.map(|handler| (Bytes::from(handler(body)), None));
         let Some((content, tag)) = handled.as_ref().or(self.files.get(path)) else {
             return empty(404);
         };
@@ -223,9 +214,7 @@ impl FileState {
         if let Some((_, media_type)) = GIT_TYPES.iter().find(|(end, _)| path.ends_with(end)) {
             response = response.header(CONTENT_TYPE, *media_type);
         }
-        finish(
-            response,
-            cut_at.map_or_else(|| Body::from(content.clone()), |at| cut(content, at, BEFORE_CUT)),
-        )
+        let whole = || Body::from(content.clone());
+        finish(response, cut_at.map_or_else(whole, |at| cut(content, at, BEFORE_CUT)))
     }
 }

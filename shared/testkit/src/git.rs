@@ -1,12 +1,12 @@
 //! A git repository on disk, which git itself serves through a [`FileServer`] in version 2 of the protocol.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use crate::files::FileServer;
@@ -46,10 +46,7 @@ impl GitRepo {
         let repo = self.clone();
         server.handle(&format!("{path}/git-upload-pack"), move |body| {
             let command = String::from_utf8_lossy(body).into_owned();
-            repo.commands
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(command);
+            repo.commands.lock().push(command);
             git(repo.path(), &["upload-pack", "--stateless-rpc", "."], body)
         });
     }
@@ -57,8 +54,7 @@ impl GitRepo {
     /// Stores an object, also one that git would not write. Returns its name.
     pub fn object(&self, kind: &str, content: impl AsRef<[u8]>) -> String {
         let arguments = ["hash-object", "-w", "--stdin", "--literally", "-t", kind];
-        let name = git(self.path(), &arguments, content.as_ref());
-        String::from_utf8_lossy(&name).trim().to_owned()
+        name(&git(self.path(), &arguments, content.as_ref()))
     }
 
     /// Stores a commit of these files. Returns its name.
@@ -81,22 +77,15 @@ impl GitRepo {
 
     /// Stores the trees of these files. Returns the name of the topmost.
     pub fn folder(&self, files: &[(&str, &str)]) -> String {
-        let mut folders: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
-        let mut entries = Vec::new();
-        for (path, content) in files {
-            match path.split_once('/') {
-                Some((folder, rest)) => folders.entry(folder).or_default().push((rest, content)),
-                None => entries.push(("100644", *path, self.object("blob", content))),
-            }
-        }
-        entries.extend(folders.iter().map(|(name, files)| ("40000", *name, self.folder(files))));
-        // In git's order: a folder sorts as if it ended in a slash.
-        entries.sort_by_key(|(mode, name, _)| format!("{name}{}", if *mode == "40000" { "/" } else { "" }));
-        let entries: Vec<_> = entries
-            .iter()
-            .map(|(mode, name, object)| (*mode, *name, object.as_str()))
-            .collect();
-        self.object("tree", tree(&entries))
+        let entry = |(path, content): &(&str, &str)| format!("100644 {}\t{path}\n", self.object("blob", content));
+        let index: String = files.iter().map(entry).collect();
+        git(self.path(), &["read-tree", "--empty"], &[]);
+        git(
+            self.path(),
+            &["update-index", "--add", "--index-info"],
+            index.as_bytes(),
+        );
+        name(&git(self.path(), &["write-tree"], &[]))
     }
 
     /// Sets a branch or tag, by its full name, also to what is no commit.
@@ -120,7 +109,7 @@ impl GitRepo {
 
     /// Returns the bodies of all commands so far.
     pub fn commands(&self) -> Vec<String> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.commands.lock().clone()
     }
 
     fn path(&self) -> &Path {
@@ -146,6 +135,11 @@ fn git(folder: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let _ = stdin.write_all(input);
     drop(stdin);
     process.wait_with_output().expect("git ends").stdout
+}
+
+/// Returns the name of an object that git has printed.
+fn name(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).trim().to_owned()
 }
 
 fn hex_bytes(hex: &str) -> Vec<u8> {

@@ -10,6 +10,7 @@ mod git;
 mod image;
 mod registry;
 mod s3;
+mod script;
 mod serving;
 mod until;
 mod variant;

@@ -1,3 +1,4 @@
+use std::future::IntoFuture;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub(crate) struct Serving {
     pub(crate) url: String,
     /// The CA of the certificate in PEM, if it speaks TLS.
     pub(crate) ca_pem: Option<String>,
-    task: JoinHandle<()>,
+    task: JoinHandle<io::Result<()>>,
 }
 
 /// Binds a free port of an address. Returns its host, as in URLs, too.
@@ -37,13 +38,9 @@ impl Serving {
         let (ca_pem, task) = match tls {
             Some((names, fault)) => {
                 let (listener, ca_pem) = tls::listener(listener, names, fault);
-                let serving = async { axum::serve(listener, router).await.unwrap_or_default() };
-                (Some(ca_pem), tokio::spawn(serving))
+                (Some(ca_pem), tokio::spawn(axum::serve(listener, router).into_future()))
             }
-            None => {
-                let serving = async { axum::serve(listener, router).await.unwrap_or_default() };
-                (None, tokio::spawn(serving))
-            }
+            None => (None, tokio::spawn(axum::serve(listener, router).into_future())),
         };
         let scheme = if ca_pem.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{host}");
@@ -80,8 +77,8 @@ pub(crate) fn empty(code: u16) -> Response<Body> {
 }
 
 /// Returns a response with this body.
-pub(crate) fn finish(response: Builder, body: Body) -> Response<Body> {
-    response.body(body).expect("the headers are valid")
+pub(crate) fn finish(response: Builder, body: impl Into<Body>) -> Response<Body> {
+    response.body(body.into()).expect("the headers are valid")
 }
 
 /// Returns the start of a body up to this position, and an error after a wait.

@@ -44,9 +44,8 @@ pub struct Call {
 impl Call {
     /// Returns the key's path, or what errors call a call without a key.
     pub(crate) fn name(&self) -> String {
-        self.key
-            .as_ref()
-            .map_or_else(|| "the store".to_owned(), ToString::to_string)
+        let key = self.key.as_ref();
+        key.map_or_else(|| "the store".to_owned(), ToString::to_string)
     }
 }
 

@@ -37,14 +37,9 @@ impl Store for MemoryStore {
     }
 
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
-        let work = || {
-            Ok(Box::new(StagedBytes {
-                store: self.clone(),
-                bytes: BytesMut::new(),
-            }))
-        };
-        let staged: Box<StagedBytes> = self.call(Operation::Put, Action::Stage, None, work).await?;
-        Ok(staged)
+        self.call(Operation::Put, Action::Stage, None, || Ok(())).await?;
+        let (store, bytes) = (self.clone(), BytesMut::new());
+        Ok(Box::new(StagedBytes { store, bytes }))
     }
 
     async fn flush(&self) -> Result<(), StoreError> {
@@ -137,11 +132,8 @@ impl MemoryStore {
     }
 
     fn entry(&self, key: &Key) -> Result<Entry, StoreError> {
-        self.state()
-            .objects
-            .get(key)
-            .cloned()
-            .ok_or_else(|| StoreError::not_found(key))
+        let found = self.state().objects.get(key).cloned();
+        found.ok_or_else(|| StoreError::not_found(key))
     }
 
     fn read(&self, key: &Key, get: &Get) -> Result<Fetched, StoreError> {
@@ -172,11 +164,9 @@ impl MemoryStore {
 
     fn listed(&self, prefix: &str) -> Vec<Listed> {
         let state = self.state();
-        let objects = state
-            .objects
-            .iter()
-            .filter(|(key, _)| key.to_string().starts_with(prefix));
+        let objects = state.objects.iter();
         objects
+            .filter(|(key, _)| key.to_string().starts_with(prefix))
             .map(|(key, entry)| Listed {
                 key: key.clone(),
                 size: entry.info.size,

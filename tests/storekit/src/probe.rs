@@ -1,4 +1,7 @@
-use std::{collections::BTreeMap, mem::take};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem::take,
+};
 
 use bytes::Bytes;
 use model::{Key, Sha256};
@@ -27,25 +30,15 @@ impl MemoryStore {
     pub fn written(&self) -> Vec<Key> {
         let wrote = |call: &&Call| matches!(call.action, Action::Put(_) | Action::Commit(_) | Action::Delete);
         let state = self.state();
-        let mut keys: Vec<Key> = state
-            .log
-            .iter()
-            .filter(wrote)
-            .filter_map(|call| call.key.clone())
-            .collect();
-        keys.sort();
-        keys.dedup();
-        keys
+        let keys = state.log.iter().filter(wrote).filter_map(|call| call.key.clone());
+        keys.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Returns all objects with their bytes.
     pub fn objects(&self) -> BTreeMap<Key, Bytes> {
         let state = self.state();
-        state
-            .objects
-            .iter()
-            .map(|(key, entry)| (key.clone(), entry.bytes.clone()))
-            .collect()
+        let objects = state.objects.iter();
+        objects.map(|(key, entry)| (key.clone(), entry.bytes.clone())).collect()
     }
 
     /// Gives an object other bytes, as a failing disk does. Its size and version stay.

@@ -40,10 +40,9 @@ impl State {
             (Condition::CreateOnly, Some(_)) | (Condition::Replace(_), None) => false,
             (Condition::Replace(version), Some(entry)) => entry.info.version == *version,
         };
-        held.then(|| self.insert(key, bytes, modified))
-    }
-
-    fn insert(&mut self, key: &Key, bytes: Bytes, modified: SystemTime) -> Version {
+        if !held {
+            return None;
+        }
         // Equal bytes have equal versions. The folder promises no more, so tests must not rely on more.
         let version = Version(Sha256::of(&bytes).to_string());
         let info = ObjectInfo {
@@ -55,6 +54,6 @@ impl State {
         if key.is_immutable() {
             self.unflushed.insert(key.clone());
         }
-        version
+        Some(version)
     }
 }

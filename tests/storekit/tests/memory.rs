@@ -22,25 +22,27 @@ async fn put(store: &MemoryStore, key: &Key) -> Result<store::Version, StoreErro
     store.put(key, "x".into(), Condition::CreateOnly).await
 }
 
+/// A task that waits and is dropped stands for a process that was killed there.
 #[tokio::test]
 async fn hook_answers_in_place_of_the_store_before_or_after_the_write() {
-    for (at, is_conflict, left) in [
-        (Moment::Before, false, 0),
-        (Moment::After, false, 1),
-        (Moment::After, true, 1),
-    ] {
+    let rows: [(&str, fn() -> Answer); 3] = [
+        ("failed", || Answer::Fail),
+        ("conflict", || Answer::Conflict),
+        ("killed", || Answer::Wait(std::future::pending().boxed())),
+    ];
+    for ((expected, answer), (at, left)) in rows
+        .into_iter()
+        .flat_map(|row| [(Moment::Before, 0), (Moment::After, 1)].map(|at| (row, at)))
+    {
         let store = MemoryStore::new();
-        store.set_hook(move |_, moment| match moment == at {
-            true if is_conflict => Answer::Conflict,
-            true => Answer::Fail,
-            false => Answer::GoOn,
-        });
-        let error = put(&store, &shard(1)).await.unwrap_err();
-        assert_eq!(
-            (error.is_conflict(), store.objects().len()),
-            (is_conflict, left),
-            "{error:?}"
-        );
+        store.set_hook(move |_, moment| if moment == at { answer() } else { Answer::GoOn });
+        let found = match put(&store, &shard(1)).now_or_never() {
+            None => "killed",
+            Some(Ok(_)) => "done",
+            Some(Err(error)) if error.is_conflict() => "conflict",
+            Some(Err(_)) => "failed",
+        };
+        assert_eq!((found, store.objects().len()), (expected, left), "{at:?}");
     }
 }
 
@@ -62,47 +64,22 @@ async fn stat_has_the_time_of_the_clock() {
 
 #[tokio::test]
 async fn hook_wait_delays_and_then_decides() {
-    let store = MemoryStore::new();
+    let (store, key) = (MemoryStore::new(), shard(1));
     let gate = Arc::new(Notify::new());
-    store.set_hook({
-        let gate = Arc::clone(&gate);
-        move |call, moment| {
-            let gate = Arc::clone(&gate);
-            match (call.number, moment) {
-                (0, Moment::Before) => {
-                    Answer::Wait(async move { gate.notified().map(|()| Answer::GoOn).await }.boxed())
-                }
-                _ => Answer::GoOn,
-            }
+    let opened = Arc::clone(&gate);
+    store.set_hook(move |call, moment| match (call.number, moment) {
+        (0, Moment::Before) => {
+            let opened = Arc::clone(&opened);
+            Answer::Wait(async move { opened.notified().map(|()| Answer::GoOn).await }.boxed())
         }
+        _ => Answer::GoOn,
     });
-    let first = tokio::spawn({
-        let store = store.clone();
-        async move { put(&store, &shard(1)).await }
-    });
-    while store.log().is_empty() {
-        tokio::task::yield_now().await;
-    }
-    put(&store, &shard(1)).await.expect("the second overtakes the first");
-    gate.notify_one();
-    assert!(first.await.unwrap().unwrap_err().is_conflict());
-}
-
-/// Drops a task while it waits: that stands for a process that was killed there.
-#[tokio::test]
-async fn hook_wait_lets_a_task_be_killed_on_either_side() {
-    for (at, left) in [(Moment::Before, 0), (Moment::After, 1)] {
-        let store = MemoryStore::new();
-        store.set_hook(move |_, moment| {
-            if moment == at {
-                Answer::Wait(std::future::pending().boxed())
-            } else {
-                Answer::GoOn
-            }
-        });
-        assert!(put(&store, &shard(1)).now_or_never().is_none());
-        assert_eq!(store.objects().len(), left, "{at:?}");
-    }
+    let second = async {
+        put(&store, &key).await.expect("the second overtakes the first");
+        gate.notify_one();
+    };
+    let (first, ()) = tokio::join!(put(&store, &key), second);
+    assert!(first.unwrap_err().is_conflict());
 }
 
 #[tokio::test]
@@ -162,17 +139,4 @@ async fn cut_power_loses_unflushed_objects() {
     let mut expected = vec![Key::Catalogs, shard(1), shard(3)];
     expected.sort();
     assert_eq!(store.objects().into_keys().collect::<Vec<_>>(), expected);
-}
-
-#[tokio::test]
-async fn clock_counts_by_default() {
-    let store = MemoryStore::new();
-    put(&store, &shard(1)).await.unwrap();
-    put(&store, &shard(2)).await.unwrap();
-    let [first, second] =
-        [store.head(&shard(1)), store.head(&shard(2))].map(|head| head.now_or_never().unwrap().unwrap());
-    assert_eq!(
-        second.unwrap().modified,
-        first.unwrap().modified + Duration::from_secs(1)
-    );
 }

@@ -233,22 +233,6 @@ mod tests {
     }
 
     #[test]
-    fn temp_dropped_leaves_no_file() {
-        let (folder, dir) = folder();
-        drop(temp(&dir, "x"));
-        assert!(names(&folder).is_empty());
-    }
-
-    #[test]
-    fn publish_on_a_taken_name_keeps_the_first() {
-        let (folder, dir) = folder();
-        assert!(temp(&dir, "first").publish(&dir, "a", false).unwrap());
-        assert!(!temp(&dir, "second").publish(&dir, "a", false).unwrap());
-        assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), b"first");
-        assert_eq!(names(&folder), ["a"]);
-    }
-
-    #[test]
     fn link_new_on_a_taken_name_keeps_the_first() {
         let (folder, dir) = folder();
         let first = temp(&dir, "first");

@@ -151,23 +151,3 @@ fn body(key: Key, stream: ByteStream) -> Body {
     })
     .boxed()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn header_of_a_range_names_its_last_byte() {
-        assert_eq!(header(&(0..1)), "bytes=0-0");
-        assert_eq!(header(&(5..10)), "bytes=5-9");
-        assert_eq!(header(&(5..u64::MAX)), "bytes=5-");
-    }
-
-    #[test]
-    fn whole_size_is_the_number_after_the_slash() {
-        assert_eq!(whole_size("bytes 0-9/100"), Some(100));
-        assert_eq!(whole_size("bytes */7"), Some(7));
-        assert_eq!(whole_size("bytes 0-9/*"), None);
-        assert_eq!(whole_size(""), None);
-    }
-}

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use catalog_mirror_store::{FolderStore, Store};
 use storekit::{
     MemoryStore,
-    conformance::{conformance, held_readers, large_races},
+    conformance::{Exceptions, conformance},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -17,15 +17,11 @@ async fn folder_store_passes_conformance() {
         folders.lock().unwrap().push(folder);
         Arc::new(store) as Arc<dyn Store>
     };
-    conformance(&make).await;
-    held_readers(&make).await;
-    large_races(&make).await;
+    conformance(make, Exceptions::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_store_passes_conformance() {
     let make = async || Arc::new(MemoryStore::new()) as Arc<dyn Store>;
-    conformance(&make).await;
-    held_readers(&make).await;
-    large_races(&make).await;
+    conformance(make, Exceptions::default()).await;
 }

@@ -1,57 +1,22 @@
-//! Operations that every store has in the same way.
+//! Operations that every store has in the same way: reads of whole objects, of documents, and of objects that are damaged, missing or
+//! larger than recorded.
 
-use catalog_mirror_store::{Condition, ReadError, Store as _, StoreExt as _};
-use model::{Catalogs, DocumentError, Key};
+use catalog_mirror_store::{Condition, ObjectState, ReadError, Store as _, StoreExt as _, check_object, read_object};
+use model::{Catalogs, DocumentError, Key, Kind, ObjectDigest};
 use storekit::MemoryStore;
 
 #[tokio::test]
 async fn read_all_at_the_limit_succeeds_and_above_fails() {
     let store = MemoryStore::new();
-    store
+    let put = store
         .put(&Key::Catalogs, vec![7; 50_000].into(), Condition::Always)
-        .await
-        .unwrap();
+        .await;
+    put.unwrap();
     let (bytes, info) = store.read_all(&Key::Catalogs, 50_000).await.unwrap();
     assert_eq!((bytes.len(), info.size), (50_000, 50_000));
     let error = store.read_all(&Key::Catalogs, 49_999).await.unwrap_err();
-    assert!(
-        matches!(
-            error,
-            ReadError::TooLarge {
-                size: 50_000,
-                max: 49_999,
-                ..
-            }
-        ),
-        "{error:?}"
-    );
-}
-
-#[tokio::test]
-async fn document_is_written_read_and_replaced() {
-    let store = MemoryStore::new();
-    assert!(store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().is_none());
-    let first = Catalogs::from_iter(["a".parse().unwrap()]);
-    store
-        .write_document(&Key::Catalogs, &first, Condition::CreateOnly)
-        .await
-        .unwrap();
-    let (read, version) = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().unwrap();
-    assert_eq!(read, first);
-    let second = Catalogs::default();
-    store
-        .write_document(&Key::Catalogs, &second, Condition::Replace(version))
-        .await
-        .unwrap();
-    assert_eq!(
-        store
-            .read_document::<Catalogs>(&Key::Catalogs)
-            .await
-            .unwrap()
-            .unwrap()
-            .0,
-        second
-    );
+    let expected = "catalogs.json has 50000 bytes, more than the 49999 that are read at once";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[tokio::test]
@@ -60,11 +25,43 @@ async fn read_document_of_broken_bytes_names_key_and_cause() {
     store.put(&Key::Catalogs, "{".into(), Condition::Always).await.unwrap();
     let error = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap_err();
     assert_eq!(error.to_string(), "catalogs.json cannot be used");
-    assert!(matches!(
-        error,
-        ReadError::Document {
-            source: DocumentError::Malformed { .. },
-            ..
-        }
-    ));
+    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref());
+    assert!(matches!(source, Some(DocumentError::Malformed { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn object_that_is_damaged_missing_or_larger_is_told_apart() {
+    const BYTES: &[u8] = b"stored bytes";
+    let store = MemoryStore::new();
+    let object = ObjectDigest::of(BYTES).with_kind(Kind::Package);
+    let check = async || check_object(&store, &object).await.unwrap();
+    let read = async || read_object(&store, &object).await;
+    store
+        .put(&object.key(), BYTES.into(), Condition::CreateOnly)
+        .await
+        .unwrap();
+    assert_eq!(
+        (check().await, read().await.unwrap()),
+        (ObjectState::Intact, BYTES.into())
+    );
+
+    let digest = ObjectDigest {
+        size: 3,
+        ..object.digest
+    };
+    let error = read_object(&store, &digest.with_kind(Kind::Package)).await.unwrap_err();
+    assert!(error.is_damage() && !error.is_not_found(), "{error}");
+
+    store.corrupt(&object.key(), "other bytes!");
+    let error = read().await.unwrap_err();
+    assert!(
+        matches!(error, ReadError::Damaged { .. }) && error.is_damage(),
+        "{error}"
+    );
+    assert_eq!(check().await, ObjectState::Damaged);
+
+    store.lose(&object.key());
+    let error = read().await.unwrap_err();
+    assert!(error.is_not_found() && !error.is_damage(), "{error}");
+    assert_eq!(check().await, ObjectState::Missing);
 }

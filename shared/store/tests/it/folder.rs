@@ -2,8 +2,8 @@
 
 use std::{error::Error as _, fs, io, os::unix::fs::symlink, path::Path, time::Duration};
 
-use catalog_mirror_store::{Condition, Fetched, FolderStore, Get, Operation, Store as _, StoreError, StoreExt as _};
-use futures_util::TryStreamExt as _;
+use catalog_mirror_store::{Condition, FolderStore, Get, Store as _, StoreError, StoreExt as _};
+use futures_util::{TryStreamExt as _, future::try_join_all};
 use model::{CatalogName, Key, Kind, Sha256};
 use tempfile::TempDir;
 
@@ -22,10 +22,8 @@ fn folder() -> (TempDir, FolderStore) {
 }
 
 async fn put(store: &FolderStore, key: &Key, bytes: &'static str) {
-    store
-        .put(key, bytes.into(), Condition::Always)
-        .await
-        .expect("it can be written");
+    let put = store.put(key, bytes.into(), Condition::Always).await;
+    put.expect("it can be written");
 }
 
 /// Returns the kind of the error of the file system.
@@ -34,12 +32,12 @@ fn kind(error: &StoreError) -> Option<io::ErrorKind> {
 }
 
 fn entries(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("a folder");
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
     let mut names: Vec<_> = entries
-        .map(|entry| entry.expect("an entry").file_name().into_string())
+        .map(|entry| entry.file_name().into_string().expect("UTF-8"))
         .collect();
     names.sort();
-    names.into_iter().map(|name| name.expect("UTF-8")).collect()
+    names
 }
 
 #[tokio::test]
@@ -57,10 +55,8 @@ async fn put_key_is_the_path_of_the_file() {
 async fn put_and_drop_leave_no_temporary_files() {
     let (folder, store) = folder();
     put(&store, &shard(), "x").await;
-    store
-        .put(&shard(), "y".into(), Condition::CreateOnly)
-        .await
-        .unwrap_err();
+    let put = store.put(&shard(), "y".into(), Condition::CreateOnly).await;
+    put.unwrap_err();
     let mut staged = store.stage().await.unwrap();
     staged.write(vec![0; 1 << 20].into()).await.unwrap();
     staged.commit(&shard(), Condition::CreateOnly).await.unwrap_err();
@@ -85,40 +81,16 @@ async fn delete_removes_emptied_folders() {
 #[tokio::test(flavor = "multi_thread")]
 async fn put_beside_delete_in_one_folder_succeeds() {
     let (_folder, store) = folder();
-    let tasks: Vec<_> = (0..4_u8)
-        .map(|task| {
-            let (store, key) = (store.clone(), Key::Object(Kind::Snapshot, Sha256::of(&[task])));
-            tokio::spawn(async move {
-                for _ in 0..100 {
-                    put(&store, &key, "x").await;
-                    store.delete(&key).await.expect("it can be deleted");
-                }
-            })
+    let tasks = (0..4_u8).map(|task| {
+        let (store, key) = (store.clone(), Key::Object(Kind::Snapshot, Sha256::of(&[task])));
+        tokio::spawn(async move {
+            for _ in 0..100 {
+                put(&store, &key, "x").await;
+                store.delete(&key).await.expect("it can be deleted");
+            }
         })
-        .collect();
-    for task in tasks {
-        task.await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn get_after_change_by_another_store_sees_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let [reader, writer] = [(); 2].map(|()| FolderStore::open(folder.path()).unwrap());
-    put(&writer, &Key::Catalogs, "one").await;
-    for bytes in ["two", "six", "ten"] {
-        let (_, info) = reader.read_all(&Key::Catalogs, 10).await.unwrap();
-        let unless = Get {
-            unless: Some(info.version),
-            range: None,
-        };
-        let unchanged = reader.get(&Key::Catalogs, unless.clone()).await.unwrap();
-        assert!(matches!(unchanged, Fetched::NotModified));
-        put(&writer, &Key::Catalogs, bytes).await;
-        let changed = reader.get(&Key::Catalogs, unless).await.unwrap();
-        assert!(matches!(changed, Fetched::Object(_)), "{bytes}");
-        assert_eq!(reader.read_all(&Key::Catalogs, 10).await.unwrap().0, bytes);
-    }
+    });
+    try_join_all(tasks).await.unwrap();
 }
 
 #[tokio::test]
@@ -135,21 +107,29 @@ async fn list_omits_files_that_are_not_keys() {
 }
 
 #[tokio::test]
-async fn symbolic_links_are_not_followed() {
+async fn link_or_folder_at_a_key_is_not_an_object() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("current.json"), "secret").unwrap();
     let (folder, store) = folder();
+    fs::create_dir_all(folder.path().join(shard().to_string())).unwrap();
     fs::create_dir(folder.path().join("catalogs")).unwrap();
     symlink(outside.path(), folder.path().join("catalogs/a")).unwrap();
-    let key = Key::Current(name());
+    symlink(outside.path().join("current.json"), folder.path().join("catalogs.json")).unwrap();
+    let below_a_link = Key::Current(name());
+    for key in [&below_a_link, &Key::Catalogs, &shard()] {
+        let error = store.head(key).await.unwrap_err();
+        assert!(matches!(error, StoreError::Failed { .. }), "{error:?}");
+        assert!(store.get(key, Get::default()).await.is_err(), "{key}");
+    }
     for error in [
-        store.head(&key).await.unwrap_err(),
-        store.put(&key, "x".into(), Condition::Always).await.unwrap_err(),
-        store.delete(&key).await.unwrap_err(),
+        store
+            .put(&below_a_link, "x".into(), Condition::Always)
+            .await
+            .unwrap_err(),
+        store.delete(&below_a_link).await.unwrap_err(),
     ] {
         assert!(matches!(error, StoreError::Failed { .. }), "{error:?}");
     }
-    assert!(store.get(&key, Get::default()).await.is_err());
     assert_eq!(fs::read(outside.path().join("current.json")).unwrap(), b"secret");
 }
 
@@ -180,16 +160,6 @@ fn open_read_only_of_missing_folder_fails() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nowhere");
     let error = FolderStore::open_read_only(&path).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            StoreError::Failed {
-                operation: Operation::Open,
-                ..
-            }
-        ),
-        "{error:?}"
-    );
     assert_eq!(error.to_string(), format!("cannot open {}", path.display()));
     assert_eq!(error.source().unwrap().to_string(), "there is no such folder");
     assert!(!path.exists());
@@ -219,13 +189,8 @@ async fn stat_of_old_file_with_young_name_is_young() {
     let path = folder.path().join(Key::Catalogs.to_string());
     // A writer that was stopped for a day between its writing and its renaming leaves such a file.
     let day_ago = std::time::SystemTime::now() - Duration::from_secs(86_400);
-    let times = fs::FileTimes::new().set_modified(day_ago);
-    fs::File::options()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_times(times)
-        .unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(day_ago).unwrap();
     let age = store.stat(&Key::Catalogs).await.unwrap().age().unwrap();
     assert!(age < Duration::from_secs(60), "{age:?}");
 }

@@ -3,6 +3,5 @@
 mod conformance;
 mod ext;
 mod folder;
-mod integrity;
 mod processes;
 mod s3;

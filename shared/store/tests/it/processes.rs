@@ -9,8 +9,9 @@ use std::{
     time::Duration,
 };
 
-use catalog_mirror_store::{Condition, FolderStore, Store as _, StoreExt as _};
+use catalog_mirror_store::FolderStore;
 use model::Key;
+use storekit::conformance::count;
 
 /// Variable with the folder of a writer. It is unset in the tests themselves.
 const FOLDER: &str = "COUNT_IN_FOLDER";
@@ -69,22 +70,8 @@ async fn writer() {
     let times: u32 = env::var(TIMES).unwrap().parse().unwrap();
     let store = FolderStore::open(folder).unwrap();
     for _ in 0..times {
-        while !count(&store).await {}
+        while !count(&store, &COUNTER).await {}
         println!("{COUNTED}");
-    }
-}
-
-/// Tries to add one. Returns false if another writer was faster.
-async fn count(store: &FolderStore) -> bool {
-    let (bytes, info) = store.read_all(&COUNTER, 100).await.expect("the counter can be read");
-    let next = number(&bytes) + 1;
-    let put = store
-        .put(&COUNTER, next.to_string().into(), Condition::Replace(info.version))
-        .await;
-    match put {
-        Ok(_) => true,
-        Err(error) if error.is_conflict() => false,
-        Err(error) => panic!("whoever is late gets a Conflict, not {error:?}"),
     }
 }
 
@@ -115,10 +102,6 @@ fn acknowledged(writer: &mut Child) -> u32 {
 }
 
 fn read(folder: &Path) -> u32 {
-    number(&std::fs::read(folder.join(COUNTER.to_string())).expect("the counter is there"))
-}
-
-fn number(bytes: &[u8]) -> u32 {
-    let text = std::str::from_utf8(bytes).expect("digits");
+    let text = std::fs::read_to_string(folder.join(COUNTER.to_string())).expect("the counter is there");
     text.parse().unwrap_or_else(|_| panic!("a whole counter, not {text:?}"))
 }

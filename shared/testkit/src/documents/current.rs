@@ -14,6 +14,7 @@ pub fn current(snapshot: &Snapshot) -> Current {
 /// The default is the first publication, of [`SOURCE`] at revision `sha256:00`. It is published at [`first_published_at()`], and each later one
 /// a minute after the one before.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct CurrentBuilder {
     snapshot: Snapshot,
     stored: ObjectDigest,
@@ -42,34 +43,24 @@ impl CurrentBuilder {
     }
 
     /// Publishes after another state: the serial grows by one, and `previous` starts with that state.
-    #[must_use]
-    pub fn after(self, before: Option<&Current>) -> Self {
-        Self {
-            before: before.cloned(),
-            ..self
-        }
+    pub fn after(mut self, before: Option<&Current>) -> Self {
+        self.before = before.cloned();
+        self
     }
 
     /// Sets the serial. Default 1, or that of the state before plus one.
-    #[must_use]
-    pub fn serial(self, serial: u64) -> Self {
-        Self {
-            serial: Some(serial),
-            ..self
-        }
+    pub fn serial(mut self, serial: u64) -> Self {
+        self.serial = Some(serial);
+        self
     }
 
     /// Sets the earlier publications.
-    #[must_use]
-    pub fn previous(self, previous: Vec<Previous>) -> Self {
-        Self {
-            previous: Some(previous),
-            ..self
-        }
+    pub fn previous(mut self, previous: Vec<Previous>) -> Self {
+        self.previous = Some(previous);
+        self
     }
 
     /// Sets the configured source and its revision.
-    #[must_use]
     pub fn source(mut self, reference: &str, revision: &str) -> Self {
         reference.clone_into(&mut self.source.reference);
         revision.clone_into(&mut self.source.revision);
@@ -77,7 +68,6 @@ impl CurrentBuilder {
     }
 
     /// Names other stored bytes as the Snapshot, for tests of damaged or foreign Snapshots.
-    #[must_use]
     pub fn stored_snapshot(self, stored: ObjectDigest) -> Self {
         Self { stored, ..self }
     }

@@ -14,17 +14,15 @@ use model::{
 /// assert_eq!((snapshot.packages[0].name.as_str(), snapshot.metas), ("db", 1));
 /// ```
 pub fn snapshot(packages: &[(&str, &str)]) -> Snapshot {
-    let builder = SnapshotBuilder::new();
-    let builder = packages
-        .iter()
-        .fold(builder, |builder, (name, lines)| builder.package(name, lines));
-    builder.build().snapshot
+    let add = |builder: SnapshotBuilder, (name, lines): &(&str, &str)| builder.package(name, lines);
+    packages.iter().fold(SnapshotBuilder::new(), add).build().snapshot
 }
 
 /// Builder of a Snapshot and of the objects that it names.
 ///
 /// The default is a catalog without Packages, with `all.json` as zstd and gzip, and without an image.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct SnapshotBuilder {
     packages: BTreeMap<String, Vec<u8>>,
     identity: bool,
@@ -50,29 +48,23 @@ impl SnapshotBuilder {
     }
 
     /// Adds lines to a Package. An empty name is the global group.
-    #[must_use]
     pub fn package(mut self, name: &str, lines: impl AsRef<[u8]>) -> Self {
         self.packages.entry(name.to_owned()).or_default().extend(lines.as_ref());
         self
     }
 
     /// Stores `all.json` uncompressed too.
-    #[must_use]
     pub fn identity(self) -> Self {
         Self { identity: true, ..self }
     }
 
     /// Adds a container image, whose blobs the test stores itself.
-    #[must_use]
-    pub fn image(self, image: CatalogImage) -> Self {
-        Self {
-            image: Some(image),
-            ..self
-        }
+    pub fn image(mut self, image: CatalogImage) -> Self {
+        self.image = Some(image);
+        self
     }
 
     /// Adds facts of one kind about the Packages.
-    #[must_use]
     pub fn facts(mut self, kind: &str, facts: &impl StoredDocument) -> Self {
         self.facts.insert(kind.to_owned(), stored(facts));
         self

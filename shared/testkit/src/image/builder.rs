@@ -32,6 +32,7 @@ pub enum Format {
 /// assert_eq!(image.layers.len(), 1);
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct ImageBuilder {
     layers: Vec<Layer>,
     labels: BTreeMap<String, String>,
@@ -50,21 +51,18 @@ impl ImageBuilder {
     }
 
     /// Adds a layer on top of the others.
-    #[must_use]
     pub fn layer(mut self, layer: Layer) -> Self {
         self.layers.push(layer);
         self
     }
 
     /// Sets a label of the configuration.
-    #[must_use]
     pub fn label(mut self, key: &str, value: &str) -> Self {
         self.labels.insert(key.to_owned(), value.to_owned());
         self
     }
 
     /// Sets the family of media types. Default OCI.
-    #[must_use]
     pub fn format(self, format: Format) -> Self {
         Self { format, ..self }
     }
@@ -74,12 +72,11 @@ impl ImageBuilder {
         let packed: Vec<_> = self.layers.iter().map(Layer::pack).collect();
         let config = Bytes::from(self.config(&packed).to_string());
         let manifest = self.manifest(&config, &packed);
-        let mut image = Image::of_manifest(self.media_type(), manifest.to_string().into());
+        let [media_type, ..] = self.format.types();
+        let mut image = Image::of_manifest(media_type, manifest.to_string().into());
         image.layers = packed.iter().map(|layer| digest(&layer.bytes)).collect();
-        image.blobs.insert(digest(&config), config);
-        image
-            .blobs
-            .extend(packed.into_iter().map(|layer| (digest(&layer.bytes), layer.bytes)));
+        let blobs = packed.into_iter().map(|layer| layer.bytes).chain([config]);
+        image.blobs.extend(blobs.map(|bytes| (digest(&bytes), bytes)));
         image
     }
 
@@ -94,41 +91,39 @@ impl ImageBuilder {
     }
 
     fn manifest(&self, config: &Bytes, layers: &[Packed]) -> Value {
+        let [media_type, config_type, layer_type, separator] = self.format.types();
         let layers: Vec<_> = layers
             .iter()
-            .map(|layer| descriptor(&self.layer_type(layer), &layer.bytes))
+            .map(|layer| match layer.suffix {
+                "" => descriptor(layer_type, &layer.bytes),
+                suffix => descriptor(&format!("{layer_type}{separator}{suffix}"), &layer.bytes),
+            })
             .collect();
-        let config = descriptor(self.config_type(), config);
+        let config = descriptor(config_type, config);
         let mut manifest = json!({"schemaVersion": 2, "config": config, "layers": layers});
         if self.format != Format::Untyped {
-            manifest["mediaType"] = json!(self.media_type());
+            manifest["mediaType"] = json!(media_type);
         }
         manifest
     }
+}
 
-    fn media_type(&self) -> &'static str {
-        match self.format {
-            Format::Docker => "application/vnd.docker.distribution.manifest.v2+json",
-            Format::Oci | Format::Untyped => "application/vnd.oci.image.manifest.v1+json",
-        }
-    }
-
-    fn config_type(&self) -> &'static str {
-        match self.format {
-            Format::Docker => "application/vnd.docker.container.image.v1+json",
-            Format::Oci | Format::Untyped => "application/vnd.oci.image.config.v1+json",
-        }
-    }
-
-    fn layer_type(&self, layer: &Packed) -> String {
-        let (base, separator) = match self.format {
-            Format::Docker => ("application/vnd.docker.image.rootfs.diff.tar", "."),
-            Format::Oci | Format::Untyped => ("application/vnd.oci.image.layer.v1.tar", "+"),
-        };
-        if layer.suffix.is_empty() {
-            base.to_owned()
-        } else {
-            format!("{base}{separator}{}", layer.suffix)
+impl Format {
+    /// Returns the media types of manifest, configuration and plain layer, and what comes before the compression of a layer.
+    const fn types(self) -> [&'static str; 4] {
+        match self {
+            Self::Docker => [
+                "application/vnd.docker.distribution.manifest.v2+json",
+                "application/vnd.docker.container.image.v1+json",
+                "application/vnd.docker.image.rootfs.diff.tar",
+                ".",
+            ],
+            Self::Oci | Self::Untyped => [
+                "application/vnd.oci.image.manifest.v1+json",
+                "application/vnd.oci.image.config.v1+json",
+                "application/vnd.oci.image.layer.v1.tar",
+                "+",
+            ],
         }
     }
 }

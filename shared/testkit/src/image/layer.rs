@@ -9,6 +9,7 @@ use tar::{EntryType, Header};
 
 /// Builder of a layer. Entries keep the order in which they are added. The default compression is gzip.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Layer {
     tar: Vec<u8>,
     is_open: bool,
@@ -64,31 +65,26 @@ impl Layer {
     }
 
     /// Adds a regular file with mode 0644.
-    #[must_use]
     pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
         self.entry(EntryType::Regular, path.as_bytes(), b"", content.as_ref())
     }
 
     /// Adds a directory; a slash is appended to its path.
-    #[must_use]
     pub fn dir(self, path: &str) -> Self {
         self.entry(EntryType::Directory, format!("{path}/").as_bytes(), b"", b"")
     }
 
     /// Adds a symlink with any target.
-    #[must_use]
     pub fn symlink(self, path: &str, target: &str) -> Self {
         self.entry(EntryType::Symlink, path.as_bytes(), target.as_bytes(), b"")
     }
 
     /// Adds a hard link. Its target is relative to the root of the image.
-    #[must_use]
     pub fn hardlink(self, path: &str, target: &str) -> Self {
         self.entry(EntryType::Link, path.as_bytes(), target.as_bytes(), b"")
     }
 
     /// Adds a whiteout, which removes `path` of lower layers.
-    #[must_use]
     pub fn whiteout(self, path: &str) -> Self {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
         let slash = if dir.is_empty() { "" } else { "/" };
@@ -96,13 +92,11 @@ impl Layer {
     }
 
     /// Adds an opaque whiteout, which empties the directory `path` of lower layers.
-    #[must_use]
     pub fn opaque(self, path: &str) -> Self {
         self.file(&format!("{path}/.wh..wh..opq"), "")
     }
 
     /// Adds an entry of any kind. A name of more than 100 bytes gets a GNU long name entry.
-    #[must_use]
     pub fn entry(self, kind: EntryType, path: &[u8], target: &[u8], content: &[u8]) -> Self {
         let entry = TarEntry {
             kind,
@@ -114,7 +108,6 @@ impl Layer {
     }
 
     /// Adds an entry and changes its header block before the checksum is computed.
-    #[must_use]
     pub fn changed(mut self, entry: &TarEntry<'_>, change: impl FnOnce(&mut [u8; 512])) -> Self {
         let &TarEntry {
             kind,
@@ -124,53 +117,38 @@ impl Layer {
         } = entry;
         self.long(EntryType::GNULongName, path);
         self.long(EntryType::GNULongLink, target);
-        let mut header = Header::new_gnu();
-        header.set_entry_type(kind);
+        let mut header = header(kind, path, target, content.len());
         header.set_mode(0o644);
-        header.set_size(content.len() as u64);
-        let gnu = header.as_gnu_mut().expect("the header is a GNU one");
-        fill(&mut gnu.name, path);
-        fill(&mut gnu.linkname, target);
         change(header.as_mut_bytes());
         self.append(header, content);
         self
     }
 
     /// Adds PAX records for the next entry.
-    #[must_use]
     pub fn pax(self, records: &[(&str, &[u8])]) -> Self {
         let text: Vec<u8> = records.iter().flat_map(|(key, value)| record(key, value)).collect();
         self.pax_text(EntryType::XHeader, &text)
     }
 
     /// Adds the text of PAX records, well-formed or not, for the next entry or for all.
-    #[must_use]
     pub fn pax_text(self, kind: EntryType, text: &[u8]) -> Self {
         self.entry(kind, b"PaxHeaders/x", b"", text)
     }
 
     /// Adds bytes in place of the next header.
-    #[must_use]
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         self.tar.extend_from_slice(bytes);
         self
     }
 
     /// Leaves out the two blocks of zeros at the end of the archive.
-    #[must_use]
     pub fn open(self) -> Self {
         Self { is_open: true, ..self }
     }
 
     fn long(&mut self, kind: EntryType, text: &[u8]) {
         if text.len() > 100 {
-            let mut header = Header::new_gnu();
-            header.set_entry_type(kind);
-            header.set_size(text.len() as u64 + 1);
-            fill(
-                &mut header.as_gnu_mut().expect("the header is a GNU one").name,
-                b"././@LongLink",
-            );
+            let header = header(kind, b"././@LongLink", b"", text.len() + 1);
             self.append(header, &[text, b"\0"].concat());
         }
     }
@@ -183,30 +161,21 @@ impl Layer {
     }
 
     /// Stores the layer as a plain tar archive.
-    #[must_use]
-    pub fn plain(self) -> Self {
-        Self {
-            packing: Packing::Plain,
-            ..self
-        }
+    pub fn plain(mut self) -> Self {
+        self.packing = Packing::Plain;
+        self
     }
 
     /// Compresses the layer with zstd instead of gzip.
-    #[must_use]
-    pub fn zstd(self) -> Self {
-        Self {
-            packing: Packing::Zstd,
-            ..self
-        }
+    pub fn zstd(mut self) -> Self {
+        self.packing = Packing::Zstd;
+        self
     }
 
     /// Stores exactly these bytes in place of the archive.
-    #[must_use]
-    pub fn raw(self, bytes: impl Into<Bytes>) -> Self {
-        Self {
-            packing: Packing::Raw(bytes.into()),
-            ..self
-        }
+    pub fn raw(mut self, bytes: impl Into<Bytes>) -> Self {
+        self.packing = Packing::Raw(bytes.into());
+        self
     }
 
     /// Returns the tar archive with its end.
@@ -254,6 +223,16 @@ fn record(key: &str, value: &[u8]) -> Vec<u8> {
         length += 1;
     }
     [length.to_string().as_bytes(), &rest].concat()
+}
+
+fn header(kind: EntryType, path: &[u8], target: &[u8], size: usize) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(size as u64);
+    let gnu = header.as_gnu_mut().expect("the header is a GNU one");
+    fill(&mut gnu.name, path);
+    fill(&mut gnu.linkname, target);
+    header
 }
 
 fn fill(field: &mut [u8], text: &[u8]) {

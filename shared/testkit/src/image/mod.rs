@@ -15,6 +15,7 @@ pub use layer::{Layer, TarEntry, gzip, zstd};
 
 /// Image or index with everything that it refers to.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Image {
     /// Digest of the manifest or index.
     pub digest: String,
@@ -41,7 +42,16 @@ pub fn digest(bytes: &[u8]) -> String {
 /// Builds an index of images, each for a platform such as `linux/amd64`.
 pub fn index(images: &[(&str, &Image)]) -> Image {
     let media_type = "application/vnd.oci.image.index.v1+json";
-    let entries: Vec<_> = images.iter().map(|(platform, image)| entry(platform, image)).collect();
+    let entry = |(platform, image): &(&str, &Image)| {
+        let (os, architecture) = platform.split_once('/').expect("a platform is os/architecture");
+        json!({
+            "mediaType": image.media_type,
+            "digest": image.digest,
+            "size": image.manifest().len(),
+            "platform": {"os": os, "architecture": architecture},
+        })
+    };
+    let entries: Vec<_> = images.iter().map(entry).collect();
     let body = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": entries});
     let mut index = Image::of_manifest(media_type, body.to_string().into());
     for (_, image) in images {
@@ -49,16 +59,6 @@ pub fn index(images: &[(&str, &Image)]) -> Image {
         index.blobs.extend(image.blobs.clone());
     }
     index
-}
-
-fn entry(platform: &str, image: &Image) -> serde_json::Value {
-    let (os, architecture) = platform.split_once('/').expect("a platform is os/architecture");
-    json!({
-        "mediaType": image.media_type,
-        "digest": image.digest,
-        "size": image.manifest().len(),
-        "platform": {"os": os, "architecture": architecture},
-    })
 }
 
 impl Image {
@@ -75,7 +75,6 @@ impl Image {
     }
 
     /// Changes the manifest and keeps the blobs, so that the manifest can name them wrongly.
-    #[must_use]
     pub fn with_changed_manifest(mut self, change: impl FnOnce(&mut Value)) -> Self {
         let (media_type, body) = self.manifests.remove(&self.digest).expect("the manifest is there");
         let mut manifest = serde_json::from_slice(&body).expect("the manifest is JSON");
@@ -89,7 +88,6 @@ impl Image {
     }
 
     /// Replaces the configuration by any bytes.
-    #[must_use]
     pub fn with_config(mut self, config: impl Into<Bytes>) -> Self {
         let config = config.into();
         let (digest, size) = (digest(&config), config.len());
@@ -101,7 +99,6 @@ impl Image {
     }
 
     /// Replaces the bytes of the first layer, but not its digest.
-    #[must_use]
     pub fn with_false_layer(mut self, bytes: impl Into<Bytes>) -> Self {
         self.blobs.insert(self.layers[0].clone(), bytes.into());
         self

@@ -1,39 +1,46 @@
 //! Answers one request of the registry.
 
 use axum::body::{Body, to_bytes};
-use axum::extract::Request as Incoming;
+use axum::extract::{Request as Incoming, State};
 use axum::http::header::{
     ACCEPT_RANGES, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE, HOST,
 };
 use axum::http::header::{LOCATION, RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, Method, Response};
+use axum::http::{HeaderValue, Method, Response, request::Parts};
 use bytes::Bytes;
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::image::{digest, gzip};
-use crate::registry::{App, Fault, Inner, Kind, Request, Shared, upload};
+use crate::registry::{Fault, Inner, Kind, Request, Shared, named, upload};
 use crate::serving::{BEFORE_CUT, cut, empty, finish, status};
 
 /// Handles a request: logs it, delays it, then fails by script or serves.
-pub(crate) async fn answer(state: App, incoming: Incoming) -> Response<Body> {
-    let shared = state.0;
-    let Noted { request, method, body } = note(incoming).await;
+pub(crate) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> Response<Body> {
+    let (parts, body) = incoming.into_parts();
+    let body = to_bytes(body, 64 << 20).await.unwrap_or_default();
+    let (request, method) = (note(&parts, &body), parts.method);
     let kind = request.kind;
     let (fault, delay) = {
         let mut state = shared.lock();
-        state.script.begin(kind);
+        let (now, most) = state.running.entry(kind).or_default();
+        *now += 1;
+        *most = (*most).max(*now);
         state.script.requests.push(request.clone());
-        (state.script.next(kind), state.script.delay_of(kind))
+        let delay = state.delays.get(&kind).copied().unwrap_or_default();
+        (state.script.next(&kind), delay)
     };
     sleep(delay).await;
-    let mut response = respond(&shared, &request, &method, &body, fault.as_ref());
+    let mut response = respond(&mut shared.lock(), &request, &method, &body, fault.as_ref());
     if let Some(Fault::Header(name, value)) = &fault {
         let value = HeaderValue::from_str(value).expect("the script gives a header's value");
         response.headers_mut().insert(*name, value);
     }
-    shared.lock().script.end(kind);
-    let coding = shared.lock().coding;
+    let coding = {
+        let mut state = shared.lock();
+        state.running.entry(kind).or_default().0 -= 1;
+        state.coding
+    };
     match coding {
         Some(coding) if method != Method::HEAD => coded(response, coding).await,
         _ => response,
@@ -49,25 +56,11 @@ async fn coded(response: Response<Body>, coding: &'static str) -> Response<Body>
     Response::from_parts(parts, body.into())
 }
 
-/// A request with what its log entry leaves out.
-struct Noted {
-    request: Request,
-    method: Method,
-    body: Bytes,
-}
-
-async fn note(incoming: Incoming) -> Noted {
-    let (parts, body) = incoming.into_parts();
-    let body = to_bytes(body, 64 << 20).await.unwrap_or_default();
-    let header = |name| {
-        parts
-            .headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(ToOwned::to_owned)
-    };
+fn note(parts: &Parts, body: &Bytes) -> Request {
+    let header = |name| Some(parts.headers.get(name)?.to_str().ok()?.to_owned());
+    let authority = parts.uri.authority().map(ToString::to_string);
     let path = parts.uri.path().to_owned();
-    let request = Request {
+    Request {
         kind: kind(&parts.method, &path),
         query: parts.uri.query().unwrap_or_default().to_owned(),
         range: header(RANGE),
@@ -75,18 +68,8 @@ async fn note(incoming: Incoming) -> Noted {
         cookie: header(COOKIE),
         content_type: header(CONTENT_TYPE),
         body: String::from_utf8_lossy(&body[..body.len().min(1 << 20)]).into_owned(),
-        host: parts
-            .uri
-            .authority()
-            .map(ToString::to_string)
-            .or(header(HOST))
-            .unwrap_or_default(),
+        host: authority.or(header(HOST)).unwrap_or_default(),
         path,
-    };
-    Noted {
-        request,
-        method: parts.method,
-        body,
     }
 }
 
@@ -100,47 +83,54 @@ fn kind(method: &Method, path: &str) -> Kind {
     }
 }
 
-fn respond(shared: &Shared, request: &Request, method: &Method, body: &Bytes, fault: Option<&Fault>) -> Response<Body> {
-    let mut state = shared.lock();
+fn respond(
+    state: &mut Inner,
+    request: &Request,
+    method: &Method,
+    body: &Bytes,
+    fault: Option<&Fault>,
+) -> Response<Body> {
     match fault {
         Some(Fault::Status(code, retry_after)) => {
-            let after = retry_after
-                .iter()
-                .fold(status(*code), |builder, value| builder.header(RETRY_AFTER, value));
-            return finish(after, Body::empty());
+            let fields = retry_after.iter().map(|value| (RETRY_AFTER.as_str(), value));
+            return scripted(*code, fields, "");
         }
-        Some(Fault::Redirect(to)) => return finish(status(307).header(LOCATION, to), Body::empty()),
-        Some(Fault::Body(body)) => return finish(status(200), Body::from(body.clone())),
-        Some(Fault::Answer(code, headers, body)) => {
-            let all = headers.iter();
-            let response = all.fold(status(*code), |response, (name, value)| response.header(*name, value));
-            return finish(response, Body::from(body.clone()));
+        Some(Fault::Redirect(to)) => return scripted(307, [(LOCATION.as_str(), to)], ""),
+        Some(Fault::Body(body)) => return scripted(200, [], body),
+        Some(Fault::Answer(code, fields, body)) => {
+            return scripted(*code, fields.iter().map(|(name, value)| (*name, value)), body);
         }
         Some(Fault::Cut(_) | Fault::Digest(_) | Fault::Header(..) | Fault::Pass) | None => {}
     }
     if request.kind == Kind::Token {
-        return token(&mut state, request);
+        return token(state, request);
     }
     if let Some(challenge) = state.auth.refuse(request.authorization.as_deref(), &state.base) {
         let refused = status(state.challenge_status.unwrap_or(401));
         return finish(refused.header(WWW_AUTHENTICATE, challenge), Body::empty());
     }
-    if let Some(answer) = upload::answer(&mut state, request, method, body) {
+    if let Some(answer) = upload::answer(state, request, method, body) {
         return answer;
     }
     match request.kind {
         Kind::Head if state.has_no_head => empty(405),
-        Kind::Head | Kind::Manifest => manifest(&state, request, method, fault),
-        Kind::Blob => blob(&state, request, fault),
+        Kind::Head | Kind::Manifest => manifest(state, request, method, fault),
+        Kind::Blob => blob(state, request, fault),
         Kind::Token | Kind::Other => empty(404),
     }
+}
+
+fn scripted<'a>(code: u16, fields: impl IntoIterator<Item = (&'a str, &'a String)>, body: &str) -> Response<Body> {
+    let fields = fields.into_iter();
+    let response = fields.fold(status(code), |response, (name, value)| response.header(name, value));
+    finish(response, body.to_owned())
 }
 
 fn token(state: &mut Inner, request: &Request) -> Response<Body> {
     match state.auth.token(request.authorization.as_deref(), &request.body) {
         Some(token) => {
-            let body = json!({"token": token, "expires_in": state.auth.lifetime.as_secs().max(1)});
-            finish(status(200), Body::from(body.to_string()))
+            let body = json!({"token": token, "expires_in": state.auth.lifetime().as_secs().max(1)});
+            finish(status(200), body.to_string())
         }
         None => empty(401),
     }
@@ -151,13 +141,12 @@ fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<&Fa
     let Some((repository, reference)) = path.split_once("/manifests/") else {
         return empty(404);
     };
-    let Some((media_type, bytes)) = state.manifests.get(&(repository.to_owned(), reference.to_owned())) else {
+    let Some((media_type, bytes)) = state.manifests.get(&named(repository, reference)) else {
         return empty(404);
     };
-    let promised = if let Some(Fault::Digest(lie)) = fault {
-        lie.clone()
-    } else {
-        digest(bytes)
+    let promised = match fault {
+        Some(Fault::Digest(lie)) => lie.clone(),
+        _ => digest(bytes),
     };
     let mut response = status(200)
         .header(CONTENT_TYPE, media_type)
@@ -166,10 +155,9 @@ fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<&Fa
     if !promised.is_empty() {
         response = response.header("docker-content-digest", promised);
     }
-    let body = if method == Method::HEAD {
-        Body::empty()
-    } else {
-        body(bytes.clone(), fault)
+    let body = match *method {
+        Method::HEAD => Body::empty(),
+        _ => body(bytes.clone(), fault),
     };
     finish(response, body)
 }
@@ -179,28 +167,16 @@ fn blob(state: &Inner, request: &Request, fault: Option<&Fault>) -> Response<Bod
     let Some(bytes) = state.blobs.get(digest) else {
         return empty(404);
     };
-    let from: Option<usize> = request
-        .range
-        .as_deref()
-        .and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
-    match from {
-        Some(from) if !state.has_no_ranges && from < bytes.len() => {
-            let rest = bytes.slice(from..);
+    let range = request.range.as_deref().filter(|_| !state.has_no_ranges);
+    let from: Option<usize> = range.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
+    let (response, bytes) = match from.filter(|from| *from < bytes.len()) {
+        Some(from) => {
             let range = format!("bytes {from}-{}/{}", bytes.len() - 1, bytes.len());
-            finish(
-                status(206)
-                    .header(CONTENT_RANGE, range)
-                    .header(CONTENT_LENGTH, rest.len()),
-                body(rest, fault),
-            )
+            (status(206).header(CONTENT_RANGE, range), bytes.slice(from..))
         }
-        _ => {
-            let response = status(200)
-                .header(ACCEPT_RANGES, "bytes")
-                .header(CONTENT_LENGTH, bytes.len());
-            finish(response, body(bytes.clone(), fault))
-        }
-    }
+        None => (status(200).header(ACCEPT_RANGES, "bytes"), bytes.clone()),
+    };
+    finish(response.header(CONTENT_LENGTH, bytes.len()), body(bytes, fault))
 }
 
 /// Returns the bytes, or some of them and a broken connection.

@@ -7,49 +7,43 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 /// Authentication that the registry requires, and its tokens.
+#[derive(Default)]
 pub(crate) struct Auth {
-    kind: Kind,
+    scheme: Scheme,
     /// `Authorization` that the registry accepts for its password; `None` accepts all.
     login: Option<String>,
     password: String,
-    pub(crate) lifetime: Duration,
+    /// Lifetime of tokens. Default one minute.
+    pub(crate) lifetime: Option<Duration>,
     tokens: BTreeMap<String, Instant>,
     count: usize,
 }
 
-#[derive(PartialEq, Eq)]
-enum Kind {
+#[derive(Default)]
+pub(crate) enum Scheme {
+    #[default]
     Nothing,
     Basic,
     Bearer,
 }
 
-impl Default for Auth {
-    fn default() -> Self {
-        Self::new(Kind::Nothing, None)
-    }
+/// Returns the value of `Authorization` for these credentials.
+pub(crate) fn basic(user: &str, password: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
 impl Auth {
-    fn new(kind: Kind, login: Option<(&str, &str)>) -> Self {
-        let encode =
-            |(user, password): (&str, &str)| format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+    pub(crate) fn new(scheme: Scheme, login: Option<(&str, &str)>) -> Self {
         Self {
-            kind,
-            login: login.map(encode),
+            scheme,
+            login: login.map(|(user, password)| basic(user, password)),
             password: login.map_or_else(String::new, |(_, password)| password.to_owned()),
-            lifetime: Duration::from_secs(60),
-            tokens: BTreeMap::new(),
-            count: 0,
+            ..Self::default()
         }
     }
 
-    pub(crate) fn basic(user: &str, password: &str) -> Self {
-        Self::new(Kind::Basic, Some((user, password)))
-    }
-
-    pub(crate) fn bearer(login: Option<(&str, &str)>) -> Self {
-        Self::new(Kind::Bearer, login)
+    pub(crate) fn lifetime(&self) -> Duration {
+        self.lifetime.unwrap_or(Duration::from_secs(60))
     }
 
     pub(crate) fn revoke(&mut self) {
@@ -58,12 +52,12 @@ impl Auth {
 
     /// Returns the challenge to answer with, or `None` if the request may pass.
     pub(crate) fn refuse(&self, authorization: Option<&str>, base: &str) -> Option<String> {
-        match self.kind {
-            Kind::Nothing => None,
-            Kind::Basic if authorization == self.login.as_deref() => None,
-            Kind::Basic => Some(r#"Basic realm="testkit""#.to_owned()),
-            Kind::Bearer if self.is_live(authorization) => None,
-            Kind::Bearer => Some(format!(
+        match self.scheme {
+            Scheme::Nothing => None,
+            Scheme::Basic if authorization == self.login.as_deref() => None,
+            Scheme::Basic => Some(r#"Basic realm="testkit""#.to_owned()),
+            Scheme::Bearer if self.is_live(authorization) => None,
+            Scheme::Bearer => Some(format!(
                 r#"Bearer realm="{base}/token",service="testkit",scope="repository:x:pull""#
             )),
         }
@@ -85,7 +79,7 @@ impl Auth {
         }
         self.count += 1;
         let token = format!("token-{}", self.count);
-        self.tokens.insert(token.clone(), Instant::now() + self.lifetime);
+        self.tokens.insert(token.clone(), Instant::now() + self.lifetime());
         Some(token)
     }
 }

@@ -1,7 +1,4 @@
-//! Scripted faults and the log of requests.
-
-use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
+//! Faults and requests of the registry.
 
 /// Kind of a request to the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,46 +57,4 @@ pub struct Request {
     pub content_type: Option<String>,
     /// Body of the request as text, at most its first MiB.
     pub body: String,
-}
-
-#[derive(Default)]
-pub(crate) struct Script {
-    faults: BTreeMap<Kind, VecDeque<Fault>>,
-    delays: BTreeMap<Kind, Duration>,
-    running: BTreeMap<Kind, (usize, usize)>,
-    pub(crate) requests: Vec<Request>,
-}
-
-impl Script {
-    pub(crate) fn push(&mut self, kind: Kind, fault: Fault) {
-        self.faults.entry(kind).or_default().push_back(fault);
-    }
-
-    pub(crate) fn next(&mut self, kind: Kind) -> Option<Fault> {
-        self.faults.get_mut(&kind)?.pop_front()
-    }
-
-    pub(crate) fn delay(&mut self, kind: Kind, delay: Duration) {
-        self.delays.insert(kind, delay);
-    }
-
-    pub(crate) fn delay_of(&self, kind: Kind) -> Duration {
-        self.delays.get(&kind).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn begin(&mut self, kind: Kind) {
-        let (now, most) = self.running.entry(kind).or_default();
-        *now += 1;
-        *most = (*most).max(*now);
-    }
-
-    pub(crate) fn end(&mut self, kind: Kind) {
-        if let Some((now, _)) = self.running.get_mut(&kind) {
-            *now -= 1;
-        }
-    }
-
-    pub(crate) fn most_at_once(&self, kind: Kind) -> usize {
-        self.running.get(&kind).map_or(0, |(_, most)| *most)
-    }
 }

@@ -1,7 +1,7 @@
 //! A container registry in this process.
 
 mod answer;
-mod auth;
+pub(crate) mod auth;
 mod faults;
 pub(crate) mod tls;
 mod upload;
@@ -9,17 +9,17 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::image::Image;
+use crate::script::Script;
 use crate::serving::Serving;
-use auth::Auth;
-use faults::Script;
+use auth::{Auth, Scheme};
 
 pub use faults::{Fault, Kind, Request};
 pub use tls::CertificateFault;
@@ -33,6 +33,7 @@ pub struct Registry {
 
 /// Builder of a registry. The default needs no credentials, speaks plain HTTP and has no images.
 #[derive(Default)]
+#[must_use]
 pub struct Builder {
     state: Inner,
     tls_names: Option<Vec<String>>,
@@ -40,8 +41,7 @@ pub struct Builder {
     address: Option<IpAddr>,
 }
 
-#[derive(Clone, Default)]
-pub(crate) struct Shared(Arc<Mutex<Inner>>);
+pub(crate) type Shared = Arc<Mutex<Inner>>;
 
 #[derive(Default)]
 pub(crate) struct Inner {
@@ -57,94 +57,84 @@ pub(crate) struct Inner {
     /// Manifests with their media types, by repository and tag or digest.
     manifests: BTreeMap<(String, String), (String, Bytes)>,
     blobs: BTreeMap<String, Bytes>,
-    script: Script,
+    script: Script<Kind, Fault, Request>,
+    delays: BTreeMap<Kind, Duration>,
+    /// Numbers of requests that are being answered, now and at most.
+    running: BTreeMap<Kind, (usize, usize)>,
 }
 
-impl Shared {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Returns the key of a manifest, by tag or digest.
+pub(crate) fn named(repository: &str, version: &str) -> (String, String) {
+    (repository.to_owned(), version.to_owned())
 }
 
 impl Builder {
     /// Requires basic credentials for every request.
-    #[must_use]
     pub fn basic(mut self, user: &str, password: &str) -> Self {
-        self.state.auth = Auth::basic(user, password);
+        self.state.auth = Auth::new(Scheme::Basic, Some((user, password)));
         self
     }
 
     /// Requires a bearer token, which its own token service issues for these credentials.
-    #[must_use]
     pub fn bearer(mut self, user: &str, password: &str) -> Self {
-        self.state.auth = Auth::bearer(Some((user, password)));
+        self.state.auth = Auth::new(Scheme::Bearer, Some((user, password)));
         self
     }
 
     /// Requires a bearer token, which its own token service issues without credentials.
-    #[must_use]
     pub fn anonymous_bearer(mut self) -> Self {
-        self.state.auth = Auth::bearer(None);
+        self.state.auth = Auth::new(Scheme::Bearer, None);
         self
     }
 
     /// Challenges with another status than 401.
-    #[must_use]
     pub fn challenging_with(mut self, status: u16) -> Self {
         self.state.challenge_status = Some(status);
         self
     }
 
     /// Sets the lifetime of tokens. Default one minute.
-    #[must_use]
     pub fn token_lifetime(mut self, lifetime: Duration) -> Self {
-        self.state.auth.lifetime = lifetime;
+        self.state.auth.lifetime = Some(lifetime);
         self
     }
 
     /// Answers every HEAD request with 405.
-    #[must_use]
     pub fn without_head(mut self) -> Self {
         self.state.has_no_head = true;
         self
     }
 
     /// Sends all bodies with a content coding, whatever is asked for: `gzip`, or another name for bytes of no use.
-    #[must_use]
     pub fn coded_as(mut self, coding: &'static str) -> Self {
         self.state.coding = Some(coding);
         self
     }
 
     /// Ignores `Range` and sends whole blobs.
-    #[must_use]
     pub fn without_ranges(mut self) -> Self {
         self.state.has_no_ranges = true;
         self
     }
 
     /// Speaks TLS with a certificate for 127.0.0.1 from a CA that is made for this registry.
-    #[must_use]
     pub fn tls(self) -> Self {
         self.tls_for(&["127.0.0.1"])
     }
 
     /// Speaks TLS with a certificate for other names.
-    #[must_use]
     pub fn tls_for(mut self, names: &[&str]) -> Self {
         self.tls_names = Some(names.iter().map(|name| (*name).to_owned()).collect());
         self
     }
 
     /// Speaks TLS with a faulty certificate for 127.0.0.1.
-    #[must_use]
     pub fn tls_with_fault(mut self, fault: CertificateFault) -> Self {
         self.certificate_fault = fault;
         self.tls()
     }
 
     /// Listens on another address of this machine. On Linux that may be any in 127.0.0.0/8.
-    #[must_use]
     pub fn at(mut self, address: IpAddr) -> Self {
         self.address = Some(address);
         self
@@ -153,7 +143,7 @@ impl Builder {
     /// Starts the registry in a task of its own.
     pub async fn start(self) -> Registry {
         let address = self.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        let shared = Shared(Arc::new(Mutex::new(self.state)));
+        let shared = Shared::new(Mutex::new(self.state));
         let router = Router::new().fallback(answer::answer).with_state(shared.clone());
         let tls = self.tls_names.as_deref().map(|names| (names, self.certificate_fault));
         let serving = Serving::start(address, router, tls).await;
@@ -192,21 +182,16 @@ impl Registry {
     pub fn push(&self, repository: &str, tag: &str, image: &Image) {
         let mut state = self.shared.lock();
         for (digest, manifest) in &image.manifests {
-            state
-                .manifests
-                .insert((repository.to_owned(), digest.clone()), manifest.clone());
+            state.manifests.insert(named(repository, digest), manifest.clone());
         }
         state.blobs.extend(image.blobs.clone());
         let top = image.manifests[&image.digest].clone();
-        state.manifests.insert((repository.to_owned(), tag.to_owned()), top);
+        state.manifests.insert(named(repository, tag), top);
     }
 
     /// Removes a tag, but not the manifest behind it.
     pub fn remove_tag(&self, repository: &str, tag: &str) {
-        self.shared
-            .lock()
-            .manifests
-            .remove(&(repository.to_owned(), tag.to_owned()));
+        self.shared.lock().manifests.remove(&named(repository, tag));
     }
 
     /// Replaces the bytes that are served under a digest.
@@ -221,7 +206,7 @@ impl Registry {
 
     /// Delays every request of a kind.
     pub fn delay(&self, kind: Kind, delay: Duration) {
-        self.shared.lock().script.delay(kind, delay);
+        self.shared.lock().delays.insert(kind, delay);
     }
 
     /// Returns all requests in the order of their arrival.
@@ -236,7 +221,7 @@ impl Registry {
 
     /// Returns the largest number of requests of a kind that were answered at the same time.
     pub fn most_at_once(&self, kind: Kind) -> usize {
-        self.shared.lock().script.most_at_once(kind)
+        self.shared.lock().running.get(&kind).map_or(0, |(_, most)| *most)
     }
 
     /// Clears the log of requests, not the faults.
@@ -249,5 +234,3 @@ impl Registry {
         self.shared.lock().auth.revoke();
     }
 }
-
-pub(crate) type App = State<Shared>;

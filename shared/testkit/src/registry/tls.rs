@@ -34,7 +34,7 @@ pub(crate) struct Tls {
 }
 
 /// Wraps `tcp` and returns the certificate of the CA in PEM.
-pub(crate) fn listener(tcp: TcpListener, names: &[String], certificate_fault: CertificateFault) -> (Tls, String) {
+pub(crate) fn listener(tcp: TcpListener, names: &[String], fault: CertificateFault) -> (Tls, String) {
     let ca_key = KeyPair::generate().expect("a key can be made");
     let mut ca = CertificateParams::default();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -43,23 +43,21 @@ pub(crate) fn listener(tcp: TcpListener, names: &[String], certificate_fault: Ce
     let key = KeyPair::generate().expect("a key can be made");
     let mut params = CertificateParams::new(names).expect("the names are names");
     let is_authority = matches!(
-        certificate_fault,
+        fault,
         CertificateFault::OwnAuthority | CertificateFault::ExpiredAuthority
     );
     if is_authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     }
-    if matches!(
-        certificate_fault,
-        CertificateFault::Expired | CertificateFault::ExpiredAuthority
-    ) {
+    if matches!(fault, CertificateFault::Expired | CertificateFault::ExpiredAuthority) {
         (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
     }
-    let certificate = match certificate_fault {
-        _ if is_authority => params.self_signed(&key).expect("a key can sign for itself"),
-        CertificateFault::SelfSigned => params.self_signed(&key).expect("a key can sign for itself"),
-        _ => params.signed_by(&key, &issuer).expect("a CA can sign"),
+    let signed = if is_authority || fault == CertificateFault::SelfSigned {
+        params.self_signed(&key)
+    } else {
+        params.signed_by(&key, &issuer)
     };
+    let certificate = signed.expect("a key can sign");
     let ca_pem = if is_authority { certificate.pem() } else { ca_pem };
     let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a made key is a key");
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -68,13 +66,8 @@ pub(crate) fn listener(tcp: TcpListener, names: &[String], certificate_fault: Ce
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
         .expect("the key fits the certificate");
-    (
-        Tls {
-            tcp,
-            acceptor: TlsAcceptor::from(Arc::new(config)),
-        },
-        ca_pem,
-    )
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    (Tls { tcp, acceptor }, ca_pem)
 }
 
 impl Listener for Tls {

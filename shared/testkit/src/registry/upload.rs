@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     image::digest,
-    registry::{Inner, Request},
+    registry::{Inner, Request, named},
     serving::{empty, finish, status},
 };
 
@@ -37,7 +37,7 @@ fn blob(state: &mut Inner, request: &Request, body: &Bytes) -> Response<Body> {
     let found = digest(body);
     let promised = format!("state=x&digest={}", found.replace(':', "%3A"));
     if request.query != promised {
-        return finish(status(400), Body::from("DIGEST_INVALID"));
+        return finish(status(400), "DIGEST_INVALID");
     }
     state.blobs.insert(found, body.clone());
     empty(201)
@@ -45,24 +45,21 @@ fn blob(state: &mut Inner, request: &Request, body: &Bytes) -> Response<Body> {
 
 fn manifest(state: &mut Inner, repository: &str, version: &str, media_type: &str, body: &Bytes) -> Response<Body> {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
-    let named = |field: &str| document[field].as_array().cloned().unwrap_or_default();
-    let blobs = named("layers").into_iter().chain([document["config"].clone()]);
-    let has_blobs = blobs.filter(|blob| !blob.is_null()).all(|blob| {
-        let digest = blob["digest"].as_str().unwrap_or_default();
-        state.blobs.contains_key(digest)
-    });
-    let has_manifests = named("manifests").iter().all(|manifest| {
-        let digest = manifest["digest"].as_str().unwrap_or_default();
-        state
-            .manifests
-            .contains_key(&(repository.to_owned(), digest.to_owned()))
-    });
+    let named_in = |field: &str| document[field].as_array().cloned().unwrap_or_default();
+    let blobs = named_in("layers").into_iter().chain([document["config"].clone()]);
+    let digest_of = |named: &Value| named["digest"].as_str().unwrap_or_default().to_owned();
+    let has_blobs = blobs
+        .filter(|blob| !blob.is_null())
+        .all(|blob| state.blobs.contains_key(&digest_of(&blob)));
+    let has_manifests = named_in("manifests")
+        .iter()
+        .all(|manifest| state.manifests.contains_key(&named(repository, &digest_of(manifest))));
     if !has_blobs || !has_manifests || document["mediaType"] != media_type {
-        return finish(status(400), Body::from("MANIFEST_BLOB_UNKNOWN"));
+        return finish(status(400), "MANIFEST_BLOB_UNKNOWN");
     }
-    for version in [version.to_owned(), digest(body)] {
+    for version in [version, &digest(body)] {
         let manifest = (media_type.to_owned(), body.clone());
-        state.manifests.insert((repository.to_owned(), version), manifest);
+        state.manifests.insert(named(repository, version), manifest);
     }
     empty(201)
 }

@@ -1,10 +1,11 @@
 //! A server below HTTP: it sends given bytes, whatever the request is.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -59,11 +60,7 @@ impl Wire {
 
     /// Returns the first bytes of each connection, in the order of arrival.
     pub fn requests(&self) -> Vec<String> {
-        self.heard
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.heard.requests.lock().clone()
     }
 
     /// Returns the number of bytes that were sent.
@@ -90,7 +87,7 @@ async fn talk(mut stream: TcpStream, says: &[Say], heard: &Heard) -> std::io::Re
     let mut buffer = vec![0; 64 << 10];
     let count = stream.read(&mut buffer).await?;
     let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
-    heard.requests.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    heard.requests.lock().push(text);
     for say in says {
         match say {
             Say::Bytes(bytes) => heard.say(&mut stream, bytes).await?,

@@ -6,6 +6,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Query, Request as Incoming, State};
 use axum::http::Response;
 use bytes::Bytes;
+use percent_encoding::percent_decode_str;
 use tokio::time::sleep;
 
 use super::bucket::Refusal;
@@ -22,7 +23,7 @@ pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
     let query = query.map(|Query(query)| query).unwrap_or_default();
-    let path = decode(parts.uri.path());
+    let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
     let request = S3Request::new(&parts.method, path, query, &parts.headers);
     if request.call == S3Call::Put && shared.lock().conditions == Conditions::CheckedBefore {
         let checked = check(&mut shared.lock(), &request);
@@ -41,7 +42,7 @@ pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
 /// Serves a request under one lock, so every request is atomic.
 fn respond(state: &mut Inner, request: &S3Request, bytes: Bytes) -> (Option<S3Fault>, Response<Body>) {
     state.script.requests.push(request.clone());
-    let fault = state.script.next(request.call);
+    let fault = state.script.next(&request.call);
     if let Some(S3Fault::Status(status, code)) = fault {
         return (fault, reply::error(status, code));
     }
@@ -94,16 +95,4 @@ fn check(state: &mut Inner, request: &S3Request) -> Result<(), Refusal> {
         Some(limit) => bucket.check_as_r2(name, request, limit),
         None => bucket.check(name, request),
     }
-}
-
-/// Decodes the percent-encoding of a path.
-fn decode(path: &str) -> String {
-    let mut parts = path.split('%');
-    let mut decoded = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        let (hex, rest) = part.split_at(2);
-        decoded.push(u8::from_str_radix(hex, 16).expect("clients encode paths well"));
-        decoded.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }

@@ -1,9 +1,9 @@
-//! Scripted faults and the log of requests.
+//! Faults and requests of the S3 server.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, HeaderValue, Method};
 
 /// S3 operation that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,23 +54,10 @@ pub struct S3Request {
 
 impl S3Request {
     pub(super) fn new(method: &Method, path: String, query: Vec<(String, String)>, headers: &HeaderMap) -> Self {
-        let field = |(name, value): (&axum::http::HeaderName, &axum::http::HeaderValue)| {
-            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            (name.as_str().to_owned(), value)
-        };
-        let mut request = Self {
-            call: S3Call::Other,
-            path,
-            query,
-            headers: headers.iter().map(field).collect(),
-        };
-        request.call = request.call_of(method);
-        request
-    }
-
-    fn call_of(&self, method: &Method) -> S3Call {
-        let has = |name| self.parameter(name).is_some();
-        match method.as_str() {
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let fields = headers.iter();
+        let has = |name| query.iter().any(|(found, _)| found == name);
+        let call = match method.as_str() {
             _ if has("uploads") || has("uploadId") => S3Call::Other,
             "GET" if has("list-type") => S3Call::List,
             "GET" => S3Call::Get,
@@ -78,6 +65,12 @@ impl S3Request {
             "PUT" => S3Call::Put,
             "DELETE" => S3Call::Delete,
             _ => S3Call::Other,
+        };
+        Self {
+            call,
+            path,
+            query,
+            headers: fields.map(|(name, value)| (name.to_string(), text(value))).collect(),
         }
     }
 
@@ -96,21 +89,5 @@ impl S3Request {
     pub(super) fn object(&self) -> (&str, &str) {
         let path = self.path.trim_start_matches('/');
         path.split_once('/').unwrap_or((path, ""))
-    }
-}
-
-#[derive(Default)]
-pub(super) struct Script {
-    faults: BTreeMap<S3Call, VecDeque<S3Fault>>,
-    pub(super) requests: Vec<S3Request>,
-}
-
-impl Script {
-    pub(super) fn push(&mut self, call: S3Call, fault: S3Fault) {
-        self.faults.entry(call).or_default().push_back(fault);
-    }
-
-    pub(super) fn next(&mut self, call: S3Call) -> Option<S3Fault> {
-        self.faults.get_mut(&call)?.pop_front()
     }
 }

@@ -6,14 +6,15 @@ mod faults;
 mod reply;
 
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use parking_lot::Mutex;
 
+use crate::script::Script;
 use crate::serving::Serving;
 use bucket::{Bucket, Refusal};
-use faults::Script;
 
 pub use bucket::StoredObject;
 pub use faults::{S3Call, S3Fault, S3Request};
@@ -26,12 +27,12 @@ pub struct S3 {
 
 /// Builder of an S3 server. The default has an empty bucket named `bucket`.
 #[derive(Default)]
+#[must_use]
 pub struct S3Builder {
     state: Inner,
 }
 
-#[derive(Clone)]
-struct Shared(Arc<Mutex<Inner>>);
+type Shared = Arc<Mutex<Inner>>;
 
 #[derive(Default)]
 struct Inner {
@@ -43,7 +44,7 @@ struct Inner {
     ignores_fields: bool,
     /// Number of objects in one page of a listing. Default 1,000.
     page: Option<usize>,
-    script: Script,
+    script: Script<S3Call, S3Fault, S3Request>,
 }
 
 /// Treatment of the conditions of writes.
@@ -53,12 +54,6 @@ enum Conditions {
     Honoured,
     Ignored,
     CheckedBefore,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Inner {
@@ -73,35 +68,30 @@ impl Inner {
 
 impl S3Builder {
     /// Ignores `If-Match` and `If-None-Match` on writes, as some self-hosted servers do.
-    #[must_use]
     pub fn ignoring_conditions(mut self) -> Self {
         self.state.conditions = Conditions::Ignored;
         self
     }
 
     /// Checks conditions some time before it writes, as S3Proxy does, so that several writers at a time succeed.
-    #[must_use]
     pub fn checking_conditions_before(mut self) -> Self {
         self.state.conditions = Conditions::CheckedBefore;
         self
     }
 
     /// Behaves as Cloudflare documents R2, which allows one write of an object in a time `limit` of a second.
-    #[must_use]
     pub fn like_r2(mut self, limit: Duration) -> Self {
         self.state.r2_limit = Some(limit);
         self
     }
 
     /// Forgets `Content-Type`, `Content-Encoding` and the like of a write.
-    #[must_use]
     pub fn ignoring_fields(mut self) -> Self {
         self.state.ignores_fields = true;
         self
     }
 
     /// Sets the number of objects in one page of a listing. Default 1,000.
-    #[must_use]
     pub fn page(mut self, objects: usize) -> Self {
         self.state.page = Some(objects);
         self
@@ -109,7 +99,7 @@ impl S3Builder {
 
     /// Starts the server in a task of its own.
     pub async fn start(self) -> S3 {
-        let shared = Shared(Arc::new(Mutex::new(self.state)));
+        let shared = Shared::new(Mutex::new(self.state));
         let router = Router::new().fallback(answer::answer).with_state(shared.clone());
         let serving = Serving::start(Ipv4Addr::LOCALHOST.into(), router, None).await;
         S3 { serving, shared }
@@ -140,16 +130,6 @@ impl S3 {
     /// Returns the names of all objects of the bucket.
     pub fn names(&self) -> Vec<String> {
         self.shared.lock().bucket.objects.keys().cloned().collect()
-    }
-
-    /// Gives an object another ETag, such as that of an upload in parts.
-    ///
-    /// # Panics
-    /// If the object is missing.
-    pub fn retag(&self, name: &str, tag: &str) {
-        let mut state = self.shared.lock();
-        let object = state.bucket.objects.get_mut(name).expect("there is such an object");
-        tag.clone_into(&mut object.tag);
     }
 
     /// Removes an object.

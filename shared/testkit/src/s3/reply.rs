@@ -13,11 +13,8 @@ use super::faults::{S3Call, S3Fault, S3Request};
 use crate::serving::{BEFORE_CUT, cut, finish, status};
 
 pub(super) fn error(code: u16, name: &str) -> Response<Body> {
-    let message = "by the test's server";
-    xml(
-        code,
-        &format!("<Error><Code>{name}</Code><Message>{message}</Message></Error>"),
-    )
+    let body = format!("<Error><Code>{name}</Code><Message>by the test's server</Message></Error>");
+    xml(code, &body)
 }
 
 pub(super) fn written(tag: &str) -> Response<Body> {
@@ -36,7 +33,7 @@ pub(super) fn object(
     let Ok(range) = requested(request, size) else {
         let response = status(416).header("content-range", format!("bytes */{size}"));
         let body = "<Error><Code>InvalidRange</Code></Error>";
-        return Ok(finish(response, Body::from(body)));
+        return Ok(finish(response, body));
     };
     let mut response = status(if range.is_some() { 206 } else { 200 });
     if let Some(range) = &range {
@@ -61,14 +58,20 @@ fn described(response: Builder, object: &StoredObject) -> Builder {
     fields.fold(response, |response, (name, value)| response.header(name, value))
 }
 
-/// Returns the requested range, or `None` for the whole object. Fails if the object does not have it.
+/// Returns the requested range, or `None` for the whole object. Fails if the object does not have it. Numbers are signed ones, as in
+/// servers.
 fn requested(request: &S3Request, size: usize) -> Result<Option<Range<usize>>, ()> {
     let Some(range) = request.header("range").and_then(|range| range.strip_prefix("bytes=")) else {
         return Ok(None);
     };
+    let number = |text: &str| text.parse::<i64>().map(|number| number as usize).map_err(|_| ());
     let (start, last) = range.split_once('-').ok_or(())?;
-    let start: usize = start.parse().map_err(|_| ())?;
-    let end = last.parse().map_or(size, |last: usize| size.min(last + 1));
+    let start = number(start)?;
+    let end = if last.is_empty() {
+        size
+    } else {
+        size.min(number(last)? + 1)
+    };
     if start < end { Ok(Some(start..end)) } else { Err(()) }
 }
 
@@ -112,5 +115,5 @@ fn body(bytes: Bytes, fault: Option<&S3Fault>) -> Body {
 
 fn xml(code: u16, body: &str) -> Response<Body> {
     let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>{body}");
-    finish(status(code).header("content-type", "application/xml"), Body::from(body))
+    finish(status(code).header("content-type", "application/xml"), body)
 }

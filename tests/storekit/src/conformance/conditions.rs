@@ -1,20 +1,26 @@
 use std::sync::Arc;
 
-use super::{both, content, current, head, is_missing, object, put};
-use store::{Condition, Store, StoreError};
+use super::{WAYS, Way, both, content, current, head, is_missing, put, write};
+use model::Key;
+use store::{Condition, Store, StoreError, Version};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
-    create_only_on_existing_object_conflicts(&*make().await).await;
-    replace_of_other_version_conflicts(&*make().await).await;
-    replace_of_missing_object_conflicts(&*make().await).await;
-    replace_after_a_delete_conflicts(&*make().await).await;
-    replace_by_equal_bytes_succeeds(&*make().await).await;
-    put_returns_the_version_for_the_next(&*make().await).await;
+    for way in WAYS {
+        create_only_on_existing_object_conflicts(&*make().await, way).await;
+        replace_of_missing_object_conflicts(&*make().await, way).await;
+        replace_takes_the_last_version_only(&*make().await, way).await;
+    }
 }
 
-async fn create_only_on_existing_object_conflicts(store: &dyn Store) {
+/// Checks that a write was a Conflict that names its key.
+fn assert_conflict(written: &Result<Version, StoreError>, key: &Key) {
+    let is_conflict = matches!(written, Err(StoreError::Conflict { key: named }) if *named == key.to_string());
+    assert!(is_conflict, "a Conflict that names {key}, not {written:?}");
+}
+
+async fn create_only_on_existing_object_conflicts(store: &dyn Store, way: Way) {
     for key in both(b"first") {
-        let created = store.put(&key, "first".into(), Condition::CreateOnly).await;
+        let created = write(store, way, &key, "first", Condition::CreateOnly).await;
         created.expect("a key that is free can be created");
         // Other bytes may be refused under an immutable key before the condition is looked at.
         let again: &[&str] = if key == current() {
@@ -23,68 +29,45 @@ async fn create_only_on_existing_object_conflicts(store: &dyn Store) {
             &["first"]
         };
         for &again in again {
-            let put = store.put(&key, again.into(), Condition::CreateOnly).await;
-            assert!(
-                matches!(&put, Err(StoreError::Conflict { key: named }) if *named == key.to_string()),
-                "creating what is there is a Conflict that names the key: {put:?}"
-            );
+            assert_conflict(&write(store, way, &key, again, Condition::CreateOnly).await, &key);
         }
         assert_eq!(content(store, &key).await, "first", "a conflict changes nothing");
     }
 }
 
-async fn replace_of_other_version_conflicts(store: &dyn Store) {
-    let key = current();
-    let first = put(store, &key, "first").await;
-    let second = store
-        .put(&key, "second".into(), Condition::Replace(first.clone()))
-        .await;
-    second.expect("the version that is there can be replaced");
-    let late = store.put(&key, "late".into(), Condition::Replace(first)).await;
-    assert!(
-        matches!(late, Err(StoreError::Conflict { .. })),
-        "an old version cannot: {late:?}"
-    );
-    assert_eq!(content(store, &key).await, "second", "a conflict changes nothing");
+async fn replace_of_missing_object_conflicts(store: &dyn Store, way: Way) {
+    let version = put(store, &current(), "x").await;
+    store.delete(&current()).await.expect("an object can be deleted");
+    for key in [current(), Key::Catalogs] {
+        let replaced = write(store, way, &key, "y", Condition::Replace(version.clone())).await;
+        assert_conflict(&replaced, &key);
+        assert!(is_missing(store, &key).await, "a conflict creates nothing");
+    }
 }
 
-async fn replace_of_missing_object_conflicts(store: &dyn Store) {
-    let version = put(store, &object(b"x"), "x").await;
-    let replaced = store.put(&current(), "y".into(), Condition::Replace(version)).await;
-    assert!(
-        matches!(replaced, Err(StoreError::Conflict { .. })),
-        "replacing what is not there is a Conflict: {replaced:?}"
-    );
-    assert!(is_missing(store, &current()).await, "a conflict creates nothing");
-}
-
-async fn replace_after_a_delete_conflicts(store: &dyn Store) {
+async fn replace_takes_the_last_version_only(store: &dyn Store, way: Way) {
     let key = current();
-    let version = put(store, &key, "x").await;
-    store.delete(&key).await.expect("an object can be deleted");
-    let replaced = store.put(&key, "y".into(), Condition::Replace(version)).await;
-    assert!(matches!(replaced, Err(StoreError::Conflict { .. })), "{replaced:?}");
-}
-
-async fn replace_by_equal_bytes_succeeds(store: &dyn Store) {
-    let key = current();
-    let version = put(store, &key, "same").await;
-    let replaced = store.put(&key, "same".into(), Condition::Replace(version)).await;
-    let version = replaced.expect("equal bytes are no conflict");
-    assert_eq!(head(store, &key).await.version, version);
-}
-
-async fn put_returns_the_version_for_the_next(store: &dyn Store) {
-    let key = current();
-    let created = store.put(&key, "0".into(), Condition::CreateOnly).await;
+    let created = write(store, way, &key, "0", Condition::CreateOnly).await;
     let mut version = created.expect("the key is free");
     for round in 1..10 {
-        let next = store
-            .put(&key, format!("{round}").into(), Condition::Replace(version.clone()))
-            .await;
+        let bytes = round.to_string();
+        let next = write(store, way, &key, bytes.clone(), Condition::Replace(version.clone())).await;
         let next = next.expect("the last version can be replaced");
         assert_ne!(next, version, "other bytes, another version");
         assert_eq!(head(store, &key).await.version, next);
+        assert_conflict(
+            &write(store, way, &key, "late", Condition::Replace(version)).await,
+            &key,
+        );
+        assert_eq!(content(store, &key).await, bytes, "a conflict changes nothing");
         version = next;
     }
+    let same = write(store, way, &key, "9", Condition::Replace(version)).await;
+    assert_eq!(
+        head(store, &key).await.version,
+        same.expect("equal bytes are no conflict")
+    );
+    let always = write(store, way, &key, "always", Condition::Always).await;
+    always.expect("a write without a condition succeeds");
+    assert_eq!(content(store, &key).await, "always");
 }

@@ -12,7 +12,7 @@ const PROBE: &str = "mirror/.conditional-writes";
 #[tokio::test]
 async fn probe_runs_once_and_leaves_one_object() {
     let server = S3::start().await;
-    let first = open(&server, &settings(&server)).await;
+    let first = open(&settings(&server)).await;
     first.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
     assert_eq!(
         server.count(S3Call::Put),
@@ -25,7 +25,7 @@ async fn probe_runs_once_and_leaves_one_object() {
     assert!(server.names().contains(&PROBE.to_owned()));
 
     server.reset();
-    let later = open(&server, &settings(&server)).await;
+    let later = open(&settings(&server)).await;
     later.check_writes().await.unwrap();
     later.check_writes().await.unwrap();
     assert_eq!(server.requests().len(), 2, "two in every later process");
@@ -34,7 +34,7 @@ async fn probe_runs_once_and_leaves_one_object() {
 #[tokio::test]
 async fn put_without_condition_needs_no_probe() {
     let server = S3::start().await;
-    let store = open(&server, &settings(&server)).await;
+    let store = open(&settings(&server)).await;
     store.put(&current(), "x".into(), Condition::Always).await.unwrap();
     store.delete(&current()).await.unwrap();
     assert_eq!(server.requests().len(), 2);
@@ -42,7 +42,7 @@ async fn put_without_condition_needs_no_probe() {
 
 /// Returns the reason for which the probe refuses a server.
 async fn refusal(server: &S3) -> String {
-    let refused = open(server, &settings(server)).await.check_writes().await.unwrap_err();
+    let refused = open(&settings(server)).await.check_writes().await.unwrap_err();
     std::error::Error::source(&refused).expect("a reason").to_string()
 }
 
@@ -51,7 +51,7 @@ async fn put_to_endpoint_that_ignores_conditions_fails() {
     let server = S3::builder().ignoring_conditions().start().await;
     let reason = refusal(&server).await;
     assert!(reason.contains("conditional writes"), "{reason}");
-    let store = open(&server, &settings(&server)).await;
+    let store = open(&settings(&server)).await;
     for condition in [
         Condition::CreateOnly,
         Condition::Replace(catalog_mirror_store::Version("\"x\"".into())),
@@ -106,7 +106,7 @@ async fn endpoint_with_a_part_of_the_conditions_is_refused() {
 async fn probe_that_failed_runs_again() {
     let server = S3::start().await;
     server.script(S3Call::Put, S3Fault::Status(403, "AccessDenied"));
-    let store = open(&server, &settings(&server)).await;
+    let store = open(&settings(&server)).await;
     assert!(store.check_writes().await.is_err());
     store.check_writes().await.unwrap();
 }

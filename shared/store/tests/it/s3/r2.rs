@@ -1,19 +1,19 @@
 //! Behaviour of R2 that Cloudflare documents: a test for each sentence that the store depends on, with its page. `S3Builder::like_r2` behaves so.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use catalog_mirror_store::s3::S3Store;
-use catalog_mirror_store::{Condition, Fetched, Get, Store as _, StoreError, StoreExt as _, Version};
+use catalog_mirror_store::{Condition, Store as _, StoreError, StoreExt as _};
 use futures_util::future::join_all;
 use testkit::{S3, S3Call, S3Fault};
 
-use super::support::{current, object, open, settings, shard};
+use super::support::{current, object, open, settings};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 async fn r2(limit: Duration) -> (S3, S3Store) {
     let server = S3::builder().like_r2(limit).start().await;
-    let store = open(&server, &settings(&server)).await;
+    let store = open(&settings(&server)).await;
     (server, store)
 }
 
@@ -22,17 +22,13 @@ async fn r2(limit: Duration) -> (S3, S3Store) {
 #[tokio::test]
 async fn puts_of_one_object_on_r2_wait_for_its_limit() {
     let (server, store) = r2(SECOND).await;
-    store
-        .check_writes()
-        .await
-        .expect("the probe writes one object several times");
+    let checked = store.check_writes().await;
+    checked.expect("the probe writes one object several times");
     server.reset();
     let first = store.put(&current(), "1".into(), Condition::CreateOnly).await.unwrap();
-    let second = store
-        .put(&current(), "2".into(), Condition::Replace(first.clone()))
-        .await;
-    second.unwrap();
-    let late = store.put(&current(), "3".into(), Condition::Replace(first)).await;
+    let replace = Condition::Replace(first);
+    store.put(&current(), "2".into(), replace.clone()).await.unwrap();
+    let late = store.put(&current(), "3".into(), replace).await;
     assert!(late.is_err_and(|error| error.is_conflict()));
     assert_eq!(server.count(S3Call::Put), 5, "the second and the third were sent twice");
     let others = [b"a", b"b", b"c"].map(async |bytes| {
@@ -68,42 +64,6 @@ async fn racing_writers_on_r2_lose_nothing() {
     assert_eq!(names, b"abc");
 }
 
-/// The ETag of an upload in parts is the hash of the hashes of its parts, a hyphen and their number
-/// (<https://developers.cloudflare.com/r2/objects/multipart-objects/#etags>). Copying tools upload large objects so. The ETag is from the page.
-#[tokio::test]
-async fn version_of_object_uploaded_in_parts_is_its_etag() {
-    const TAG: &str = "\"f77dc0eecdebcd774a2a22cb393ad2ff-2\"";
-    let (server, store) = r2(Duration::ZERO).await;
-    for key in [current(), shard()] {
-        store.put(&key, "x".into(), Condition::Always).await.unwrap();
-        server.retag(&format!("mirror/{key}"), TAG);
-        let version = store.head(&key).await.unwrap().unwrap().version;
-        assert_eq!(version, Version(TAG.into()));
-        assert_eq!(store.read_all(&key, 9).await.unwrap().0, "x");
-        let unless = Get {
-            range: None,
-            unless: Some(version.clone()),
-        };
-        assert!(matches!(store.get(&key, unless).await, Ok(Fetched::NotModified)));
-        let again = store.put(&key, "x".into(), Condition::CreateOnly).await;
-        assert!(again.is_err_and(|error| error.is_conflict()));
-        let replaced = store
-            .put(&key, "x".into(), Condition::Replace(version.clone()))
-            .await
-            .unwrap();
-        assert_ne!(replaced, version, "an object of one request has another ETag");
-    }
-}
-
-/// The bytes decide about a write whose answer was lost, not the ETag, which tells nothing of the bytes of an upload in parts.
-#[tokio::test]
-async fn put_whose_answer_was_lost_on_r2_succeeds() {
-    let (server, store) = r2(SECOND).await;
-    store.check_writes().await.unwrap();
-    server.script(S3Call::Put, S3Fault::Lost(500, "InternalError"));
-    store.put(&current(), "1".into(), Condition::CreateOnly).await.unwrap();
-}
-
 /// The region is `auto`, and `us-east-1` is another name of it (<https://developers.cloudflare.com/r2/api/s3/api/#bucket-region>).
 #[tokio::test]
 async fn requests_to_r2_name_its_region() {
@@ -114,47 +74,11 @@ async fn requests_to_r2_name_its_region() {
             region: named.map(Into::into),
             ..settings(&server)
         };
-        let store = open(&server, &settings).await;
+        let store = open(&settings).await;
         store.put(&current(), "1".into(), Condition::Always).await.unwrap();
         let signed = server.requests()[0].header("authorization").unwrap().to_owned();
         assert!(signed.contains(&format!("/{region}/s3/aws4_request")), "{signed}");
     }
-}
-
-/// R2 has no answer `100 Continue` (<https://developers.cloudflare.com/r2/api/s3/extensions/#auto-creating-buckets-on-upload>), wants
-/// `Content-Length` (<https://developers.cloudflare.com/r2/api/error-codes/>, `MissingContentLength`), and keeps the type, the coding and the
-/// caching rule of `PutObject`, whose list of fields has no tags, access lists and keys of KMS (<https://developers.cloudflare.com/r2/api/s3/api/>).
-#[tokio::test]
-async fn requests_to_r2_have_only_fields_that_it_knows() {
-    let (server, store) = r2(Duration::ZERO).await;
-    let large = vec![7; 3 << 20];
-    let mut staged = store.stage().await.unwrap();
-    staged.write(large.clone().into()).await.unwrap();
-    staged.commit(&object(&large), Condition::CreateOnly).await.unwrap();
-    store.put(&current(), "1".into(), Condition::CreateOnly).await.unwrap();
-    let known = BTreeSet::from([
-        "x-amz-checksum-mode",
-        "x-amz-checksum-sha256",
-        "x-amz-content-sha256",
-        "x-amz-date",
-        "x-amz-user-agent",
-    ]);
-    for request in server.requests() {
-        assert_eq!(request.header("expect"), None);
-        assert!(request.call != S3Call::Put || request.header("content-length").is_some());
-        let fields = request.headers.keys().map(String::as_str);
-        let unknown: Vec<_> = fields
-            .filter(|name| name.starts_with("x-amz-") && !known.contains(name))
-            .collect();
-        assert_eq!(unknown, [""; 0], "{request:?}");
-    }
-    let stored = server.object(&format!("mirror/{}", object(&large))).unwrap();
-    assert_eq!(
-        stored.headers.len(),
-        3,
-        "type, coding and caching rule: {:?}",
-        stored.headers
-    );
 }
 
 /// The code of <https://developers.cloudflare.com/r2/api/error-codes/>; `writes.rs` has the others.
@@ -163,10 +87,6 @@ async fn range_beyond_the_end_on_r2_has_its_own_error() {
     let (server, store) = r2(Duration::ZERO).await;
     store.put(&current(), "1".into(), Condition::Always).await.unwrap();
     server.script(S3Call::Get, S3Fault::Status(416, "InvalidRange"));
-    let range = Get {
-        range: Some(7..9),
-        unless: None,
-    };
-    let got = store.get(&current(), range).await;
+    let got = store.open(&current(), Some(7..9)).await;
     assert!(matches!(got, Err(StoreError::RangeNotSatisfiable { size: 1, .. })));
 }

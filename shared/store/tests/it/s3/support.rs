@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use catalog_mirror_store::S3Location;
+use aws_config::SdkConfig;
+use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
 use catalog_mirror_store::s3::{S3Settings, S3Store, sdk_config};
 use model::{Key, Kind, Sha256};
 use testkit::S3;
@@ -17,17 +18,19 @@ pub(crate) fn settings(server: &S3) -> S3Settings {
     }
 }
 
-pub(crate) async fn open(server: &S3, settings: &S3Settings) -> S3Store {
-    open_at(server, settings, "s3://bucket/mirror").await
+pub(crate) async fn open(settings: &S3Settings) -> S3Store {
+    open_at(settings, "s3://bucket/mirror").await
 }
 
-pub(crate) async fn open_at(_server: &S3, settings: &S3Settings, place: &str) -> S3Store {
+pub(crate) async fn open_at(settings: &S3Settings, place: &str) -> S3Store {
+    S3Store::new(&config(settings).await, place.parse().expect("a place"), settings)
+}
+
+pub(crate) async fn config(settings: &S3Settings) -> SdkConfig {
     let config = sdk_config(settings).await.expect("the settings are good");
-    let place: S3Location = place.parse().expect("a place");
-    let credentials = aws_sdk_s3::config::Credentials::new("key", "secret", None, None, "test");
-    let provider = aws_sdk_s3::config::SharedCredentialsProvider::new(credentials);
-    let config = config.into_builder().credentials_provider(provider).build();
-    S3Store::new(&config, place, settings)
+    let credentials = Credentials::new("key", "secret", None, None, "test");
+    let provider = SharedCredentialsProvider::new(credentials);
+    config.into_builder().credentials_provider(provider).build()
 }
 
 pub(crate) fn current() -> Key {
