@@ -17,3 +17,4 @@ mod mirrored;
 mod push;
 mod signatures;
 mod tls;
+mod web;
