@@ -1,20 +1,17 @@
 //! Copies of images on disk.
 
-use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use catalog_mirror_source::{Download, DownloadSpace, EmptyLayers, Error, Source, Sources};
-use testkit::{Fault, Image, Kind, Layer, Registry, index};
+use testkit::{Image, Kind, Layer, Registry, index};
 
-use crate::kit::{Collect, catalog, exceeded, pull, push, pushed, source};
+use crate::kit::{Collect, catalog, exceeded, failed, pull, push, pushed, source};
 
 /// Three layers: the middle one has nothing of the catalog, and the top one hides a file of the base.
 fn three_layers() -> Image {
+    let base = Layer::new().file("configs/a.yaml", "a");
     catalog([
-        Layer::new()
-            .file("configs/a.yaml", "a")
-            .file("configs/b.yaml", "hidden"),
+        base.file("configs/b.yaml", "hidden"),
         Layer::new().file("etc/os-release", "x"),
         Layer::new().file("configs/b.yaml", "b"),
     ])
@@ -38,13 +35,6 @@ async fn download_but(
     images.download(reference, &digest, known, space).await
 }
 
-fn folder(copy: &Download) -> PathBuf {
-    match copy.source() {
-        Source::OciLayout { dir, .. } => dir,
-        other => panic!("{other} is no layout"),
-    }
-}
-
 #[tokio::test]
 async fn copy_is_read_as_the_registry_is() {
     let image = three_layers();
@@ -53,17 +43,12 @@ async fn copy_is_read_as_the_registry_is() {
         let (expected, direct) = pull(&images, &registry).await.unwrap();
         let copy = download(&images, &registry, &DownloadSpace::default()).await.unwrap();
         let requests = registry.requests().len();
-        let digest = images.resolve(&source(&registry)).await.unwrap();
-        let (from, none) = (copy.source(), EmptyLayers::default());
+        let (from, digest, none) = (copy.source(), image.digest.parse().unwrap(), EmptyLayers::default());
         let (found, copied) = images.read(&from, &digest, &none, Collect::default()).await.unwrap();
         assert_eq!(found.list(), expected.list());
         assert_eq!(copied.empty_layers, direct.empty_layers);
         assert_eq!((copy.traffic.bytes, copied.traffic.bytes), (direct.traffic.bytes, 0));
-        assert_eq!(
-            registry.requests().len(),
-            requests + 1,
-            "only the digest was asked for again"
-        );
+        assert_eq!(registry.requests().len(), requests);
     }
 }
 
@@ -86,23 +71,16 @@ async fn wrong_layer_is_refused_and_copy_is_removed() {
     bytes[9] ^= 1;
     registry.replace_blob(layer, bytes);
     let space = DownloadSpace::default();
-    let error = download(&images, &registry, &space).await.unwrap_err();
-    assert!(matches!(error, Error::Digest { what: "layer", .. }), "{error}");
+    let text = failed(download(&images, &registry, &space).await, "digest");
+    assert!(text.starts_with("layer "), "{text}");
     push(&registry, &image);
     let copy = download(&images, &registry, &space).await.unwrap();
-    let folder = folder(&copy);
-    assert!(fs::exists(&folder).unwrap());
+    let Source::OciLayout { dir, .. } = copy.source() else {
+        panic!("{} is no layout", copy.source());
+    };
+    assert!(dir.exists());
     drop(copy);
-    assert!(!fs::exists(&folder).unwrap());
-}
-
-#[tokio::test]
-async fn broken_transfer_is_continued() {
-    let (registry, images) = pushed(&three_layers()).await;
-    for cut in [0, 1, 100] {
-        registry.script(Kind::Blob, Fault::Cut(cut));
-    }
-    download(&images, &registry, &DownloadSpace::default()).await.unwrap();
+    assert!(!dir.exists());
 }
 
 #[tokio::test]

@@ -263,21 +263,3 @@ pub(crate) fn failed<T>(result: Result<T, Error>, want: &str) -> String {
     assert_eq!(found, want, "{text}");
     text
 }
-
-#[track_caller]
-pub(crate) fn fault(result: Result<impl std::fmt::Debug, Error>) -> (ServerFault, String) {
-    match result.unwrap_err() {
-        Error::Server(error) => {
-            let text = error.to_string();
-            (error.fault, text)
-        }
-        other => panic!("not a registry's fault: {}", chain(&other)),
-    }
-}
-
-/// Writes the certificate of a CA.
-pub(crate) fn ca_file(dir: &tempfile::TempDir, pem: &str) -> std::path::PathBuf {
-    let path = dir.path().join("ca.pem");
-    std::fs::write(&path, pem).unwrap();
-    path
-}
