@@ -17,11 +17,8 @@ fn three_layers() -> Image {
     ])
 }
 
-async fn download(images: &Sources, registry: &Registry, space: &DownloadSpace) -> Result<Download, Error> {
-    download_but(images, registry, space, &EmptyLayers::default()).await
-}
-
-async fn download_but(
+/// Copies the image, except for the layers that are known to be empty.
+async fn download(
     images: &Sources,
     registry: &Registry,
     space: &DownloadSpace,
@@ -41,9 +38,12 @@ async fn copy_is_read_as_the_registry_is() {
     for image in [image.clone(), index(&[("linux/amd64", &image)])] {
         let (registry, images) = pushed(&image).await;
         let (expected, direct) = pull(&images, &registry).await.unwrap();
-        let copy = download(&images, &registry, &DownloadSpace::default()).await.unwrap();
+        let none = EmptyLayers::default();
+        let copy = download(&images, &registry, &DownloadSpace::default(), &none)
+            .await
+            .unwrap();
         let requests = registry.requests().len();
-        let (from, digest, none) = (copy.source(), image.digest.parse().unwrap(), EmptyLayers::default());
+        let (from, digest) = (copy.source(), image.digest.parse().unwrap());
         let (found, copied) = images.read(&from, &digest, &none, Collect::default()).await.unwrap();
         assert_eq!(found.list(), expected.list());
         assert_eq!(copied.empty_layers, direct.empty_layers);
@@ -57,7 +57,7 @@ async fn known_empty_layer_is_not_copied() {
     let (registry, images) = pushed(&three_layers()).await;
     let (_, direct) = pull(&images, &registry).await.unwrap();
     registry.reset();
-    let copied = download_but(&images, &registry, &DownloadSpace::default(), &direct.empty_layers).await;
+    let copied = download(&images, &registry, &DownloadSpace::default(), &direct.empty_layers).await;
     copied.unwrap();
     assert_eq!(registry.count(Kind::Blob), 3, "the config and two of three layers");
 }
@@ -70,11 +70,11 @@ async fn wrong_layer_is_refused_and_copy_is_removed() {
     let mut bytes = image.blobs[layer].to_vec();
     bytes[9] ^= 1;
     registry.replace_blob(layer, bytes);
-    let space = DownloadSpace::default();
-    let text = failed(download(&images, &registry, &space).await, "digest");
+    let (space, none) = (DownloadSpace::default(), EmptyLayers::default());
+    let text = failed(download(&images, &registry, &space, &none).await, "digest");
     assert!(text.starts_with("layer "), "{text}");
     push(&registry, &image);
-    let copy = download(&images, &registry, &space).await.unwrap();
+    let copy = download(&images, &registry, &space, &none).await.unwrap();
     let Source::OciLayout { dir, .. } = copy.source() else {
         panic!("{} is no layout", copy.source());
     };
@@ -86,12 +86,13 @@ async fn wrong_layer_is_refused_and_copy_is_removed() {
 #[tokio::test]
 async fn image_larger_than_its_share_is_refused_and_others_wait_for_space() {
     let (registry, images) = pushed(&three_layers()).await;
-    let copied = download(&images, &registry, &DownloadSpace::new(64)).await;
+    let none = EmptyLayers::default();
+    let copied = download(&images, &registry, &DownloadSpace::new(64), &none).await;
     exceeded(copied, "downloadBytes", 16);
     // One permit, and so one copy at a time.
     let space = DownloadSpace::new(1 << 20);
-    let first = download(&images, &registry, &space).await.unwrap();
-    let second = download(&images, &registry, &space);
+    let first = download(&images, &registry, &space, &none).await.unwrap();
+    let second = download(&images, &registry, &space, &none);
     tokio::pin!(second);
     let waited = tokio::time::timeout(Duration::from_millis(100), &mut second).await;
     assert!(waited.is_err());

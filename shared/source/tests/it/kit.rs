@@ -129,14 +129,10 @@ pub(crate) fn limits_at(name: &str, to: u64) -> ImageLimits {
 
 /// Compares the name and the value of the limit that a read exceeds. Returns the place.
 #[track_caller]
-pub(crate) fn exceeded(read: Result<impl std::fmt::Debug, Error>, name: &str, value: u64) -> String {
-    match read {
-        Err(Error::Limit(limit)) => {
-            assert_eq!((limit.name, limit.limit), (name, value), "{limit}");
-            limit.place
-        }
-        other => panic!("{name} {value}: {other:?}"),
-    }
+pub(crate) fn exceeded<T>(read: Result<T, Error>, name: &str, value: u64) -> String {
+    let text = failed(read, &format!("limit {name}"));
+    let end = format!(" exceeds the limit {name} of {value}");
+    text.strip_suffix(&end).expect(&text).to_owned()
 }
 
 pub(crate) fn client(host: &str) -> Sources {

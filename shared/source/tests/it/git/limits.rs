@@ -16,7 +16,7 @@ async fn read(name: &str, to: u64) -> Result<u64, Error> {
 
 /// Compares the limit that a read exceeds, and its place.
 #[track_caller]
-fn exceeds(read: Result<impl std::fmt::Debug, Error>, name: &str, value: u64) {
+fn exceeds<T>(read: Result<T, Error>, name: &str, value: u64) {
     let place = exceeded(read, name, value);
     assert!(place.contains(PATH), "{place}");
 }

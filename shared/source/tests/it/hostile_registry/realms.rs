@@ -6,7 +6,7 @@ use testkit::{Fault, Kind, Registry, RegistryBuilder};
 use tokio::time::sleep;
 
 use super::{Lab, PASSWORD, secrets};
-use crate::kit::login;
+use crate::kit::{failed, login};
 
 fn bearer() -> RegistryBuilder {
     Registry::builder().bearer(super::USER, PASSWORD)
@@ -98,6 +98,9 @@ async fn malformed_token_answer_is_refused() {
         ("no lifetime", no_life, "unauthorized"),
         ("a lifetime beyond clocks", long_life, "unauthorized"),
     ] {
+        let asked = lab().await;
+        asked.script([(Kind::Token, answer.clone())]);
+        failed(asked.client().exists(&asked.source()).await, want);
         let lab = lab().await;
         lab.script([(Kind::Token, answer)]);
         lab.expect(name, want).await;
