@@ -47,28 +47,16 @@ async fn broken_link_is_an_error_unless_excluded() {
 
 #[tokio::test]
 async fn broken_archive_and_missing_root_are_refused_with_the_place() {
-    let short = Layer::new().file("configs/a", [b'x'; 2000]).tar();
+    let file = Layer::new().file("configs/a", [b'x'; 2000]).tar();
+    let (garbage, short) = (gzip(&[7; 2048]), gzip(&file[..1024]));
+    let [garbage, short] = [garbage, short].map(|bytes| Layer::new().raw(bytes));
+    let link = Layer::new().symlink("configs", "/data");
+    let whiteout = Layer::new().whiteout("configs");
     for (layer, want, says) in [
-        (
-            Layer::new().raw(gzip(&[7; 2048])),
-            "layer: tar",
-            "no sound tar archive: a number of a header is malformed (entry 1)",
-        ),
-        (
-            Layer::new().raw(gzip(&short[..1024])),
-            "layer: content",
-            "cannot be read to the end of a: 1488 bytes are missing",
-        ),
-        (
-            Layer::new().symlink("configs", "/data"),
-            "image: root not directory",
-            "is not a directory",
-        ),
-        (
-            Layer::new().whiteout("configs"),
-            "image: no root",
-            "has no directory /configs",
-        ),
+        (garbage, "layer: tar", "of a header is malformed (entry 1)"),
+        (short, "layer: content", "to the end of a: 1488 bytes are missing"),
+        (link, "image: root not directory", "is not a directory"),
+        (whiteout, "image: no root", "has no directory /configs"),
     ] {
         let text = failed(files([layer]).await, want);
         assert!(text.contains(says), "{text}");
@@ -78,15 +66,11 @@ async fn broken_archive_and_missing_root_are_refused_with_the_place() {
 #[tokio::test]
 async fn odd_entries_outside_root_are_ignored() {
     let long = format!("configs/{}", "long/".repeat(60));
+    let comment = b"20 comment=anything\n";
     let layer = Layer::new()
         .entry(EntryType::Char, b"dev/null", b"", b"")
         .entry(EntryType::Regular, b"etc/\xff", b"", b"x")
-        .entry(
-            EntryType::XGlobalHeader,
-            b"pax_global_header",
-            b"",
-            b"20 comment=anything\n",
-        )
+        .pax_text(EntryType::XGlobalHeader, comment)
         .file("../configs/evil", "")
         .file("configs/../../evil", "")
         .file("configs2/x", "")

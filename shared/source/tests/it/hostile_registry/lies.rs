@@ -131,7 +131,7 @@ async fn error_that_repeats_password_withholds_it() {
     let entry = json!({ "mediaType": "m", "digest": PASSWORD, "size": 1 });
     let referrers = json!({ "schemaVersion": 2, "manifests": [entry] }).to_string();
     lab.script([(); 2].map(|()| (Kind::Other, Fault::Body(referrers.clone()))));
-    let (client, source) = (lab.client(), lab.source());
+    let (client, source) = (&lab.images, lab.source());
     failed(client.signatures(&source, &digest).await, "withheld");
     failed(client.attachments(&source, &digest).await, "withheld");
 }

@@ -31,7 +31,7 @@ pub(crate) struct Lab {
     pub(crate) registry: Registry,
     pub(crate) other: Registry,
     pub(crate) image: Image,
-    images: Sources,
+    pub(crate) images: Sources,
     host: String,
 }
 
@@ -96,10 +96,6 @@ impl Lab {
     pub(crate) async fn warm(&self) {
         self.images.resolve(&self.source()).await.unwrap();
         self.registry.reset();
-    }
-
-    pub(crate) fn client(&self) -> &Sources {
-        &self.images
     }
 
     pub(crate) fn source(&self) -> Source {

@@ -15,7 +15,7 @@ const SBOM: &str = "application/spdx+json";
 impl Lab {
     async fn signatures(&self) -> Result<ImageSignatures, Error> {
         let digest = self.image.digest.parse().unwrap();
-        self.client().signatures(&self.source(), &digest).await
+        self.images.signatures(&self.source(), &digest).await
     }
 
     /// Looks for signatures, compares what came of it, and looks for secrets where there must be none.
@@ -185,7 +185,7 @@ async fn missing_page_of_referrers_is_an_error() {
 async fn attachments_are_listed_up_to_the_limit_of_signatures() {
     let lab = Lab::new().await;
     let digest = lab.image.digest.parse().unwrap();
-    let client = lab.client().clone();
+    let client = lab.images.clone();
     let client = client.with_settings(|settings| settings.limits.signatures = 3);
     for (count, fits) in [(3, true), (4, false)] {
         lab.lists([page(&vec![sbom(); count], None)]);

@@ -100,7 +100,7 @@ async fn malformed_token_answer_is_refused() {
     ] {
         let asked = lab().await;
         asked.script([(Kind::Token, answer.clone())]);
-        failed(asked.client().exists(&asked.source()).await, want);
+        failed(asked.images.exists(&asked.source()).await, want);
         let lab = lab().await;
         lab.script([(Kind::Token, answer)]);
         lab.expect(name, want).await;
@@ -151,7 +151,7 @@ async fn identity_token_is_sent_to_realm_only() {
 async fn credentials_match_host_and_port() {
     let lab = lab().await;
     lab.warm().await;
-    let images = lab.client();
+    let images = &lab.images;
     let neighbour = format!("{}/ns/cat:v1", lab.other.host()).parse().unwrap();
     let token = format!(r#"Bearer realm="http://{}/token""#, lab.other.host());
     for wants in [r#"Basic realm="x""#, &token] {

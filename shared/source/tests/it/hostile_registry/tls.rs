@@ -28,7 +28,7 @@ async fn certificate_with_any_fault_is_refused() {
         let want = if says.is_empty() { "read" } else { "tls" };
         let lab = Lab::tls(builder, Registry::start().await, |_| {}).await;
         if !trusts {
-            lab.client().trust_ca_files(&[]).unwrap();
+            lab.images.trust_ca_files(&[]).unwrap();
         }
         let text = lab.expect(name, want).await;
         assert!(text.contains(says), "{name}: {text}");
