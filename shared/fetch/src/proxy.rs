@@ -192,130 +192,75 @@ fn proxy_url(text: &str) -> Option<Url> {
 mod tests {
     use super::*;
 
-    /// Returns the proxy of a URL, or the error.
-    fn proxy_of(environment: &[(&str, &str)], url: &str) -> Result<Option<String>, String> {
-        let variable = |wanted: &str| {
-            let found = environment.iter().find(|(name, _)| *name == wanted);
-            found.map(|(_, value)| (*value).to_owned())
-        };
-        let rules = Proxy::of(variable);
+    /// Returns the proxy of a URL, or the error. The environment is `NAME=VALUE` with spaces between.
+    fn proxy_of(environment: &str, url: &str) -> Result<Option<String>, String> {
+        let variables = environment.split(' ').filter_map(|variable| variable.split_once('='));
+        let rules = Proxy::of(|wanted| {
+            let found = variables.clone().find(|(name, _)| *name == wanted);
+            found.map(|(_, value)| value.to_owned())
+        });
         let url = Url::parse(url).unwrap();
         let found = rules.for_url(&url).map_err(|error| error.to_string())?;
         Ok(found.map(|url| url.as_str().trim_end_matches('/').to_owned()))
     }
 
-    // The cases of the next three tests are facts about Go's `httpproxy`.
-
+    /// Most rows are facts about Go's `httpproxy`. The result is a proxy, `none`, or a part of the error.
     #[test]
     fn proxy_is_that_of_the_scheme() {
-        let (insecure, secure) = ("http://insecure.tld/", "https://secure.tld/");
-        let http = |proxy| vec![("HTTP_PROXY", proxy)];
-        let both = |https| vec![("HTTP_PROXY", "http.proxy.tld"), ("HTTPS_PROXY", https)];
+        const BOTH: &str = "HTTP_PROXY=http.proxy.tld HTTPS_PROXY=secure.proxy.tld";
+        const CGI: &str = "HTTP_PROXY=a HTTPS_PROXY=b REQUEST_METHOD=GET";
         for (environment, url, proxy) in [
-            (http("127.0.0.1:8080"), insecure, Some("http://127.0.0.1:8080")),
+            ("HTTP_PROXY=127.0.0.1:8080", "http://a.io/", "http://127.0.0.1:8080"),
+            ("HTTP_PROXY=cache.io:1234", "http://a.io/", "http://cache.io:1234"),
+            ("HTTP_PROXY=cache.corp.io", "http://a.io/", "http://cache.corp.io"),
+            ("HTTP_PROXY=localhost", "http://a.io/", "http://localhost"),
+            ("HTTP_PROXY=https://cache.io", "http://a.io/", "https://cache.io"),
             (
-                http("cache.corp.example.com:1234"),
-                insecure,
-                Some("http://cache.corp.example.com:1234"),
+                "HTTP_PROXY=https://127.0.0.1:8080",
+                "http://a.io/",
+                "https://127.0.0.1:8080",
             ),
-            (
-                http("cache.corp.example.com"),
-                insecure,
-                Some("http://cache.corp.example.com"),
-            ),
-            (http("localhost"), insecure, Some("http://localhost")),
-            (
-                http("https://cache.corp.example.com"),
-                insecure,
-                Some("https://cache.corp.example.com"),
-            ),
-            (http("https://127.0.0.1:8080"), insecure, Some("https://127.0.0.1:8080")),
-            (http("socks5://127.0.0.1"), insecure, Some("socks5://127.0.0.1")),
-            (http("http.proxy.tld"), secure, None),
-            (http("http.proxy.tld"), "ftp://insecure.tld/", None),
-            (both("secure.proxy.tld"), insecure, Some("http://http.proxy.tld")),
-            (both("secure.proxy.tld"), secure, Some("http://secure.proxy.tld")),
-            (
-                both("https://secure.proxy.tld"),
-                secure,
-                Some("https://secure.proxy.tld"),
-            ),
-            (vec![("https_proxy", "a")], secure, Some("http://a")),
-            (
-                vec![("HTTPS_PROXY", ""), ("https_proxy", "a")],
-                secure,
-                Some("http://a"),
-            ),
-            (
-                vec![("HTTPS_PROXY", "b"), ("https_proxy", "a")],
-                secure,
-                Some("http://b"),
-            ),
-            (vec![], insecure, None),
+            ("HTTP_PROXY=socks5://127.0.0.1", "http://a.io/", "socks5://127.0.0.1"),
+            ("HTTP_PROXY=http.proxy.tld", "https://a.io/", "none"),
+            ("HTTP_PROXY=http.proxy.tld", "ftp://a.io/", "none"),
+            (BOTH, "http://a.io/", "http://http.proxy.tld"),
+            (BOTH, "https://a.io/", "http://secure.proxy.tld"),
+            ("HTTPS_PROXY=https://secure.tld", "https://a.io/", "https://secure.tld"),
+            ("https_proxy=a", "https://a.io/", "http://a"),
+            ("HTTPS_PROXY= https_proxy=a", "https://a.io/", "http://a"),
+            ("HTTPS_PROXY=b https_proxy=a", "https://a.io/", "http://b"),
+            ("", "http://a.io/", "none"),
             // Not read by Go, but by curl.
-            (vec![("ALL_PROXY", "a"), ("HTTPS_PROXY", "b")], secure, Some("http://b")),
-            (
-                vec![("all_proxy", "a"), ("HTTPS_PROXY", "b")],
-                insecure,
-                Some("http://a"),
-            ),
+            ("ALL_PROXY=a HTTPS_PROXY=b", "https://a.io/", "http://b"),
+            ("all_proxy=a HTTPS_PROXY=b", "http://a.io/", "http://a"),
+            // An error, and not passed by.
+            ("HTTP_PROXY=foo://host", "http://a.io/", "scheme"),
+            (CGI, "http://a.io/", "REQUEST_METHOD"),
+            (CGI, "https://a.io/", "http://b"),
+            ("HTTPS_PROXY=b REQUEST_METHOD=GET", "http://a.io/", "none"),
         ] {
-            let found = proxy_of(&environment, url).unwrap();
-            assert_eq!(found.as_deref(), proxy, "{environment:?} {url}");
+            match proxy_of(environment, url) {
+                Ok(found) => assert_eq!(found.as_deref().unwrap_or("none"), proxy, "{environment} {url}"),
+                Err(error) => assert!(error.contains(proxy), "{environment} {url}: {error}"),
+            }
         }
-    }
-
-    #[test]
-    fn debug_output_hides_proxy_password() {
         let proxy = Proxy::of(|name| (name == "ALL_PROXY").then(|| "http://user:hunter2@proxy".to_owned()));
         assert!(!format!("{proxy:?}").contains("hunter2"));
     }
 
-    #[test]
-    fn proxy_of_unknown_scheme_is_an_error_and_not_passed_by() {
-        let error = proxy_of(&[("HTTP_PROXY", "foo://host")], "http://insecure.tld/").unwrap_err();
-        assert!(error.contains("scheme"), "{error}");
-    }
-
-    #[test]
-    fn proxy_of_plain_http_is_refused_in_cgi_programs() {
-        let environment = [("HTTP_PROXY", "a"), ("HTTPS_PROXY", "b"), ("REQUEST_METHOD", "GET")];
-        let error = proxy_of(&environment, "http://insecure.tld/").unwrap_err();
-        assert!(error.contains("REQUEST_METHOD"), "{error}");
-        assert_eq!(
-            proxy_of(&environment, "https://secure.tld/"),
-            Ok(Some("http://b".to_owned()))
-        );
-        assert_eq!(proxy_of(&environment[1..], "http://insecure.tld/"), Ok(None));
-    }
-
+    /// The rows are facts about Go's `httpproxy`.
     #[test]
     fn no_proxy_lists_names_addresses_and_networks() {
-        let list = "foobar.com, .barbaz.net, *.wildcard.io, 192.168.1.1, 192.168.1.2:81, 192.168.1.3:80, 10.0.0.0/30, \
-             2001:db8::52:0:1, [2001:db8::52:0:2]:443, [2001:db8::52:0:3]:80, 2002:db8:a::45/64";
+        let list = "foobar.com,.barbaz.net,*.wildcard.io,192.168.1.1,192.168.1.2:81,192.168.1.3:80,10.0.0.0/30,\
+            2001:db8::52:0:1,[2001:db8::52:0:2]:443,[2001:db8::52:0:3]:80,2002:db8:a::45/64";
+        let direct = "localhost 127.0.0.1 127.0.0.2 [::1] [::ffff:127.0.0.1] 192.168.1.1 192.168.1.3 10.0.0.2 \
+            [2001:db8::52:0:1] [2001:db8::52:0:3] [2002:db8:a::123] www.barbaz.net foobar.com www.foobar.com FOOBAR.com \
+            nested.wildcard.io";
+        let proxied = "[::2] 192.168.1.2 192.168.1.4 [2001:db8::52:0:2] [fe80::424b:c8be:1643:a1b6] barbaz.net \
+            foofoobar.com baz.com localhost.net local.localhost barbarbaz.net wildcard.io awildcard.io";
         for (list, hosts, is_direct) in [
-            (list, "localhost 127.0.0.1 127.0.0.2 [::1] [::ffff:127.0.0.1]", true),
-            (
-                list,
-                "192.168.1.1 192.168.1.3 10.0.0.2 [2001:db8::52:0:1] [2001:db8::52:0:3] [2002:db8:a::123]",
-                true,
-            ),
-            (
-                list,
-                "www.barbaz.net foobar.com www.foobar.com FOOBAR.com nested.wildcard.io",
-                true,
-            ),
-            (
-                list,
-                "[::2] 192.168.1.2 192.168.1.4 [2001:db8::52:0:2] [fe80::424b:c8be:1643:a1b6]",
-                false,
-            ),
-            (
-                list,
-                "barbaz.net foofoobar.com baz.com localhost.net local.localhost barbarbaz.net",
-                false,
-            ),
-            (list, "wildcard.io awildcard.io", false),
+            (list, direct, true),
+            (list, proxied, false),
             ("*", "localhost 127.0.0.1 [::2] 192.168.1.4 awildcard.io", true),
             (":1", "example.com", false),
             ("ample.com", "example.com", false),
@@ -326,10 +271,13 @@ mod tests {
             ("示例.com", "www.xn--fsq092h.com xn--fsq092h.com", true),
         ] {
             for host in hosts.split(' ') {
-                let environment = [("HTTP_PROXY", "proxy"), ("NO_PROXY", list)];
-                let found = proxy_of(&environment, &format!("http://{host}/"));
+                let found = proxy_of(&format!("HTTP_PROXY=proxy NO_PROXY={list}"), &format!("http://{host}/"));
                 assert_eq!(found.unwrap().is_none(), is_direct, "{list}: {host}");
             }
         }
+        let spaced = Proxy::of(|name| (name == "NO_PROXY").then(|| " a.io , b.io".to_owned()));
+        let names = ["a.io", "b.io"].map(|name| (name.to_owned(), None));
+        let names = names.map(|(domain, port)| DirectHosts::Names { domain, port });
+        assert_eq!(spaced.direct, names);
     }
 }

@@ -81,11 +81,8 @@ mod tests {
         for secret in ["Hunter22", "x", ""] {
             secrets.add(secret);
         }
-        assert_eq!(secrets.show("cdn.example.com"), "cdn.example.com");
-        assert_eq!(
-            SentSecrets::default().show("a\u{1b}[31m\r\nb\u{202e}"),
-            "a\u{fffd}[31m\u{fffd}\u{fffd}b\u{fffd}"
-        );
+        let clean = secrets.show("a\u{1b}[31m\r\nb\u{202e}");
+        assert_eq!(clean, "a\u{fffd}[31m\u{fffd}\u{fffd}b\u{fffd}");
         assert_eq!(secrets.show(&"é".repeat(256)).chars().count(), 256);
         assert_eq!(secrets.show(&"é".repeat(255)), "é".repeat(255));
         assert!(secrets.show("hunter22.evil.example").starts_with("(withheld"));

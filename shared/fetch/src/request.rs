@@ -86,10 +86,4 @@ mod tests {
         let text = format!("{spec:?}");
         assert!(!text.contains("hunter2") && !text.contains("cm9ib3Q"), "{text}");
     }
-
-    #[test]
-    fn position_zero_asks_for_whole_body() {
-        assert!(RequestSpec::default().from_position(0).headers.is_empty());
-        assert_eq!(RequestSpec::default().from_position(7).headers[RANGE], "bytes=7-");
-    }
 }

@@ -233,15 +233,6 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn retry_after_is_a_lower_bound_within_deadline() {
-        let asked = |seconds| RetryWaits::new(&SCHEDULE).next_wait(Some(seconds));
-        let wait = asked(20 * SECOND).unwrap();
-        assert!(wait >= 20 * SECOND && wait <= 21 * SECOND, "{wait:?}");
-        assert_eq!(asked(61 * SECOND), None);
-        assert_eq!(asked(Duration::MAX), None);
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn deadline_counts_from_first_attempt() {
         let mut waits = RetryWaits::new(&SCHEDULE);
         let deadline = waits.deadline();
@@ -252,22 +243,10 @@ mod tests {
     }
 
     #[test]
-    fn attempt_count_includes_the_first_attempt() {
-        let five = AttemptCount(5).to_string();
-        assert_eq!(
-            (AttemptCount::default().to_string(), five),
-            (String::new(), " (5 attempts)".to_owned())
-        );
-    }
-
-    #[test]
     fn single_attempt_is_not_repeated() {
-        for attempts in [0, 1] {
-            let attempts = Some(attempts);
-            assert_eq!(
-                RetryWaits::new(&RetrySchedule { attempts, ..SCHEDULE }).next_wait(None),
-                None
-            );
+        for attempts in [Some(0), Some(1)] {
+            let schedule = RetrySchedule { attempts, ..SCHEDULE };
+            assert_eq!(RetryWaits::new(&schedule).next_wait(None), None);
         }
     }
 
@@ -282,14 +261,8 @@ mod tests {
         let rate_limited = |seconds: Option<u64>| FetchError::RateLimited {
             retry_after: seconds.map(Duration::from_secs),
         };
-        let retry = RetrySchedule {
-            attempts: Some(3),
-            ..RetrySchedule::default()
-        };
-        let settings = FetchSettings {
-            retry,
-            ..FetchSettings::default()
-        };
+        let mut settings = FetchSettings::default();
+        settings.retry.attempts = Some(3);
         let fetcher = Fetcher::new(settings).unwrap();
         let (mut retries, begun) = (Retries::new(&fetcher), Instant::now());
         retries.pause(rate_limited(None)).await.unwrap();
@@ -305,11 +278,7 @@ mod tests {
 
     #[test]
     fn retry_after_accepts_seconds_and_dates() {
-        let parse = |value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, value.parse().unwrap());
-            retry_after(&headers)
-        };
+        let parse = |value: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]));
         assert_eq!(parse("120"), Some(Duration::from_secs(120)));
         assert_eq!(parse("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
         let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));

@@ -165,46 +165,8 @@ fn is_authority(error: &OtherError) -> bool {
 #[cfg(test)]
 mod tests {
     use model::text::PEM_BEGIN;
-    use std::fmt::{self, Write};
-    use std::sync::Mutex;
-
-    use tracing::field::{Field, Visit};
-    use tracing::span::{Attributes, Id, Record};
-    use tracing::{Event, Metadata, Subscriber};
 
     use super::*;
-
-    /// Keeps the fields of all log lines as text.
-    #[derive(Clone, Default)]
-    struct LogText(Arc<Mutex<String>>);
-
-    impl Visit for LogText {
-        fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-            write!(self.0.lock().unwrap(), "{field}={value:?} ").unwrap();
-        }
-    }
-
-    impl Subscriber for LogText {
-        fn enabled(&self, _: &Metadata<'_>) -> bool {
-            true
-        }
-
-        fn new_span(&self, _: &Attributes<'_>) -> Id {
-            Id::from_u64(1)
-        }
-
-        fn record(&self, _: &Id, _: &Record<'_>) {}
-
-        fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-        fn event(&self, event: &Event<'_>) {
-            event.record(&mut self.clone());
-        }
-
-        fn enter(&self, _: &Id) {}
-
-        fn exit(&self, _: &Id) {}
-    }
 
     #[tokio::test]
     async fn broken_certificate_is_skipped_and_logged_but_a_file_of_such_alone_is_refused() {
@@ -229,16 +191,18 @@ mod tests {
             assert!(error.contains("holds no usable certificate"), "{broken}: {error}");
         }
         // In one test: another thread that logs the same line without a subscriber would turn it off for both.
-        let log = LogText::default();
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let lines = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(log.reopen().map(Arc::new).unwrap());
         let hollow = format!("{PEM_BEGIN}\nAAAA\n{end}\n");
-        let logged = tracing::subscriber::with_default(log.clone(), || read(&format!("{good}{hollow}{good}{hollow}")));
+        let all = format!("{good}{hollow}{good}{hollow}");
+        let logged = tracing::subscriber::with_default(lines.finish(), || read(&all));
         assert_eq!(logged.unwrap().all.len(), 2);
-        let log = log.0.lock().unwrap();
+        let log = fs::read_to_string(log.path()).unwrap();
         for number in [2, 4] {
-            assert!(
-                log.contains(&format!("file={} number={number} ", file.path().display())),
-                "{log}"
-            );
+            let fields = format!("file={} number={number} ", file.path().display());
+            assert!(log.contains(&fields), "{log}");
         }
         assert_eq!(log.matches("number=").count(), 2, "{log}");
     }

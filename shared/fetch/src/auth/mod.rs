@@ -172,13 +172,9 @@ mod tests {
         logins.set([("vault", good)]).unwrap();
         let shown = format!("{logins:?}");
         assert!(shown.contains("vault") && !shown.contains("hunter2"), "{shown}");
-        let error = logins
-            .set([("vault", good), ("other", r#"{"auths": "hunter2"}"#)])
-            .unwrap_err();
-        assert!(
-            error.to_string().contains("other") && !error.to_string().contains("hunter2"),
-            "{error}"
-        );
+        let broken = ("other", r#"{"auths": "hunter2"}"#);
+        let error = logins.set([("vault", good), broken]).unwrap_err().to_string();
+        assert!(error.contains("other") && !error.contains("hunter2"), "{error}");
         assert_eq!(logins.documents().len(), 1);
     }
 }

@@ -54,38 +54,40 @@ fn supported(challenge: &http_auth::ChallengeRef<'_>) -> Option<Challenge> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn long_field_and_further_fields_are_not_read() {
-        let long = format!("Basic realm=\"{}\"", "a".repeat(MAX_BYTES));
-        assert_eq!(challenge(&[&long]), None);
-        assert_eq!(
-            challenge(&[&long[..MAX_BYTES - 1], &long, "Basic realm=\"a\""]),
-            Some(Challenge::Basic)
-        );
-        let unknown = ["Negotiate"; MAX_FIELDS];
-        assert_eq!(challenge(&[&unknown[..], &["Basic realm=\"a\""]].concat()), None);
-    }
-
     fn challenge(values: &[&str]) -> Option<Challenge> {
-        let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(WWW_AUTHENTICATE, value.parse().unwrap());
-        }
-        Challenge::from_headers(&headers)
+        let fields = values.iter().map(|value| (WWW_AUTHENTICATE, value.parse().unwrap()));
+        Challenge::from_headers(&HeaderMap::from_iter(fields))
     }
 
     #[test]
-    fn challenge_prefers_bearer_and_skips_unknown() {
+    fn challenge_prefers_bearer_and_skips_unknown_or_long_or_further_fields() {
+        let (basic, long) = (
+            r#"Basic realm="a""#,
+            format!("Basic realm=\"{}\"", "a".repeat(MAX_BYTES)),
+        );
         let bearer = r#"Bearer realm="https://auth.quay.io/token",service="quay.io",scope="repository:a:pull,push""#;
-        let want = Challenge::Bearer {
+        let token = Challenge::Bearer {
             realm: Url::parse("https://auth.quay.io/token").unwrap(),
             service: Some("quay.io".to_owned()),
         };
-        assert_eq!(challenge(&[bearer]), Some(want.clone()));
-        assert_eq!(challenge(&[r#"Basic realm="x""#, bearer]), Some(want));
-        assert_eq!(challenge(&[r#"basic realm="x""#]), Some(Challenge::Basic));
-        assert_eq!(challenge(&[r#"Negotiate"#]), None);
-        assert_eq!(challenge(&[r#"Bearer realm="not a url""#]), None);
-        assert_eq!(challenge(&[]), None);
+        let further = [&["Negotiate"; MAX_FIELDS][..], &[basic]].concat();
+        for (fields, want) in [
+            (&[bearer][..], Some(token.clone())),
+            (&[basic, bearer], Some(token)),
+            (&[r#"basic realm="x""#], Some(Challenge::Basic)),
+            (&[&long[..MAX_BYTES - 1], &long, basic], Some(Challenge::Basic)),
+            (&[&long], None),
+            (&further, None),
+            (&["Negotiate"], None),
+            (&["Digest realm=x, nonce=y"], None),
+            (&["Bearer"], None),
+            (&[r#"Bearer realm="not a url""#], None),
+            (&[r#"Bearer realm="http://127.0.0.1:1/token"#], None),
+            (&["%01"], None),
+            (&[""], None),
+            (&[], None),
+        ] {
+            assert_eq!(challenge(fields), want, "{fields:?}");
+        }
     }
 }

@@ -118,6 +118,3 @@ impl Session {
         self.settings.http.allows_plain_http(&self.server.place.host)
     }
 }
-
-#[cfg(test)]
-mod tests;

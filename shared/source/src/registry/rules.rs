@@ -151,6 +151,7 @@ mod tests {
             rule("quay.io/a", &["first/a", "second.lab/x/y"]),
             rule("*.redhat.io", &["mirror.lab"]),
             rule("host.lab:5000/n", &["other.lab/m"]),
+            rule("tag.io/a:v1", &["mirror.lab/b:v2", "other.lab/c"]),
         ]);
         for (reference, expected) in [
             ("quay.io/c/b:v1", &["mirror.lab:5000/quay/c/b:v1", "quay.io/c/b:v1"][..]),
@@ -167,34 +168,32 @@ mod tests {
             ("redhat.io/a:v1", &["redhat.io/a:v1"]),
             ("lab/x.redhat.io/a:v1", &["docker.io/lab/x.redhat.io/a:v1"]),
             ("host.lab:5000/n:v1", &["other.lab/m:v1", "host.lab:5000/n:v1"]),
+            // The rule of a tag replaces the whole repository.
+            ("tag.io/a:v1", &["mirror.lab/b:v1", "other.lab/c:v1", "tag.io/a:v1"]),
         ] {
             assert_eq!(places(&rules, reference, false), expected, "{reference}");
         }
     }
 
     #[test]
-    fn mirror_may_be_for_digests_or_tags_alone() {
-        let mut both = rule("quay.io", &["digests.lab", "tags.lab"]);
+    fn mirror_may_be_for_digests_or_tags_alone_and_registry_elsewhere() {
+        let (mut both, mut elsewhere) = (rule("quay.io", &["digests.lab", "tags.lab"]), rule("b.io", &[]));
         both.mirrors[0].for_tags = false;
         both.mirrors[1].for_digests = false;
-        let rules = RegistryRules::default();
-        rules.set(vec![both]);
-        assert_eq!(
-            places(&rules, "quay.io/a:v1", true),
-            ["digests.lab/a:v1", "quay.io/a:v1"]
-        );
-        assert_eq!(places(&rules, "quay.io/a:v1", false), ["tags.lab/a:v1", "quay.io/a:v1"]);
-    }
-
-    #[test]
-    fn registry_may_be_elsewhere_or_blocked() {
-        let rules = RegistryRules::default();
-        let (mut elsewhere, mut blocked) = (rule("quay.io", &[]), rule("quay.io/bad", &[]));
         elsewhere.location = Some("internal.lab/q".to_owned());
-        blocked.is_blocked = true;
-        rules.set(vec![elsewhere, blocked]);
-        assert_eq!(places(&rules, "quay.io/a/b:v1", true), ["internal.lab/q/a/b:v1"]);
-        assert_eq!(rules.places(&"quay.io/bad/b:v1".parse().unwrap(), DIGEST), None);
+        let rules = RegistryRules::default();
+        rules.set(vec![both, elsewhere]);
+        for (reference, by_digest, expected) in [
+            ("quay.io/a:v1", true, &["digests.lab/a:v1", "quay.io/a:v1"][..]),
+            ("quay.io/a:v1", false, &["tags.lab/a:v1", "quay.io/a:v1"]),
+            ("b.io/a/b:v1", true, &["internal.lab/q/a/b:v1"]),
+        ] {
+            assert_eq!(
+                places(&rules, reference, by_digest),
+                expected,
+                "{reference} {by_digest}"
+            );
+        }
     }
 
     #[test]
@@ -202,6 +201,7 @@ mod tests {
         let digest = format!("quay.io/a@{DIGEST}");
         let both = format!("quay.io/a:v1@{DIGEST}");
         for (prefix, reference, version, is_blocked) in [
+            ("quay.io/a", "quay.io/a/b:v1", DIGEST, true),
             ("quay.io/a:v1", "quay.io/a:v1", "v1", true),
             ("quay.io/a:v1", "quay.io/a:v1", DIGEST, true),
             ("quay.io/a:v1", &both, DIGEST, true),
@@ -222,69 +222,50 @@ mod tests {
         }
     }
 
-    #[test]
-    fn rule_of_a_tag_replaces_the_whole_repository() {
-        let rules = RegistryRules::default();
-        rules.set(vec![rule("quay.io/a:v1", &["mirror.lab/b:v2", "other.lab/c"])]);
-        let expected = ["mirror.lab/b:v1", "other.lab/c:v1", "quay.io/a:v1"];
-        assert_eq!(places(&rules, "quay.io/a:v1", false), expected);
-    }
+    /// Image, prefix, and the part of the image that it matches. The rows are facts about containers/image
+    /// (`pkg/sysregistriesv2`).
+    const MATCHES: &str = "
+        docker.io                                *.io                        docker.io
+        docker.io/foo                            *.com                       -
+        example.com/foo                          *.co                        -
+        example.com/foo                          *.example.com               -
+        example.com/foo/bar:baz                  *.com                       example.com
+        sub.example.com:5000/foo                 *.example.com               sub.example.com
+        another.example.com/foo                  **.example.com              -
+        yet.another.example.com/foo/bar          *.another.example.com       yet.another.example.com
+        another.example.com/namespace.com/a/b:c  *.example.com               another.example.com
+        example.net/namespace-ends-in.com/a/b:c  *.com                       -
+        another.example.com/namespace.com/a/b:c  *.namespace.com             -
+        a.example.com.example.com/b              *.example.com               a.example.com.example.com
+        a.example.com/foo@DIGEST                 *.example.com               a.example.com
+        docker.io                                docker.io                   docker.io
+        docker.io                                example.com                 -
+        example.com:5000                         example.com:5000            example.com:5000
+        example.com:50000                        example.com:5000            -
+        example.com:5000                         example.com                 example.com
+        example.com/foo/bar:baz                  example.com                 example.com
+        example.com/foo                          *                           -
+        docker.io                                docker.io/library           -
+        docker.io/library                        docker.io/library           docker.io/library
+        docker.io/libraryy                       docker.io/library           -
+        docker.io/library/busybox2               docker.io/library/busybox   -
+        example.com/foo                          example.com/foo:bar         -
+        example.com/foo:bar                      example.com/foo:bar         example.com/foo:bar
+        example.com/foo:bar2                     example.com/foo:bar         -
+        example.com/foo                          example.com/foo@DIGEST      -
+        example.com/foo@DIGEST                   example.com/foo@DIGEST      example.com/foo@DIGEST
+        example.com/foo@DIGEST                   example.com/foo@OTHER       -
+        example.com/foo@DIGEST                   example.com/foo             example.com/foo
+    ";
 
-    /// The rows are facts about containers/image (`pkg/sysregistriesv2`).
     #[test]
     fn matched_returns_length_of_the_prefix() {
-        let image = format!("example.com/foo@{DIGEST}");
-        let other = format!("example.com/foo@{}", DIGEST.replace('a', "b"));
-        for (image, prefix, end) in [
-            ("docker.io", "*.io", Some("docker.io")),
-            ("docker.io/foo", "*.com", None),
-            ("example.com/foo", "*.co", None),
-            ("example.com/foo", "*.example.com", None),
-            ("example.com/foo/bar:baz", "*.com", Some("example.com")),
-            ("sub.example.com:5000/foo", "*.example.com", Some("sub.example.com")),
-            ("another.example.com/foo", "**.example.com", None),
-            (
-                "yet.another.example.com/foo/bar",
-                "*.another.example.com",
-                Some("yet.another.example.com"),
-            ),
-            (
-                "another.example.com/namespace.com/a/b:c",
-                "*.example.com",
-                Some("another.example.com"),
-            ),
-            ("example.net/namespace-ends-in.com/a/b:c", "*.com", None),
-            ("another.example.com/namespace.com/a/b:c", "*.namespace.com", None),
-            (
-                "a.example.com.example.com/b",
-                "*.example.com",
-                Some("a.example.com.example.com"),
-            ),
-            (&image.replace("ex", "a.ex"), "*.example.com", Some("a.example.com")),
-            ("docker.io", "docker.io", Some("docker.io")),
-            ("docker.io", "example.com", None),
-            ("example.com:5000", "example.com:5000", Some("example.com:5000")),
-            ("example.com:50000", "example.com:5000", None),
-            ("example.com:5000", "example.com", Some("example.com")),
-            ("example.com/foo/bar:baz", "example.com", Some("example.com")),
-            ("example.com/foo", "*", None),
-            ("docker.io", "docker.io/library", None),
-            ("docker.io/library", "docker.io/library", Some("docker.io/library")),
-            ("docker.io/libraryy", "docker.io/library", None),
-            ("docker.io/library/busybox2", "docker.io/library/busybox", None),
-            ("example.com/foo", "example.com/foo:bar", None),
-            (
-                "example.com/foo:bar",
-                "example.com/foo:bar",
-                Some("example.com/foo:bar"),
-            ),
-            ("example.com/foo:bar2", "example.com/foo:bar", None),
-            ("example.com/foo", &image, None),
-            (&image, &image, Some(&*image)),
-            (&image, &other, None),
-            (&image, "example.com/foo", Some("example.com/foo")),
-        ] {
-            assert_eq!(matched(prefix, image).map(|end| &image[..end]), end, "{image} {prefix}");
+        let matches = MATCHES.replace("OTHER", &DIGEST.replace('a', "b"));
+        for row in matches.replace("DIGEST", DIGEST).trim().lines() {
+            let [image, prefix, end] = row.split_whitespace().collect::<Vec<_>>()[..] else {
+                panic!("{row}");
+            };
+            assert_eq!(matched(prefix, image).map_or("-", |end| &image[..end]), end, "{row}");
         }
     }
 }

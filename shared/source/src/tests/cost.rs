@@ -9,246 +9,184 @@ use fetch::next_link;
 use oci::{
     Digest, ImageContent, ImageDocument, ImageLimits, TargetPlatform, choose_platform, content_root, parse_manifest,
 };
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
+use reqwest::header::{HeaderMap, LINK};
 use testkit::grew_more_than_fourfold;
 
 /// Number of allocations below which two are not compared.
 const FLOOR_COUNT: u64 = 200;
 
-const DESCRIPTOR: &str = r#"{"mediaType":"","digest":"","size":0}"#;
+/// Texts of one kind and any size: its name, the frame with `…` where the parts are, and a part with `#` for its number.
+type Family<'a> = (&'a str, &'a str, &'a str);
 
-/// Texts of one kind and any size.
-struct Family {
-    name: &'static str,
-    start: &'static str,
-    part: fn(usize) -> String,
-    end: &'static str,
-    /// True if they are refused.
-    refused: bool,
-}
-
-impl Family {
-    fn text(&self, size: usize) -> String {
-        let mut text = String::with_capacity(size);
-        text.push_str(self.start);
-        for at in 0.. {
-            let part = (self.part)(at);
-            let comma = if at > 0 && part.starts_with(['"', '{', '[']) {
-                ","
-            } else {
-                ""
-            };
-            if text.len() + comma.len() + part.len() + self.end.len() > size {
-                break;
-            }
-            text.push_str(comma);
-            text.push_str(&part);
+fn text((_, frame, part): Family<'_>, size: usize) -> String {
+    let (start, end) = frame.split_once('…').expect("the frame has a place for the parts");
+    let mut text = start.to_owned();
+    for at in 0.. {
+        let comma = if at > 0 && part.starts_with(['"', '{', '[']) {
+            ","
+        } else {
+            ""
+        };
+        let part = format!("{comma}{}", part.replace('#', &at.to_string()));
+        if text.len() + part.len() + end.len() > size {
+            break;
         }
-        text.push_str(self.end);
-        text
+        text.push_str(&part);
     }
-}
-
-const fn family(name: &'static str, start: &'static str, part: fn(usize) -> String, end: &'static str) -> Family {
-    Family {
-        name,
-        start,
-        part,
-        end,
-        refused: false,
-    }
-}
-
-const fn refused(name: &'static str, start: &'static str, part: fn(usize) -> String, end: &'static str) -> Family {
-    Family {
-        refused: true,
-        ..family(name, start, part, end)
-    }
+    text + end
 }
 
 /// Largest peak of memory for each byte of a document: a descriptor of 38 bytes is one of 224 bytes in memory, and a list that
 /// grows is there twice for a moment.
 const PEAK: u64 = 20;
 
-/// Measures texts of three sizes, each four times the one before, the last one of `most` bytes. Costs below the size of the
-/// text are not compared.
-fn measure(families: &[Family], most: usize, peak: u64, read: fn(&str) -> bool) {
-    let most = if cfg!(debug_assertions) { most / 8 } else { most };
-    let mut wrong = Vec::new();
-    for family in families {
-        let mut before: Option<AllocationInfo> = None;
-        for size in [most / 16, most / 4, most] {
-            let text = family.text(size);
-            let mut accepted = false;
-            let cost = allocation_counter::measure(|| accepted = read(&text));
-            let place = format!("{}, {} bytes", family.name, text.len());
-            println!(
-                "{place}: {} at most, {} in all, {}",
-                cost.bytes_max, cost.bytes_total, cost.count_total
-            );
-            let floor = size as u64;
-            if accepted == family.refused || cost.bytes_max > peak * floor {
-                wrong.push(format!("{place}, accepted: {accepted}: {cost:?}"));
+/// Reader of a text, and what its cost is compared with.
+struct Reader {
+    /// Largest size, in bytes.
+    most: usize,
+    /// Largest peak of memory for each byte.
+    peak: u64,
+    /// Returns true if the text is accepted.
+    read: fn(&str) -> bool,
+}
+
+impl Reader {
+    /// Measures texts of three sizes, each four times the one before. Costs below the size of the text are not compared.
+    fn measure(&self, accepted: &[Family<'_>], refused: &[Family<'_>]) {
+        let most = if cfg!(debug_assertions) {
+            self.most / 8
+        } else {
+            self.most
+        };
+        let mut wrong = Vec::new();
+        let accepted = accepted.iter().map(|family| (family, true));
+        for (family, is_accepted) in accepted.chain(refused.iter().map(|family| (family, false))) {
+            let mut before: Option<AllocationInfo> = None;
+            for size in [most / 16, most / 4, most] {
+                let text = text(*family, size);
+                let mut accepted = false;
+                let cost = allocation_counter::measure(|| accepted = (self.read)(&text));
+                let place = format!("{}, {} bytes, accepted: {accepted}: {cost:?}", family.0, text.len());
+                println!("{place}");
+                let floor = size as u64;
+                let grew = before.is_some_and(|before| {
+                    grew_more_than_fourfold(before.bytes_max, cost.bytes_max, floor / 4)
+                        || grew_more_than_fourfold(before.bytes_total, cost.bytes_total, floor / 4)
+                        || grew_more_than_fourfold(before.count_total, cost.count_total, FLOOR_COUNT)
+                });
+                if grew || accepted != is_accepted || cost.bytes_max > self.peak * floor {
+                    wrong.push(format!("{place} after {before:?}"));
+                }
+                before = Some(cost);
             }
-            if let Some(before) = before.filter(|before| {
-                grew_more_than_fourfold(before.bytes_max, cost.bytes_max, floor / 4)
-                    || grew_more_than_fourfold(before.bytes_total, cost.bytes_total, floor / 4)
-                    || grew_more_than_fourfold(before.count_total, cost.count_total, FLOOR_COUNT)
-            }) {
-                wrong.push(format!("{place}: {cost:?} after {before:?}"));
-            }
-            before = Some(cost);
         }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn cost_of_manifest_is_linear_in_its_bytes() {
-    const IMAGE: &str = r#"{"schemaVersion":2,"config":{"mediaType":"","digest":"","size":0},"layers":["#;
+    const IMAGE: &str = r#"{"schemaVersion":2,"config":{"mediaType":"","digest":"","size":0},"layers":[…]}"#;
     const CONFIG: &str = concat!(
         r#"{"schemaVersion":2,"layers":[],"config":{"mediaType":"","size":0,"#,
-        r#""digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","annotations":{"#
+        r#""digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","annotations":{…}}}"#
     );
-    const INDEX: &str = r#"{"schemaVersion":2,"manifests":["#;
+    const INDEX: &str = r#"{"schemaVersion":2,"manifests":[…]}"#;
     const PLATFORM: &str = concat!(
         r#"{"schemaVersion":2,"manifests":[{"mediaType":"","digest":"","size":0,"#,
-        r#""platform":{"os":"a","architecture":"b","features":["#
+        r#""platform":{"os":"a","architecture":"b","features":[…]}}]}"#
     );
-    const EMPTY: &str = r#"{"schemaVersion":2,"manifests":[]"#;
-    const IGNORED: &str = r#"{"schemaVersion":2,"manifests":[],"x":["#;
-    const NOTES: &str = r#"{"schemaVersion":2,"manifests":[],"annotations":{"#;
-    const TYPE: &str = r#"{"schemaVersion":2,"artifactType":""#;
-    let families = [
-        refused("many layers", IMAGE, |_| DESCRIPTOR.into(), "]}"),
-        refused(
-            "layers with URLs",
-            IMAGE,
-            |_| DESCRIPTOR.replace('}', r#","urls":["a","b","c","d","e","f","g","h"]}"#),
-            "]}",
-        ),
-        family("annotations of a config", CONFIG, |at| format!(r#""{at}":"""#), "}}}"),
-        family("many manifests", INDEX, |_| DESCRIPTOR.into(), "]}"),
-        family(
-            "manifests of other platforms",
-            INDEX,
-            |at| DESCRIPTOR.replace('}', &format!(r#","platform":{{"os":"o{at}","architecture":"a"}}}}"#)),
-            "]}",
-        ),
-        family("features of a platform", PLATFORM, |_| r#""""#.into(), "]}}]}"),
-        family("annotations", NOTES, |at| format!(r#""{at}":"v""#), "}}"),
-        family("annotations of one name", NOTES, |_| r#""a":"v""#.into(), "}}"),
-        family("deep lists", IGNORED, |_| nested("[", "]"), "]}"),
-        family(
-            "deep objects",
-            IGNORED,
-            |_| nested(r#"{"a":"#, "}").replace(":}", ":0}"),
-            "]}",
-        ),
-        refused(
-            "too deep",
-            r#"{"schemaVersion":2,"manifests":[],"x":"#,
-            |_| " [".into(),
-            "",
-        ),
-        family("empty lists", IGNORED, |_| "[]".into(), "]}"),
-        family("fields of one name", EMPTY, |_| r#","x":0"#.into(), "}"),
-        refused("types of one name", EMPTY, |_| r#","mediaType":"""#.into(), "}"),
-        refused("long type", TYPE, |_| "x".into(), "\"}"),
-        refused("long type of escapes", TYPE, |_| "\\u001b".into(), "\"}"),
-        family(
-            "long number",
-            r#"{"schemaVersion":2,"manifests":[],"x":1"#,
-            |_| "0".into(),
-            "}",
-        ),
-        family(
-            "long exponent",
-            r#"{"schemaVersion":2,"manifests":[],"x":1e-"#,
-            |_| "9".into(),
-            "}",
-        ),
-        family("white space", EMPTY, |_| " \n\t".into(), "}"),
+    const EMPTY: &str = r#"{"schemaVersion":2,"manifests":[]…}"#;
+    const VALUE: &str = r#"{"schemaVersion":2,"manifests":[],"x":…}"#;
+    const IGNORED: &str = r#"{"schemaVersion":2,"manifests":[],"x":[…]}"#;
+    const NOTES: &str = r#"{"schemaVersion":2,"manifests":[],"annotations":{…}}"#;
+    const TYPE: &str = r#"{"schemaVersion":2,"artifactType":"…"}"#;
+    const DESCRIPTOR: &str = r#"{"mediaType":"","digest":"","size":0}"#;
+    let with_urls = DESCRIPTOR.replace('}', r#","urls":["a","b","c","d","e","f","g","h"]}"#);
+    let with_platform = DESCRIPTOR.replace('}', r##","platform":{"os":"o#","architecture":"a"}}"##);
+    // As many inside each other as `serde_json` reads below two others.
+    let deep = |open: &str, close: &str| format!("{}{}", open.repeat(124), close.repeat(124));
+    let accepted = [
+        ("annotations of a config", CONFIG, r##""#":"""##),
+        ("many manifests", INDEX, DESCRIPTOR),
+        ("manifests of other platforms", INDEX, &with_platform),
+        ("features of a platform", PLATFORM, r#""""#),
+        ("annotations", NOTES, r##""#":"v""##),
+        ("annotations of one name", NOTES, r#""a":"v""#),
+        ("deep lists", IGNORED, &deep("[", "]")),
+        ("deep objects", IGNORED, &deep(r#"{"a":"#, "}").replace(":}", ":0}")),
+        ("empty lists", IGNORED, "[]"),
+        ("fields of one name", EMPTY, r#","x":0"#),
+        ("long number", &VALUE.replace('…', "1…"), "0"),
+        ("long exponent", &VALUE.replace('…', "1e-…"), "9"),
+        ("white space", EMPTY, " \n\t"),
     ];
-    let limits = ImageLimits::default();
-    measure(&families, limits.manifest_bytes as usize, PEAK, |text| {
-        let digest = Digest::of(b"");
-        let wanted = TargetPlatform::default();
-        match parse_manifest(&digest, text.as_bytes(), &ImageLimits::default()) {
-            Ok(ImageDocument::Index(index)) => {
+    let refused = [
+        ("many layers", IMAGE, DESCRIPTOR),
+        ("layers with URLs", IMAGE, &with_urls),
+        ("too deep", VALUE, " ["),
+        ("types of one name", EMPTY, r#","mediaType":"""#),
+        ("long type", TYPE, "x"),
+        ("long type of escapes", TYPE, r"\u001b"),
+    ];
+    let reader = Reader {
+        most: ImageLimits::default().manifest_bytes as usize,
+        peak: PEAK,
+        read: |text| {
+            let digest = Digest::of(b"");
+            let parsed = parse_manifest(&digest, text.as_bytes(), &ImageLimits::default());
+            if let Ok(ImageDocument::Index(index)) = &parsed {
                 // None of them has an image for this platform, so that all names of platforms are listed.
-                let _ = choose_platform(&index, &digest, &wanted);
-                true
+                let _ = choose_platform(index, &digest, &TargetPlatform::default());
             }
-            Ok(ImageDocument::Image(_)) => true,
-            Err(_) => false,
-        }
-    });
+            parsed.is_ok()
+        },
+    };
+    reader.measure(&accepted, &refused);
 }
 
 #[test]
 fn cost_of_config_is_linear_in_its_bytes() {
-    const LABELS: &str = r#"{"config":{"Labels":{"operators.operatorframework.io.index.configs.v1":"/configs""#;
-    const HISTORY: &str = r#"{"config":{"Labels":{"operators.operatorframework.io.index.configs.v1":"/"}},"history":["#;
-    let families = [
-        family("labels", LABELS, |at| format!(r#","{at}":"v""#), "}}}"),
-        family("labels of one name", LABELS, |_| r#","a":"v""#.into(), "}}}"),
-        family(
-            "long label",
-            LABELS,
-            |at| if at == 0 { r#","a":"x"#.into() } else { "\\n".into() },
-            "\"}}}",
-        ),
-        refused(
-            "long root",
-            r#"{"config":{"Labels":{"operators.operatorframework.io.index.configs.v1":""#,
-            |_| "a/".into(),
-            "\"}}}",
-        ),
-        family(
+    const ROOT: &str = r#"{"config":{"Labels":{"operators.operatorframework.io.index.configs.v1":"…"}}}"#;
+    let labels = ROOT.replace("…\"", "/configs\"…");
+    let accepted = [
+        ("labels", &*labels, r##","#":"v""##),
+        ("labels of one name", &labels, r#","a":"v""#),
+        ("long label", &labels.replace('…', r#","a":"x…""#), r"\n"),
+        (
             "history",
-            HISTORY,
-            |_| r#"{"created_by":"x","empty_layer":true}"#.into(),
-            "]}",
+            &ROOT.replace("…\"}}", r#"/"}},"history":[…]"#),
+            r#"{"created_by":"x","empty_layer":true}"#,
         ),
-        family("empty history", HISTORY, |_| "{}".into(), "]}"),
-        refused("sections of one name", r#"{"x":0"#, |_| r#","config":{}"#.into(), "}"),
+        ("empty history", &ROOT.replace("…\"}}", r#"/"}},"history":[…]"#), "{}"),
     ];
-    measure(&families, ImageLimits::default().config_bytes as usize, PEAK, |text| {
-        content_root(
-            ImageContent::Catalog,
-            &Digest::of(b""),
-            text.as_bytes(),
-            &ImageLimits::default(),
-        )
-        .is_ok()
-    });
+    let refused = [
+        ("long root", ROOT, "a/"),
+        ("sections of one name", r#"{"x":0…}"#, r#","config":{}"#),
+    ];
+    let reader = Reader {
+        most: ImageLimits::default().config_bytes as usize,
+        peak: PEAK,
+        read: |text| {
+            let (digest, limits) = (Digest::of(b""), ImageLimits::default());
+            content_root(ImageContent::Catalog, &digest, text.as_bytes(), &limits).is_ok()
+        },
+    };
+    reader.measure(&accepted, &refused);
 }
-
-/// Largest size of the headers of an answer, in bytes (hyper's buffer).
-const HEAD_BYTES: usize = 408 << 10;
 
 #[test]
 fn cost_of_link_is_linear_in_its_bytes() {
-    let families = [
-        refused("last links", "", |_| "<a>; rel=prev,".into(), ""),
-        family("parameters", "<a>", |_| ";".into(), ";rel=next"),
-        refused("open quotes", "", |_| "<a>;rel=\"".into(), ""),
-        refused("open links", "", |_| "<".into(), ""),
+    let reader = Reader {
+        // hyper's buffer for the headers of an answer.
+        most: 408 << 10,
+        peak: 4,
+        read: |text| next_link(&HeaderMap::from_iter([(LINK, text.parse().expect("it is text"))])).is_some(),
+    };
+    let refused = [
+        ("last links", "…", "<a>; rel=prev,"),
+        ("open quotes", "…", "<a>;rel=\""),
+        ("open links", "…", "<"),
     ];
-    measure(&families, HEAD_BYTES, LINK_PEAK, |text| {
-        next_link(&headers(LINK, text)).is_some()
-    });
-}
-
-/// Largest peak of memory for each byte of a `Link`.
-const LINK_PEAK: u64 = 4;
-
-fn headers(name: HeaderName, text: &str) -> HeaderMap {
-    HeaderMap::from_iter([(name, HeaderValue::from_str(text).expect("it is text"))])
-}
-
-/// Returns as many containers inside each other as `serde_json` reads below two others.
-fn nested(open: &str, close: &str) -> String {
-    format!("{}{}", open.repeat(124), close.repeat(124))
+    reader.measure(&[("parameters", "<a>…;rel=next", ";")], &refused);
 }

@@ -3,27 +3,37 @@
 use std::fs;
 use std::time::Duration;
 
-use catalog_mirror_source::{CredentialsError, Digest, Error, Logins, ServerFault, Sources};
-use tempfile::TempDir;
+use catalog_mirror_source::{Digest, Error, Logins, Sources};
+use tempfile::NamedTempFile;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder};
 
-use crate::kit::{Collect, catalog, client_with, fault, pull, push, read, small, source};
+use crate::kit::{Collect, catalog, client_with, failed, pull, push, read, small, source};
 
-/// A client whose only credentials are in `auth.json`, with HOST for the registry's host.
+/// A client whose only credentials are in a file.
 struct Client {
     images: Sources,
-    dir: TempDir,
+    file: NamedTempFile,
 }
 
 fn client(registry: &Registry, auth: &str) -> Client {
-    let dir = TempDir::new().unwrap();
-    let file = dir.path().join("auth.json");
-    fs::write(&file, auth.replace("HOST", registry.host())).unwrap();
-    let images = client_with(registry.host(), |settings| settings.auth_files = vec![file]);
-    Client { images, dir }
+    let file = NamedTempFile::with_suffix("auth.json").unwrap();
+    let images = client_with(registry.host(), |settings| {
+        settings.auth_files = vec![file.path().to_owned()];
+    });
+    let client = Client { images, file };
+    client.write(registry, auth);
+    client
 }
 
-const GOOD: &str = r#"{"auths": {"HOST": {"username": "user", "password": "secret"}}}"#;
+impl Client {
+    fn write(&self, registry: &Registry, auth: &str) {
+        fs::write(&self.file, auth.replace("HOST", registry.host())).unwrap();
+    }
+}
+
+/// The right credentials, which those of the namespace are.
+const GOOD: &str = r#"{"auths": {"HOST": {"username": "user", "password": "wrong"},
+    "HOST/ns": {"username": "user", "password": "secret"}}}"#;
 const BAD: &str = r#"{"auths": {"HOST": {"username": "user", "password": "wrong-secret"}}}"#;
 const NONE: &str = r#"{"auths": {"other.example.com": {"username": "user", "password": "secret"}}}"#;
 
@@ -46,11 +56,18 @@ async fn start(builder: RegistryBuilder) -> Registry {
 }
 
 #[tokio::test]
-async fn basic_and_bearer_authentication_succeed() {
-    for builder in [basic(), bearer(), Registry::builder().anonymous_bearer()] {
-        let registry = start(builder).await;
-        let files = pull(&client(&registry, GOOD).images, &registry).await.unwrap().0;
-        assert_eq!(files.list(), ["a.yaml=a"]);
+async fn challenge_of_any_refusal_gets_credentials_once() {
+    for status in [401, 403, 404] {
+        for builder in [basic(), bearer(), Registry::builder().anonymous_bearer()] {
+            let registry = start(builder.challenging_with(status)).await;
+            let files = pull(&client(&registry, GOOD).images, &registry).await.unwrap().0;
+            assert_eq!(files.list(), ["a.yaml=a"], "{status}");
+        }
+        for (auth, requests) in [(BAD, 2), (NONE, 1)] {
+            let registry = start(basic().challenging_with(status)).await;
+            assert!(resolve(&registry, auth).await.is_err());
+            assert_eq!(registry.count(Kind::Head), requests, "{status}: {auth}");
+        }
     }
 }
 
@@ -76,11 +93,10 @@ async fn expired_token_is_renewed_once_for_all_layers() {
     let registry = start(bearer()).await;
     let layers = (0..3).map(|at| Layer::new().file(&format!("configs/{at}"), "x"));
     push(&registry, &catalog(layers));
-    let client = client(&registry, GOOD);
-    let digest = client.images.resolve(&source(&registry)).await.unwrap();
+    let (client, source) = (client(&registry, GOOD), source(&registry));
+    let digest = client.images.resolve(&source).await.unwrap();
     registry.delay(Kind::Blob, Duration::from_millis(50));
     registry.revoke_tokens();
-    let source = source(&registry);
     let read = read(&client.images, &source, &digest, Collect::default());
     let revoke = async {
         tokio::time::sleep(Duration::from_millis(75)).await;
@@ -88,45 +104,25 @@ async fn expired_token_is_renewed_once_for_all_layers() {
     };
     let (read, ()) = tokio::join!(read, revoke);
     assert_eq!(read.unwrap().0.files.len(), 3);
-    assert_eq!(
-        registry.count(Kind::Token),
-        3,
-        "the first, one for the manifest and one for all layers"
-    );
+    // The first, one for the manifest and one for all layers.
+    assert_eq!(registry.count(Kind::Token), 3);
 }
 
 #[tokio::test]
 async fn unauthorized_error_advises_login() {
-    for (builder, auth, says) in [
-        (bearer(), NONE, "it wants credentials and none are configured"),
-        (basic(), NONE, "it wants credentials and none are configured"),
-        (bearer(), BAD, "auth.json were refused"),
-        (basic(), BAD, "auth.json were refused"),
-    ] {
-        let registry = start(builder).await;
-        let (found, text) = fault(resolve(&registry, auth).await);
-        assert!(matches!(found, ServerFault::Unauthorized(_)));
-        assert!(text.contains(says) && text.contains("repository ns/cat"), "{text}");
-        assert!(text.contains(&format!("`podman login {}`", registry.host())), "{text}");
-        assert!(!text.contains("wrong-secret") && !format!("{found:?}").contains("wrong-secret"));
-        assert!(registry.requests().len() <= 4, "a 401 is not tried for ever");
-    }
-}
-
-#[tokio::test]
-async fn challenge_of_any_refusal_gets_credentials_once() {
-    for status in [403, 404] {
-        for builder in [basic(), bearer()] {
-            let registry = start(builder.challenging_with(status)).await;
-            let files = pull(&client(&registry, GOOD).images, &registry).await.unwrap().0;
-            assert_eq!(files.list(), ["a.yaml=a"], "{status}");
+    for builder in [basic, bearer] {
+        for (auth, says) in [
+            (NONE, "it wants credentials and none are configured"),
+            (BAD, "auth.json were refused"),
+        ] {
+            let registry = start(builder()).await;
+            let text = failed(resolve(&registry, auth).await, "unauthorized");
+            let advice = format!("`podman login {}`", registry.host());
+            for part in [says, "repository ns/cat", &advice] {
+                assert!(text.contains(part) && !text.contains("wrong-secret"), "{text}");
+            }
+            assert!(registry.requests().len() <= 4, "a 401 is not tried for ever");
         }
-        let registry = start(basic().challenging_with(status)).await;
-        let (_, text) = fault(resolve(&registry, BAD).await);
-        assert_eq!(registry.count(Kind::Head), 2, "{status}: {text}");
-        let registry = start(basic().challenging_with(status)).await;
-        fault(resolve(&registry, NONE).await);
-        assert_eq!(registry.count(Kind::Head), 1, "{status}: there is nothing to send");
     }
 }
 
@@ -140,11 +136,8 @@ async fn account_is_named_in_a_refusal_only_if_it_was_used() {
         let client = client(&registry, GOOD);
         client.images.resolve(&source(&registry)).await.unwrap();
         registry.script(Kind::Head, Fault::Status(403, None));
-        let (found, text) = fault(client.images.resolve(&source(&registry)).await);
-        assert!(
-            matches!(found, ServerFault::Forbidden(_)) && text.contains(says),
-            "{text}"
-        );
+        let text = failed(client.images.resolve(&source(&registry)).await, "forbidden");
+        assert!(text.contains(says), "{text}");
     }
 }
 
@@ -152,35 +145,18 @@ async fn account_is_named_in_a_refusal_only_if_it_was_used() {
 async fn corrected_credentials_are_used_by_next_pull() {
     let registry = start(bearer()).await;
     let client = client(&registry, BAD);
-    assert!(client.images.resolve(&source(&registry)).await.is_err());
-    let file = client.dir.path().join("auth.json");
-    fs::write(file, GOOD.replace("HOST", registry.host())).unwrap();
-    client.images.resolve(&source(&registry)).await.unwrap();
-}
-
-#[tokio::test]
-async fn credentials_of_namespace_are_preferred() {
-    let registry = start(basic()).await;
-    let auth = r#"{"auths": {"HOST": {"username": "user", "password": "wrong"},
-        "HOST/ns": {"username": "user", "password": "secret"}}}"#;
-    resolve(&registry, auth).await.unwrap();
-}
-
-#[cfg(unix)]
-#[tokio::test]
-async fn failed_credential_helper_is_an_error() {
-    let registry = start(Registry::builder().anonymous_bearer()).await;
-    let auth = r#"{"credHelpers": {"HOST": "no-such-helper-here"}}"#;
-    let error = resolve(&registry, auth).await.unwrap_err();
-    assert!(
-        matches!(error, Error::Credentials(CredentialsError::Run { .. })),
-        "{error}"
-    );
-    let error = resolve(&registry, "{ broken").await.unwrap_err();
-    assert!(
-        matches!(error, Error::Credentials(CredentialsError::Format { .. })),
-        "{error}"
-    );
+    for (auth, want) in [
+        (BAD, "unauthorized"),
+        (
+            r#"{"credHelpers": {"HOST": "no-such-helper-here"}}"#,
+            "credentials: run",
+        ),
+        ("{ broken", "credentials: format"),
+        (GOOD, "read"),
+    ] {
+        client.write(&registry, auth);
+        failed(client.images.resolve(&source(&registry)).await, want);
+    }
 }
 
 #[tokio::test]
@@ -191,16 +167,10 @@ async fn replaced_logins_are_used_by_next_pull() {
         settings.logins = logins.clone();
         settings.auth_files = Vec::new();
     });
-    let set = |text: &str| {
-        let text = text.replace("HOST", registry.host());
+    for (auth, want) in [(BAD, "unauthorized"), (GOOD, "read")] {
+        let text = auth.replace("HOST", registry.host());
         logins.set([("the vault", text.as_str())]).unwrap();
-    };
-    set(BAD);
-    let (found, text) = fault(images.resolve(&source(&registry)).await);
-    assert!(
-        matches!(found, ServerFault::Unauthorized(Some(login)) if login == "the vault"),
-        "{text}"
-    );
-    set(GOOD);
-    images.resolve(&source(&registry)).await.unwrap();
+        let text = failed(images.resolve(&source(&registry)).await, want);
+        assert_eq!(text.contains("from the vault were refused"), want != "read", "{text}");
+    }
 }

@@ -1,16 +1,17 @@
 //! Helpers of all tests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error as StdError;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::iter::successors;
+use std::path::Path;
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Digest, EmptyLayers, Error, FetchSettings, FileSink, ImageLimits, Proxy, Pull, RetrySchedule, ServerFault, Source,
-    SourceSettings, Sources,
+    Digest, EmptyLayers, Error, FetchError, FetchSettings, FileSink, ImageLimits, Logins, Proxy, Pull, RetrySchedule,
+    ServerFault, Source, SourceSettings, Sources, TreeFault, UnpackError,
 };
-use tempfile::TempDir;
-use testkit::{FileServer, Image, ImageBuilder, Layer, Registry};
+use testkit::{Image, ImageBuilder, Layer, Registry, variant};
 
 /// Keeps all files in memory, by path.
 #[derive(Default, Debug)]
@@ -55,7 +56,7 @@ impl Collect {
 /// Images of a host with plain HTTP. The settings are quick and do not depend on the machine, except for the changes.
 pub(crate) fn client_with(host: &str, change: impl FnOnce(&mut SourceSettings)) -> Sources {
     let mut settings = SourceSettings {
-        auth_files: vec![empty_auth()],
+        auth_files: vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/no-auth.json")],
         http: FetchSettings {
             plain_http: plain(&[host]),
             proxy: Proxy::default(),
@@ -72,6 +73,30 @@ pub(crate) fn client_with(host: &str, change: impl FnOnce(&mut SourceSettings)) 
     };
     change(&mut settings);
     Sources::new(settings).unwrap()
+}
+
+/// A client over TLS that trusts this CA, and allows no plain HTTP.
+pub(crate) fn tls_client(ca_pem: &str, change: impl FnOnce(&mut SourceSettings)) -> Sources {
+    let ca = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(ca.path(), ca_pem).unwrap();
+    client_with("", |settings| {
+        settings.http.plain_http = Vec::new();
+        settings.http.ca_files = vec![ca.path().to_owned()];
+        change(settings);
+    })
+}
+
+/// The password of `robot` for a host.
+pub(crate) fn password(host: &str, password: &str) -> Logins {
+    login(host, &format!(r#""username": "robot", "password": "{password}""#))
+}
+
+/// This entry of a credential file for a host, in memory.
+pub(crate) fn login(host: &str, entry: &str) -> Logins {
+    let logins = Logins::default();
+    let text = format!(r#"{{"auths": {{"{host}": {{{entry}}}}}}}"#);
+    logins.set([("the vault", text.as_str())]).unwrap();
+    logins
 }
 
 /// Plain HTTP for these hosts.
@@ -106,18 +131,10 @@ pub(crate) fn limits_at(name: &str, to: u64) -> ImageLimits {
 
 /// Compares the name and the value of the limit that a read exceeds. Returns the place.
 #[track_caller]
-pub(crate) fn exceeded(read: Result<impl std::fmt::Debug, Error>, name: &str, value: u64) -> String {
-    match read {
-        Err(Error::Limit(limit)) => {
-            assert_eq!((limit.name, limit.limit), (name, value), "{limit}");
-            limit.place
-        }
-        other => panic!("{name} {value}: {other:?}"),
-    }
-}
-
-fn empty_auth() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/no-auth.json")
+pub(crate) fn exceeded<T>(read: Result<T, Error>, name: &str, value: u64) -> String {
+    let text = failed(read, &format!("limit {name}"));
+    let end = format!(" exceeds the limit {name} of {value}");
+    text.strip_suffix(&end).expect(&text).to_owned()
 }
 
 pub(crate) fn client(host: &str) -> Sources {
@@ -196,49 +213,50 @@ pub(crate) async fn read_image(image: &Image) -> Result<Vec<String>, Error> {
     Ok(sink.list())
 }
 
-/// An error with all its causes, as a log shows it.
+/// An error with all its causes, as a log shows it. Those of this project's crates do not repeat the next one.
 pub(crate) fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut next = std::error::Error::source(error);
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
+    let causes = successors(Some(error as &dyn StdError), |&error| error.source());
+    let texts: Vec<_> = causes.map(ToString::to_string).collect();
+    for pair in texts.windows(2).take(2) {
+        assert!(!pair[0].contains(&pair[1]), "{texts:?}");
     }
-    text
+    texts.join(": ")
 }
 
+/// A few words for what came of a request.
+pub(crate) fn verdict<T>(result: &Result<T, Error>) -> String {
+    match result {
+        Ok(_) => "read".to_owned(),
+        Err(Error::Server(failure)) => match &failure.fault {
+            ServerFault::Digest(_) => "malformed digest".to_owned(),
+            ServerFault::Fetch(FetchError::Address { reason } | FetchError::Redirect { reason, .. }) => {
+                format!("refused: {}", variant(reason))
+            }
+            ServerFault::Fetch(error) => variant(error),
+            fault => variant(fault),
+        },
+        Err(Error::Limit(limit)) => format!("limit {}", limit.name),
+        Err(Error::Timeout(_)) => "took too long".to_owned(),
+        Err(Error::Image(error)) => format!("image: {}", variant(error)),
+        Err(Error::Credentials(error)) => format!("credentials: {}", variant(error)),
+        Err(Error::Tree { source, .. }) => match source {
+            TreeFault::Unpack(error) => format!("archive: {}", variant(error)),
+            fault => variant(fault),
+        },
+        Err(Error::Unpack(error)) => match error {
+            UnpackError::Layer { source, .. } => format!("layer: {}", variant(source)),
+            UnpackError::Link { source, .. } => format!("link: {}", variant(source)),
+            other => variant(other),
+        },
+        Err(error) => variant(error),
+    }
+}
+
+/// Compares the words for a failure. Returns its text with all causes.
 #[track_caller]
-pub(crate) fn fault(result: Result<impl std::fmt::Debug, Error>) -> (ServerFault, String) {
-    match result.unwrap_err() {
-        Error::Server(error) => {
-            let text = error.to_string();
-            (error.fault, text)
-        }
-        other => panic!("not a registry's fault: {}", chain(&other)),
-    }
-}
-
-/// Images of a server with TLS, whose CA is trusted, with the credentials of `robot`.
-pub(crate) fn tls_client(dir: &TempDir, server: &FileServer, password: &str) -> Sources {
-    client_with(server.host(), |settings| {
-        settings.http.plain_http = Vec::new();
-        settings.http.ca_files = vec![ca_file(dir, server.ca_pem())];
-        settings.auth_files = vec![auth_file(dir, server, password)];
-    })
-}
-
-/// Writes the certificate of a CA.
-pub(crate) fn ca_file(dir: &TempDir, pem: &str) -> PathBuf {
-    let path = dir.path().join("ca.pem");
-    std::fs::write(&path, pem).unwrap();
-    path
-}
-
-/// Writes credentials of `robot` for a server.
-pub(crate) fn auth_file(dir: &TempDir, server: &FileServer, password: &str) -> PathBuf {
-    let path = dir.path().join("auth.json");
-    let host = server.host();
-    let text = format!(r#"{{"auths": {{"{host}": {{"username": "robot", "password": "{password}"}}}}}}"#);
-    std::fs::write(&path, text).unwrap();
-    path
+pub(crate) fn failed<T>(result: Result<T, Error>, want: &str) -> String {
+    let found = verdict(&result);
+    let text = result.err().as_ref().map(chain).unwrap_or_default();
+    assert_eq!(found, want, "{text}");
+    text
 }

@@ -14,6 +14,9 @@ mod kit;
 mod layers;
 mod limits;
 mod mirrored;
+#[cfg(target_os = "linux")]
+mod network;
 mod push;
 mod signatures;
 mod tls;
+mod web;

@@ -5,23 +5,22 @@ mod content;
 mod limits;
 mod server;
 
-use catalog_mirror_source::{Error, Source};
-use testkit::{FileServer, Layer};
+use catalog_mirror_source::SourceSettings;
+use testkit::Layer;
 
-use crate::kit::{client, pull_source as pull};
+use crate::web::WebHost;
 
 const PATH: &str = "/catalog.tar.gz";
 
-fn source(server: &FileServer, folder: &str) -> Source {
-    format!("{}{folder}", server.url(PATH)).parse().unwrap()
+async fn host(archive: &Layer) -> WebHost {
+    host_but(archive, |_| {}).await
 }
 
-/// Reads an archive at `folder`, which is empty or starts with `#`.
-async fn files(archive: &Layer, folder: &str) -> Result<Vec<String>, Error> {
-    let server = FileServer::start().await;
-    server.put(PATH, archive.archive());
-    let (sink, _) = pull(&client(server.host()), &source(&server, folder)).await?;
-    Ok(sink.list())
+/// Starts a server with an archive, and a client with changed settings.
+async fn host_but(archive: &Layer, change: impl FnOnce(&mut SourceSettings)) -> WebHost {
+    let host = WebHost::start("", PATH, change).await;
+    host.server.put(PATH, archive.archive());
+    host
 }
 
 fn two_folders() -> Layer {

@@ -1,37 +1,41 @@
 //! The files of a commit.
 
-use catalog_mirror_source::{Error, TreeFault, UnpackError};
+use catalog_mirror_source::TreeFault;
 use testkit::tree;
 
-use super::GitHost;
-use crate::kit::{Collect, chain, read};
+use super::{GitHost, MISSING, failed};
+use crate::kit;
 
 const TWO: &[(&str, &str)] = &[("a/x.yaml", "x"), ("a/b/y.yaml", "y"), ("z.yaml", "z")];
 
 #[tokio::test]
 async fn commit_is_read_as_a_whole_or_below_its_folder() {
-    let host = GitHost::start().await;
-    host.commit(TWO);
-    assert_eq!(
-        host.files("").await.unwrap(),
-        ["a/b/y.yaml=y", "a/x.yaml=x", "z.yaml=z"]
-    );
-    assert_eq!(host.files("#main:a").await.unwrap(), ["b/y.yaml=y", "x.yaml=x"]);
-    assert_eq!(host.files("#:a/b").await.unwrap(), ["y.yaml=y"]);
+    let host = GitHost::of(TWO).await;
     for (end, want) in [
-        ("#main:c", "pathspec 'c' did not match"),
-        ("#main:a/c/d", "pathspec 'a/c/d' did not match"),
-        ("#main:a/x.yaml", "has no folder at a/x.yaml but something else"),
-        ("#main:a/x.yaml/y", "pathspec 'a/x.yaml/y' did not match"),
+        ("", "a/b/y.yaml=y a/x.yaml=x z.yaml=z"),
+        ("#main:a", "b/y.yaml=y x.yaml=x"),
+        ("#:a/b", "y.yaml=y"),
     ] {
-        let (fault, text) = host.fault(host.files(end).await);
-        assert!(text.contains(want) && fault.is_of_content(), "{end}: {text}");
+        assert_eq!(host.files(end).await.unwrap().join(" "), want, "{end}");
+    }
+    for (end, want, says) in [
+        ("#main:c", "commit", "pathspec 'c' did not match"),
+        ("#main:a/c/d", "commit", "pathspec 'a/c/d' did not match"),
+        (
+            "#main:a/x.yaml",
+            "not folder",
+            "has no folder at a/x.yaml but something else",
+        ),
+        ("#main:a/x.yaml/y", "commit", "pathspec 'a/x.yaml/y' did not match"),
+    ] {
+        let text = failed(host.files(end).await, want);
+        assert!(text.contains(says), "{end}: {text}");
     }
 }
 
 #[tokio::test]
 async fn read_takes_three_requests_and_one_commit() {
-    let host = GitHost::start().await;
+    let host = GitHost::with(|_| {}).await;
     let commit = host.commit(TWO);
     let (_, pull) = host.pull("").await.unwrap();
     assert_eq!(pull.traffic.requests, 3);
@@ -42,76 +46,56 @@ async fn read_takes_three_requests_and_one_commit() {
     }
 }
 
-/// A folder with the same tree gives the same files.
 #[tokio::test]
-async fn links_follow_the_rules_of_archives() {
-    let host = GitHost::start().await;
+async fn links_are_followed_within_the_folder() {
+    let host = GitHost::with(|_| {}).await;
     let repo = &host.repo;
     let file = repo.object("blob", "x");
-    let link = |target: &str| repo.object("blob", target);
-    let commit = |target: &str| {
-        let inner = repo.object(
-            "tree",
-            tree(&[("120000", "l.yaml", &link(target)), ("100755", "x.yaml", &file)]),
-        );
-        let top = tree(&[("40000", "a", &inner), ("100644", "y.yaml", &file)]);
-        host.point(&repo.commit_of(&repo.object("tree", top)));
-    };
-    commit("x.yaml");
-    assert_eq!(host.files("#main:a").await.unwrap(), ["l.yaml=-> x.yaml", "x.yaml=x"]);
-    commit("../y.yaml");
-    assert_eq!(
-        host.files("").await.unwrap(),
-        ["a/l.yaml=-> y.yaml", "a/x.yaml=x", "y.yaml=x"]
-    );
-    for target in [
-        "../y.yaml",
-        "/etc/passwd",
-        "../../../etc/passwd",
-        "missing",
-        ".",
-        "l.yaml",
+    for (target, end, want) in [
+        ("x.yaml", "#main:a", "l.yaml=-> x.yaml x.yaml=x"),
+        ("../y.yaml", "", "a/l.yaml=-> y.yaml a/x.yaml=x y.yaml=x"),
+        ("../y.yaml", "#main:a", ""),
     ] {
-        commit(target);
-        let error = host.files("#main:a").await.unwrap_err();
-        assert!(
-            matches!(error, Error::Unpack(UnpackError::Link { .. })),
-            "{target}: {}",
-            chain(&error)
-        );
+        let link = repo.object("blob", target);
+        let inner = [("120000", "l.yaml", &*link), ("100755", "x.yaml", &file)];
+        let inner = repo.object("tree", tree(&inner));
+        host.point(&repo.commit_of_entries(&[("40000", "a", &inner), ("100644", "y.yaml", &file)]));
+        let files = host.files(end).await;
+        if want.is_empty() {
+            kit::failed(files, "link: outside");
+        } else {
+            assert_eq!(files.unwrap().join(" "), want);
+        }
     }
-    commit("missing");
-    let source = host.source("#main:a");
-    let digest = host.images.resolve(&source).await.unwrap();
-    let sink = Collect {
-        excluded: ["l.yaml".to_owned()].into(),
-        ..Collect::default()
-    };
-    let found = read(&host.images, &source, &digest, sink).await;
-    assert_eq!(found.unwrap().0.list(), ["x.yaml=x"], "a broken link that is excluded");
 }
 
 #[tokio::test]
 async fn submodule_is_refused_with_its_path() {
-    let host = GitHost::start().await;
+    let host = GitHost::with(|_| {}).await;
     let repo = &host.repo;
-    let other = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
-    let file = repo.object("blob", "x");
-    let inner = repo.object("tree", tree(&[("160000", "sub", other)]));
-    let top = tree(&[
+    let inner = repo.object("tree", tree(&[("160000", "sub", MISSING)]));
+    host.point(&repo.commit_of_entries(&[
         ("40000", "a", &inner),
         ("40000", "b", &repo.folder(&[("y.yaml", "y")])),
-        ("100644", "f", &file),
-    ]);
-    host.point(&repo.commit_of(&repo.object("tree", top)));
-    let (fault, text) = host.fault(host.files("#main:a").await);
-    assert!(
-        matches!(&fault, TreeFault::Submodule(path) if path == "a/sub"),
-        "{text}"
-    );
-    assert_eq!(
-        host.files("#main:b").await.unwrap(),
-        ["y.yaml=y"],
-        "it is outside of the folder"
-    );
+        ("100644", "f", &repo.object("blob", "x")),
+    ]));
+    let text = failed(host.files("#main:a").await, "submodule");
+    assert!(text.contains("has the submodule a/sub, "), "{text}");
+    let beside = host.files("#main:b").await.unwrap();
+    assert_eq!(beside, ["y.yaml=y"], "it is outside of the folder");
+}
+
+#[test]
+fn fault_is_of_content_if_the_same_revision_fails_again() {
+    let text = String::new;
+    for (fault, is_of_content) in [
+        (TreeFault::NoFolder(text()), true),
+        (TreeFault::NotFolder(text()), true),
+        (TreeFault::Name(text()), true),
+        (TreeFault::Commit(text()), true),
+        (TreeFault::Git(text()), false),
+        (TreeFault::Changed, false),
+    ] {
+        assert_eq!(fault.is_of_content(), is_of_content, "{fault}");
+    }
 }

@@ -6,43 +6,54 @@ mod limits;
 mod refs;
 mod server;
 
-use catalog_mirror_source::{Error, Pull, Source, SourceSettings, Sources, TreeFault};
-use tempfile::TempDir;
-use testkit::{FileServer, GitRepo};
+use std::ops::Deref;
 
-use crate::kit::{Collect, auth_file, chain, client_with, pull_source};
+use catalog_mirror_source::{Error, SourceSettings};
+use testkit::GitRepo;
+
+use crate::kit;
+use crate::web::WebHost;
 
 const PATH: &str = "/owner/repo.git";
 
 const MAIN: &str = "refs/heads/main";
 
+/// Name of an object that no repository here has.
+const MISSING: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+
 /// A repository, the server in front of it, and a client.
 struct GitHost {
-    server: FileServer,
+    web: WebHost,
     repo: GitRepo,
-    images: Sources,
+}
+
+impl Deref for GitHost {
+    type Target = WebHost;
+
+    fn deref(&self) -> &WebHost {
+        &self.web
+    }
 }
 
 impl GitHost {
-    async fn start() -> Self {
-        Self::with(|_| ()).await
+    /// Starts with a commit of these files.
+    async fn of(files: &[(&str, &str)]) -> Self {
+        let host = Self::with(|_| {}).await;
+        host.commit(files);
+        host
     }
 
-    /// Starts with changed settings of the client.
+    /// Starts without commits, and with changed settings of the client.
     async fn with(change: impl FnOnce(&mut SourceSettings)) -> Self {
-        let server = FileServer::start().await;
+        let web = WebHost::start("git:", PATH, change).await;
         let repo = GitRepo::default();
-        repo.serve(&server, PATH);
-        let images = client_with(server.host(), change);
-        Self { server, repo, images }
+        repo.serve(&web.server, PATH);
+        Self { web, repo }
     }
 
-    /// Makes the server want a password, and returns a client that has it in a file of this folder.
-    fn with_password(&self, dir: &TempDir) -> Sources {
-        self.server.require("robot", "hunter22");
-        client_with(self.server.host(), |settings| {
-            settings.auth_files = vec![auth_file(dir, &self.server, "hunter22")];
-        })
+    fn with_password(self, sent: &str) -> Self {
+        let web = self.web.with_password(sent);
+        Self { web, ..self }
     }
 
     /// Commits these files to the main branch.
@@ -56,29 +67,12 @@ impl GitHost {
         self.repo.set(MAIN, commit);
         self.repo.set("HEAD", commit);
     }
+}
 
-    /// Returns the source with this end, which is empty or starts with `#`.
-    fn source(&self, end: &str) -> Source {
-        format!("git:{}{end}", self.server.url(PATH)).parse().unwrap()
-    }
-
-    async fn pull(&self, end: &str) -> Result<(Collect, Pull), Error> {
-        pull_source(&self.images, &self.source(end)).await
-    }
-
-    async fn files(&self, end: &str) -> Result<Vec<String>, Error> {
-        Ok(self.pull(end).await?.0.list())
-    }
-
-    /// Returns the fault of a read that fails, and its text with all causes.
-    #[track_caller]
-    fn fault(&self, read: Result<Vec<String>, Error>) -> (TreeFault, String) {
-        let error = read.unwrap_err();
-        let text = chain(&error);
-        assert!(text.contains(PATH), "{text}");
-        match error {
-            Error::Tree { source, .. } => (source, text),
-            _ => panic!("no fault of git: {text}"),
-        }
-    }
+/// Compares the words for a failure. Returns its text with all causes, which names the repository.
+#[track_caller]
+fn failed<T>(result: Result<T, Error>, want: &str) -> String {
+    let text = kit::failed(result, want);
+    assert!(text.contains(PATH), "{text}");
+    text
 }

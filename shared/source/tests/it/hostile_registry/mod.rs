@@ -11,26 +11,27 @@ mod redirects;
 mod storms;
 mod tls;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use catalog_mirror_source::{
-    Error, FetchError, Logins, MinThroughput, Proxy, Pull, ServerFault, Source, SourceSettings, Sources,
-};
-use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request, variant};
+use catalog_mirror_source::{Error, MinThroughput, Proxy, Pull, Source, SourceSettings, Sources};
+use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request, Say, Wire};
 
-use crate::kit::{Collect, chain, client_with, plain, pull_source, push, small};
+use crate::kit::{Collect, chain, client_with, password, plain, pull_source, push, small, tls_client, verdict};
 
 pub(crate) const USER: &str = "robot";
 pub(crate) const PASSWORD: &str = "hunter2-hunter2";
+
+/// Longer than any pull takes.
+const SOON: Duration = Duration::from_secs(10);
 
 /// A registry with credentials, another host without, and a client that has credentials for the first.
 pub(crate) struct Lab {
     pub(crate) registry: Registry,
     pub(crate) other: Registry,
     pub(crate) image: Image,
-    images: Sources,
+    pub(crate) images: Sources,
     host: String,
 }
 
@@ -59,20 +60,29 @@ impl Lab {
         })
     }
 
+    /// The registry speaks TLS. The client trusts its CA, and allows no plain HTTP unless that is changed.
+    pub(crate) async fn tls(builder: RegistryBuilder, other: Registry, change: impl Fn(&mut SourceSettings)) -> Self {
+        let registry = builder.start().await;
+        let host = registry.host().to_owned();
+        let images = tls_client(registry.ca_pem(), |settings| {
+            limit(settings, &host);
+            change(settings);
+        });
+        Self::with_client(registry, other, &host, images)
+    }
+
     fn of(registry: Registry, other: Registry, host: &str, change: impl Fn(&mut SourceSettings)) -> Self {
+        let images = client_with("127.0.0.1", |settings| {
+            limit(settings, host);
+            change(settings);
+        });
+        Self::with_client(registry, other, host, images)
+    }
+
+    fn with_client(registry: Registry, other: Registry, host: &str, images: Sources) -> Self {
         let image = small();
         push(&registry, &image);
         push(&other, &image);
-        let images = client_with("127.0.0.1", |settings| {
-            settings.auth_files = Vec::new();
-            settings.logins = login(host, &format!(r#""username": "{USER}", "password": "{PASSWORD}""#));
-            settings.http.read_timeout = Duration::from_millis(500);
-            settings.http.min_throughput = MinThroughput {
-                bytes: 20,
-                period: Duration::from_millis(300),
-            };
-            change(settings);
-        });
         Self {
             images,
             host: host.to_owned(),
@@ -86,10 +96,6 @@ impl Lab {
     pub(crate) async fn warm(&self) {
         self.images.resolve(&self.source()).await.unwrap();
         self.registry.reset();
-    }
-
-    pub(crate) fn client(&self) -> &Sources {
-        &self.images
     }
 
     pub(crate) fn source(&self) -> Source {
@@ -122,32 +128,52 @@ impl Lab {
             assert!(!seen, "{name}: the other host has received a secret");
         }
         let said = self.other.requests();
-        assert!(
-            said.iter().all(|request| request.authorization.is_none()),
-            "{name}: {said:?}"
-        );
-        let all = said
-            .iter()
-            .chain(&self.registry.requests())
-            .cloned()
-            .collect::<Vec<_>>();
-        assert!(
-            all.iter().all(|request| request.cookie.is_none()),
-            "{name}: nobody's cookies are kept"
-        );
+        assert!(said.iter().all(|request| request.authorization.is_none()), "{name}");
+        let mut all = said.into_iter().chain(self.registry.requests());
+        assert!(all.all(|request| request.cookie.is_none()), "{name}: cookies are kept");
     }
+}
+
+/// Gives a client the credentials for a host, and little patience.
+fn limit(settings: &mut SourceSettings, host: &str) {
+    settings.auth_files = Vec::new();
+    settings.logins = password(host, PASSWORD);
+    settings.http.read_timeout = Duration::from_millis(500);
+    settings.http.min_throughput = MinThroughput {
+        bytes: 20,
+        period: Duration::from_millis(300),
+    };
+}
+
+/// What a CDN says in place of all answers of one kind: a name, the steps, and the words for what comes of it.
+pub(crate) type Row<'a> = (&'a str, Vec<Say>, &'a str);
+
+/// Pulls from a registry that leads to such a CDN, except for the config. At most `most` bytes may be taken from there.
+pub(crate) async fn expect_of_cdn(kind: Kind, row: Row<'_>, most: usize, change: impl Fn(&mut SourceSettings)) {
+    let (name, says, want) = row;
+    let wire = Wire::start(says).await;
+    let lab = Lab::with(wanting(), change).await;
+    lab.warm().await;
+    if kind == Kind::Blob {
+        lab.script([(kind, Fault::Pass)]);
+    }
+    let url = format!("http://{}/x", wire.host());
+    lab.script((0..12).map(|_| (kind, Fault::Redirect(url.clone()))));
+    let started = Instant::now();
+    let result = lab.pull().await;
+    let found = verdict(&result);
+    let is_wanted = want.split(" or ").any(|want| want == found);
+    assert!(is_wanted, "{name}: {found}, {:?}", result.err());
+    assert!(started.elapsed() < SOON, "{name}");
+    let said = wire.bytes_said();
+    assert!(said < most, "{name}: {said} bytes were taken");
+    let mut asked = wire.requests().into_iter();
+    assert!(asked.all(|text| !text.to_lowercase().contains("authorization")));
 }
 
 /// A registry that wants the credentials there are, on every request.
 pub(crate) fn wanting() -> RegistryBuilder {
     Registry::builder().basic(USER, PASSWORD)
-}
-
-pub(crate) fn login(host: &str, entry: &str) -> Logins {
-    let logins = Logins::default();
-    let text = format!(r#"{{"auths": {{"{host}": {{{entry}}}}}}}"#);
-    logins.set([("the vault", text.as_str())]).unwrap();
-    logins
 }
 
 /// The password, alone and as basic authentication spells it.
@@ -158,22 +184,4 @@ pub(crate) fn secrets() -> [String; 2] {
 fn spells(request: &Request, secret: &str) -> bool {
     let texts = [&request.path, &request.query, &request.host, &request.body];
     texts.iter().any(|text| text.contains(secret))
-}
-
-/// A few words for what came of a pull.
-pub(crate) fn verdict<T>(result: &Result<T, Error>) -> String {
-    match result {
-        Ok(_) => "read".to_owned(),
-        Err(Error::Server(failure)) => match &failure.fault {
-            ServerFault::Digest(_) => "malformed digest".to_owned(),
-            ServerFault::Fetch(FetchError::Address { reason } | FetchError::Redirect { reason, .. }) => {
-                format!("refused: {}", variant(reason))
-            }
-            ServerFault::Fetch(error) => variant(error),
-            fault => variant(fault),
-        },
-        Err(Error::Limit(limit)) => format!("limit {}", limit.name),
-        Err(Error::Timeout(_)) => "took too long".to_owned(),
-        Err(error) => variant(error),
-    }
 }

@@ -38,10 +38,8 @@ async fn repeated_failures_end_after_five_attempts_or_at_once() {
     for (status, after, want, attempts) in rows {
         let name = format!("{status} {after:?}");
         let lab = Lab::new().await;
-        (0..50).for_each(|_| {
-            lab.registry
-                .script(Kind::Head, Fault::Status(status, after.map(ToOwned::to_owned)));
-        });
+        let later = Fault::Status(status, after.map(ToOwned::to_owned));
+        lab.script((0..50).map(|_| (Kind::Head, later.clone())));
         let started = Instant::now();
         lab.expect(&name, want).await;
         assert!(started.elapsed() < SOON, "{name}: {:?}", started.elapsed());
@@ -55,8 +53,8 @@ async fn repeated_failures_within_pull_end() {
     for (kind, before) in [(Kind::Manifest, 0), (Kind::Blob, 0), (Kind::Blob, 1)] {
         for (status, want) in [(429, "rate limited"), (503, "unavailable")] {
             let lab = Lab::new().await;
-            (0..before).for_each(|_| lab.registry.script(kind, Fault::Pass));
-            (0..50).for_each(|_| lab.registry.script(kind, Fault::Status(status, None)));
+            lab.script((0..before).map(|_| (kind, Fault::Pass)));
+            lab.script((0..50).map(|_| (kind, Fault::Status(status, None))));
             lab.expect("a storm", want).await;
             assert_eq!(lab.registry.count(kind), before + ATTEMPTS);
         }

@@ -2,58 +2,39 @@
 
 use std::time::Duration;
 
-use catalog_mirror_source::SourceSettings;
-use tempfile::NamedTempFile;
-use testkit::{CertificateFault, Fault, Kind, Registry, RegistryBuilder, Wire};
+use testkit::{CertificateFault, Fault, Kind, Registry, Wire};
 
 use super::{Lab, wanting};
-
-/// A lab over TLS that trusts the registry's CA and allows no plain HTTP.
-async fn lab(builder: RegistryBuilder, other: Registry, trusts: bool) -> (Lab, NamedTempFile) {
-    let registry = builder.start().await;
-    let ca = NamedTempFile::new().unwrap();
-    std::fs::write(ca.path(), registry.ca_pem()).unwrap();
-    let host = registry.host().to_owned();
-    let lab = Lab::of(registry, other, &host, |settings: &mut SourceSettings| {
-        settings.http.plain_http = Vec::new();
-        settings.http.ca_files = vec![ca.path().to_owned()];
-        settings.http.ca_files.truncate(usize::from(trusts));
-    });
-    (lab, ca)
-}
 
 #[tokio::test]
 async fn certificate_with_any_fault_is_refused() {
     use CertificateFault::{Expired, ExpiredAuthority, OwnAuthority, SelfSigned};
     let with = |fault| wanting().tls_with_fault(fault);
-    let other = ["example.com"];
+    let (right, other) = (wanting().tls(), wanting().tls_for(&["example.com"]));
+    let own_for_other = with(OwnAuthority).tls_for(&["example.com"]);
     // The last column is a part of the error. Without one, the image is read.
     let rows = [
-        ("right", wanting().tls(), true, ""),
-        ("another name", wanting().tls_for(&other), true, "for another name"),
+        ("right", right, true, ""),
+        ("another name", other, true, "for another name"),
         ("expired", with(Expired), true, "has expired"),
         ("signed by itself", with(SelfSigned), true, "--ca-file"),
         ("an unknown authority", wanting().tls(), false, "--ca-file"),
         ("its own authority", with(OwnAuthority), true, ""),
         ("and not trusted", with(OwnAuthority), false, "--ca-file"),
-        (
-            "and another name",
-            with(OwnAuthority).tls_for(&other),
-            true,
-            "for another name",
-        ),
+        ("and another name", own_for_other, true, "for another name"),
         ("and expired", with(ExpiredAuthority), true, "has expired"),
     ];
     for (name, builder, trusts, says) in rows {
         let want = if says.is_empty() { "read" } else { "tls" };
-        let (lab, _ca) = lab(builder, Registry::start().await, trusts).await;
+        let lab = Lab::tls(builder, Registry::start().await, |_| {}).await;
+        if !trusts {
+            lab.images.trust_ca_files(&[]).unwrap();
+        }
         let text = lab.expect(name, want).await;
         assert!(text.contains(says), "{name}: {text}");
         if want == "tls" {
-            assert!(
-                text.starts_with(&format!("registry {}, ", lab.registry.host())),
-                "{text}"
-            );
+            let place = format!("registry {}, ", lab.registry.host());
+            assert!(text.starts_with(&place), "{text}");
             assert_eq!(lab.registry.requests().len(), 0, "{name}: nothing was asked");
         }
     }
@@ -62,15 +43,13 @@ async fn certificate_with_any_fault_is_refused() {
 #[tokio::test]
 async fn error_names_cdn_with_bad_certificate() {
     let cdn = Registry::builder().tls().start().await;
-    let (lab, _ca) = lab(wanting().tls(), cdn, true).await;
+    let lab = Lab::tls(wanting().tls(), cdn, |_| {}).await;
     lab.warm().await;
     let to = format!("https://{}/v2/ns/cat/manifests/v1", lab.other.host());
     lab.script([(Kind::Head, Fault::Redirect(to))]);
     let text = lab.expect("a CDN of another CA", "tls").await;
-    assert!(
-        text.contains(&format!(", at {}: no TLS connection", lab.other.host())),
-        "{text}"
-    );
+    let place = format!(", at {}: no TLS connection", lab.other.host());
+    assert!(text.contains(&place), "{text}");
     assert_eq!(lab.other.requests().len(), 0);
 }
 
