@@ -27,6 +27,7 @@ async fn search(world: &World, query: &str) -> Value {
 #[case("?limit=0", 3, &[])]
 #[case("?offset=7", 3, &[])]
 #[case("?limit=100&arch=AMD64", 3, &["alpha", "beta", "gamma"])]
+#[case("?q=g%61ma&q=beta&arch=&category=", 1, &["gamma"])]
 #[case("?arch=arm64", 0, &[])]
 #[tokio::test]
 async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: u64, #[case] packages: &[&str]) {
@@ -38,7 +39,11 @@ async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: 
         let names = found["results"].as_array().unwrap().iter();
         let names: Vec<&str> = names.map(|hit| hit["package"].as_str().unwrap()).collect();
         assert_eq!(names, packages);
-        assert!(found["limit"].as_u64().unwrap() <= 100);
+        let limit = query
+            .split("limit=")
+            .nth(1)
+            .map_or("20", |rest| rest.split('&').next().unwrap());
+        assert_eq!(found["limit"].to_string(), limit);
     }
 }
 
