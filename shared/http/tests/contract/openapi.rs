@@ -186,13 +186,24 @@ fn is_as_described(described: &Value, method: &str, path: &str, status: StatusCo
     assert_eq!(types, [answer.headers()["content-type"].to_str().unwrap()], "{path}");
 }
 
+/// Clients of a registry take a Bearer challenge for the address of a token service.
 #[test]
-fn challenges_offer_the_described_schemes() {
+fn challenges_offer_the_described_schemes_and_basic_alone_to_registry_clients() {
     let schemes = CONTRACT["components"]["securitySchemes"].as_object().unwrap();
     let described = schemes.values().filter_map(|scheme| scheme["scheme"].as_str());
-    let described: BTreeSet<String> = described.map(str::to_owned).collect();
-    let answer = refuse(&Method::GET, "/catalogs", StatusCode::UNAUTHORIZED);
-    let challenges = answer.headers().get_all("www-authenticate").into_iter();
-    let offered = challenges.filter_map(|challenge| challenge.to_str().unwrap().split(' ').next());
-    assert_eq!(offered.map(str::to_lowercase).collect::<BTreeSet<_>>(), described);
+    for (path, expected) in [
+        ("/catalogs", described.collect()),
+        ("/v2/", BTreeSet::from(["basic"])),
+        ("/v2/demo/tags/list", BTreeSet::from(["basic"])),
+    ] {
+        let answer = refuse(&Method::GET, path, StatusCode::UNAUTHORIZED);
+        let challenges = answer.headers().get_all("www-authenticate").into_iter();
+        let offered = challenges.filter_map(|challenge| challenge.to_str().unwrap().split(' ').next());
+        let offered: Vec<String> = offered.map(str::to_lowercase).collect();
+        assert_eq!(
+            offered.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+            expected,
+            "{path}"
+        );
+    }
 }

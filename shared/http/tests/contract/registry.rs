@@ -97,16 +97,10 @@ async fn tags_name_the_stored_contents() {
     tags.push("latest".into());
     let list = serde_json::json!({"name": "demo", "tags": tags});
     assert_eq!(site.get("demo/tags/list").await.text(), list.to_string());
+    let page = site.get("demo/tags/list?n=1").await;
+    let list = serde_json::json!({"name": "demo", "tags": [tags[0]]});
     let link = format!("</v2/demo/tags/list?n=1&last={}>; rel=\"next\"", tags[0]);
-    for (query, listed, link) in [
-        ("n=1".to_owned(), &tags[..1], link.as_str()),
-        (format!("n=2&last={}", tags[0]), &tags[1..], ""),
-        ("n=0".to_owned(), &[], ""),
-    ] {
-        let answer = site.get(&format!("demo/tags/list?{query}")).await;
-        let list = serde_json::json!({"name": "demo", "tags": listed});
-        assert_eq!((answer.text(), answer.header("link")), (list.to_string(), link));
-    }
+    assert_eq!((page.text(), page.header("link")), (list.to_string(), link.as_str()));
 }
 
 #[tokio::test]
@@ -188,12 +182,24 @@ async fn unknown_parts_are_refused_with_the_codes_of_the_specification() {
         (format!("demo/blobs/sha512:{}", "a".repeat(128)), 400, "DIGEST_INVALID"),
         ("demo/blobs/sha256:..%2F..%2Fcurrent.json".into(), 400, "DIGEST_INVALID"),
         ("demo/blobs/latest".into(), 400, "DIGEST_INVALID"),
+        ("demo/blobs/sha256:".into(), 400, "DIGEST_INVALID"),
+        (format!("demo/blobs/{}", foreign.to_uppercase()), 400, "DIGEST_INVALID"),
+        (
+            format!("demo/blobs/sha256:{}", foreign[7..].to_uppercase()),
+            400,
+            "DIGEST_INVALID",
+        ),
         ("demo/referrers/x".into(), 400, "DIGEST_INVALID"),
         (format!("nobody/referrers/{none}"), 404, "NAME_UNKNOWN"),
         ("demo/blobs/uploads/1".into(), 404, "NAME_UNKNOWN"),
-        ("demo/tags/list?n=x".into(), 400, "PAGINATION_NUMBER_INVALID"),
+        ("demo//tags/list".into(), 404, "NAME_UNKNOWN"),
+        ("demo/tags/list?n=%31x".into(), 400, "PAGINATION_NUMBER_INVALID"),
+        ("demo/tags/list?n=1e3".into(), 400, "PAGINATION_NUMBER_INVALID"),
         ("_catalog?n=-1".into(), 400, "PAGINATION_NUMBER_INVALID"),
+        ("_catalog?n=".into(), 400, "PAGINATION_NUMBER_INVALID"),
         ("demo".into(), 404, "UNSUPPORTED"),
+        ("demo/tags".into(), 404, "UNSUPPORTED"),
+        ("_catalog/".into(), 404, "UNSUPPORTED"),
     ] {
         let refusal = site.refusal(Method::GET, &path).await;
         assert_eq!(refusal, (status, code.to_owned()), "{path}");
