@@ -76,12 +76,3 @@ async fn tag_of_metas_depends_on_the_query() {
     let whole = world.get("/catalogs/demo/api/v1/all", &[]).await;
     assert_eq!(tag("").await, whole.header("etag"));
 }
-
-#[tokio::test]
-async fn small_metas_are_not_compressed() {
-    let world = World::new().await;
-    let path = "/catalogs/demo/api/v1/metas?name=gamma";
-    let answer = world.get(path, &[("accept-encoding", "gzip, zstd")]).await;
-    assert_eq!(answer.header("content-encoding"), "");
-    assert_eq!(answer.header("vary"), "Accept-Encoding");
-}
