@@ -1,4 +1,4 @@
-//! Objects of the right size with other bytes: no request gets them as a complete answer.
+//! Objects with other bytes, of the right size or cut off: no request gets them as a complete answer.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -76,7 +76,7 @@ fn forge(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn forged_object_of_the_right_size_is_never_a_complete_answer() {
+async fn forged_or_cut_object_is_never_a_complete_answer() {
     let mut refused = 0;
     for settings in SITUATIONS {
         let mut world = World::situated(settings).await;
@@ -84,18 +84,22 @@ async fn forged_object_of_the_right_size_is_never_a_complete_answer() {
         assert!(expected.iter().all(|(_, body)| body.is_some()));
         for (key, bytes) in world.store.objects() {
             let Some(forged) = forge(&key, &bytes) else { continue };
-            world.store.corrupt(&key, forged);
-            world = restarted(world, settings.0);
-            for ((asked, body), (_, right)) in answers(&world).await.into_iter().zip(&expected) {
-                match body {
-                    Some(body) => assert_eq!(Some(&body), right.as_ref(), "{asked} with a forged {key}, {settings:?}"),
-                    None => refused += 1,
+            for damaged in [Bytes::from(forged), bytes.slice(..bytes.len() - 1)] {
+                world.store.corrupt(&key, damaged);
+                world = restarted(world, settings.0);
+                for ((asked, body), (_, right)) in answers(&world).await.into_iter().zip(&expected) {
+                    match body {
+                        Some(body) => {
+                            assert_eq!(Some(&body), right.as_ref(), "{asked} with another {key}, {settings:?}")
+                        }
+                        None => refused += 1,
+                    }
                 }
             }
             world.store.corrupt(&key, bytes);
         }
     }
-    assert!(refused > 100, "forged objects are noticed: {refused}");
+    assert!(refused > 100, "other bytes are noticed: {refused}");
 }
 
 /// A verified object is hashed again when its stored version has changed.
