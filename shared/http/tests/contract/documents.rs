@@ -1,15 +1,22 @@
 //! The documents of the store, as they are stored.
 
 use http::StatusCode;
-use model::{Document, Encoding, Key, Outcome, Sha256, Status};
-use testkit::{SOURCE, first_published_at};
+use model::{Document, Encoding, Key, Sha256, Status};
+use serde_json::json;
 
 use crate::{fixture::put, world::World};
 
 #[tokio::test]
 async fn objects_and_documents_are_served_as_stored() {
     let world = World::new().await;
-    let status = Status::new(SOURCE.to_owned(), Outcome::Unchanged, first_published_at());
+    let status = json!({
+        "formatVersion": model::FORMAT_VERSION, "source": "quay.io/a/b:latest", "lastPoll": "2026-01-01T00:00:00Z",
+        "outcome": "failed", "lastSuccess": "2025-12-31T00:00:00Z", "error": "refused", "failures": 2, "durationMs": 7,
+        "pullMs": 9, "bytesPulled": 3, "bytesPublished": 4,
+        "emptyLayers": {"root": "/configs", "empty": []},
+        "validation": {"errors": 0, "warnings": 1, "unknownSchemas": 2},
+    });
+    let status = Status::from_bytes(status.to_string().as_bytes()).unwrap();
     put(&world.store, &Key::Status("demo".parse().unwrap()), status.to_bytes()).await;
     for (key, stored) in world.store.objects() {
         let answer = world.get(&format!("/{key}"), &[]).await;

@@ -50,22 +50,18 @@ async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: 
 #[tokio::test]
 async fn search_is_answered_304_until_its_answer_changes() {
     let world = World::new().await;
-    let path = format!("{PATH}?q=alpha");
-    let tag = world.get(&path, &[]).await.header("etag").to_owned();
-    assert_eq!(
-        world.get(&path, &[("if-none-match", &tag)]).await.status,
-        StatusCode::NOT_MODIFIED
-    );
-    let other = world.get(&format!("{PATH}?q=beta"), &[("if-none-match", &tag)]).await;
-    assert_eq!(other.status, StatusCode::OK);
-    publish(
-        &world.store,
-        Publication::default(),
-        &LINES.replace("alpha", "alphabet"),
-    )
-    .await;
-    let changed = world.get(&path, &[("if-none-match", &tag)]).await;
-    assert_eq!(changed.status, StatusCode::OK);
+    let tag = world
+        .get(&format!("{PATH}?q=alpha"), &[])
+        .await
+        .header("etag")
+        .to_owned();
+    let known = [("if-none-match", tag.as_str())];
+    let status = async |query: &str| world.get(&format!("{PATH}?q={query}"), &known).await.status;
+    assert_eq!(status("alpha").await, StatusCode::NOT_MODIFIED);
+    assert_eq!(status("beta").await, StatusCode::OK);
+    let lines = LINES.replace("alpha", "alphabet");
+    publish(&world.store, Publication::default(), &lines).await;
+    assert_eq!(status("alpha").await, StatusCode::OK);
 }
 
 #[tokio::test]
