@@ -104,32 +104,3 @@ fn add_challenges(headers: &mut HeaderMap, registry: bool) {
         headers.append(WWW_AUTHENTICATE, bearer);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unauthorized_registry_clients_are_challenged_with_basic_alone() {
-        for (path, challenges, content_type) in [
-            ("/catalogs", 2, "application/problem+json"),
-            ("/v2/", 1, "application/json"),
-            ("/v2/demo/tags/list", 1, "application/json"),
-        ] {
-            let response = refuse(&Method::GET, path, StatusCode::UNAUTHORIZED);
-            assert_eq!(response.status(), 401);
-            let found: Vec<_> = response.headers().get_all(WWW_AUTHENTICATE).iter().collect();
-            assert_eq!(found.len(), challenges, "{path}");
-            assert!(found[0].to_str().unwrap().starts_with("Basic "), "{path}");
-            assert_eq!(response.headers()["content-type"], content_type);
-            assert_eq!(response.headers()["cache-control"], "no-store");
-        }
-    }
-
-    #[test]
-    fn too_many_logins_is_answered_with_a_time_to_wait() {
-        let response = refuse(&Method::HEAD, "/v2/", StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(response.status(), 429);
-        assert!(response.headers().contains_key("retry-after"));
-    }
-}

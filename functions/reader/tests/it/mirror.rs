@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, convert::Infallible, path::Path, sync::Arc};
 
 use axum::body::Body;
 use base64::{Engine, engine::general_purpose::STANDARD};
-use http_body_util::BodyExt;
+use http_api::{HttpMetrics, HttpSettings};
 use lambda_http::{
     Context, LambdaEvent, Service,
-    http::{Method, Request, Uri},
+    http::{Method, Request},
     tower::ServiceExt,
 };
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
@@ -70,49 +70,42 @@ pub(crate) fn event(method: &Method, uri: &str, fields: &[(&str, &str)]) -> Valu
 }
 
 /// Returns the catalogs of a store as the function reads them, in its memory.
-fn catalogs(store: MemoryStore) -> PublishedCatalogs {
+fn catalogs(store: &MemoryStore) -> PublishedCatalogs {
     let settings = ReaderSettings {
         cache_bytes: 16 << 20,
         offload: http_api::offload,
         ..ReaderSettings::default()
     };
-    PublishedCatalogs::new(Arc::new(store), settings)
+    PublishedCatalogs::new(Arc::new(store.clone()), settings)
 }
 
 /// Returns the answer of the function to an event, as it is sent to the service.
-pub(crate) async fn payload(store: MemoryStore, settings: http_api::HttpSettings, event: &Value) -> Vec<u8> {
+pub(crate) async fn payload(store: &MemoryStore, settings: HttpSettings, event: &Value) -> Vec<u8> {
     let mut function = reader_function::function(catalogs(store), settings);
     let event = LambdaEvent::new(serde_json::from_value(event.clone()).unwrap(), Context::default());
     let answer: Result<_, Infallible> = function.ready().await.unwrap().call(event).await;
     serde_json::to_vec(&answer.unwrap()).unwrap()
 }
 
-pub(crate) async fn through(store: MemoryStore, settings: http_api::HttpSettings, event: &Value) -> Answer {
-    Answer::read(&payload(store, settings, event).await)
+pub(crate) async fn through(store: &MemoryStore, event: &Value) -> Answer {
+    Answer::read(&payload(store, HttpSettings::default(), event).await)
 }
 
 /// Returns the answer of the local server's router.
-pub(crate) async fn direct(
-    store: MemoryStore,
-    settings: http_api::HttpSettings,
-    method: &Method,
-    uri: &str,
-    fields: &[(&str, &str)],
-) -> Answer {
-    let router = http_api::router(catalogs(store), settings, http_api::HttpMetrics::default());
-    let mut request = Request::builder().method(method).uri(uri.parse::<Uri>().unwrap());
+pub(crate) async fn direct(store: &MemoryStore, method: &Method, uri: &str, fields: &[(&str, &str)]) -> Answer {
+    let router = http_api::router(catalogs(store), HttpSettings::default(), HttpMetrics::default());
+    let mut request = Request::builder().method(method).uri(uri);
     for (name, value) in fields {
         request = request.header(*name, *value);
     }
-    let response = router.oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-    let (head, body) = response.into_parts();
-    let headers = head.headers.iter();
+    let answer = testkit::Answer::to(request.body(Body::empty()).unwrap(), &router).await;
+    let headers = answer.headers.iter();
     Answer {
-        status: head.status.as_u16().into(),
+        status: answer.status.as_u16().into(),
         headers: headers
             .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
             .collect(),
-        body: body.collect().await.unwrap().to_bytes().into(),
+        body: answer.bytes().into(),
     }
 }
 

@@ -122,11 +122,8 @@ async fn request_that_is_no_message_or_too_large_is_refused() {
 
 #[tokio::test]
 async fn calls_are_counted_by_method_catalog_and_code() {
-    let mut registry = Registry::default();
-    let metrics = (GrpcMetrics::register(&mut registry), ServerMetrics::default());
     let catalogs = MemoryCatalogs::of("a").await;
-    let server = TestServer::start_with(&catalogs, None, ServerLimits::grpc(), metrics).await;
-    let client = Client::connect(server.port, "localhost").await;
+    let (_server, client, registry) = TestServer::counted(&catalogs).await;
     client.call("/api.Registry/ListBundles", b"").await.unwrap();
     assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::Unknown);
     catalogs.remove("a").await;

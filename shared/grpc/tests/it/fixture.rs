@@ -127,11 +127,7 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) async fn start(catalogs: &MemoryCatalogs, default: Option<&str>) -> Self {
-        let metrics = (
-            GrpcMetrics::register(&mut Registry::default()),
-            ServerMetrics::default(),
-        );
-        Self::start_with(catalogs, default, ServerLimits::grpc(), metrics).await
+        Self::start_counting(catalogs, default, &mut Registry::default()).await
     }
 
     /// Starts a server, and connects a client that asks this host.
@@ -141,14 +137,17 @@ impl TestServer {
         (server, client)
     }
 
-    pub(crate) async fn start_with(
-        catalogs: &MemoryCatalogs,
-        default: Option<&str>,
-        limits: ServerLimits,
-        (metrics, server_metrics): (GrpcMetrics, ServerMetrics),
-    ) -> Self {
-        let server = Server::new(limits, server_metrics, None);
-        Self::run(catalogs, default, metrics, server).await
+    /// Starts a server whose calls are counted, and connects a client.
+    pub(crate) async fn counted(catalogs: &MemoryCatalogs) -> (Self, Client, Registry) {
+        let mut registry = Registry::default();
+        let server = Self::start_counting(catalogs, None, &mut registry).await;
+        let client = Client::connect(server.port, "lab").await;
+        (server, client, registry)
+    }
+
+    async fn start_counting(catalogs: &MemoryCatalogs, default: Option<&str>, registry: &mut Registry) -> Self {
+        let server = Server::new(ServerLimits::grpc(), ServerMetrics::default(), None);
+        Self::run(catalogs, default, GrpcMetrics::register(registry), server).await
     }
 
     pub(crate) async fn run(

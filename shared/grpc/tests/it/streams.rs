@@ -3,7 +3,7 @@ use std::{fmt::Write, time::Duration};
 use catalog_mirror_grpc::{GrpcMetrics, olm_v0::api::CustomSchemasRequest};
 use prometheus_client::registry::Registry;
 use prost::Message;
-use server::{ServerLimits, ServerMetrics};
+use server::{Server, ServerLimits, ServerMetrics};
 use testkit::until;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -21,9 +21,7 @@ const METAS: usize = 20_000;
 
 /// Returns a catalog of Metas of a custom schema, whose lines are read while they are sent.
 fn custom_lines() -> String {
-    let mut lines = String::from("{\"defaultChannel\":\"c\",\"name\":\"p\",\"schema\":\"olm.package\"}\n");
-    lines.push_str(r#"{"entries":[{"name":"b"}],"name":"c","package":"p","schema":"olm.channel"}"#);
-    lines.push_str("\n{\"image\":\"i\",\"name\":\"b\",\"package\":\"p\",\"properties\":[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"p\",\"version\":\"1.0.0\"}}],\"schema\":\"olm.bundle\"}\n");
+    let mut lines = package("p");
     for at in 0..METAS {
         writeln!(lines, r#"{{"name":"meta-{at:05}","package":"p","schema":"custom"}}"#).unwrap();
     }
@@ -50,12 +48,8 @@ fn large_lines() -> String {
 
 #[tokio::test]
 async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
-    let lines = custom_lines();
-    let mut registry = Registry::default();
-    let metrics = (GrpcMetrics::register(&mut registry), ServerMetrics::default());
-    let catalogs = MemoryCatalogs::new().with("a", &lines).await;
-    let server = TestServer::start_with(&catalogs, None, ServerLimits::grpc(), metrics).await;
-    let client = Client::connect(server.port, "lab").await;
+    let catalogs = MemoryCatalogs::new().with("a", custom_lines()).await;
+    let (_server, client, registry) = TestServer::counted(&catalogs).await;
     let request = CustomSchemasRequest {
         schema: "custom".to_owned(),
         package_name: "p".to_owned(),
@@ -79,11 +73,8 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
 
 #[tokio::test]
 async fn stream_that_is_given_up_ends() {
-    let mut registry = Registry::default();
-    let metrics = (GrpcMetrics::register(&mut registry), ServerMetrics::default());
     let catalogs = MemoryCatalogs::new().with("a", large_lines()).await;
-    let server = TestServer::start_with(&catalogs, None, ServerLimits::grpc(), metrics).await;
-    let client = Client::connect(server.port, "lab").await;
+    let (_server, client, registry) = TestServer::counted(&catalogs).await;
     let mut stream = client.start("/api.Registry/ListBundles", b"").await.unwrap();
     stream.message().await.unwrap().unwrap();
     drop(stream);
@@ -97,12 +88,10 @@ async fn client_may_wait_with_its_first_request_but_must_speak_http2() {
         first_request: Duration::from_millis(100),
         ..ServerLimits::grpc()
     };
-    let metrics = (
-        GrpcMetrics::register(&mut Registry::default()),
-        ServerMetrics::default(),
-    );
     let catalogs = MemoryCatalogs::of("a").await;
-    let server = TestServer::start_with(&catalogs, None, limits, metrics).await;
+    let metrics = GrpcMetrics::register(&mut Registry::default());
+    let server = Server::new(limits, ServerMetrics::default(), None);
+    let server = TestServer::run(&catalogs, None, metrics, server).await;
     let client = Client::connect_once(server.port).await;
     let mut silent = TcpStream::connect(("127.0.0.1", server.port)).await.unwrap();
     silent.write_all(b"PRI * HTTP/2.0").await.unwrap();

@@ -26,4 +26,6 @@ pub(crate) fn elements(field: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    mod cost;
+}

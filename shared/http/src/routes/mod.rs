@@ -141,35 +141,18 @@ mod tests {
     #[test]
     fn description_has_the_paths_methods_and_statuses_of_the_table() {
         let contract: Value = serde_json::from_str(include_str!("../../openapi.json")).unwrap();
-        let described: BTreeSet<&str> = contract["paths"]
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect();
+        let paths = contract["paths"].as_object().unwrap();
+        let described: BTreeSet<&str> = paths.keys().map(String::as_str).collect();
         // One more spelling is not described.
         let expected = ROUTES.iter().filter(|route| route.path != "/v2");
         assert_eq!(described, expected.clone().map(|route| route.path).collect());
         for route in expected {
             let path = route.path;
-            let has = |method: &str, status: u16| {
-                let responses = &contract["paths"][path][method]["responses"];
-                responses.get(status.to_string()).is_some()
-            };
-            let guarded = !is_probe(path);
-            for (status, expected) in [
-                (200, true),
-                (206, true),
-                (304, true),
-                (401, guarded),
-                (405, true),
-                (412, true),
-                (416, true),
-                (429, guarded),
-            ] {
-                assert_eq!(has("get", status), expected, "{path} {status}");
+            let responses = &paths[path]["get"]["responses"];
+            for status in ["200", "206", "304", "405", "412", "416"] {
+                assert!(responses.get(status).is_some(), "{path} {status}");
             }
-            let methods: Vec<&String> = contract["paths"][path].as_object().unwrap().keys().collect();
+            let methods: Vec<&String> = paths[path].as_object().unwrap().keys().collect();
             assert_eq!(methods, ["get"], "{path}");
         }
     }

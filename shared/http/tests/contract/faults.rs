@@ -9,7 +9,7 @@ use storekit::{Action, Answer, Moment};
 
 use crate::{
     fixture::{LINES, Publication, publish, put},
-    world::{SITUATIONS, World, problem},
+    world::{World, problem},
 };
 
 fn fail(world: &World, action: Action) {
@@ -46,28 +46,6 @@ async fn server_before_its_first_polls_is_not_ready() {
     assert_eq!(world.status("/catalogs/demo/content-hash").await, StatusCode::OK);
     ready.store(true, Ordering::Relaxed);
     assert_eq!(world.status("/readyz").await, StatusCode::OK);
-}
-
-/// Cached or streamed, damage is an error: a status before the first byte, or an end before the last.
-#[tokio::test]
-async fn corrupt_object_is_never_a_complete_answer() {
-    for situation in SITUATIONS {
-        let world = World::situated(situation).await;
-        for (key, bytes) in world.store.objects() {
-            if key.is_immutable() {
-                world.store.corrupt(&key, bytes.slice(..bytes.len() - 1));
-            }
-        }
-        let gzip = format!("/{}", world.demo.current.all.gzip.key());
-        let (all, package) = ("/catalogs/demo/all.json", "/catalogs/demo/packages/alpha");
-        for path in [all, package, "/catalogs/demo/api/v1/metas?package=alpha", &gzip] {
-            for coding in ["identity", "gzip", "zstd"] {
-                let answer = world.get(path, &[("accept-encoding", coding)]).await;
-                let refused = answer.status == StatusCode::SERVICE_UNAVAILABLE;
-                assert!(refused || answer.body.is_none(), "{path} {coding} {situation:?}");
-            }
-        }
-    }
 }
 
 #[tokio::test]

@@ -46,13 +46,6 @@ impl<'a> Publication<'a> {
             ..Self::default()
         }
     }
-
-    pub(crate) fn unavailable() -> Self {
-        Self {
-            availability: Availability::Unavailable,
-            ..Self::default()
-        }
-    }
 }
 
 /// Returns the package of a line, or an empty text.

@@ -1,4 +1,4 @@
-//! Objects of the right size with other bytes: no request gets them as a complete answer.
+//! Objects with other bytes, of the right size or cut off: no request gets them as a complete answer.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -75,25 +75,37 @@ fn forge(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
     )
 }
 
+/// Returns the number of requests that get no complete answer. All others get the right one.
+async fn refusals(world: &World, expected: &[(String, Option<Bytes>)], damage: &str) -> usize {
+    let answers = answers(world).await.into_iter().zip(expected);
+    let refused = answers.filter(|((asked, body), (_, right))| {
+        assert!(body.is_none() || body == right, "{asked} with {damage}");
+        body.is_none()
+    });
+    refused.count()
+}
+
 #[tokio::test]
-async fn forged_object_of_the_right_size_is_never_a_complete_answer() {
+async fn forged_or_cut_object_is_never_a_complete_answer() {
     let mut refused = 0;
     for settings in SITUATIONS {
         let mut world = World::situated(settings).await;
         let expected = answers(&world).await;
         assert!(expected.iter().all(|(_, body)| body.is_some()));
-        for (key, bytes) in world.store.objects() {
-            let Some(forged) = forge(&key, &bytes) else { continue };
-            world.store.corrupt(&key, forged);
+        let objects = world.store.objects();
+        for (key, bytes) in &objects {
+            let Some(forged) = forge(key, bytes) else { continue };
+            world.store.corrupt(key, forged);
             world = restarted(world, settings.0);
-            for ((asked, body), (_, right)) in answers(&world).await.into_iter().zip(&expected) {
-                match body {
-                    Some(body) => assert_eq!(Some(&body), right.as_ref(), "{asked} with a forged {key}, {settings:?}"),
-                    None => refused += 1,
-                }
-            }
-            world.store.corrupt(&key, bytes);
+            refused += refusals(&world, &expected, &format!("a forged {key}, {settings:?}")).await;
+            world.store.corrupt(key, bytes.clone());
         }
+        for (key, bytes) in objects.iter().filter(|(key, _)| key.is_immutable()) {
+            world.store.corrupt(key, bytes.slice(..bytes.len() - 1));
+        }
+        world = restarted(world, settings.0);
+        let cut = refusals(&world, &expected, &format!("cut objects, {settings:?}")).await;
+        assert_eq!(cut, expected.len());
     }
     assert!(refused > 100, "forged objects are noticed: {refused}");
 }

@@ -1,6 +1,7 @@
 //! Every route of the contract, from request to status, headers and body.
 
 mod changes;
+mod codings;
 mod conditions;
 mod documents;
 mod errors;
@@ -18,5 +19,5 @@ mod sockets;
 mod states;
 mod traversal;
 mod trusted;
-mod whole;
+
 mod world;

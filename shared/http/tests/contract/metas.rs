@@ -64,18 +64,6 @@ async fn metas_that_hit_every_package_agree_with_a_scan() {
 }
 
 #[tokio::test]
-async fn metas_reads_parameters_as_catalogd() {
-    let world = World::new().await;
-    let path = |query: &str| format!("/catalogs/demo/api/v1/metas?{query}");
-    let text = async |query: &str| world.get(&path(query), &[]).await.text();
-    let beta = expected(&world.demo.all, "", "beta", "");
-    assert_eq!(text("package=beta&package=alpha").await, beta);
-    assert_eq!(text("schema=&p%61ckage=bet%61").await, beta);
-    assert_eq!(text("").await, text("schema=&package=&name").await);
-    assert_eq!(text("").await.as_bytes(), world.demo.all);
-}
-
-#[tokio::test]
 async fn tag_of_metas_depends_on_the_query() {
     let world = World::new().await;
     let tag = async |query: &str| {
@@ -87,13 +75,4 @@ async fn tag_of_metas_depends_on_the_query() {
     assert_ne!(tag("schema=a").await, tag("package=a").await);
     let whole = world.get("/catalogs/demo/api/v1/all", &[]).await;
     assert_eq!(tag("").await, whole.header("etag"));
-}
-
-#[tokio::test]
-async fn small_metas_are_not_compressed() {
-    let world = World::new().await;
-    let path = "/catalogs/demo/api/v1/metas?name=gamma";
-    let answer = world.get(path, &[("accept-encoding", "gzip, zstd")]).await;
-    assert_eq!(answer.header("content-encoding"), "");
-    assert_eq!(answer.header("vary"), "Accept-Encoding");
 }

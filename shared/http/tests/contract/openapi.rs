@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, sync::LazyLock};
 
 use catalog_mirror_http::{is_probe, refuse};
 use http::{Method, StatusCode};
-use model::{Document, Key, Kind, Status};
+use model::{Key, Kind};
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::{fixture::put, world::World};
+use crate::world::World;
 
 const TEXT: &str = include_str!("../../openapi.json");
 
@@ -129,23 +129,6 @@ async fn description_is_served_and_has_no_dangling_references() {
     }
 }
 
-/// The contract's other tests have no polls.
-#[tokio::test]
-async fn status_fits_its_description() {
-    let world = World::new().await;
-    let status = json!({
-        "formatVersion": model::FORMAT_VERSION, "source": "quay.io/a/b:latest", "lastPoll": "2026-01-01T00:00:00Z",
-        "outcome": "failed", "lastSuccess": "2025-12-31T00:00:00Z", "error": "refused", "failures": 2, "durationMs": 7,
-        "pullMs": 9, "bytesPulled": 3, "bytesPublished": 4,
-        "emptyLayers": {"root": "/configs", "empty": []},
-        "validation": {"errors": 0, "warnings": 1, "unknownSchemas": 2},
-    });
-    let status = Status::from_bytes(status.to_string().as_bytes()).unwrap();
-    put(&world.store, &Key::Status("demo".parse().unwrap()), status.to_bytes()).await;
-    assert_eq!(world.status("/catalogs/demo/status.json").await, StatusCode::OK);
-}
-
-/// A mirror wants credentials for all routes or for none, but never for probes.
 #[test]
 fn description_names_the_kinds_of_all_served_objects() {
     let parameters = &CONTRACT["paths"]["/{kind}/sha256/{object}"]["get"]["parameters"];
@@ -155,6 +138,7 @@ fn description_names_the_kinds_of_all_served_objects() {
     assert_eq!(described.filter_map(Value::as_str).collect::<BTreeSet<_>>(), folders);
 }
 
+/// A mirror wants credentials for all routes or for none, but never for probes.
 #[test]
 fn description_wants_credentials_for_all_but_probes() {
     assert_eq!(CONTRACT["security"], json!([{}, {"basic": []}, {"bearer": []}]));
@@ -186,13 +170,24 @@ fn is_as_described(described: &Value, method: &str, path: &str, status: StatusCo
     assert_eq!(types, [answer.headers()["content-type"].to_str().unwrap()], "{path}");
 }
 
+/// Clients of a registry take a Bearer challenge for the address of a token service.
 #[test]
-fn challenges_offer_the_described_schemes() {
+fn challenges_offer_the_described_schemes_and_basic_alone_to_registry_clients() {
     let schemes = CONTRACT["components"]["securitySchemes"].as_object().unwrap();
     let described = schemes.values().filter_map(|scheme| scheme["scheme"].as_str());
-    let described: BTreeSet<String> = described.map(str::to_owned).collect();
-    let answer = refuse(&Method::GET, "/catalogs", StatusCode::UNAUTHORIZED);
-    let challenges = answer.headers().get_all("www-authenticate").into_iter();
-    let offered = challenges.filter_map(|challenge| challenge.to_str().unwrap().split(' ').next());
-    assert_eq!(offered.map(str::to_lowercase).collect::<BTreeSet<_>>(), described);
+    for (path, expected) in [
+        ("/catalogs", described.collect()),
+        ("/v2/", BTreeSet::from(["basic"])),
+        ("/v2/demo/tags/list", BTreeSet::from(["basic"])),
+    ] {
+        let answer = refuse(&Method::GET, path, StatusCode::UNAUTHORIZED);
+        let challenges = answer.headers().get_all("www-authenticate").into_iter();
+        let offered = challenges.filter_map(|challenge| challenge.to_str().unwrap().split(' ').next());
+        let offered: Vec<String> = offered.map(str::to_lowercase).collect();
+        assert_eq!(
+            offered.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+            expected,
+            "{path}"
+        );
+    }
 }

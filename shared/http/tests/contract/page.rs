@@ -2,11 +2,8 @@
 
 use http::StatusCode;
 use model::Sha256;
-use olm::SEARCH;
 
 use crate::world::World;
-
-const SEARCH_PATH: &str = "/catalogs/demo/search.json";
 
 #[tokio::test]
 async fn page_names_its_files_by_their_content_and_allows_nothing_else() {
@@ -50,22 +47,4 @@ async fn page_names_its_files_by_their_content_and_allows_nothing_else() {
         sum += world.get(&path, &[("accept-encoding", "gzip")]).await.bytes().len();
     }
     assert!(sum <= 20 << 10, "{sum} bytes");
-}
-
-#[tokio::test]
-async fn search_document_is_the_stored_one_in_each_coding() {
-    let world = World::new().await;
-    let object = world.demo.snapshot.facts(SEARCH.name).unwrap();
-    let stored = world.get(&format!("/{}", object.key()), &[]).await.decoded();
-    let mut tags = std::collections::BTreeSet::new();
-    for coding in ["identity", "gzip", "zstd"] {
-        let answer = world.get(SEARCH_PATH, &[("accept-encoding", coding)]).await;
-        assert_eq!(answer.decoded(), stored, "{coding}");
-        let tag = answer.header("etag").to_owned();
-        assert!(tags.insert(tag.clone()), "{coding} has the tag of other bytes");
-        let again = [("accept-encoding", coding), ("if-none-match", &tag)];
-        assert_eq!(world.get(SEARCH_PATH, &again).await.status, StatusCode::NOT_MODIFIED);
-    }
-    let refused = world.get(SEARCH_PATH, &[("accept-encoding", "br;q=1, *;q=0")]).await;
-    assert_eq!(refused.status, StatusCode::NOT_ACCEPTABLE);
 }

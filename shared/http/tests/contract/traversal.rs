@@ -27,7 +27,9 @@ const OTHER_PATHS: &str = "/* /*/secret.txt /*/*/secret.txt /catalogs/* /catalog
     /packages/sha256/*.json.zst /blobs/sha256/* /packages/* /packages/sha256/* \
     /packages/sha256/*/*/*/secret.txt /packages/*/secret.txt /garbage/sha256/* /blobs/*/*/secret.txt \
     /v2/* /v2/*/*/tags/list /v2/demo/manifests/sha256:* /v2/demo/blobs/sha256:* \
-    /v2/demo/blobs/sha256:*/*/secret.txt /v2/demo/*/latest //* /.//*";
+    /v2/demo/blobs/sha256:*/*/secret.txt /v2/demo/*/latest //* /.//* \
+    /catalogs/demo/api/v1/metas?package=* /catalogs/demo/api/v1/metas?schema=*&name=* \
+    /catalogs/demo/api/v1/metas?package=*%2fsecret.txt";
 
 /// Returns every route with a step in the place of each of its parameters, and the other paths.
 fn paths() -> Vec<String> {
@@ -84,6 +86,8 @@ async fn steps_in_any_parameter_serve_nothing_outside() {
                 400 | 404 => refused += 1,
                 // An empty parameter at the end of a path of another route.
                 308 => {}
+                // A filter takes any text.
+                200 if path.contains('?') => {}
                 200 => assert!(["/", "/v2/", "/catalogs/demo/packages/"].contains(&&*path), "{path}"),
                 _ => panic!("{path}: {status}"),
             }
@@ -111,21 +115,6 @@ async fn names_of_any_length_are_refused() {
                 );
                 assert!(!body.contains(SECRET));
             }
-        }
-    }
-}
-
-#[tokio::test]
-async fn steps_in_queries_serve_nothing_outside() {
-    let root = tempfile::tempdir().unwrap();
-    let router = site(root.path()).await;
-    for step in STEPS.split('|') {
-        for query in ["package=*", "schema=*&name=*", "package=*%2fsecret.txt"] {
-            let path = format!("/catalogs/demo/api/v1/metas?{}", query.replace('*', step));
-            let Ok(uri) = path.parse::<Uri>() else { continue };
-            let (status, body) = ask(&router, uri).await;
-            assert!(!body.contains(SECRET), "{path}");
-            assert!([200, 400].contains(&status.as_u16()), "{path}: {status}");
         }
     }
 }

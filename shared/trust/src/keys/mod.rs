@@ -61,14 +61,3 @@ pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
     [head.as_bytes(), payload].concat()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pae_matches_the_test_vector_of_dsse() {
-        let encoded = pae("http://example.com/HelloWorld", b"hello world");
-        assert_eq!(encoded, b"DSSEv1 29 http://example.com/HelloWorld 11 hello world");
-    }
-}

@@ -97,10 +97,6 @@ fn remap(pulled: &ImageReference, prefix: &str, signed_prefix: &str) -> ImageRef
 mod tests {
     use super::*;
 
-    fn identity(text: &str) -> IdentityRule {
-        serde_json::from_str(text).unwrap()
-    }
-
     #[test]
     fn each_rule_accepts_the_names_of_the_manual() {
         let tagged = "quay.io/ns/cat:v1";
@@ -111,59 +107,44 @@ mod tests {
         let exact_reference = r#"{"type":"exactReference","dockerReference":"quay.io/ns/cat:v2"}"#;
         let exact_repository = r#"{"type":"exactRepository","dockerRepository":"quay.io/ns/cat"}"#;
         let remap = r#"{"type":"remapIdentity","prefix":"mirror.lab/quay","signedPrefix":"quay.io"}"#;
+        let digest_or_exact = r#"{"type":"matchRepoDigestOrExact"}"#;
+        let exact = r#"{"type":"matchExact"}"#;
+        let same_repository = r#"{"type":"matchRepository"}"#;
+        let (mirror, beside) = ("mirror.lab/quay/ns/cat:v1", "mirror.lab/quayside/ns/cat:v1");
         for (kind, pulled, fitting, unfitting) in [
             (
-                r#"{"type":"matchRepoDigestOrExact"}"#,
+                digest_or_exact,
                 tagged,
                 &[tagged][..],
                 &[other, repository, pinned, foreign][..],
             ),
             (
-                r#"{"type":"matchRepoDigestOrExact"}"#,
+                digest_or_exact,
                 pinned,
                 &[tagged, other, repository, pinned],
                 &[foreign],
             ),
+            (exact, tagged, &[tagged], &[other, repository, foreign]),
+            (exact, pinned, &[pinned], &[tagged, repository]),
             (
-                r#"{"type":"matchExact"}"#,
-                tagged,
-                &[tagged],
-                &[other, repository, foreign],
-            ),
-            (r#"{"type":"matchExact"}"#, pinned, &[pinned], &[tagged, repository]),
-            (
-                r#"{"type":"matchRepository"}"#,
+                same_repository,
                 tagged,
                 &[tagged, other, repository, pinned],
                 &[foreign],
             ),
-            (
-                exact_reference,
-                "mirror.lab/x:v9",
-                &[other],
-                &[tagged, repository, foreign],
-            ),
-            (
-                exact_repository,
-                "mirror.lab/x:v9",
-                &[tagged, other, repository],
-                &[foreign],
-            ),
-            (remap, "mirror.lab/quay/ns/cat:v1", &[tagged], &[other, foreign]),
-            (remap, tagged, &[tagged], &["mirror.lab/quay/ns/cat:v1"]),
-            (
-                remap,
-                "mirror.lab/quayside/ns/cat:v1",
-                &["mirror.lab/quayside/ns/cat:v1"],
-                &[tagged],
-            ),
+            (exact_reference, mirror, &[other], &[tagged, repository, foreign]),
+            (exact_repository, mirror, &[tagged, other, repository], &[foreign]),
+            (remap, mirror, &[tagged], &[other, foreign]),
+            (remap, tagged, &[tagged], &[mirror]),
+            (remap, beside, &[beside], &[tagged]),
         ] {
             let pulled = ImageReference::as_written(pulled);
+            let rule: IdentityRule = serde_json::from_str(kind).unwrap();
             for claimed in fitting {
-                assert!(identity(kind).accepts(&pulled, claimed), "{kind} {pulled} {claimed}");
+                assert!(rule.accepts(&pulled, claimed), "{kind} {pulled} {claimed}");
             }
             for claimed in unfitting {
-                assert!(!identity(kind).accepts(&pulled, claimed), "{kind} {pulled} {claimed}");
+                assert!(!rule.accepts(&pulled, claimed), "{kind} {pulled} {claimed}");
             }
         }
     }

@@ -67,14 +67,9 @@ fn open_refuses_parts_of_two_messages() {
     assert!(open(&[head, head, rest, signature].concat()).is_err());
     assert!(open(signature).is_err());
     // The old order is the same message.
-    assert_eq!(
-        open(&[signature, &PLAIN[text..end]].concat()).unwrap().payload,
-        b"payload"
-    );
-    assert_eq!(
-        open(&[signature, &literal(b"payload")].concat()).unwrap().payload,
-        b"payload"
-    );
+    for text in [&PLAIN[text..end], &literal(b"payload")] {
+        assert_eq!(open(&[signature, text].concat()).unwrap().payload, b"payload");
+    }
     assert!(open(&[signature, &literal(b"evil")].concat()).is_err());
 }
 
