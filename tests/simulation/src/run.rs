@@ -15,7 +15,7 @@ use crate::{
     observed::ObservedStore,
     reader::Reader,
     scenario::{Job, Scenario, Step, Writer},
-    world::{Ended, Event, World},
+    world::{Event, Record, World},
 };
 
 /// Longest time that a job may take: a suspension of five hours in each of its attempts, and more.
@@ -107,7 +107,7 @@ fn runtime() -> Runtime {
 }
 
 impl Simulation {
-    async fn play(scenario: &Scenario) -> (Ended, usize) {
+    async fn play(scenario: &Scenario) -> (Record, usize) {
         let world = World::new(scenario.seed, scenario.faults.clone());
         let origin = ObservedStore::new(&world, Side::Origin, None);
         let simulation = Self {
@@ -116,7 +116,8 @@ impl Simulation {
             world,
         };
         for step in &scenario.prelude {
-            simulation.without_faults(&step.job).await;
+            // It may fail: a copy of nothing does.
+            let _ = simulation.must(&step.job).await;
         }
         simulation.world.set_faultless(false);
         simulation.act(scenario).await;
@@ -157,16 +158,17 @@ impl Simulation {
             if self.world.is_broken() {
                 return;
             }
-            self.process(actor, writer.wrong, job).await;
+            self.process(actor, writer.wrong, &job).await;
         }
     }
 
-    /// Runs a job in a process of its own, which a fault may kill.
-    async fn process(&self, actor: u8, wrong: i64, job: Job) {
+    /// Runs a job in a process of its own, which a fault may kill. Returns true if it succeeded.
+    async fn process(&self, actor: u8, wrong: i64, job: &Job) -> bool {
         let process = CancellationToken::new();
         self.world.note(actor, format!("starts {job:?}"));
-        let working = timeout(JOB_TIME_MAX, job.run(self.handles(actor, &process), wrong));
+        let working = timeout(JOB_TIME_MAX, job.clone().run(self.handles(actor, &process), wrong));
         let done = process.run_until_cancelled(working).await;
+        let succeeded = matches!(&done, Some(Ok(done)) if done.outcome.is_ok());
         match done {
             // The fault that killed it may also have returned an error, and threads decide which is seen first.
             _ if process.is_cancelled() => self.world.note(actor, "is killed".to_owned()),
@@ -174,20 +176,15 @@ impl Simulation {
             _ => self.world.broken(actor, "the job never ends".to_owned()),
         }
         process.cancel();
+        succeeded
     }
 
-    /// Runs a job without faults. Returns true if it succeeded.
-    pub(crate) async fn without_faults(&self, job: &Job) -> bool {
-        let process = CancellationToken::new();
-        self.world.note(HARNESS, format!("starts {job:?}"));
-        let done = timeout(JOB_TIME_MAX, job.clone().run(self.handles(HARNESS, &process), 0)).await;
-        let Ok(done) = done else {
-            self.world.broken(HARNESS, format!("{job:?} never ends"));
-            return false;
-        };
-        let succeeded = done.outcome.is_ok();
-        self.check_claim(HARNESS, done);
+    /// Runs a job without faults. It has to succeed.
+    pub(crate) async fn must(&self, job: &Job) -> Result<(), String> {
+        let succeeded = self.process(HARNESS, 0, job).await;
         succeeded
+            .then_some(())
+            .ok_or_else(|| format!("{job:?} does not succeed"))
     }
 
     pub(crate) const fn observed(&self, side: Side) -> &Arc<ObservedStore> {
@@ -221,11 +218,8 @@ impl Simulation {
             return;
         };
         let checker = self.observed(side).checker();
-        let history = checker.history(&name);
-        if !history
-            .iter()
-            .any(|state| (state.serial, state.content) == (serial, content))
-        {
+        let mut states = checker.history(&name).states.iter();
+        if !states.any(|state| (state.serial, state.content) == (serial, content)) {
             drop(checker);
             let what = format!("{name} was never at serial {serial} with {content}, as it was said");
             self.world.broken(actor, what);
@@ -253,7 +247,7 @@ impl Simulation {
         let count = |observed: &ObservedStore| -> usize {
             let checker = observed.checker();
             let names = (0..crate::catalogs::NAMES.len()).map(crate::catalogs::name);
-            names.map(|name| checker.history(&name).len()).sum()
+            names.map(|name| checker.history(&name).states.len()).sum()
         };
         count(&self.origin) + count(&self.copy)
     }

@@ -102,7 +102,7 @@ impl Reader {
         fits: impl Fn(&std::collections::BTreeMap<String, Vec<u8>>) -> bool,
     ) -> Result<(), String> {
         let checker = self.handle.observed.checker();
-        let mut contents = states.iter().filter_map(|state| checker.content(&state.content));
+        let mut contents = states.iter().filter_map(|state| checker.contents.get(&state.content));
         if contents.any(|content| fits(&content.packages)) {
             Ok(())
         } else {
@@ -120,12 +120,13 @@ impl Reader {
         let asked = self.handle.world.now();
         let answer = self.ask(path, coding).await?;
         let (checker, now) = (self.handle.observed.checker(), self.handle.world.now());
-        let states = checker.between(name, asked, now);
+        let history = checker.history(name);
+        let states: Vec<State> = history.between(asked, now).cloned().collect();
         let named = states.iter().flat_map(|state| checker.named_by(state));
         let named: BTreeSet<Key> = named.chain([Key::Current(name.clone())]).collect();
         let is_needed = |key: &Key| named.contains(key) && is_read_for(path, key);
         let is_damaged = checker.damage.since(asked, is_needed);
-        let was_absent = checker.was_absent(name, asked, now);
+        let was_absent = history.was_absent(asked, now);
         match answer.status {
             // The server hashes a large object once an hour, so damage may show in its bytes until then.
             StatusCode::OK if is_damaged => Ok(None),

@@ -113,7 +113,9 @@ impl Reader {
             damaged => damaged == key,
         };
         let is_known = matches!(status, StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE);
-        let is_gone = checker.was_absent(walk.name, walk.asked, self.handle.world.now());
+        let is_gone = checker
+            .history(walk.name)
+            .was_absent(walk.asked, self.handle.world.now());
         is_known && (is_gone || checker.damage.since(walk.asked, is_needed))
     }
 
