@@ -77,10 +77,7 @@ async fn is_found(observed: &ObservedStore, name: &CatalogName) -> Result<(), St
 
 /// Checks that a repair takes everything that the other store has, and changes no other object.
 async fn repair(simulation: &Simulation, side: Side, catalog: usize) -> Result<(), String> {
-    let [ours, theirs] = match side {
-        Side::Origin => [&simulation.origin, &simulation.copy],
-        Side::Copy => [&simulation.copy, &simulation.origin],
-    };
+    let [ours, theirs] = side.first([&simulation.origin, &simulation.copy]);
     let before = ours.store.objects();
     simulation.must(&Job::Repair { side, catalog }).await?;
     let (after, others) = (ours.store.objects(), theirs.store.objects());

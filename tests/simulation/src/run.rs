@@ -187,11 +187,9 @@ impl Simulation {
             .ok_or_else(|| format!("{job:?} does not succeed"))
     }
 
-    pub(crate) const fn observed(&self, side: Side) -> &Arc<ObservedStore> {
-        match side {
-            Side::Origin => &self.origin,
-            Side::Copy => &self.copy,
-        }
+    pub(crate) fn observed(&self, side: Side) -> &Arc<ObservedStore> {
+        let [observed, _] = side.first([&self.origin, &self.copy]);
+        observed
     }
 
     pub(crate) fn handles(&self, actor: u8, process: &CancellationToken) -> [StoreHandle; 2] {
@@ -228,8 +226,7 @@ impl Simulation {
 
     async fn read(self, actor: u8, side: Side, count: u64, last: u64) {
         let chance = self.world.chance.of(("reader", actor));
-        let [origin, copy] = self.handles(actor, &CancellationToken::new());
-        let handle = if side == Side::Origin { origin } else { copy };
+        let [handle, _] = side.first(self.handles(actor, &CancellationToken::new()));
         let reader = Reader::new(StoreHandle { steady: true, ..handle }, chance);
         for request in 0..count {
             let chance = chance.of(request);
