@@ -13,7 +13,7 @@ use crate::{
     observed::ObservedStore,
     repairs::{repair_all, repair_copy},
     run::{HARNESS, SETTLED_MS, Simulation},
-    scenario::{Job, PHASE_MS, Scenario, Step},
+    scenario::{Job, PHASE_MS, Scenario, Step, steps},
 };
 
 /// Number of calls after which collection has come to its end: a round that is under way, and two more.
@@ -103,15 +103,11 @@ fn state(observed: &ObservedStore) -> Value {
 
 /// Returns the last version of the source of a catalog.
 fn last_version(scenario: &Scenario, catalog: usize) -> Option<usize> {
-    let steps = scenario.writers.iter().flat_map(|writer| &writer.steps);
-    let polls = scenario
-        .prelude
-        .iter()
-        .chain(steps)
-        .filter_map(|Step { at, job }| match job {
-            Job::Poll { catalog: of, version } if *of == catalog => Some((*at, *version)),
-            _ => None,
-        });
+    let steps = scenario.prelude.iter().chain(steps(&scenario.writers));
+    let polls = steps.filter_map(|Step { at, job }| match job {
+        Job::Poll { catalog: of, version } if *of == catalog => Some((*at, *version)),
+        _ => None,
+    });
     polls.max_by_key(|(at, _)| *at).map(|(_, version)| version)
 }
 

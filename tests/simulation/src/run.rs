@@ -14,7 +14,7 @@ use crate::{
     job::{Claim, Done},
     observed::ObservedStore,
     reader::Reader,
-    scenario::{Job, Scenario, Step, Writer},
+    scenario::{Job, Scenario, Step, Writer, moment, steps},
     world::{Event, Record, World},
 };
 
@@ -135,12 +135,7 @@ impl Simulation {
         let writers = writers.map(|(writer, actor)| tokio::spawn(self.clone().write(actor, writer)));
         let first = scenario.writers.len() as u8 + 1;
         let readers = scenario.readers.iter().copied().zip(first..);
-        let last = scenario
-            .writers
-            .iter()
-            .flat_map(|writer| &writer.steps)
-            .map(|step| step.at);
-        let last = last.max().unwrap_or_default();
+        let last = steps(&scenario.writers).map(|step| step.at).max().unwrap_or_default();
         let readers = readers.map(|((side, count), actor)| tokio::spawn(self.clone().read(actor, side, count, last)));
         let all: Vec<_> = writers.chain(readers).collect();
         for ended in join_all(all).await {
@@ -231,7 +226,7 @@ impl Simulation {
         for request in 0..count {
             let chance = chance.of(request);
             // Around the times of the writers.
-            let at = crate::scenario::moment(chance.of("at"), last);
+            let at = moment(chance.of("at"), last);
             self.world.wait(actor, at.saturating_sub(self.world.now())).await;
             if let Err(what) = reader.read(chance).await {
                 self.world.broken(actor, format!("a reader: {what}"));
