@@ -5,14 +5,14 @@ use std::{sync::Arc, time::Duration};
 use catalog_mirror_publish::{
     Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, SourceLimits,
 };
-use model::{Key, Outcome, Status};
-use prometheus_client::{encoding::text::encode, registry::Registry as Metrics};
-use store::StoreExt;
+use model::Outcome;
+use prometheus_client::registry::Registry as Metrics;
+use source::Source;
 use storekit::MemoryStore;
 use testkit::{Kind, Registry, until};
 use tokio::time::timeout;
 
-use super::{row, site};
+use crate::site::{self, image, layer, page, status};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -30,14 +30,15 @@ fn mirror(store: &MemoryStore) -> Arc<Mirror> {
         registry_wait: Some(WAIT),
         ..site::settings(&limits)
     };
-    Arc::new(site::mirror(site::images(&limits), store, settings))
+    let metrics = PollMetrics::default();
+    Arc::new(site::mirror(site::images(&limits), store, settings, metrics))
 }
 
 async fn registry(names: &[&str]) -> (Registry, Vec<Catalog>) {
     let registry = Registry::start().await;
     let catalogs = names.iter().map(|name| {
-        registry.push(name, "v1", &row::image([row::layer("configs/a.yaml", name)]));
-        let source = registry.reference(name, "v1").parse::<source::Source>().unwrap();
+        registry.push(name, "v1", &image([layer("configs/a.yaml", name)]));
+        let source = registry.reference(name, "v1").parse::<Source>().unwrap();
         Catalog::new(name.parse().unwrap(), source)
     });
     let catalogs = catalogs.collect();
@@ -49,54 +50,34 @@ async fn poll(mirror: &Mirror, catalog: &Catalog) -> Report {
     polled.unwrap_or_else(|_| panic!("{} is not polled", catalog.name))
 }
 
-async fn status(store: &MemoryStore, catalog: &Catalog) -> Option<Status> {
-    let read = store.read_document(&Key::Status(catalog.name.clone())).await.unwrap();
-    read.map(|(status, _)| status)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn slow_registries_do_not_keep_others_from_their_turn() {
-    let store = MemoryStore::new();
-    let mirror = mirror(&store);
-    let (slow_registry, slow) = registry(&["slow-a", "slow-b", "slow-c", "slow-d", "slow-e"]).await;
-    let (_quick_registry, quick) = registry(&["quick"]).await;
-    slow_registry.delay(Kind::Blob, NEVER);
-    let polls: Vec<_> = slow
-        .iter()
-        .map(|catalog| {
-            let (mirror, catalog) = (mirror.clone(), catalog.clone());
-            tokio::spawn(async move { mirror.poll(&catalog, PollOptions::default()).await })
-        })
-        .collect();
-    // All of them have asked for a layer or a config and wait for it.
-    let all_wait = async || slow_registry.count(Kind::Blob) >= slow.len();
-    until("each slow catalog gets a turn", all_wait).await;
-    let report = poll(&mirror, &quick[0]).await;
-    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
-    assert!(polls.iter().all(|poll| !poll.is_finished()));
-    polls.iter().for_each(tokio::task::JoinHandle::abort);
-}
-
-/// A registry that answers nothing at all, not even the HEAD of a tag, holds back no other catalog of the round.
+/// Catalogs of a registry that answers no HEAD of a tag, or no blob, hold back no other catalog of the round.
 #[tokio::test(flavor = "multi_thread")]
 async fn round_goes_on_beside_a_registry_that_hangs() {
-    let store = MemoryStore::new();
-    let mirror = mirror(&store);
-    let (hung_registry, mut catalogs) = registry(&["hung-a", "hung-b"]).await;
-    let names: Vec<String> = (0..40).map(|at| format!("quick-{at}")).collect();
-    let (_quick_registry, quick) = registry(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    hung_registry.delay(Kind::Head, NEVER);
-    catalogs.extend(quick.clone());
-    let round = tokio::spawn(async move { mirror.poll_all(&catalogs, false).await });
-    for catalog in &quick {
-        let is_published = async || {
-            let status = status(&store, catalog).await;
-            status.is_some_and(|status| status.outcome == Outcome::Published)
-        };
-        until("all quick catalogs are published", is_published).await;
+    for kind in [Kind::Head, Kind::Blob] {
+        let store = MemoryStore::new();
+        let mirror = mirror(&store);
+        let (hung_registry, mut catalogs) = registry(&["hung-a", "hung-b", "hung-c", "hung-d", "hung-e"]).await;
+        // More than are resolved at a time.
+        let names: Vec<String> = (0..40).map(|at| format!("quick-{at}")).collect();
+        let (_quick_registry, quick) = registry(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        hung_registry.delay(kind, NEVER);
+        let hung = catalogs.len();
+        catalogs.extend(quick.clone());
+        let round = tokio::spawn(async move { mirror.poll_all(&catalogs, false).await });
+        for catalog in &quick {
+            let is_published = async || {
+                let status = status(&store, catalog).await;
+                status.is_some_and(|status| status.outcome == Outcome::Published)
+            };
+            until("all quick catalogs are published", is_published).await;
+        }
+        until("each hung catalog gets a turn", async || {
+            hung_registry.count(kind) >= hung
+        })
+        .await;
+        assert!(!round.is_finished());
+        round.abort();
     }
-    assert!(!round.is_finished());
-    round.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,8 +126,7 @@ async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
     };
     let mut metrics = Metrics::default();
     let metrics_of_polls = PollMetrics::register(&mut metrics);
-    let images = site::images(&limits);
-    let mirror = Mirror::new(images, Arc::new(store.clone()), settings, metrics_of_polls.clone());
+    let mirror = site::mirror(site::images(&limits), &store, settings, metrics_of_polls.clone());
     let (registry, mut catalogs) = registry(&["slow", "quick"]).await;
     catalogs[0].limits = Some(SourceLimits {
         pull_time: Duration::from_millis(200),
@@ -163,8 +143,7 @@ async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
     registry.delay(Kind::Blob, Duration::ZERO);
     assert_eq!(poll(&mirror, &catalogs[1]).await.outcome, Outcome::Published);
     metrics_of_polls.refresh([]);
-    let mut text = String::new();
-    encode(&mut text, &metrics).unwrap();
+    let text = page(&metrics);
     let counted = "limit_exceeded_total{catalog=\"slow\",limit=\"pullSeconds\"} 1";
     assert!(text.contains(counted), "{text}");
     assert!(!text.contains("limit_exceeded_total{catalog=\"quick\""), "{text}");
@@ -180,13 +159,13 @@ async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
 /// The limit of the configuration counts, also if it is longer than that of a source which is read alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn pull_may_take_as_long_as_its_limit() {
-    let (store, limits) = (MemoryStore::new(), SourceLimits::default());
+    let limits = SourceLimits::default();
     let settings = MirrorSettings {
         registry_wait: None,
         ..site::settings(&limits)
     };
     let images = site::images(&limits).with_settings(|images| images.pull_timeout = Duration::from_millis(100));
-    let mirror = Mirror::new(images, Arc::new(store), settings, PollMetrics::default());
+    let mirror = site::mirror(images, &MemoryStore::new(), settings, PollMetrics::default());
     let (registry, catalogs) = registry(&["slow"]).await;
     registry.delay(Kind::Blob, Duration::from_millis(300));
     let report = poll(&mirror, &catalogs[0]).await;
