@@ -8,7 +8,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    after,
+    after, catalogs,
     fault::{Operation, Side},
     handle::StoreHandle,
     job::{Claim, Done},
@@ -51,17 +51,15 @@ pub struct Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scenario {
-            seed,
-            faults,
-            prelude,
-            writers,
-            readers,
-        } = &self.scenario;
-        writeln!(f, "seed {seed}, faults {faults:?}: {}", self.what)?;
-        writeln!(f, "replay: cargo run -p simulation --example replay -- {seed}")?;
-        writeln!(f, "prelude: {prelude:?}\nreaders: {readers:?}")?;
-        for (writer, at) in writers.iter().zip(1..) {
+        let scenario = &self.scenario;
+        let seed = scenario.seed;
+        writeln!(f, "seed {seed}, faults {:?}: {}", scenario.faults, self.what)?;
+        writeln!(
+            f,
+            "replay: cargo run -p catalog-mirror-simulation --example replay -- {seed}"
+        )?;
+        writeln!(f, "prelude: {:?}\nreaders: {:?}", scenario.prelude, scenario.readers)?;
+        for (writer, at) in scenario.writers.iter().zip(1..) {
             writeln!(f, "writer {at}: {writer:?}")?;
         }
         self.events.iter().try_for_each(|event| writeln!(f, "{event}"))
@@ -238,7 +236,7 @@ impl Simulation {
     fn commits(&self) -> usize {
         let count = |observed: &ObservedStore| -> usize {
             let checker = observed.checker();
-            let names = (0..crate::catalogs::NAMES.len()).map(crate::catalogs::name);
+            let names = (0..catalogs::NAMES.len()).map(catalogs::name);
             names.map(|name| checker.history(&name).states.len()).sum()
         };
         count(&self.origin) + count(&self.copy)

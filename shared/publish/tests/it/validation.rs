@@ -81,15 +81,15 @@ async fn refuse_keeps_the_old_state_until_it_is_forced_or_allowed() {
     assert_eq!(warned.counts, counts(0, 1, 0));
     assert_eq!(warned.findings[0].severity, FindingSeverity::Warning);
     let before = site.snapshot().await;
-    site.write("b", &broken("b"));
+    site.write("b", &package("b").replacen("stable", "other", 1));
     let report = site.poll().await;
     assert!(matches!(report.error, Some(PollError::Refused(_))), "{report:?}");
     assert_eq!((report.outcome, report.failed_for_good()), (Outcome::Refused, false));
     assert_eq!((report.packages_validated, report.objects_published), (1, 0));
     let error = report.error_text().unwrap();
-    let expected =
-        "package b: the package has no channel; package b, channel stable: the default channel is not a channel";
-    assert!(error.contains(expected) && error.contains("validate: warn"), "{error}");
+    let expected = "it has 1 error, as `catalog-mirror validate` lists them: package b, channel other: the default channel is not a \
+                    channel of the package; correct the catalog, publish it as it is with `poll --force`, or set validate: warn";
+    assert!(error.ends_with(expected), "{error}");
     assert_eq!(site.snapshot().await, before);
     let validation = site.status().await.validation;
     assert_eq!(validation, Some(counts(0, 1, 0)), "of what is published");
@@ -100,12 +100,18 @@ async fn refuse_keeps_the_old_state_until_it_is_forced_or_allowed() {
     assert_eq!((again.outcome, again.packages_validated), (Outcome::Refused, 0));
     let forced = site.poll_forced().await;
     assert_eq!((forced.outcome, forced.error_text()), (Outcome::Published, None));
-    assert_eq!(site.status().await.validation, Some(counts(2, 1, 0)));
+    assert_eq!(site.status().await.validation, Some(counts(1, 1, 0)));
     let same = site.poll_as(ValidationMode::Warn).await;
     assert_eq!(same.outcome, Outcome::Unchanged);
     // A revision that was refused is polled again with another setting.
     site.write("c", &broken("c"));
-    assert_eq!(site.poll().await.outcome, Outcome::Refused);
+    let error = site.poll().await.error_text().unwrap();
+    let expected = "package b, channel other: the default channel is not a channel of the package; package c: the package has no \
+                    channel; package c, channel stable: the default channel";
+    assert!(
+        error.contains("it has 3 errors,") && error.contains(expected),
+        "{error}"
+    );
     let allowed = site.poll_as(ValidationMode::Warn).await;
     assert_eq!(allowed.outcome, Outcome::Published);
 }

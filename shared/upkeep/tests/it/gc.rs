@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use catalog_mirror_upkeep::{GcReport, GcStep, Retention, UnreadableState};
-use model::{Document, Encoding, Facts, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, Snapshot};
+use model::{Document, Encoding, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, Snapshot};
 use publish::PublishError;
 use store::Store;
 use storekit::{Answer, Moment};
@@ -302,26 +302,4 @@ async fn state_of_another_format_stops_publications_and_gc() {
     assert!(world.try_gc(|_| {}).await.is_err());
     assert!(world.try_publish("b", &["p4"]).await.is_err());
     assert_eq!(world.store.objects()[&Key::Gc], newer);
-}
-
-#[tokio::test]
-async fn gc_keeps_facts_of_kept_states_and_deletes_others() {
-    let world = World::new();
-    let with_facts = |version: u32| {
-        let facts: Facts = Facts::new(version);
-        testkit::SnapshotBuilder::new().facts("findings", &facts).build()
-    };
-    let built = with_facts(1);
-    world.publish_built("c", &built).await.unwrap();
-    let orphan = with_facts(2);
-    put_all(&world.begin("c").await, &orphan).await.unwrap();
-    let kept = built.snapshot.facts("findings").unwrap();
-    let lost = orphan.snapshot.facts("findings").unwrap();
-    assert!(world.has(&kept) && world.has(&lost));
-    world.pass(3 * DAY);
-    for _ in 0..3 {
-        world.gc_round().await;
-    }
-    assert!(world.has(&kept) && !world.has(&lost));
-    world.is_sound().await;
 }
