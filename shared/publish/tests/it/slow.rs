@@ -2,52 +2,51 @@
 
 use std::{sync::Arc, time::Duration};
 
-use catalog_mirror_publish::{
-    Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, SourceLimits,
-};
+use catalog_mirror_publish::{Catalog, MirrorSettings, PollError, PollMetrics, PollOptions, SourceLimits};
 use model::Outcome;
 use prometheus_client::registry::Registry as Metrics;
-use source::Source;
 use storekit::MemoryStore;
 use testkit::{Kind, Registry, until};
-use tokio::time::timeout;
 
-use crate::site::{self, image, layer, page, status};
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Time that a pull waits for its registry.
-const WAIT: Duration = Duration::from_millis(100);
+use crate::site::{self, Site, image, images, layer, page, status};
 
 /// Never within the time of a test.
 const NEVER: Duration = Duration::from_secs(3600);
 
 /// Two pulls at a time, each of which may wait a tenth of a second for its registry.
-fn mirror(store: &MemoryStore) -> Arc<Mirror> {
-    let limits = SourceLimits::default();
-    let settings = MirrorSettings {
+fn settings() -> MirrorSettings {
+    MirrorSettings {
         side_by_side: 2,
-        registry_wait: Some(WAIT),
-        ..site::settings(&limits)
-    };
-    let metrics = PollMetrics::default();
-    Arc::new(site::mirror(site::images(&limits), store, settings, metrics))
+        registry_wait: Some(Duration::from_millis(100)),
+        ..site::settings(&SourceLimits::default())
+    }
 }
 
-async fn registry(names: &[&str]) -> (Registry, Vec<Catalog>) {
-    let registry = Registry::start().await;
-    let catalogs = names.iter().map(|name| {
-        registry.push(name, "v1", &image([layer("configs/a.yaml", name)]));
-        let source = registry.reference(name, "v1").parse::<Source>().unwrap();
+/// One pull at a time, which may wait for its registry.
+fn patient() -> MirrorSettings {
+    MirrorSettings {
+        side_by_side: 1,
+        registry_wait: None,
+        ..settings()
+    }
+}
+
+/// Returns a mirror of an image whose blobs come late.
+async fn slow_site(settings: MirrorSettings, delay: Duration) -> Site<Registry> {
+    let site = Site::registry(images(&settings.limits), settings).await;
+    site.push(&image([layer("configs/a.yaml", "a")]));
+    site.origin.delay(Kind::Blob, delay);
+    site
+}
+
+/// Pushes an image for each name.
+fn catalogs(registry: &Registry, names: impl Iterator<Item = String>) -> Vec<Catalog> {
+    let catalogs = names.map(|name| {
+        registry.push(&name, "v1", &image([layer("configs/a.yaml", &name)]));
+        let source: source::Source = registry.reference(&name, "v1").parse().unwrap();
         Catalog::new(name.parse().unwrap(), source)
     });
-    let catalogs = catalogs.collect();
-    (registry, catalogs)
-}
-
-async fn poll(mirror: &Mirror, catalog: &Catalog) -> Report {
-    let polled = timeout(PATIENCE, mirror.poll(catalog, PollOptions::default())).await;
-    polled.unwrap_or_else(|_| panic!("{} is not polled", catalog.name))
+    catalogs.collect()
 }
 
 /// Catalogs of a registry that answers no HEAD of a tag, or no blob, hold back no other catalog of the round.
@@ -55,15 +54,19 @@ async fn poll(mirror: &Mirror, catalog: &Catalog) -> Report {
 async fn round_goes_on_beside_a_registry_that_hangs() {
     for kind in [Kind::Head, Kind::Blob] {
         let store = MemoryStore::new();
-        let mirror = mirror(&store);
-        let (hung_registry, mut catalogs) = registry(&["hung-a", "hung-b", "hung-c", "hung-d", "hung-e"]).await;
+        let mirror = site::mirror(
+            images(&SourceLimits::default()),
+            &store,
+            settings(),
+            PollMetrics::default(),
+        );
+        let [hung_registry, quick_registry] = [Registry::start().await, Registry::start().await];
+        let hung = catalogs(&hung_registry, (0..5).map(|at| format!("hung-{at}")));
         // More than are resolved at a time.
-        let names: Vec<String> = (0..40).map(|at| format!("quick-{at}")).collect();
-        let (_quick_registry, quick) = registry(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        let quick = catalogs(&quick_registry, (0..40).map(|at| format!("quick-{at}")));
         hung_registry.delay(kind, NEVER);
-        let hung = catalogs.len();
-        catalogs.extend(quick.clone());
-        let round = tokio::spawn(async move { mirror.poll_all(&catalogs, false).await });
+        let all = [&hung[..], &quick].concat();
+        let round = tokio::spawn(async move { mirror.poll_all(&all, false).await });
         for catalog in &quick {
             let is_published = async || {
                 let status = status(&store, catalog).await;
@@ -71,10 +74,8 @@ async fn round_goes_on_beside_a_registry_that_hangs() {
             };
             until("all quick catalogs are published", is_published).await;
         }
-        until("each hung catalog gets a turn", async || {
-            hung_registry.count(kind) >= hung
-        })
-        .await;
+        let all_wait = async || hung_registry.count(kind) >= hung.len();
+        until("each hung catalog gets a turn", all_wait).await;
         assert!(!round.is_finished());
         round.abort();
     }
@@ -82,92 +83,68 @@ async fn round_goes_on_beside_a_registry_that_hangs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_catalog_is_published_from_its_copy() {
-    let store = MemoryStore::new();
-    let mirror = mirror(&store);
-    let (registry, catalogs) = registry(&["slow"]).await;
-    registry.delay(Kind::Blob, Duration::from_millis(300));
-    let report = poll(&mirror, &catalogs[0]).await;
+    let site = slow_site(settings(), Duration::from_millis(300)).await;
+    let report = site.poll().await;
     assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
     assert!(report.bytes_pulled > 0);
     // The config that was given up, then the copy: the config and the layer.
-    assert_eq!(registry.count(Kind::Blob), 3);
-    let status = status(&store, &catalogs[0]).await.unwrap();
+    assert_eq!(site.origin.count(Kind::Blob), 3);
+    let status = site.status().await;
     assert_eq!((status.outcome, status.open_pulls), (Outcome::Published, None));
-    let again = poll(&mirror, &catalogs[0]).await;
-    assert_eq!(again.outcome, Outcome::Unchanged);
+    assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
 }
 
 /// A process that dies while it copies an image has not read the image, so its death does not count against it.
 #[tokio::test(flavor = "multi_thread")]
 async fn copying_is_not_recorded_as_open_pull() {
-    let store = MemoryStore::new();
-    let mirror = mirror(&store);
-    let (registry, catalogs) = registry(&["slow"]).await;
-    registry.delay(Kind::Blob, NEVER);
-    let task = {
-        let (mirror, catalog) = (mirror.clone(), catalogs[0].clone());
-        tokio::spawn(async move { mirror.poll(&catalog, PollOptions::default()).await })
-    };
-    until("the image is copied", async || registry.count(Kind::Blob) >= 2).await;
-    let status = status(&store, &catalogs[0]).await.unwrap();
-    assert_eq!(status.open_pulls, None);
-    task.abort();
+    let site = Arc::new(slow_site(settings(), NEVER).await);
+    let polled = site.clone();
+    let poll = tokio::spawn(async move { polled.poll().await });
+    until("the image is copied", async || site.origin.count(Kind::Blob) >= 2).await;
+    assert_eq!(site.status().await.open_pulls, None);
+    poll.abort();
 }
 
 /// A catalog whose pull does not end, for whatever reason, gives its place back and names the limit. Its own limit wins.
 #[tokio::test(flavor = "multi_thread")]
 async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
-    let store = MemoryStore::new();
-    let limits = SourceLimits::default();
-    let settings = MirrorSettings {
-        side_by_side: 1,
-        registry_wait: None,
-        ..site::settings(&limits)
-    };
+    let mut site = slow_site(patient(), NEVER).await;
     let mut metrics = Metrics::default();
     let metrics_of_polls = PollMetrics::register(&mut metrics);
-    let mirror = site::mirror(site::images(&limits), &store, settings, metrics_of_polls.clone());
-    let (registry, mut catalogs) = registry(&["slow", "quick"]).await;
-    catalogs[0].limits = Some(SourceLimits {
+    let limits = SourceLimits::default();
+    site.mirror = site::mirror(images(&limits), &site.store, patient(), metrics_of_polls.clone());
+    let quick = catalogs(&site.origin, ["quick".to_owned()].into_iter()).remove(0);
+    site.catalog.limits = Some(SourceLimits {
         pull_time: Duration::from_millis(200),
         ..limits
     });
-    registry.delay(Kind::Blob, NEVER);
-    let report = poll(&mirror, &catalogs[0]).await;
-    assert!(
-        matches!(report.error, Some(PollError::PullTime(_))),
-        "{:?}",
-        report.error
-    );
-    assert!(report.error_text().unwrap().contains("pullSeconds"));
-    registry.delay(Kind::Blob, Duration::ZERO);
-    assert_eq!(poll(&mirror, &catalogs[1]).await.outcome, Outcome::Published);
+    let error = site.poll().await.error.unwrap();
+    assert!(matches!(error, PollError::PullTime(_)), "{error:?}");
+    assert!(error.text().contains("pullSeconds"), "{error:?}");
+    site.origin.delay(Kind::Blob, Duration::ZERO);
+    let report = site.mirror.poll(&quick, PollOptions::default()).await;
+    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
     metrics_of_polls.refresh([]);
     let text = page(&metrics);
-    let counted = "limit_exceeded_total{catalog=\"slow\",limit=\"pullSeconds\"} 1";
-    assert!(text.contains(counted), "{text}");
     assert!(!text.contains("limit_exceeded_total{catalog=\"quick\""), "{text}");
-    let budgets = [
-        format!("document_memory_limit_bytes {}", 256 << 20),
-        format!("download_limit_bytes {}", 4_u64 << 30),
-        "document_memory_taken_bytes 0".to_owned(),
-        "download_taken_bytes 0".to_owned(),
-    ];
-    assert!(budgets.iter().all(|line| text.contains(line)), "{text}");
+    for line in [
+        "limit_exceeded_total{catalog=\"c\",limit=\"pullSeconds\"} 1",
+        &format!("document_memory_limit_bytes {}", 256 << 20),
+        &format!("download_limit_bytes {}", 4_u64 << 30),
+        "document_memory_taken_bytes 0",
+        "download_taken_bytes 0",
+    ] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
 }
 
 /// The limit of the configuration counts, also if it is longer than that of a source which is read alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn pull_may_take_as_long_as_its_limit() {
-    let limits = SourceLimits::default();
-    let settings = MirrorSettings {
-        registry_wait: None,
-        ..site::settings(&limits)
-    };
-    let images = site::images(&limits).with_settings(|images| images.pull_timeout = Duration::from_millis(100));
-    let mirror = site::mirror(images, &MemoryStore::new(), settings, PollMetrics::default());
-    let (registry, catalogs) = registry(&["slow"]).await;
-    registry.delay(Kind::Blob, Duration::from_millis(300));
-    let report = poll(&mirror, &catalogs[0]).await;
+    let mut site = slow_site(patient(), Duration::from_millis(300)).await;
+    let images = images(&SourceLimits::default());
+    let images = images.with_settings(|images| images.pull_timeout = Duration::from_millis(100));
+    site.mirror = site::mirror(images, &site.store, patient(), PollMetrics::default());
+    let report = site.poll().await;
     assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
 }
