@@ -14,58 +14,57 @@ pub(super) fn duel(chance: Chance) -> (Vec<Step>, Vec<Writer>) {
         };
         [Some(poll), copies.then_some(sync)].into_iter().flatten()
     });
-    let (collector, publisher) = if copies {
-        (Role::Collects(Side::Copy), Role::Copies)
-    } else {
-        (Role::Collects(Side::Origin), Role::Publishes)
-    };
-    let collectors = vec![collector; chance.of("collectors").pick(&[1, 1, 2])];
-    let publishers = vec![publisher; chance.of("publishers").pick(&[1, 2, 3])];
-    let roles = collectors.into_iter().chain(publishers).zip(0..);
-    let writers: Vec<Writer> = roles.map(|(role, at)| role.writer(chance.of(("role", at)))).collect();
+    let side = if copies { Side::Copy } else { Side::Origin };
+    let collectors = chance.of("collectors").pick(&[1, 1, 2]);
+    let publishers = chance.of("publishers").pick(&[1, 2, 3]);
+    let writers = (0..collectors + publishers).map(|at| {
+        let chance = chance.of(("role", at));
+        match at {
+            _ if at < collectors => collector(chance, side),
+            _ if copies => publisher(chance, sync),
+            _ => publisher(chance, publish_again),
+        }
+    });
     // A copy needs an origin that changes.
-    let origin = copies.then(|| Role::Publishes.writer(chance.of("origin")));
+    let origin = copies.then(|| publisher(chance.of("origin"), publish_again));
     let prelude = prelude.map(|job| Step::new(0, job)).collect();
-    (prelude, writers.into_iter().chain(origin).collect())
+    (prelude, writers.chain(origin).collect())
 }
 
-#[derive(Clone, Copy)]
-enum Role {
-    Publishes,
-    Copies,
-    Collects(Side),
+/// Returns a writer that takes all steps of a round in each era.
+fn collector(chance: Chance, side: Side) -> Writer {
+    let steps = (0..3).flat_map(|era| {
+        let chance = chance.of(("era", era));
+        // Earlier states are kept sometimes, so that not all are deleted the first time.
+        round(chance, era, side, &retention(chance, &[0, 0, 16], &[0, 60, 720], &[2]))
+    });
+    Writer::new(0, steps)
 }
 
-impl Role {
-    /// Returns the steps of one writer: a collector takes all steps of a round in each era, the others meet it at some.
-    fn writer(self, chance: Chance) -> Writer {
-        let steps = (0..3).flat_map(|era| self.steps(chance.of(("era", era)), era));
-        Writer::new(0, steps)
-    }
+/// Returns a writer that meets the collectors of each era at some of their steps.
+fn publisher(chance: Chance, job: fn(Chance) -> Job) -> Writer {
+    let steps = (0..3).flat_map(|era| {
+        (0..2).map(move |at| {
+            let chance = chance.of(("era", era)).of(at);
+            Step::new(moment_of_work(chance, era, 20_000), job(chance))
+        })
+    });
+    Writer::new(0, steps)
+}
 
-    fn steps(self, chance: Chance, era: u64) -> Vec<Step> {
-        if let Self::Collects(side) = self {
-            // Earlier states are kept sometimes, so that not all are deleted the first time.
-            return round(chance, era, side, &retention(chance, &[0, 0, 16], &[0, 60, 720], &[2]));
-        }
-        let steps = (0..2).map(|at| {
-            let chance = chance.of(at);
-            Step::new(moment_of_work(chance, era, 20_000), self.job(chance))
-        });
-        steps.collect()
+fn sync(chance: Chance) -> Job {
+    Job::Sync {
+        catalog: 0,
+        rebuild: chance.of("rebuild").one_in(2),
     }
+}
 
-    fn job(self, chance: Chance) -> Job {
-        match self {
-            Self::Copies => Job::Sync {
-                catalog: 0,
-                rebuild: chance.of("rebuild").one_in(2),
-            },
-            _ if chance.of("back").one_in(2) => Job::Rollback { catalog: 0 },
-            _ => Job::Poll {
-                catalog: 0,
-                version: chance.of("version").number(0..catalogs::MOST) as usize,
-            },
-        }
+fn publish_again(chance: Chance) -> Job {
+    if chance.of("back").one_in(2) {
+        return Job::Rollback { catalog: 0 };
+    }
+    Job::Poll {
+        catalog: 0,
+        version: chance.of("version").number(0..catalogs::MOST) as usize,
     }
 }
