@@ -124,23 +124,6 @@ async fn publication_of_an_object_that_is_being_deleted_is_deferred() {
 }
 
 #[tokio::test]
-async fn second_marking_keeps_objects_that_were_published_meanwhile() {
-    let world = world().await;
-    // It reads gc.json before the objects are condemned, so it does not spare them.
-    let built = built(&["p3"]);
-    let transaction = world.begin("b").await;
-    put_all(&transaction, &built).await.unwrap();
-    world.gc().await;
-    assert!(matches!(world.state().await.phase, GcPhase::Condemned { .. }));
-    world.pass(HOUR);
-    commit(&transaction, &built).await.unwrap();
-    world.pass(HOUR);
-    world.gc().await;
-    assert!(world.has(&shard("p3")));
-    world.is_sound().await;
-}
-
-#[tokio::test]
 async fn publication_after_more_than_an_hour_expires_by_either_clock() {
     for own_only in [false, true] {
         let world = world().await;
