@@ -151,15 +151,16 @@ impl Simulation {
             if self.world.is_broken() {
                 return;
             }
-            self.process(actor, writer.wrong, &job).await;
+            let process = CancellationToken::new();
+            self.run(&process, actor, writer.wrong, &job).await;
+            process.cancel();
         }
     }
 
-    /// Runs a job in a process of its own, which a fault may kill. Returns true if it succeeded.
-    async fn process(&self, actor: u8, wrong: i64, job: &Job) -> bool {
-        let process = CancellationToken::new();
+    /// Runs a job in a process, which a fault may kill. Returns true if it succeeded.
+    async fn run(&self, process: &CancellationToken, actor: u8, wrong: i64, job: &Job) -> bool {
         self.world.note(actor, format!("starts {job:?}"));
-        let working = timeout(JOB_TIME_MAX, job.clone().run(self.handles(actor, &process), wrong));
+        let working = timeout(JOB_TIME_MAX, job.clone().run(self.handles(actor, process), wrong));
         let done = process.run_until_cancelled(working).await;
         let succeeded = matches!(&done, Some(Ok(done)) if done.outcome.is_ok());
         match done {
@@ -168,13 +169,12 @@ impl Simulation {
             Some(Ok(done)) => self.check_claim(actor, done),
             _ => self.world.broken(actor, "the job never ends".to_owned()),
         }
-        process.cancel();
         succeeded
     }
 
     /// Runs a job without faults. It has to succeed.
     pub(crate) async fn must(&self, job: &Job) -> Result<(), String> {
-        let succeeded = self.process(HARNESS, 0, job).await;
+        let succeeded = self.run(&CancellationToken::new(), HARNESS, 0, job).await;
         succeeded
             .then_some(())
             .ok_or_else(|| format!("{job:?} does not succeed"))
