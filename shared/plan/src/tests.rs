@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use olm::{Package, PackageParser, UpgradeRule, UpgradeStep};
 use rstest::rstest;
+use serde_json::json;
 
 use crate::*;
 
@@ -201,19 +202,16 @@ fn plan_tells_deprecations_and_what_is_missing() {
 #[test]
 fn image_set_has_steps_and_heads() {
     let old = "c: 1.0.0 @4.20; 1.1.0 <1.0.0";
-    let image_set = image_set(&planned("p 1.0.0", old, LINE));
-    let range = |at: usize| {
-        let operator = &image_set["mirror"]["operators"][at];
-        let channel = &operator["packages"][0]["channels"][0];
-        format!(
-            "{} {} {}",
-            operator["catalog"], channel["minVersion"], channel["maxVersion"]
-        )
+    let catalog = |name: &str, version: &str| {
+        let channel = json!({"name": "c", "minVersion": version, "maxVersion": version});
+        json!({"catalog": name, "packages": [{"name": "p", "defaultChannel": "c", "channels": [channel]}]})
     };
-    assert_eq!(
-        [range(0), range(1)],
-        [r#""new" "1.2.0" "1.2.0""#, r#""old" "1.1.0" "1.1.0""#]
-    );
+    let expected = json!({
+        "apiVersion": "mirror.openshift.io/v2alpha1",
+        "kind": "ImageSetConfiguration",
+        "mirror": {"operators": [catalog("new", "1.2.0"), catalog("old", "1.1.0")]},
+    });
+    assert_eq!(image_set(&planned("p 1.0.0", old, LINE)), expected);
 }
 
 const CHANNELS: &str = "
@@ -315,22 +313,16 @@ fn draw_has_edges_of_each_channel(#[case] format: GraphFormat, #[case] parts: &[
 
 #[test]
 fn draw_escapes_names() {
-    let package = olm::PackageParser::parse(
-        b"{\"entries\":[{\"name\":\"a\\\"]--> <b>#\\u001b\"}],\"name\":\"c\",\"schema\":\"olm.channel\"}\n",
-    );
+    let line = r#"{"entries":[{"name":"a\"]--> <b>#\u001b"}],"name":"c","schema":"olm.channel"}"#;
+    let package = PackageParser::parse(format!("{line}\n").as_bytes());
     let drawn = |format| draw(format, "p", &package);
-    assert!(
-        drawn(GraphFormat::Mermaid).contains(r#"n0["a#34;]--#62; #60;b#62;#35;"#),
-        "{}",
-        drawn(GraphFormat::Mermaid)
-    );
-    assert!(
-        drawn(GraphFormat::Dot).contains(r#"label="a\"]-->"#),
-        "{}",
-        drawn(GraphFormat::Dot)
-    );
-    for format in [GraphFormat::Text, GraphFormat::Mermaid, GraphFormat::Dot] {
-        assert!(!drawn(format).contains('\u{1b}'));
+    for (format, escaped) in [
+        (GraphFormat::Mermaid, r#"n0["a#34;]--#62; #60;b#62;#35;"#),
+        (GraphFormat::Dot, r#"label="a\"]-->"#),
+        (GraphFormat::Text, "a\"]--> <b>#"),
+    ] {
+        let text = drawn(format);
+        assert!(text.contains(escaped) && !text.contains('\u{1b}'), "{text}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! Checks after the faults are over.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use model::{CatalogName, Key, Kind};
+use model::{Key, Kind};
 use serde_json::Value;
 use upkeep::Retention;
 
@@ -13,7 +13,7 @@ use crate::{
     observed::ObservedStore,
     repairs::{repair_all, repair_copy},
     run::{HARNESS, SETTLED_MS, Simulation},
-    scenario::{Job, PHASE_MS, Scenario, Step},
+    scenario::{Job, PHASE_MS, Scenario, Step, steps},
 };
 
 /// Number of calls after which collection has come to its end: a round that is under way, and two more.
@@ -38,15 +38,15 @@ async fn try_converge(simulation: &Simulation, scenario: &Scenario) -> Result<()
     for (catalog, version) in versions.into_iter().enumerate() {
         let Some(version) = version else { continue };
         let poll = Job::Poll { catalog, version };
-        must(simulation, &poll).await?;
+        simulation.must(&poll).await?;
         must_change_nothing(simulation, &poll, &simulation.origin).await?;
         let sync = Job::Sync { catalog, rebuild: true };
         follow(simulation, catalog, &sync).await?;
         must_change_nothing(simulation, &sync, &simulation.copy).await?;
         repair_copy(simulation, catalog).await?;
-        let key = Key::Current(catalogs::name(catalog));
-        if simulation.copy.store.objects().get(&key) != simulation.origin.store.objects().get(&key) {
-            return Err(format!("{key} of the copy is not that of the origin"));
+        let name = catalogs::name(catalog);
+        if simulation.copy.pointers().get(&name) != simulation.origin.pointers().get(&name) {
+            return Err(format!("the pointer of {name} of the copy is not that of the origin"));
         }
     }
     for observed in [&simulation.origin, &simulation.copy] {
@@ -63,12 +63,8 @@ async fn must_be_listed(simulation: &Simulation, observed: &ObservedStore) -> Re
     commands::read_everything(observed).await?;
     collect(simulation, observed.side, Retention::default()).await?;
     let listed = listed_names(&observed.store.objects());
-    let published = commands::published(observed);
-    if listed
-        .iter()
-        .map(String::as_str)
-        .eq(published.iter().map(CatalogName::as_str))
-    {
+    let published: BTreeSet<String> = observed.pointers().into_keys().map(|name| name.to_string()).collect();
+    if listed == published {
         return Ok(());
     }
     let side = observed.side;
@@ -90,7 +86,7 @@ async fn collect(simulation: &Simulation, side: Side, retention: Retention) -> R
     for _ in 0..STEPS_MAX {
         simulation.world.wait(HARNESS, PHASE_MS).await;
         let before = state(simulation.observed(side));
-        must(simulation, &job).await?;
+        simulation.must(&job).await?;
         let after = state(simulation.observed(side));
         if after == before && after["phase"] != "condemned" && after["phase"] != "deleting" {
             return Ok(());
@@ -107,15 +103,11 @@ fn state(observed: &ObservedStore) -> Value {
 
 /// Returns the last version of the source of a catalog.
 fn last_version(scenario: &Scenario, catalog: usize) -> Option<usize> {
-    let steps = scenario.writers.iter().flat_map(|writer| &writer.steps);
-    let polls = scenario
-        .prelude
-        .iter()
-        .chain(steps)
-        .filter_map(|Step { at, job }| match job {
-            Job::Poll { catalog: of, version } if *of == catalog => Some((*at, *version)),
-            _ => None,
-        });
+    let steps = scenario.prelude.iter().chain(steps(&scenario.writers));
+    let polls = steps.filter_map(|Step { at, job }| match job {
+        Job::Poll { catalog: of, version } if *of == catalog => Some((*at, *version)),
+        _ => None,
+    });
     polls.max_by_key(|(at, _)| *at).map(|(_, version)| version)
 }
 
@@ -123,35 +115,22 @@ fn last_version(scenario: &Scenario, catalog: usize) -> Option<usize> {
 /// next state. An operator has to remove that from the copy, too.
 async fn follow(simulation: &Simulation, catalog: usize, sync: &Job) -> Result<(), String> {
     let name = catalogs::name(catalog);
-    let was_removed = simulation.origin.checker().was_removed(&name);
-    if was_removed && !simulation.without_faults(sync).await {
+    let was_removed = simulation.origin.checker().history(&name).has_ended();
+    if was_removed && simulation.must(sync).await.is_err() {
         let side = Side::Copy;
-        must(simulation, &Job::Remove { side, catalog }).await?;
+        simulation.must(&Job::Remove { side, catalog }).await?;
     }
-    must(simulation, sync).await
-}
-
-async fn must(simulation: &Simulation, job: &Job) -> Result<(), String> {
-    if simulation.without_faults(job).await {
-        Ok(())
-    } else {
-        Err(format!("{job:?} does not succeed"))
-    }
+    simulation.must(sync).await
 }
 
 async fn must_change_nothing(simulation: &Simulation, job: &Job, observed: &ObservedStore) -> Result<(), String> {
-    let before = pointers(observed);
-    must(simulation, job).await?;
-    if pointers(observed) == before {
+    let before = observed.pointers();
+    simulation.must(job).await?;
+    if observed.pointers() == before {
         Ok(())
     } else {
         Err(format!("{job:?} changes what is up to date"))
     }
-}
-
-fn pointers(observed: &ObservedStore) -> Vec<(Key, bytes::Bytes)> {
-    let objects = observed.store.objects().into_iter();
-    objects.filter(|(key, _)| matches!(key, Key::Current(_))).collect()
 }
 
 /// Checks that a round of collection which keeps as little as it can leaves no garbage.
@@ -166,21 +145,12 @@ async fn must_be_clean(simulation: &Simulation, observed: &ObservedStore) -> Res
             return Err(format!("{key} of the {side:?} is left and no pointer names it"));
         }
     }
-    must_verify(observed).await
-}
-
-/// Checks both stores with the program's own check, too.
-async fn must_verify(observed: &ObservedStore) -> Result<(), String> {
-    for (key, _) in pointers(observed) {
-        let Key::Current(name) = key else { continue };
-        let verified = upkeep::verify(&observed.store, &name)
-            .await
-            .map_err(|error| error.to_string())?;
+    // The program's own check must agree.
+    for name in observed.pointers().keys() {
+        let verified = upkeep::verify(&observed.store, name).await;
+        let verified = verified.map_err(|error| error.to_string())?;
         if let Some(finding) = verified.findings.first() {
-            return Err(format!(
-                "{} of the {:?} {}",
-                finding.key, observed.side, finding.problem
-            ));
+            return Err(format!("{} of the {side:?} {}", finding.key, finding.problem));
         }
     }
     Ok(())

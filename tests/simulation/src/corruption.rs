@@ -50,19 +50,15 @@ struct Damage {
 
 impl Part {
     fn has(self, key: &Key) -> bool {
-        let kind = match key {
-            Key::Current(_) => return self == Self::Pointer,
-            Key::Object(kind, _) => kind,
-            _ => return false,
-        };
-        match self {
-            Self::Shard => *kind == Kind::Package,
-            Self::All => matches!(kind, Kind::All(_)),
-            Self::Index => *kind == Kind::Index,
-            Self::Snapshot => *kind == Kind::Snapshot,
-            Self::Blob => *kind == Kind::Blob,
-            Self::Pointer => false,
-        }
+        matches!(
+            (self, key),
+            (Self::Shard, Key::Object(Kind::Package, _))
+                | (Self::All, Key::Object(Kind::All(_), _))
+                | (Self::Index, Key::Object(Kind::Index, _))
+                | (Self::Snapshot, Key::Object(Kind::Snapshot, _))
+                | (Self::Blob, Key::Object(Kind::Blob, _))
+                | (Self::Pointer, Key::Current(_))
+        )
     }
 }
 

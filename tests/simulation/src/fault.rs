@@ -38,6 +38,16 @@ pub enum Side {
     Copy,
 }
 
+impl Side {
+    /// Puts what belongs to this store first.
+    pub(crate) fn first<T>(self, [origin, copy]: [T; 2]) -> [T; 2] {
+        match self {
+            Self::Origin => [origin, copy],
+            Self::Copy => [copy, origin],
+        }
+    }
+}
+
 /// One operation of a run. Its name has no time and no order, so it is the same in every run of a scenario, whatever the
 /// threads do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,13 +145,6 @@ impl Faults {
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            actor,
-            side,
-            kind,
-            subject,
-            nth,
-        } = self;
-        write!(f, "{actor} {side:?} {kind:?} {subject} #{nth}")
+        write!(f, "{:?} {:?} {} #{}", self.side, self.kind, self.subject, self.nth)
     }
 }

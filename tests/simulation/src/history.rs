@@ -34,6 +34,12 @@ pub(crate) struct History {
     removals: usize,
 }
 
+/// History of a catalog that was never published.
+pub(crate) static NEVER_PUBLISHED: History = History {
+    states: Vec::new(),
+    removals: 0,
+};
+
 impl State {
     fn read(since: u64, removals: usize, bytes: &Bytes) -> Result<Self, String> {
         let document: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;

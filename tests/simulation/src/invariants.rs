@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use crate::{
     corruption::DamageLog,
-    fault::{Kind, Operation, Side},
-    history::{History, State},
+    fault::{Kind, Operation},
+    history::{History, NEVER_PUBLISHED, State},
     snapshot::{Content, read, referenced, sha256},
 };
 
 /// Checks every state of one store against what must always hold. It reads the documents as plain JSON and decompresses by
 /// itself, so it shares no mistake with the crates that it checks. Damaged objects count as sound here: that they are not
 /// served is checked by the clients.
+#[derive(Default)]
 pub(crate) struct InvariantChecker {
-    side: Side,
     histories: BTreeMap<CatalogName, History>,
     /// Contents by content hash.
-    contents: BTreeMap<Sha256, Content>,
+    pub(crate) contents: BTreeMap<Sha256, Content>,
     /// Objects of each snapshot as they were when all of them were checked. Later they only have to be the same.
     sound: BTreeMap<Sha256, BTreeMap<Key, Bytes>>,
     /// Last counter of `gc.json`.
@@ -29,47 +29,9 @@ pub(crate) struct InvariantChecker {
 }
 
 impl InvariantChecker {
-    pub(crate) fn new(side: Side) -> Self {
-        Self {
-            side,
-            histories: BTreeMap::new(),
-            contents: BTreeMap::new(),
-            sound: BTreeMap::new(),
-            gc_counter: 0,
-            removers: BTreeSet::new(),
-            damage: DamageLog::default(),
-        }
-    }
-
-    /// Returns all states of a catalog, oldest first.
-    pub(crate) fn history(&self, name: &CatalogName) -> &[State] {
-        self.histories.get(name).map_or(&[], |history| &history.states)
-    }
-
-    /// Returns the published state of a catalog.
-    pub(crate) fn published(&self, name: &CatalogName) -> Option<&State> {
-        self.histories.get(name)?.last()
-    }
-
-    /// True if the catalog was ever removed, or its pointer damaged.
-    pub(crate) fn was_removed(&self, name: &CatalogName) -> bool {
-        self.histories.get(name).is_some_and(History::has_ended)
-    }
-
-    /// Returns the states that were published at some moment between the two.
-    pub(crate) fn between(&self, name: &CatalogName, from: u64, to: u64) -> Vec<State> {
-        let history = self.histories.get(name).into_iter();
-        history.flat_map(|history| history.between(from, to)).cloned().collect()
-    }
-
-    /// True if nothing was published of a catalog at some moment between the two.
-    pub(crate) fn was_absent(&self, name: &CatalogName, from: u64, to: u64) -> bool {
-        let history = self.histories.get(name);
-        history.is_none_or(|history| history.was_absent(from, to))
-    }
-
-    pub(crate) fn content(&self, hash: &Sha256) -> Option<&Content> {
-        self.contents.get(hash)
+    /// Returns all states of a catalog.
+    pub(crate) fn history(&self, name: &CatalogName) -> &History {
+        self.histories.get(name).unwrap_or(&NEVER_PUBLISHED)
     }
 
     /// Lets an actor remove a catalog from now on, also after its process was killed: the request may come late.
@@ -96,7 +58,7 @@ impl InvariantChecker {
             let Key::Current(name) = key else { continue };
             let in_words = |what| format!("{name}: {what}");
             let history = self.histories.entry(name.clone()).or_default();
-            history.append(now, self.side, bytes).map_err(in_words)?;
+            history.append(now, operation.side, bytes).map_err(in_words)?;
             self.check_published(name, &objects).map_err(in_words)?;
             if !listed.contains(name.as_str()) {
                 return Err(format!("{name} is published and not in catalogs.json"));
@@ -153,7 +115,7 @@ impl InvariantChecker {
 
     /// Checks that every object of the published state is there and sound.
     fn check_published(&mut self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<(), String> {
-        let state = self.published(name).expect("it was just appended");
+        let state = self.history(name).last().expect("it was just appended");
         let (hash, sha256) = (state.content, state.snapshot);
         let key = Key::Object(ObjectKind::Snapshot, sha256);
         let found = objects.get(&key);
@@ -196,7 +158,7 @@ impl InvariantChecker {
         if self.damage.has(&pointer) {
             return Ok([pointer].into());
         }
-        let Some(state) = self.published(name) else {
+        let Some(state) = self.history(name).last() else {
             return Ok(BTreeSet::new());
         };
         let mut healed = objects.clone();

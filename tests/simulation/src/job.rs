@@ -8,19 +8,12 @@ use std::{
 
 use ::upkeep::{RollbackOptions, rollback};
 use futures_util::{FutureExt, future::BoxFuture};
-use model::{CatalogName, Sha256, text::chain};
+use model::{CatalogName, Outcome, Sha256, text::chain};
 use publish::{Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report};
 use store::Store;
 use sync::{Archive, Copier, Importer, Pack, PackOptions, StoreOrigin, SyncOptions, SyncReport};
 
-use crate::{
-    catalogs,
-    fault::Side,
-    handle::StoreHandle,
-    scenario::Job,
-    upkeep::{self, HandlePair},
-    world::World,
-};
+use crate::{catalogs, fault::Side, handle::StoreHandle, scenario::Job, upkeep, world::World};
 
 /// Publication that a job reports. It must be in the history of the store.
 pub(crate) struct Claim {
@@ -44,8 +37,15 @@ impl Done {
         Self { claim: None, outcome }
     }
 
-    /// Returns the end of a job whose report names `published`, a serial and a content.
-    fn of(side: Side, name: &CatalogName, published: Option<(u64, Sha256)>, outcome: Result<&str, String>) -> Self {
+    /// Returns the end of a job by its report, which names what is published: a serial and a content.
+    fn reported(
+        side: Side,
+        name: &CatalogName,
+        published: (Option<u64>, Option<Sha256>),
+        outcome: Outcome,
+        error: Option<String>,
+    ) -> Self {
+        let published = published.0.zip(published.1).filter(|_| outcome.is_success());
         let claim = published.map(|(serial, content)| Claim {
             side,
             name: name.clone(),
@@ -54,7 +54,7 @@ impl Done {
         });
         Self {
             claim,
-            outcome: outcome.map(str::to_owned),
+            outcome: error.map_or(Ok(outcome.as_str().to_owned()), Err),
         }
     }
 }
@@ -62,17 +62,20 @@ impl Done {
 impl Job {
     /// Does the job once, as a process of its own. `wrong` is the error of its clock in seconds.
     pub(crate) fn run(self, handles: [StoreHandle; 2], wrong: i64) -> BoxFuture<'static, Done> {
-        let [origin, copy] = handles;
-        let pair = |side| HandlePair::of(side, [origin.clone(), copy.clone()]);
+        let [origin, copy] = handles.clone();
+        let ours = |side: Side| {
+            let [ours, _] = side.first(handles.clone());
+            ours
+        };
         match self {
             Self::Poll { catalog, version } => poll(origin, wrong, catalog, version).boxed(),
             Self::Rollback { catalog } => roll_back(origin, wrong, catalog).boxed(),
             Self::Sync { catalog, rebuild } => sync(origin, copy, wrong, catalog, rebuild).boxed(),
             Self::Import { catalog, all } => import(origin, copy, wrong, catalog, all).boxed(),
-            Self::Collect { side, retention } => upkeep::collect(pair(side).ours, wrong, retention).boxed(),
-            Self::Repair { side, catalog } => upkeep::repair(pair(side), wrong, catalog).boxed(),
-            Self::Remove { side, catalog } => upkeep::remove(pair(side).ours, catalog).boxed(),
-            Self::Corrupt { side, part, damage } => upkeep::corrupt(pair(side).ours, part, damage).boxed(),
+            Self::Collect { side, retention } => upkeep::collect(ours(side), wrong, retention).boxed(),
+            Self::Repair { side, catalog } => upkeep::repair(side.first(handles), wrong, catalog).boxed(),
+            Self::Remove { side, catalog } => upkeep::remove(ours(side), catalog).boxed(),
+            Self::Corrupt { side, part, damage } => upkeep::corrupt(ours(side), part, damage).boxed(),
         }
     }
 }
@@ -112,10 +115,14 @@ async fn roll_back(handle: StoreHandle, wrong: i64, catalog: usize) -> Done {
 }
 
 fn said(report: &Report) -> Done {
-    let published = report.serial.zip(report.content_hash);
-    let published = published.filter(|_| report.outcome.is_success());
-    let outcome = report.error_text().map_or(Ok(report.outcome.as_str()), Err);
-    Done::of(Side::Origin, &report.catalog, published, outcome)
+    let published = (report.serial, report.content_hash);
+    Done::reported(
+        Side::Origin,
+        &report.catalog,
+        published,
+        report.outcome,
+        report.error_text(),
+    )
 }
 
 async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, rebuild: bool) -> Done {
@@ -130,10 +137,14 @@ async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize
 }
 
 fn copied(report: &SyncReport) -> Done {
-    let published = report.serial.zip(report.content_hash);
-    let published = published.filter(|_| report.outcome.is_success());
-    let outcome = report.error.clone().map_or(Ok(report.outcome.as_str()), Err);
-    Done::of(Side::Copy, &report.catalog, published, outcome)
+    let published = (report.serial, report.content_hash);
+    Done::reported(
+        Side::Copy,
+        &report.catalog,
+        published,
+        report.outcome,
+        report.error.clone(),
+    )
 }
 
 async fn import(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, all: bool) -> Done {

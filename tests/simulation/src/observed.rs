@@ -1,6 +1,10 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use model::Key;
+use bytes::Bytes;
+use model::{CatalogName, Key};
 use storekit::MemoryStore;
 
 use crate::{
@@ -25,13 +29,23 @@ impl ObservedStore {
         Arc::new(Self {
             side,
             store: MemoryStore::with_clock(move || clock.clock(0)),
-            checker: Mutex::new(InvariantChecker::new(side)),
+            checker: Mutex::default(),
             origin,
         })
     }
 
     pub(crate) fn checker(&self) -> MutexGuard<'_, InvariantChecker> {
         self.checker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the pointers of all catalogs.
+    pub(crate) fn pointers(&self) -> BTreeMap<CatalogName, Bytes> {
+        let objects = self.store.objects().into_iter();
+        let pointers = objects.filter_map(|(key, bytes)| match key {
+            Key::Current(name) => Some((name, bytes)),
+            _ => None,
+        });
+        pointers.collect()
     }
 
     /// Checks the store after an operation.
@@ -62,7 +76,7 @@ impl ObservedStore {
     /// True if the operation wrote the pointer of a catalog that is removed by now.
     pub(crate) fn is_removed(&self, operation: &Operation) -> bool {
         match Key::parse(&operation.subject) {
-            Some(Key::Current(name)) => self.checker().published(&name).is_none(),
+            Some(Key::Current(name)) => self.checker().history(&name).last().is_none(),
             _ => false,
         }
     }
@@ -71,11 +85,10 @@ impl ObservedStore {
     fn check_copied(&self) -> Result<(), String> {
         let Some(origin) = &self.origin else { return Ok(()) };
         for name in (0..crate::catalogs::NAMES.len()).map(crate::catalogs::name) {
-            let Some(copied) = self.checker().published(&name).map(|state| state.bytes.clone()) else {
-                continue;
-            };
+            let copied = self.checker().history(&name).last().map(|state| state.bytes.clone());
             let origin = origin.checker();
-            if !origin.history(&name).iter().any(|state| state.bytes == copied) {
+            let is_known = |copied| origin.history(&name).states.iter().any(|state| state.bytes == copied);
+            if !copied.is_none_or(is_known) {
                 return Err(format!("the pointer of {name} was never that of the origin"));
             }
         }

@@ -52,7 +52,7 @@ pub(crate) async fn repair_copy(simulation: &Simulation, catalog: usize) -> Resu
 async fn is_found(observed: &ObservedStore, name: &CatalogName) -> Result<(), String> {
     let objects = observed.store.objects();
     let damaged = observed.checker().damaged(name, &objects)?;
-    if damaged.is_empty() && observed.checker().published(name).is_none() {
+    if damaged.is_empty() && observed.checker().history(name).last().is_none() {
         return Ok(());
     }
     let verified = upkeep::verify(&observed.store, name).await;
@@ -77,15 +77,9 @@ async fn is_found(observed: &ObservedStore, name: &CatalogName) -> Result<(), St
 
 /// Checks that a repair takes everything that the other store has, and changes no other object.
 async fn repair(simulation: &Simulation, side: Side, catalog: usize) -> Result<(), String> {
-    let [ours, theirs] = match side {
-        Side::Origin => [&simulation.origin, &simulation.copy],
-        Side::Copy => [&simulation.copy, &simulation.origin],
-    };
+    let [ours, theirs] = side.first([&simulation.origin, &simulation.copy]);
     let before = ours.store.objects();
-    let job = Job::Repair { side, catalog };
-    if !simulation.without_faults(&job).await {
-        return Err(format!("{job:?} does not succeed"));
-    }
+    simulation.must(&Job::Repair { side, catalog }).await?;
     let (after, others) = (ours.store.objects(), theirs.store.objects());
     let left = ours.checker().damaged(&catalogs::name(catalog), &after)?;
     // Only a sync can tell what a pointer should be.
@@ -118,10 +112,7 @@ fn is_sound(observed: &ObservedStore) -> bool {
 async fn publish_again(simulation: &Simulation, catalog: usize, version: usize) -> Result<(), String> {
     let other = (version + 1) % catalogs::MOST as usize;
     for version in [version, other, version] {
-        let poll = Job::Poll { catalog, version };
-        if !simulation.without_faults(&poll).await {
-            return Err(format!("{poll:?} does not succeed over what is damaged"));
-        }
+        simulation.must(&Job::Poll { catalog, version }).await?;
     }
     Ok(())
 }

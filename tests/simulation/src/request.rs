@@ -58,36 +58,34 @@ impl StoreHandle {
         if self.process.is_cancelled() {
             return None;
         }
-        match fault {
-            None | Some(Fault::Slow | Fault::Pauses) => Some(self.done(operation, fault, effect().await)),
-            Some(Fault::Fails) => Some(self.refused(operation, fault)),
-            Some(Fault::Lost) => {
-                let _ = self.done(operation, fault, effect().await);
-                Some(Err(failed(operation.kind, &operation.subject)))
-            }
-            Some(Fault::Repeated) => {
-                let _ = self.done(operation, fault, effect().await);
-                Some(self.done(operation, fault, effect().await))
-            }
-            Some(Fault::Late) => {
-                self.later(operation, false, effect);
-                Some(self.refused(operation, fault))
-            }
-            Some(Fault::Echo) => {
-                let result = self.done(operation, fault, effect().await);
-                self.later(operation, true, effect);
-                Some(result)
-            }
-            Some(Fault::KillsBefore) => self.die(operation, Fault::KillsBefore),
-            Some(Fault::KillsAfter) => {
-                let _ = self.done(operation, fault, effect().await);
-                self.die(operation, Fault::KillsAfter)
-            }
-            Some(Fault::KillsAndLate) => {
-                self.later(operation, false, effect);
-                self.die(operation, Fault::KillsAndLate)
-            }
+        let times = match fault {
+            Some(Fault::Fails | Fault::Late | Fault::KillsBefore | Fault::KillsAndLate) => 0,
+            Some(Fault::Repeated) => 2,
+            None | Some(Fault::Slow | Fault::Pauses | Fault::Lost | Fault::Echo | Fault::KillsAfter) => 1,
+        };
+        let mut answer = Err(failed(operation.kind, &operation.subject));
+        for _ in 0..times {
+            answer = self.done(operation, fault, effect().await);
         }
+        let is_killed = matches!(
+            fault,
+            Some(Fault::KillsBefore | Fault::KillsAfter | Fault::KillsAndLate)
+        );
+        if times == 0 || is_killed {
+            answer = self.refused(operation, fault);
+        }
+        if let Some(Fault::Late | Fault::Echo | Fault::KillsAndLate) = fault {
+            self.later(operation, fault == Some(Fault::Echo), effect);
+        }
+        if is_killed {
+            // A thread that works for the process cannot be stopped, but none of its requests is done any more.
+            self.process.cancel();
+            return None;
+        }
+        if fault == Some(Fault::Lost) {
+            answer = Err(failed(operation.kind, &operation.subject));
+        }
+        Some(answer)
     }
 
     /// Does a part of an operation that no other process can see. It takes no time. Returns the number of equal ones before.
@@ -96,17 +94,15 @@ impl StoreHandle {
             return Err(failed(kind, &subject));
         }
         let (operation, fault) = self.begin(kind, subject);
-        match fault {
-            Some(fault) => {
-                let result = self.refused(&operation, Some(fault));
-                // The task that writes a staged object is not the one that is dropped when its process is killed.
-                if fault == Fault::KillsBefore {
-                    self.process.cancel();
-                }
-                result
-            }
-            None => Ok(operation.nth),
+        if fault.is_none() {
+            return Ok(operation.nth);
         }
+        let result = self.refused(&operation, fault);
+        // The task that writes a staged object is not the one that is dropped when its process is killed.
+        if fault == Some(Fault::KillsBefore) {
+            self.process.cancel();
+        }
+        result
     }
 
     fn begin(&self, kind: Kind, subject: String) -> (Operation, Option<Fault>) {
@@ -152,13 +148,6 @@ impl StoreHandle {
         });
     }
 
-    /// Kills the process. A thread that works for it cannot be stopped, but none of its requests is done any more.
-    fn die<T>(&self, operation: &Operation, fault: Fault) -> Option<Result<T, StoreError>> {
-        let _: Result<T, StoreError> = self.refused(operation, Some(fault));
-        self.process.cancel();
-        None
-    }
-
     fn note<T>(&self, operation: &Operation, fault: Option<Fault>, result: &Result<T, StoreError>) {
         let outcome = match result {
             Ok(_) => "done",
@@ -167,15 +156,8 @@ impl StoreHandle {
             Err(_) => "failed",
         };
         let fault = fault.map(|fault| format!(" ({fault:?})")).unwrap_or_default();
-        let Operation {
-            side,
-            kind,
-            subject,
-            nth,
-            ..
-        } = operation;
-        let what = format!("{side:?} {kind:?} {subject} #{nth}: {outcome}{fault}");
-        self.world.note(operation.actor, what);
+        self.world
+            .note(operation.actor, format!("{operation}: {outcome}{fault}"));
     }
 }
 

@@ -8,14 +8,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    after,
+    after, catalogs,
     fault::{Operation, Side},
     handle::StoreHandle,
     job::{Claim, Done},
     observed::ObservedStore,
     reader::Reader,
-    scenario::{Job, Scenario, Step, Writer},
-    world::{Ended, Event, World},
+    scenario::{Job, Scenario, Step, Writer, moment, steps},
+    world::{Event, Record, World},
 };
 
 /// Longest time that a job may take: a suspension of five hours in each of its attempts, and more.
@@ -51,17 +51,15 @@ pub struct Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scenario {
-            seed,
-            faults,
-            prelude,
-            writers,
-            readers,
-        } = &self.scenario;
-        writeln!(f, "seed {seed}, faults {faults:?}: {}", self.what)?;
-        writeln!(f, "replay: cargo run -p simulation --example replay -- {seed}")?;
-        writeln!(f, "prelude: {prelude:?}\nreaders: {readers:?}")?;
-        for (writer, at) in writers.iter().zip(1..) {
+        let scenario = &self.scenario;
+        let seed = scenario.seed;
+        writeln!(f, "seed {seed}, faults {:?}: {}", scenario.faults, self.what)?;
+        writeln!(
+            f,
+            "replay: cargo run -p catalog-mirror-simulation --example replay -- {seed}"
+        )?;
+        writeln!(f, "prelude: {:?}\nreaders: {:?}", scenario.prelude, scenario.readers)?;
+        for (writer, at) in scenario.writers.iter().zip(1..) {
             writeln!(f, "writer {at}: {writer:?}")?;
         }
         self.events.iter().try_for_each(|event| writeln!(f, "{event}"))
@@ -107,7 +105,7 @@ fn runtime() -> Runtime {
 }
 
 impl Simulation {
-    async fn play(scenario: &Scenario) -> (Ended, usize) {
+    async fn play(scenario: &Scenario) -> (Record, usize) {
         let world = World::new(scenario.seed, scenario.faults.clone());
         let origin = ObservedStore::new(&world, Side::Origin, None);
         let simulation = Self {
@@ -116,7 +114,8 @@ impl Simulation {
             world,
         };
         for step in &scenario.prelude {
-            simulation.without_faults(&step.job).await;
+            // It may fail: a copy of nothing does.
+            let _ = simulation.must(&step.job).await;
         }
         simulation.world.set_faultless(false);
         simulation.act(scenario).await;
@@ -134,12 +133,7 @@ impl Simulation {
         let writers = writers.map(|(writer, actor)| tokio::spawn(self.clone().write(actor, writer)));
         let first = scenario.writers.len() as u8 + 1;
         let readers = scenario.readers.iter().copied().zip(first..);
-        let last = scenario
-            .writers
-            .iter()
-            .flat_map(|writer| &writer.steps)
-            .map(|step| step.at);
-        let last = last.max().unwrap_or_default();
+        let last = steps(&scenario.writers).map(|step| step.at).max().unwrap_or_default();
         let readers = readers.map(|((side, count), actor)| tokio::spawn(self.clone().read(actor, side, count, last)));
         let all: Vec<_> = writers.chain(readers).collect();
         for ended in join_all(all).await {
@@ -157,44 +151,38 @@ impl Simulation {
             if self.world.is_broken() {
                 return;
             }
-            self.process(actor, writer.wrong, job).await;
+            let process = CancellationToken::new();
+            self.run(&process, actor, writer.wrong, &job).await;
+            process.cancel();
         }
     }
 
-    /// Runs a job in a process of its own, which a fault may kill.
-    async fn process(&self, actor: u8, wrong: i64, job: Job) {
-        let process = CancellationToken::new();
+    /// Runs a job in a process, which a fault may kill. Returns true if it succeeded.
+    async fn run(&self, process: &CancellationToken, actor: u8, wrong: i64, job: &Job) -> bool {
         self.world.note(actor, format!("starts {job:?}"));
-        let working = timeout(JOB_TIME_MAX, job.run(self.handles(actor, &process), wrong));
+        let working = timeout(JOB_TIME_MAX, job.clone().run(self.handles(actor, process), wrong));
         let done = process.run_until_cancelled(working).await;
+        let succeeded = matches!(&done, Some(Ok(done)) if done.outcome.is_ok());
         match done {
             // The fault that killed it may also have returned an error, and threads decide which is seen first.
             _ if process.is_cancelled() => self.world.note(actor, "is killed".to_owned()),
             Some(Ok(done)) => self.check_claim(actor, done),
             _ => self.world.broken(actor, "the job never ends".to_owned()),
         }
-        process.cancel();
-    }
-
-    /// Runs a job without faults. Returns true if it succeeded.
-    pub(crate) async fn without_faults(&self, job: &Job) -> bool {
-        let process = CancellationToken::new();
-        self.world.note(HARNESS, format!("starts {job:?}"));
-        let done = timeout(JOB_TIME_MAX, job.clone().run(self.handles(HARNESS, &process), 0)).await;
-        let Ok(done) = done else {
-            self.world.broken(HARNESS, format!("{job:?} never ends"));
-            return false;
-        };
-        let succeeded = done.outcome.is_ok();
-        self.check_claim(HARNESS, done);
         succeeded
     }
 
-    pub(crate) const fn observed(&self, side: Side) -> &Arc<ObservedStore> {
-        match side {
-            Side::Origin => &self.origin,
-            Side::Copy => &self.copy,
-        }
+    /// Runs a job without faults. It has to succeed.
+    pub(crate) async fn must(&self, job: &Job) -> Result<(), String> {
+        let succeeded = self.run(&CancellationToken::new(), HARNESS, 0, job).await;
+        succeeded
+            .then_some(())
+            .ok_or_else(|| format!("{job:?} does not succeed"))
+    }
+
+    pub(crate) fn observed(&self, side: Side) -> &Arc<ObservedStore> {
+        let [observed, _] = side.first([&self.origin, &self.copy]);
+        observed
     }
 
     pub(crate) fn handles(&self, actor: u8, process: &CancellationToken) -> [StoreHandle; 2] {
@@ -221,11 +209,8 @@ impl Simulation {
             return;
         };
         let checker = self.observed(side).checker();
-        let history = checker.history(&name);
-        if !history
-            .iter()
-            .any(|state| (state.serial, state.content) == (serial, content))
-        {
+        let mut states = checker.history(&name).states.iter();
+        if !states.any(|state| (state.serial, state.content) == (serial, content)) {
             drop(checker);
             let what = format!("{name} was never at serial {serial} with {content}, as it was said");
             self.world.broken(actor, what);
@@ -234,13 +219,12 @@ impl Simulation {
 
     async fn read(self, actor: u8, side: Side, count: u64, last: u64) {
         let chance = self.world.chance.of(("reader", actor));
-        let [origin, copy] = self.handles(actor, &CancellationToken::new());
-        let handle = if side == Side::Origin { origin } else { copy };
+        let [handle, _] = side.first(self.handles(actor, &CancellationToken::new()));
         let reader = Reader::new(StoreHandle { steady: true, ..handle }, chance);
         for request in 0..count {
             let chance = chance.of(request);
             // Around the times of the writers.
-            let at = crate::scenario::moment(chance.of("at"), last);
+            let at = moment(chance.of("at"), last);
             self.world.wait(actor, at.saturating_sub(self.world.now())).await;
             if let Err(what) = reader.read(chance).await {
                 self.world.broken(actor, format!("a reader: {what}"));
@@ -252,8 +236,8 @@ impl Simulation {
     fn commits(&self) -> usize {
         let count = |observed: &ObservedStore| -> usize {
             let checker = observed.checker();
-            let names = (0..crate::catalogs::NAMES.len()).map(crate::catalogs::name);
-            names.map(|name| checker.history(&name).len()).sum()
+            let names = (0..catalogs::NAMES.len()).map(catalogs::name);
+            names.map(|name| checker.history(&name).states.len()).sum()
         };
         count(&self.origin) + count(&self.copy)
     }

@@ -1,8 +1,9 @@
 use std::{collections::BTreeMap, io::Read};
 
 use bytes::Bytes;
+use flate2::read::GzDecoder;
 use model::{Encoding, Key, Kind, Sha256};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Content of a published state, as plain lines.
 #[derive(Debug, Clone, Default)]
@@ -35,11 +36,7 @@ pub(crate) fn read(
     };
     checker.blobs(&document["image"])?;
     checker.check(Kind::Index, &document["index"], None)?;
-    for facts in document["facts"]
-        .as_object()
-        .into_iter()
-        .flat_map(|facts| facts.values())
-    {
+    for facts in document["facts"].as_object().into_iter().flat_map(Map::values) {
         checker.check(Kind::Facts, facts, None)?;
     }
     let encodings = [
@@ -108,16 +105,15 @@ impl ObjectChecker<'_> {
 }
 
 pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Result<Vec<u8>, String> {
-    let mut content = Vec::new();
-    let read = match encoding {
-        Encoding::Identity => return Ok(bytes.to_vec()),
-        Encoding::Zstd => {
-            zstd::stream::read::Decoder::new(bytes).and_then(|mut reader| reader.read_to_end(&mut content))
+    let content = match encoding {
+        Encoding::Identity => Ok(bytes.to_vec()),
+        Encoding::Zstd => zstd::decode_all(bytes),
+        Encoding::Gzip => {
+            let mut content = Vec::new();
+            GzDecoder::new(bytes).read_to_end(&mut content).map(|_| content)
         }
-        Encoding::Gzip => flate2::read::GzDecoder::new(bytes).read_to_end(&mut content),
     };
-    read.map_err(|error| format!("it does not decompress: {error}"))?;
-    Ok(content)
+    content.map_err(|error| format!("it does not decompress: {error}"))
 }
 
 pub(crate) fn sha256(value: &Value) -> Result<Sha256, String> {

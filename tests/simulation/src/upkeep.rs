@@ -10,26 +10,9 @@ use upkeep::{GcOptions, Retention};
 use crate::{
     catalogs,
     corruption::{self, DamageKind, Part},
-    fault::Side,
     handle::StoreHandle,
     job::{Done, env},
 };
-
-/// Handles of a job that works on one of the stores.
-pub(crate) struct HandlePair {
-    pub(crate) ours: StoreHandle,
-    pub(crate) theirs: StoreHandle,
-}
-
-impl HandlePair {
-    pub(crate) fn of(side: Side, [origin, copy]: [StoreHandle; 2]) -> Self {
-        let (ours, theirs) = match side {
-            Side::Origin => (origin, copy),
-            Side::Copy => (copy, origin),
-        };
-        Self { ours, theirs }
-    }
-}
 
 /// Takes one step of collection: condemns, starts to delete, deletes, or ends a round.
 pub(crate) async fn collect(handle: StoreHandle, wrong: i64, retention: Retention) -> Done {
@@ -44,7 +27,7 @@ pub(crate) async fn collect(handle: StoreHandle, wrong: i64, retention: Retentio
 }
 
 /// Fetches missing and damaged objects from the other store.
-pub(crate) async fn repair(HandlePair { ours, theirs }: HandlePair, wrong: i64, catalog: usize) -> Done {
+pub(crate) async fn repair([ours, theirs]: [StoreHandle; 2], wrong: i64, catalog: usize) -> Done {
     let options = SyncOptions {
         env: env(&ours, wrong),
         ..SyncOptions::default()

@@ -42,14 +42,15 @@ pub(crate) struct World {
     record: Mutex<Record>,
 }
 
+/// Record of a run.
 #[derive(Default)]
-struct Record {
+pub(crate) struct Record {
     turns: BTreeSet<(u64, Operation)>,
     counts: HashMap<Operation, u32>,
-    operations: Vec<Operation>,
-    events: Vec<Event>,
-    hits: u64,
-    broken: Option<String>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) hits: u64,
+    pub(crate) broken: Option<String>,
 }
 
 /// Event of a run, for people.
@@ -80,14 +81,6 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.world.record().turns.remove(&self.place);
     }
-}
-
-/// Record of a run that has ended.
-pub(crate) struct Ended {
-    pub(crate) operations: Vec<Operation>,
-    pub(crate) events: Vec<Event>,
-    pub(crate) hits: u64,
-    pub(crate) broken: Option<String>,
 }
 
 impl World {
@@ -210,14 +203,9 @@ impl World {
         self.record().broken.is_some()
     }
 
-    pub(crate) fn end(&self) -> Ended {
-        let record = std::mem::take(&mut *self.record());
-        Ended {
-            operations: record.operations,
-            events: record.events,
-            hits: record.hits,
-            broken: record.broken,
-        }
+    /// Takes the record of a run that has ended.
+    pub(crate) fn end(&self) -> Record {
+        std::mem::take(&mut *self.record())
     }
 }
 

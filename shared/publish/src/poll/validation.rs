@@ -110,23 +110,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refused_catalog_says_what_is_wrong_and_what_to_do() {
-        let summary = ValidationSummary {
-            counts: ValidationCounts {
-                errors: 1,
-                ..ValidationCounts::default()
-            },
-            errors: vec!["package db, channel c0: the channel is a cycle".to_owned()],
-            warning: None,
-        };
-        assert_eq!(
-            errors_text(&summary),
-            "it has 1 error, as `catalog-mirror validate` lists them: package db, channel c0: the channel is a cycle; \
-             correct the catalog, publish it as it is with `poll --force`, or set validate: warn"
-        );
-    }
-
-    #[test]
     fn validation_mode_reads_its_three_words() {
         let modes = ["off", "warn", "refuse"].map(|text| text.parse::<ValidationMode>().unwrap());
         assert_eq!(

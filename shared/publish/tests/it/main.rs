@@ -2,4 +2,6 @@
 
 mod files;
 mod hostile;
+mod site;
+mod slow;
 mod validation;

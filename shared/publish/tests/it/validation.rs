@@ -1,81 +1,35 @@
 //! The validation of new content: what is published, what is refused, and what is validated again.
 
-use std::{collections::BTreeMap, fs, sync::Arc};
+use std::collections::BTreeMap;
 
-use catalog_mirror_publish::{
-    Catalog, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report, ValidationMode,
-};
-use model::{Current, Facts, FindingSeverity, Key, Outcome, PackageFindings, Snapshot, Status, ValidationCounts};
+use catalog_mirror_publish::{Catalog, PollError, PollMetrics, PollOptions, Report, SourceLimits, ValidationMode};
+use model::{Facts, FindingSeverity, Outcome, PackageFindings, ValidationCounts};
 use olm::{FINDINGS, FINDINGS_MAX};
-use source::{SourceSettings, Sources};
-use store::{StoreExt, read_stored};
-use storekit::MemoryStore;
+use store::read_stored;
 use tempfile::TempDir;
-use upkeep::verify;
 
-/// A folder, and a mirror of it in memory.
-pub(crate) struct Site {
-    pub(crate) folder: TempDir,
-    pub(crate) store: MemoryStore,
-    pub(crate) mirror: Mirror,
-    pub(crate) catalog: Catalog,
-}
-
-const VALID: [&str; 3] = ["a", "b", "c"];
-
-/// Returns a valid package of one bundle.
-pub(crate) fn package(package: &str) -> String {
-    format!(
-        "schema: olm.package\nname: {package}\ndefaultChannel: stable\n---\n\
-         schema: olm.channel\npackage: {package}\nname: stable\nentries: [{{name: {package}.v1}}]\n---\n\
-         schema: olm.bundle\npackage: {package}\nname: {package}.v1\nimage: r.example/{package}:v1\n\
-         properties: [{{type: olm.package, value: {{packageName: {package}, version: 1.0.0}}}}]\n"
-    )
-}
+use crate::site::{Site, images, mirror, package, page, settings};
 
 /// Returns a package without channels, which OLM refuses for two reasons.
 fn broken(package: &str) -> String {
     format!("schema: olm.package\nname: {package}\ndefaultChannel: stable\n")
 }
 
-impl Site {
-    pub(crate) fn new(validation: ValidationMode) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = MemoryStore::new();
-        let source = source::Source::Dir(folder.path().to_owned());
-        let site = Self {
-            mirror: mirror(&store, PollMetrics::default()),
-            catalog: Catalog {
-                validation,
-                ..Catalog::new("c".parse().unwrap(), source)
-            },
-            folder,
-            store,
+impl Site<TempDir> {
+    /// Polls as a new process does.
+    async fn poll_restarted(&self, metrics: PollMetrics) -> Report {
+        let limits = SourceLimits::default();
+        let restarted = mirror(images(&limits), &self.store, settings(&limits), metrics);
+        restarted.poll(&self.catalog, PollOptions::default()).await
+    }
+
+    /// Polls with another mode of validation.
+    async fn poll_as(&self, validation: ValidationMode) -> Report {
+        let catalog = Catalog {
+            validation,
+            ..self.catalog.clone()
         };
-        VALID.iter().for_each(|name| site.write(name, &package(name)));
-        site
-    }
-
-    fn write(&self, package: &str, text: &str) {
-        fs::write(self.folder.path().join(format!("{package}.yaml")), text).unwrap();
-    }
-
-    async fn poll(&self) -> Report {
-        self.mirror.poll(&self.catalog, PollOptions::default()).await
-    }
-
-    async fn poll_forced(&self) -> Report {
-        let options = PollOptions {
-            force: true,
-            ..PollOptions::default()
-        };
-        self.mirror.poll(&self.catalog, options).await
-    }
-
-    pub(crate) async fn snapshot(&self) -> Snapshot {
-        let key = Key::Current("c".parse().unwrap());
-        let (current, _) = self.store.read_document::<Current>(&key).await.unwrap().unwrap();
-        read_stored(&self.store, &current.snapshot.digest).await.unwrap()
+        self.mirror.poll(&catalog, PollOptions::default()).await
     }
 
     async fn findings(&self) -> BTreeMap<String, PackageFindings> {
@@ -84,16 +38,6 @@ impl Site {
         assert!(facts.shortened.is_empty());
         facts.packages
     }
-
-    async fn status(&self) -> Status {
-        let key = Key::Status("c".parse().unwrap());
-        self.store.read_document(&key).await.unwrap().unwrap().0
-    }
-}
-
-fn mirror(store: &MemoryStore, metrics: PollMetrics) -> Mirror {
-    let images = Sources::new(SourceSettings::default()).unwrap();
-    Mirror::new(images, Arc::new(store.clone()), MirrorSettings::default(), metrics)
 }
 
 fn counts(errors: u64, warnings: u64, unknown_schemas: u64) -> ValidationCounts {
@@ -106,7 +50,7 @@ fn counts(errors: u64, warnings: u64, unknown_schemas: u64) -> ValidationCounts 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn warn_publishes_and_names_the_findings() {
-    let site = Site::new(ValidationMode::Warn);
+    let site = Site::folder(ValidationMode::Warn);
     site.write("b", &broken("b"));
     site.write(
         "other",
@@ -123,85 +67,65 @@ async fn warn_publishes_and_names_the_findings() {
     let rules: Vec<&str> = b.findings.iter().map(|finding| finding.rule.as_str()).collect();
     assert_eq!(rules, ["package-no-channel", "default-channel-unknown"]);
     assert_eq!(site.status().await.validation, Some(counts(2, 0, 2)));
-    assert_eq!(verify(&site.store, &"c".parse().unwrap()).await.unwrap().findings, []);
+    site.is_sound("with findings").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn icon_is_a_warning_that_is_never_refused() {
-    let site = Site::new(ValidationMode::Refuse);
+async fn refuse_keeps_the_old_state_until_it_is_forced_or_allowed() {
+    let site = Site::folder(ValidationMode::Refuse);
+    // A warning is not refused.
     let icon = "defaultChannel: stable\nicon: {base64data: AAAA, mediatype: image/png}";
-    site.write("b", &package("b").replacen("defaultChannel: stable", icon, 1));
+    site.write("a", &package("a").replacen("defaultChannel: stable", icon, 1));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
-    let findings = site.findings().await;
-    assert_eq!(findings["b"].counts, counts(0, 1, 0));
-    assert_eq!(findings["b"].findings[0].severity, FindingSeverity::Warning);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn refuse_keeps_the_old_state_until_it_is_forced() {
-    let site = Site::new(ValidationMode::Refuse);
-    assert_eq!(site.poll().await.outcome, Outcome::Published);
+    let warned = site.findings().await.remove("a").unwrap();
+    assert_eq!(warned.counts, counts(0, 1, 0));
+    assert_eq!(warned.findings[0].severity, FindingSeverity::Warning);
     let before = site.snapshot().await;
-    site.write("b", &broken("b"));
+    site.write("b", &package("b").replacen("stable", "other", 1));
     let report = site.poll().await;
     assert!(matches!(report.error, Some(PollError::Refused(_))), "{report:?}");
     assert_eq!((report.outcome, report.failed_for_good()), (Outcome::Refused, false));
-    assert_eq!(
-        (report.packages_validated, report.objects_published),
-        (1, 0),
-        "{report:?}"
-    );
+    assert_eq!((report.packages_validated, report.objects_published), (1, 0));
     let error = report.error_text().unwrap();
-    let expected =
-        "package b: the package has no channel; package b, channel stable: the default channel is not a channel";
-    assert!(error.contains(expected) && error.contains("validate: warn"), "{error}");
+    let expected = "it has 1 error, as `catalog-mirror validate` lists them: package b, channel other: the default channel is not a \
+                    channel of the package; correct the catalog, publish it as it is with `poll --force`, or set validate: warn";
+    assert!(error.ends_with(expected), "{error}");
     assert_eq!(site.snapshot().await, before);
-    assert_eq!(
-        site.status().await.validation,
-        Some(counts(0, 0, 0)),
-        "of what is published"
-    );
+    let validation = site.status().await.validation;
+    assert_eq!(validation, Some(counts(0, 1, 0)), "of what is published");
     // The verdict is known: nothing is pulled or validated until something changes.
     let again = site.poll().await;
-    assert!(
-        matches!(again.error, Some(PollError::KnownRevision { .. })),
-        "{again:?}"
-    );
+    let is_known = matches!(again.error, Some(PollError::KnownRevision { .. }));
+    assert!(is_known, "{again:?}");
     assert_eq!((again.outcome, again.packages_validated), (Outcome::Refused, 0));
-    let warn = Catalog {
-        validation: ValidationMode::Warn,
-        ..site.catalog.clone()
-    };
     let forced = site.poll_forced().await;
     assert_eq!((forced.outcome, forced.error_text()), (Outcome::Published, None));
-    assert_eq!(site.status().await.validation, Some(counts(2, 0, 0)));
-    assert_eq!(
-        site.mirror.poll(&warn, PollOptions::default()).await.outcome,
-        Outcome::Unchanged
+    assert_eq!(site.status().await.validation, Some(counts(1, 1, 0)));
+    let same = site.poll_as(ValidationMode::Warn).await;
+    assert_eq!(same.outcome, Outcome::Unchanged);
+    // A revision that was refused is polled again with another setting.
+    site.write("c", &broken("c"));
+    let error = site.poll().await.error_text().unwrap();
+    let expected = "package b, channel other: the default channel is not a channel of the package; package c: the package has no \
+                    channel; package c, channel stable: the default channel";
+    assert!(
+        error.contains("it has 3 errors,") && error.contains(expected),
+        "{error}"
     );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn refused_revision_is_polled_again_with_another_setting() {
-    let site = Site::new(ValidationMode::Refuse);
-    site.write("b", &broken("b"));
-    assert_eq!(site.poll().await.outcome, Outcome::Refused);
-    let warn = Catalog {
-        validation: ValidationMode::Warn,
-        ..site.catalog.clone()
-    };
-    assert_eq!(
-        site.mirror.poll(&warn, PollOptions::default()).await.outcome,
-        Outcome::Published
-    );
+    let allowed = site.poll_as(ValidationMode::Warn).await;
+    assert_eq!(allowed.outcome, Outcome::Published);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unchanged_packages_are_not_validated_again() {
-    let site = Site::new(ValidationMode::Warn);
-    site.write("b", &broken("b"));
+    let site = Site::folder(ValidationMode::Warn);
+    let entries = (0..=FINDINGS_MAX).map(|at| format!("{{name: b.v{at}}}"));
+    let entries = entries.collect::<Vec<_>>().join(", ");
+    site.write("b", &package("b").replace("{name: b.v1}", &entries));
     assert_eq!(site.poll().await.packages_validated, 3);
     let first = site.findings().await;
+    assert_eq!(first["b"].findings.len(), FINDINGS_MAX, "the first ones of more");
+    assert!(first["b"].counts.errors > FINDINGS_MAX as u64);
     site.write("c", &broken("c"));
     let report = site.poll().await;
     assert_eq!((report.outcome, report.packages_validated), (Outcome::Published, 1));
@@ -214,74 +138,50 @@ async fn unchanged_packages_are_not_validated_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn package_has_its_first_findings_and_the_number_of_all() {
-    let site = Site::new(ValidationMode::Warn);
-    let entries = (0..=FINDINGS_MAX).map(|at| format!("{{name: b.v{at}}}"));
-    let entries = entries.collect::<Vec<_>>().join(", ");
-    site.write("b", &package("b").replace("{name: b.v1}", &entries));
-    assert_eq!(site.poll().await.outcome, Outcome::Published);
-    let first = site.findings().await;
-    assert_eq!(first["b"].findings.len(), FINDINGS_MAX);
-    assert!(first["b"].counts.errors > FINDINGS_MAX as u64);
-    site.write("c", &broken("c"));
-    assert_eq!(site.poll().await.packages_validated, 1, "c");
-    assert_eq!(site.findings().await["b"], first["b"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn off_publishes_without_findings_and_without_counts() {
-    let mut site = Site::new(ValidationMode::Warn);
+    let mut site = Site::folder(ValidationMode::Warn);
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     site.catalog.validation = ValidationMode::Off;
     site.write("b", &broken("b"));
     let report = site.poll().await;
     assert_eq!((report.outcome, report.packages_validated), (Outcome::Published, 0));
-    assert_eq!(
-        (
-            site.snapshot().await.facts.contains_key(FINDINGS.name),
-            site.status().await.validation
-        ),
-        (false, None)
-    );
+    assert!(!site.snapshot().await.facts.contains_key(FINDINGS.name));
+    assert_eq!(site.status().await.validation, None);
     // The state has no findings, as that of an older program: everything is validated once.
     site.catalog.validation = ValidationMode::Warn;
     site.write("a", &broken("a"));
     assert_eq!(site.poll().await.packages_validated, 3);
     let found = site.findings().await;
-    assert_eq!(
-        (found["a"].counts, found["b"].counts),
-        (counts(2, 0, 0), counts(2, 0, 0))
-    );
+    let found: Vec<_> = found
+        .iter()
+        .map(|(name, found)| (name.as_str(), found.counts))
+        .collect();
+    assert_eq!(found, [("a", counts(2, 0, 0)), ("b", counts(2, 0, 0))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_findings_are_written_again() {
-    let site = Site::new(ValidationMode::Warn);
+    let site = Site::folder(ValidationMode::Warn);
     site.write("b", &broken("b"));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     let (before, expected) = (site.snapshot().await, site.findings().await);
     let key = before.facts(FINDINGS.name).unwrap().key();
     store::Store::delete(&site.store, &key).await.unwrap();
     // The hourly look at the stored objects, which a new process begins with.
-    let report = mirror(&site.store, PollMetrics::default())
-        .poll(&site.catalog, PollOptions::default())
-        .await;
+    let report = site.poll_restarted(PollMetrics::default()).await;
     assert_eq!(report.error_text(), None);
     assert_eq!((site.snapshot().await, site.findings().await), (before, expected));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metric_has_the_findings_of_what_is_published_also_after_a_restart() {
-    let site = Site::new(ValidationMode::Warn);
+    let site = Site::folder(ValidationMode::Warn);
     site.write("b", &broken("b"));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     let mut registry = prometheus_client::registry::Registry::default();
-    let metrics = PollMetrics::register(&mut registry);
-    let restarted = mirror(&site.store, metrics);
-    let report = restarted.poll(&site.catalog, PollOptions::default()).await;
+    let report = site.poll_restarted(PollMetrics::register(&mut registry)).await;
     assert_eq!(report.outcome, Outcome::Unchanged);
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    let text = page(&registry);
     for line in [
         "validation_findings{catalog=\"c\",severity=\"error\"} 2",
         "validation_findings{catalog=\"c\",severity=\"warning\"} 0",

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use catalog_mirror_upkeep::{GcError, GcOptions, GcReport, GcStep, Retention, gc};
-use model::{Document, Facts, GcPhase, GcState, Key, ObjectKey};
+use catalog_mirror_upkeep::{GcReport, GcStep, Retention, UnreadableState};
+use model::{Document, Encoding, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, Snapshot};
 use publish::PublishError;
-use store::{Condition, Store, StoreExt};
-use storekit::Action;
+use store::Store;
+use storekit::{Answer, Moment};
 
 use super::kit::{DAY, HOUR, World, built, commit, name, put_all, shard};
 
@@ -17,18 +17,16 @@ async fn world() -> World {
     world
 }
 
-fn is_condemned(state: &GcState) -> bool {
-    matches!(state.phase, GcPhase::Condemned { .. })
+/// Returns the catalogs and keys of states that cannot be read.
+fn named(states: &[UnreadableState]) -> Vec<(&str, String)> {
+    let named = states.iter();
+    named.map(|state| (state.catalog.as_str(), state.key.clone())).collect()
 }
 
 /// Runs a collector that has no time to delete.
 async fn cut_off(world: &World) -> GcReport {
-    let options = GcOptions {
-        time: Some(Duration::ZERO),
-        env: world.env.clone(),
-        ..GcOptions::default()
-    };
-    gc(&world.store, &options).await.unwrap()
+    let run = world.try_gc(|options| options.time = Some(Duration::ZERO));
+    run.await.unwrap()
 }
 
 #[tokio::test]
@@ -60,33 +58,20 @@ async fn gc_takes_one_step_after_each_two_hours() {
     assert_eq!(world.gc().await.step, GcStep::Wait, "the next round waits too");
     world.pass(2 * HOUR);
     // The lists of the round wait for other garbage.
-    assert_eq!(world.gc().await.step, GcStep::Clean);
-    world.orphan("orphan").await;
-    assert_eq!(
-        world.gc().await.condemned.objects,
-        2,
-        "the orphan, and the one list of both steps"
-    );
-}
-
-#[tokio::test]
-async fn gc_of_a_clean_store_writes_nothing() {
-    let world = World::new();
-    world.publish("a", &["p1"]).await;
     world.store.take_log();
     assert_eq!(world.gc().await.step, GcStep::Clean);
-    assert!(world.store.written().is_empty());
+    assert_eq!(world.store.written(), []);
+    let orphan = ObjectDigest::of(b"orphan").with_kind(Kind::Package);
+    world.put(&orphan.key(), "orphan").await;
+    // The orphan, and the one list of both steps.
+    assert_eq!(world.gc().await.condemned.objects, 2);
 }
 
 #[tokio::test]
 async fn gc_dry_run_counts_and_writes_nothing() {
     let world = world().await;
     let before = world.store.objects();
-    let options = GcOptions {
-        dry_run: true,
-        ..GcOptions::default()
-    };
-    let report = gc(&world.store, &options).await.unwrap();
+    let report = world.try_gc(|options| options.dry_run = true).await.unwrap();
     assert_eq!((report.condemned.objects, report.dry_run), (5, true));
     assert_eq!(world.store.objects(), before);
 }
@@ -94,12 +79,7 @@ async fn gc_dry_run_counts_and_writes_nothing() {
 #[tokio::test]
 async fn gc_offline_skips_the_waits() {
     let world = world().await;
-    let options = GcOptions {
-        offline: true,
-        env: world.env.clone(),
-        ..GcOptions::default()
-    };
-    let report = gc(&world.store, &options).await.unwrap();
+    let report = world.try_gc(|options| options.offline = true).await.unwrap();
     assert!(report.deleted.objects >= 5, "{report:?}");
     assert_eq!((report.state, report.left.objects), ("none", 0));
     assert!(!world.has(&shard("p3")));
@@ -144,23 +124,6 @@ async fn publication_of_an_object_that_is_being_deleted_is_deferred() {
 }
 
 #[tokio::test]
-async fn second_marking_keeps_objects_that_were_published_meanwhile() {
-    let world = world().await;
-    // It reads gc.json before the objects are condemned, so it does not spare them.
-    let built = built(&["p3"]);
-    let transaction = world.begin("b").await;
-    put_all(&transaction, &built).await.unwrap();
-    world.gc().await;
-    assert!(is_condemned(&world.state().await));
-    world.pass(HOUR);
-    commit(&transaction, &built).await.unwrap();
-    world.pass(HOUR);
-    world.gc().await;
-    assert!(world.has(&shard("p3")));
-    world.is_sound().await;
-}
-
-#[tokio::test]
 async fn publication_after_more_than_an_hour_expires_by_either_clock() {
     for own_only in [false, true] {
         let world = world().await;
@@ -178,31 +141,22 @@ async fn publication_after_more_than_an_hour_expires_by_either_clock() {
 }
 
 #[tokio::test]
-async fn deletes_stop_after_thirty_minutes() {
-    let world = world().await;
-    world.gc().await;
-    world.pass(2 * HOUR);
-    let cut_off = cut_off(&world).await;
-    assert_eq!((cut_off.state, cut_off.left.objects), ("deleting", 5));
-    world.pass(30 * 60);
-    assert_eq!(world.gc().await.step, GcStep::Wait);
-    assert!(world.has(&shard("p3")));
-    // The next round deletes it.
-    world.pass(2 * HOUR);
-    assert_eq!(world.gc().await.step, GcStep::Finish);
-    world.gc_round(&Retention::default()).await;
-    assert!(!world.has(&shard("p3")));
-}
-
-#[tokio::test]
-async fn deletes_continue_in_another_run_within_thirty_minutes() {
-    let world = world().await;
-    world.gc().await;
-    world.pass(2 * HOUR);
-    cut_off(&world).await;
-    world.pass(29 * 60);
-    let report = world.gc().await;
-    assert_eq!((report.step, report.deleted.objects), (GcStep::Delete, 5));
+async fn deletes_continue_in_another_run_and_stop_after_thirty_minutes() {
+    for (minutes, step) in [(29, GcStep::Delete), (30, GcStep::Wait)] {
+        let world = world().await;
+        world.gc().await;
+        world.pass(2 * HOUR);
+        let cut_off = cut_off(&world).await;
+        assert_eq!((cut_off.state, cut_off.left.objects), ("deleting", 5));
+        world.pass(minutes * 60);
+        assert_eq!(world.gc().await.step, step);
+        assert_eq!(world.has(&shard("p3")), step == GcStep::Wait);
+        // The next round deletes it.
+        world.pass(2 * HOUR);
+        assert_eq!(world.gc().await.step, GcStep::Finish);
+        world.gc_round().await;
+        assert!(!world.has(&shard("p3")));
+    }
 }
 
 #[tokio::test]
@@ -225,23 +179,18 @@ async fn retention_keeps_generations_by_number_age_and_grace() {
     let second = world.publish("a", &["p2"]).await;
     world.pass(10 * DAY);
     world.publish("a", &["p3"]).await;
-    let has =
-        |snapshot: &model::Snapshot| world.has(&snapshot.all.gzip.with_kind(model::Kind::All(model::Encoding::Gzip)));
-    let none = Retention {
-        generations: 0,
+    let has = |snapshot: &Snapshot| world.has(&snapshot.all.gzip.with_kind(Kind::All(Encoding::Gzip)));
+    let keeping = |generations| Retention {
+        generations,
         ..Retention::default()
     };
-    world.gc_round(&none).await;
+    world.gc_round_with(&keeping(0)).await;
     assert_eq!([has(&first), has(&second)], [false, true], "a day of grace");
     world.pass(DAY);
-    let one = Retention {
-        generations: 1,
-        ..Retention::default()
-    };
-    world.gc_round(&one).await;
+    world.gc_round_with(&keeping(1)).await;
     assert!(has(&second));
     world.pass(31 * DAY);
-    world.gc_round(&one).await;
+    world.gc_round_with(&keeping(1)).await;
     assert!(!has(&second), "replaced more than 30 days ago");
     world.is_sound().await;
 }
@@ -250,7 +199,7 @@ async fn retention_keeps_generations_by_number_age_and_grace() {
 async fn catalog_whose_name_is_lost_keeps_its_objects() {
     let world = world().await;
     world.store.lose(&Key::Catalogs);
-    world.gc_round(&Retention::default()).await;
+    world.gc_round().await;
     world.publish("b", &["p4"]).await;
     world.is_sound().await;
 }
@@ -269,84 +218,59 @@ async fn gc_names_each_catalog_that_it_cannot_read_and_condemns_nothing() {
         let sound = world.store.objects()[&key].clone();
         match bytes {
             None => world.store.lose(&key),
-            Some(bytes) => drop(world.store.put(&key, bytes.into(), Condition::Always).await.unwrap()),
+            Some(bytes) => world.put(&key, bytes).await,
         }
-        let error = world.try_gc(&Retention::default()).await.unwrap_err();
-        let GcError::Unreadable(states) = &error else {
-            panic!("{key}: {error}");
-        };
-        let named: Vec<_> = states
-            .iter()
-            .map(|state| (state.catalog.clone(), state.key.clone()))
-            .collect();
-        assert_eq!(named, [(name("a"), key.to_string())]);
+        let error = world.try_gc(|_| {}).await.unwrap_err();
+        assert_eq!(named(error.unreadable()), [("a", key.to_string())]);
         let text = error.to_string();
-        assert!(
-            text.contains("--repair-from") && text.contains("--force") && text.contains(&key.to_string()),
-            "{text}"
-        );
+        for part in ["--repair-from", "--force", &key.to_string()] {
+            assert!(text.contains(part), "{text}");
+        }
         assert!(!world.store.objects().contains_key(&Key::Gc));
-        world.store.put(&key, sound, Condition::Always).await.unwrap();
+        world.put(&key, sound).await;
     }
     // All of them at once, so that one repair does not only show the next.
     world.publish("b", &["p1"]).await;
-    let other = world.current("b").await.unwrap();
-    for (key, bytes) in [(other.snapshot.key(), "damaged"), (Key::Current(name("a")), "{")] {
-        world.store.put(&key, bytes.into(), Condition::Always).await.unwrap();
+    let [a, b] = [
+        Key::Current(name("a")),
+        world.current("b").await.unwrap().snapshot.key(),
+    ];
+    for key in [&a, &b] {
+        world.put(key, "{").await;
     }
-    let error = world.try_gc(&Retention::default()).await.unwrap_err();
-    let named: Vec<_> = error.unreadable().iter().map(|state| state.catalog.as_str()).collect();
-    assert_eq!(named, ["a", "b"]);
+    let error = world.try_gc(|_| {}).await.unwrap_err();
+    assert_eq!(named(error.unreadable()), [("a", a.to_string()), ("b", b.to_string())]);
 }
 
 #[tokio::test]
 async fn gc_goes_on_beside_a_damaged_earlier_snapshot_and_reports_it() {
-    let world = world().await;
-    world.publish("a", &["p1"]).await;
-    let current = world.current("a").await.unwrap();
-    let earlier = current.previous[0].snapshot.key();
-    world
-        .store
-        .put(&earlier, "damaged".into(), Condition::Always)
-        .await
-        .unwrap();
-    let condemned = world.gc().await;
-    assert_eq!(condemned.step, GcStep::Condemn);
-    let named: Vec<_> = condemned
-        .unreadable
-        .iter()
-        .map(|state| (state.catalog.as_str(), state.key.clone()))
-        .collect();
-    assert_eq!(named, [("a", earlier.to_string())]);
-    world.gc_round(&Retention::default()).await;
-    world.is_sound().await;
-    assert!(!world.store.objects().contains_key(&earlier), "it is garbage itself");
-}
-
-#[tokio::test]
-async fn gc_ignores_an_earlier_snapshot_that_is_gone() {
-    let world = world().await;
-    world.publish("a", &["p1"]).await;
-    let current = world.current("a").await.unwrap();
-    world.store.lose(&current.previous[0].snapshot.key());
-    assert_eq!(world.gc().await.step, GcStep::Condemn);
+    for is_lost in [false, true] {
+        let world = world().await;
+        world.publish("a", &["p1"]).await;
+        let earlier = world.current("a").await.unwrap().previous[0].snapshot.key();
+        if is_lost {
+            world.store.lose(&earlier);
+        } else {
+            world.put(&earlier, "damaged").await;
+        }
+        let condemned = world.gc().await;
+        assert_eq!(condemned.step, GcStep::Condemn);
+        let damaged = (!is_lost).then(|| ("a", earlier.to_string()));
+        assert_eq!(named(&condemned.unreadable), Vec::from_iter(damaged));
+        world.gc_round().await;
+        world.is_sound().await;
+        assert!(!world.store.objects().contains_key(&earlier), "it is garbage itself");
+    }
 }
 
 #[tokio::test]
 async fn spare_whose_answer_was_lost_is_not_written_twice() {
-    use storekit::{Answer, Moment};
     let world = world().await;
     world.gc().await;
-    let lost = std::sync::atomic::AtomicBool::new(false);
-    world.store.set_hook(move |call, moment| {
-        let is_spare = matches!(call.action, Action::Put(_)) && call.key == Some(Key::Gc);
-        if is_spare && moment == Moment::After && !lost.swap(true, std::sync::atomic::Ordering::Relaxed) {
-            return Answer::Conflict;
-        }
-        Answer::GoOn
-    });
+    world.at_put(Key::Gc, Moment::After, || Answer::Conflict);
     world.publish("b", &["p3"]).await;
     assert_eq!(world.state().await.counter, 2);
+    world.store.clear_hook();
     world.pass(2 * HOUR);
     world.gc().await;
     world.is_sound().await;
@@ -357,37 +281,8 @@ async fn state_of_another_format_stops_publications_and_gc() {
     let world = world().await;
     let newer = String::from_utf8(GcState::default().to_bytes()).unwrap();
     let newer = newer.replace("\"formatVersion\": 3", "\"formatVersion\": 4");
-    world
-        .store
-        .put(&Key::Gc, newer.into(), Condition::Always)
-        .await
-        .unwrap();
-    assert!(world.try_gc(&Retention::default()).await.is_err());
+    world.put(&Key::Gc, newer.clone()).await;
+    assert!(world.try_gc(|_| {}).await.is_err());
     assert!(world.try_publish("b", &["p4"]).await.is_err());
-    let state = world.store.read_document::<GcState>(&Key::Gc).await;
-    assert!(state.is_err());
-}
-
-#[tokio::test]
-async fn gc_keeps_facts_of_kept_states_and_deletes_others() {
-    let world = World::new();
-    let with_facts = |version: u32| {
-        let facts: Facts = Facts::new(version);
-        testkit::SnapshotBuilder::new().facts("findings", &facts).build()
-    };
-    let built = with_facts(1);
-    let transaction = world.begin("c").await;
-    put_all(&transaction, &built).await.unwrap();
-    commit(&transaction, &built).await.unwrap();
-    let orphan = with_facts(2);
-    put_all(&world.begin("c").await, &orphan).await.unwrap();
-    let kept = built.snapshot.facts("findings").unwrap();
-    let lost = orphan.snapshot.facts("findings").unwrap();
-    assert!(world.has(&kept) && world.has(&lost));
-    world.pass(3 * DAY);
-    for _ in 0..3 {
-        world.gc_round(&Retention::default()).await;
-    }
-    assert!(world.has(&kept) && !world.has(&lost));
-    world.is_sound().await;
+    assert_eq!(world.store.objects()[&Key::Gc], newer);
 }

@@ -9,14 +9,11 @@ use std::{
 };
 
 use catalog_mirror_upkeep::{GcError, GcOptions, GcReport, Retention, gc, verify};
-use model::{
-    Availability, CatalogName, Current, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, Publication,
-    RENDER_VERSION, Snapshot, SourceRef, StoredDocument,
-};
+use model::{CatalogName, Current, GcState, Key, Kind, ObjectDigest, ObjectRef, Snapshot};
 use publish::{Env, PublishError, Transaction, TransactionOptions, remove};
 use store::{Condition, Store, StoreExt};
-use storekit::MemoryStore;
-use testkit::{BuiltSnapshot, SnapshotBuilder};
+use storekit::{Action, Answer, MemoryStore, Moment};
+use testkit::{BuiltSnapshot, CurrentBuilder, SnapshotBuilder};
 
 pub(crate) const HOUR: u64 = 3600;
 pub(crate) const DAY: u64 = 24 * HOUR;
@@ -67,10 +64,6 @@ impl World {
         self.own.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    pub(crate) fn shared(&self) -> Arc<dyn Store> {
-        Arc::new(self.store.clone())
-    }
-
     pub(crate) async fn begin(&self, catalog: &str) -> Transaction {
         self.begin_with(catalog, false).await
     }
@@ -81,9 +74,8 @@ impl World {
             env: self.env.clone(),
             ..TransactionOptions::default()
         };
-        Transaction::begin(self.shared(), &name(catalog), options)
-            .await
-            .unwrap()
+        let store = Arc::new(self.store.clone());
+        Transaction::begin(store, &name(catalog), options).await.unwrap()
     }
 
     /// Publishes these packages, each with the same content whenever it is published.
@@ -93,41 +85,62 @@ impl World {
     }
 
     pub(crate) async fn try_publish(&self, catalog: &str, packages: &[&str]) -> Result<Current, PublishError> {
-        let built = built(packages);
+        self.publish_built(catalog, &built(packages)).await
+    }
+
+    pub(crate) async fn publish_built(&self, catalog: &str, built: &BuiltSnapshot) -> Result<Current, PublishError> {
         let transaction = self.begin(catalog).await;
-        put_all(&transaction, &built).await?;
-        commit(&transaction, &built).await
+        put_all(&transaction, built).await?;
+        commit(&transaction, built).await
     }
 
     pub(crate) async fn remove(&self, catalog: &str) {
         remove(&self.store, &name(catalog)).await.unwrap();
     }
 
-    pub(crate) async fn try_gc(&self, retention: &Retention) -> Result<GcReport, GcError> {
-        let options = GcOptions {
-            retention: retention.clone(),
+    /// Takes the step of garbage collection that is due, with the defaults but for `change`.
+    pub(crate) async fn try_gc(&self, change: impl FnOnce(&mut GcOptions)) -> Result<GcReport, GcError> {
+        let mut options = GcOptions {
             env: self.env.clone(),
             ..GcOptions::default()
         };
+        change(&mut options);
         gc(&self.store, &options).await
     }
 
     pub(crate) async fn gc(&self) -> GcReport {
-        self.try_gc(&Retention::default()).await.unwrap()
+        self.try_gc(|_| {}).await.unwrap()
     }
 
     /// Takes all steps of a round, with the waits between them.
-    pub(crate) async fn gc_round(&self, retention: &Retention) -> GcReport {
+    pub(crate) async fn gc_round(&self) {
+        self.gc_round_with(&Retention::default()).await;
+    }
+
+    pub(crate) async fn gc_round_with(&self, retention: &Retention) {
         self.pass(2 * HOUR);
-        let mut deleted = GcReport::default();
         for _ in 0..3 {
-            let report = self.try_gc(retention).await.unwrap();
-            if report.deleted.objects > 0 {
-                deleted = report;
-            }
+            let report = self.try_gc(|options| options.retention = retention.clone()).await;
+            report.unwrap();
             self.pass(2 * HOUR);
         }
-        deleted
+    }
+
+    /// Writes an object or a document as another program does.
+    pub(crate) async fn put(&self, key: &Key, bytes: impl Into<Vec<u8>>) {
+        let bytes: Vec<u8> = bytes.into();
+        self.store.put(key, bytes.into(), Condition::Always).await.unwrap();
+    }
+
+    /// Answers in place of the store at this moment of each write of a key.
+    pub(crate) fn at_put(&self, key: Key, at: Moment, answer: impl Fn() -> Answer + Send + Sync + 'static) {
+        self.store.set_hook(move |call, moment| {
+            let is_put = matches!(call.action, Action::Put(_)) && call.key.as_ref() == Some(&key);
+            if is_put && moment == at {
+                return answer();
+            }
+            Answer::GoOn
+        });
     }
 
     pub(crate) async fn state(&self) -> GcState {
@@ -137,23 +150,12 @@ impl World {
 
     pub(crate) async fn current(&self, catalog: &str) -> Option<Current> {
         let key = Key::Current(name(catalog));
-        self.store
-            .read_document(&key)
-            .await
-            .unwrap()
-            .map(|(current, _)| current)
+        let found = self.store.read_document(&key).await.unwrap();
+        found.map(|(current, _)| current)
     }
 
     pub(crate) fn has(&self, object: &ObjectRef) -> bool {
         self.store.objects().contains_key(&object.key())
-    }
-
-    /// Puts an object that nothing names.
-    pub(crate) async fn orphan(&self, text: &str) -> ObjectRef {
-        let object = ObjectDigest::of(text.as_bytes()).with_kind(Kind::Package);
-        let (key, bytes) = (object.key(), text.to_owned().into());
-        self.store.put(&key, bytes, Condition::Always).await.unwrap();
-        object
     }
 
     /// Checks that every published Snapshot and all that it names is there.
@@ -164,11 +166,6 @@ impl World {
                 assert_eq!(found.findings, [], "{catalog}");
             }
         }
-    }
-
-    /// Returns the keys of all stored immutable objects.
-    pub(crate) fn keys(&self) -> Vec<ObjectKey> {
-        self.store.objects().keys().filter_map(ObjectKey::of).collect()
     }
 }
 
@@ -203,19 +200,6 @@ pub(crate) async fn put_all(transaction: &Transaction, built: &BuiltSnapshot) ->
 }
 
 pub(crate) async fn commit(transaction: &Transaction, built: &BuiltSnapshot) -> Result<Current, PublishError> {
-    let publication = Publication {
-        snapshot: ObjectDigest::of(&built.snapshot.to_stored().unwrap()),
-        source: SourceRef {
-            inputs: Vec::new(),
-            reference: "dir:/fbc".into(),
-            revision: built.snapshot.content_hash.to_string(),
-            verified: None,
-        },
-        render_version: RENDER_VERSION,
-        published_at: UNIX_EPOCH,
-        rolled_back: None,
-        availability: Availability::Available,
-    };
-    let next = Current::publish(transaction.base(), &built.snapshot, publication);
+    let next = CurrentBuilder::new(&built.snapshot).after(transaction.base()).build();
     Ok(transaction.commit(next).await?.0)
 }

@@ -1,7 +1,7 @@
-use catalog_mirror_upkeep::{Finding, ObjectProblem, verify};
+use catalog_mirror_upkeep::{ObjectProblem, verify};
 use model::{Kind, ObjectDigest, Snapshot, StoredDocument};
 
-use super::kit::{World, built, commit, name, put_all};
+use super::kit::{World, built, name};
 
 /// Publishes a Snapshot that says something else than its lines, and returns the problems that are found in it.
 async fn problems_of(change: fn(&mut Snapshot)) -> Vec<ObjectProblem> {
@@ -11,14 +11,9 @@ async fn problems_of(change: fn(&mut Snapshot)) -> Vec<ObjectProblem> {
     let stored = built.snapshot.to_stored().unwrap();
     let key = ObjectDigest::of(&stored).with_kind(Kind::Snapshot).key();
     built.objects.insert(key.clone(), stored.into());
-    let transaction = world.begin("c").await;
-    put_all(&transaction, &built).await.unwrap();
-    commit(&transaction, &built).await.unwrap();
+    world.publish_built("c", &built).await.unwrap();
     let found = verify(&world.store, &name("c")).await.unwrap().findings;
-    assert!(
-        found.iter().all(|Finding { key: found, .. }| *found == key),
-        "{found:?}"
-    );
+    assert!(found.iter().all(|finding| finding.key == key), "{found:?}");
     found.into_iter().map(|finding| finding.problem).collect()
 }
 

@@ -17,6 +17,7 @@ use crate::{
     chance::Chance,
     handle::StoreHandle,
     history::State,
+    snapshot::Content,
 };
 
 /// Client of the HTTP API over a store handle without faults, while others write.
@@ -42,72 +43,53 @@ impl Reader {
     /// An answer that no client may get.
     pub(crate) async fn read(&self, chance: Chance) -> Result<(), String> {
         let name = catalogs::name(chance.of("catalog").number(0..NAMES.len() as u64) as usize);
-        match chance.of("what").number(0..5) {
-            0 => self.walk(&name, chance).await,
-            1 => self.package(&name, chance).await,
-            2 => self.metas(&name, chance).await,
-            _ => self.all(&name, chance).await,
-        }
-    }
-
-    /// Reads the whole catalog in some coding.
-    async fn all(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
-        let coding = chance.of("coding").pick(&["identity", "gzip", "zstd"]);
-        let path = format!("/catalogs/{name}/api/v1/all");
-        let Some((answer, states)) = self.ask_at(name, &path, coding).await? else {
-            return Ok(());
-        };
-        let hash = Sha256::of(&answer.decoded());
-        check_tag(&answer, &path, hash)?;
-        if states.iter().any(|state| state.content == hash) {
-            return Ok(());
-        }
-        Err(format!("{path}: {hash} was not published then"))
-    }
-
-    /// Reads one package. It must be that of a state that was published during the request.
-    async fn package(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
         let package = chance.of("package").pick(&PACKAGES);
-        let path = format!("/catalogs/{name}/packages/{package}");
+        let path = match chance.of("what").number(0..5) {
+            0 => return self.walk(&name, chance).await,
+            1 => format!("/catalogs/{name}/packages/{package}"),
+            2 => return self.metas(&name, package).await,
+            _ => format!("/catalogs/{name}/api/v1/all"),
+        };
         let coding = chance.of("coding").pick(&["identity", "gzip", "zstd"]);
-        let Some((answer, states)) = self.ask_at(name, &path, coding).await? else {
+        let Some((answer, states)) = self.ask_at(&name, &path, coding).await? else {
             return Ok(());
         };
         let lines = answer.decoded();
         check_tag(&answer, &path, Sha256::of(&lines))?;
-        self.is_of(&path, &states, |packages| packages.get(package) == Some(&lines))
+        self.is_of(&path, &states, |content| {
+            let expected = if path.ends_with("/all") {
+                Some(&content.all)
+            } else {
+                content.packages.get(package)
+            };
+            expected == Some(&lines)
+        })
     }
 
     /// Reads the lines of one package by the index.
-    async fn metas(&self, name: &CatalogName, chance: Chance) -> Result<(), String> {
-        let package = chance.of("package").pick(&PACKAGES);
+    async fn metas(&self, name: &CatalogName, package: &str) -> Result<(), String> {
         let path = format!("/catalogs/{name}/api/v1/metas?package={package}");
         let Some((answer, states)) = self.ask_at(name, &path, "identity").await? else {
             return Ok(());
         };
         let found = answer.text();
         // The `olm.package` itself names no package.
-        self.is_of(&path, &states, |packages| {
-            let lines = packages.get(package).map_or(&[][..], Vec::as_slice);
+        self.is_of(&path, &states, |content| {
+            let lines = content.packages.get(package).map_or(&[][..], Vec::as_slice);
             let lines = String::from_utf8_lossy(lines);
             let mine = lines.lines().filter(|line| line.contains("\"package\":"));
             mine.eq(found.lines())
         })
     }
 
-    fn is_of(
-        &self,
-        path: &str,
-        states: &[State],
-        fits: impl Fn(&std::collections::BTreeMap<String, Vec<u8>>) -> bool,
-    ) -> Result<(), String> {
+    /// Checks that one of the states, which were published during the request, has what was read.
+    fn is_of(&self, path: &str, states: &[State], fits: impl Fn(&Content) -> bool) -> Result<(), String> {
         let checker = self.handle.observed.checker();
-        let mut contents = states.iter().filter_map(|state| checker.content(&state.content));
-        if contents.any(|content| fits(&content.packages)) {
-            Ok(())
-        } else {
-            Err(format!("{path}: no state that was published then has these lines"))
+        let mut contents = states.iter().filter_map(|state| checker.contents.get(&state.content));
+        if contents.any(fits) {
+            return Ok(());
         }
+        Err(format!("{path}: no state that was published then has these lines"))
     }
 
     /// Sends a request. Returns the answer with the states that were published meanwhile; `None` if the failure is excused.
@@ -120,12 +102,13 @@ impl Reader {
         let asked = self.handle.world.now();
         let answer = self.ask(path, coding).await?;
         let (checker, now) = (self.handle.observed.checker(), self.handle.world.now());
-        let states = checker.between(name, asked, now);
+        let history = checker.history(name);
+        let states: Vec<State> = history.between(asked, now).cloned().collect();
         let named = states.iter().flat_map(|state| checker.named_by(state));
         let named: BTreeSet<Key> = named.chain([Key::Current(name.clone())]).collect();
         let is_needed = |key: &Key| named.contains(key) && is_read_for(path, key);
         let is_damaged = checker.damage.since(asked, is_needed);
-        let was_absent = checker.was_absent(name, asked, now);
+        let was_absent = history.was_absent(asked, now);
         match answer.status {
             // The server hashes a large object once an hour, so damage may show in its bytes until then.
             StatusCode::OK if is_damaged => Ok(None),

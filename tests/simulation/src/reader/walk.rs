@@ -1,7 +1,7 @@
 use axum::http::StatusCode;
 use bytes::Bytes;
 use model::{CatalogName, Key, Kind, Sha256};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Reader, check_tag};
 use crate::{
@@ -33,7 +33,8 @@ impl Reader {
         }
         let current: Value = serde_json::from_slice(answer.bytes()).map_err(|error| error.to_string())?;
         let within = chance.of("slow").pick(&[100, 60_000, LONGEST_MS]);
-        self.pause(chance.of("pause").number(1..within)).await;
+        let pause = chance.of("pause").number(1..within);
+        self.handle.world.wait(self.handle.actor, pause).await;
         let walk = Walk { name, asked };
         let snapshot = Key::Object(Kind::Snapshot, referenced(&current["snapshot"])?);
         let Some(bytes) = self.object(&walk, &snapshot).await? else {
@@ -45,31 +46,18 @@ impl Reader {
             let key = current["all"][field]["key"].as_str().and_then(Key::parse);
             self.object(&walk, &key.ok_or("all.* has no key")?).await?;
         }
-        self.named(&walk, Kind::Index, &document["index"]).await?;
-        for facts in document["facts"]
-            .as_object()
-            .into_iter()
-            .flat_map(|facts| facts.values())
-        {
-            self.named(&walk, Kind::Facts, facts).await?;
+        let facts = document["facts"].as_object().into_iter().flat_map(Map::values);
+        let shards = document["packages"].as_array().into_iter().flatten();
+        let named = [(Kind::Index, &document["index"])].into_iter();
+        let named = named.chain(facts.map(|facts| (Kind::Facts, facts)));
+        for (kind, recorded) in named.chain(shards.map(|shard| (Kind::Package, shard))) {
+            self.object(&walk, &Key::Object(kind, sha256(&recorded["sha256"])?))
+                .await?;
         }
-        for shard in document["packages"].as_array().into_iter().flatten() {
-            self.named(&walk, Kind::Package, shard).await?;
-        }
-        self.image(&walk, &document["image"]).await
-    }
-
-    async fn named(&self, walk: &Walk<'_>, kind: Kind, recorded: &Value) -> Result<(), String> {
-        let key = Key::Object(kind, sha256(&recorded["sha256"])?);
-        self.object(walk, &key).await.map(drop)
-    }
-
-    async fn image(&self, walk: &Walk<'_>, image: &Value) -> Result<(), String> {
-        let name = walk.name;
-        for (route, blob) in [("manifests", &image["index"]), ("blobs", &image["layer"])] {
-            let hash = sha256(&blob["sha256"])?;
+        for (route, blob) in [("manifests", "index"), ("blobs", "layer")] {
+            let hash = sha256(&document["image"][blob]["sha256"])?;
             let path = format!("/v2/{name}/{route}/sha256:{hash}");
-            self.fetch(walk, &path, Key::Object(Kind::Blob, hash)).await?;
+            self.fetch(&walk, &path, Key::Object(Kind::Blob, hash)).await?;
         }
         Ok(())
     }
@@ -82,23 +70,17 @@ impl Reader {
     async fn fetch(&self, walk: &Walk<'_>, path: &str, key: Key) -> Result<Option<Bytes>, String> {
         let answer = self.ask(path, "identity").await?;
         if answer.status != StatusCode::OK {
-            return match self.is_excused(walk, &key, answer.status) {
-                true => Ok(None),
-                false => Err(format!("{path} is answered with {}", answer.status)),
+            return if self.is_excused(walk, &key, answer.status) {
+                Ok(None)
+            } else {
+                Err(format!("{path} is answered with {}", answer.status))
             };
         }
+        let checker = self.handle.observed.checker();
         match key {
             Key::Object(_, hash) if Sha256::of(answer.bytes()) == hash => Ok(answer.body),
             // The server hashes a large object once an hour.
-            key if self
-                .handle
-                .observed
-                .checker()
-                .damage
-                .since(walk.asked, |damaged| *damaged == key) =>
-            {
-                Ok(None)
-            }
+            key if checker.damage.since(walk.asked, |damaged| *damaged == key) => Ok(None),
             _ => Err(format!("{path} has other bytes than its name says")),
         }
     }
@@ -113,11 +95,9 @@ impl Reader {
             damaged => damaged == key,
         };
         let is_known = matches!(status, StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE);
-        let is_gone = checker.was_absent(walk.name, walk.asked, self.handle.world.now());
+        let is_gone = checker
+            .history(walk.name)
+            .was_absent(walk.asked, self.handle.world.now());
         is_known && (is_gone || checker.damage.since(walk.asked, is_needed))
-    }
-
-    async fn pause(&self, milliseconds: u64) {
-        self.handle.world.wait(self.handle.actor, milliseconds).await;
     }
 }

@@ -1,10 +1,6 @@
 //! Writers that do all kinds of jobs.
 
-use std::time::Duration;
-
-use upkeep::Retention;
-
-use super::{HOUR_MS, Job, Step, Writer, damage::removal, moment_of_work, round, side, which};
+use super::{Job, Step, Writer, moment_of_work, retention, round, side, which};
 use crate::{catalogs, chance::Chance};
 
 /// Largest error of a clock that requests to S3 allow, in seconds.
@@ -38,16 +34,15 @@ fn writer(chance: Chance) -> Writer {
     let steps = (0..3).flat_map(|era| {
         let chance = chance.of(("era", era));
         match role {
-            8.. => round(chance, era, side(chance), &retention(chance)),
+            8.. => {
+                let retention = retention(chance, &[0, 0, 1, 16], &[0, 24, 720], &[2, 24]);
+                round(chance, era, side(chance), &retention)
+            }
             _ => jobs(chance, era, role),
         }
     });
-    let mut steps: Vec<Step> = steps.collect();
-    steps.sort_by_key(|step| step.at);
-    Writer {
-        wrong: if wrong.of("sign").one_in(2) { -seconds } else { seconds },
-        steps,
-    }
+    let wrong = if wrong.of("sign").one_in(2) { -seconds } else { seconds };
+    Writer::new(wrong, steps)
 }
 
 fn jobs(chance: Chance, era: u64, role: u64) -> Vec<Step> {
@@ -70,7 +65,10 @@ fn job(chance: Chance, role: u64) -> Job {
             all: chance.of("all").one_in(2),
         },
         5..=6 => sync(chance),
-        _ => removal(chance),
+        _ => Job::Remove {
+            side: side(chance),
+            catalog: which(chance),
+        },
     }
 }
 
@@ -85,14 +83,5 @@ fn sync(chance: Chance) -> Job {
     Job::Sync {
         catalog: which(chance),
         rebuild: chance.of("rebuild").one_in(2),
-    }
-}
-
-fn retention(chance: Chance) -> Retention {
-    let hours = |hours: u64| Duration::from_millis(hours * HOUR_MS);
-    Retention {
-        generations: chance.of("generations").pick(&[0, 0, 1, 16]),
-        max_age: hours(chance.of("age").pick(&[0, 24, 720])),
-        grace: hours(chance.of("grace").pick(&[2, 24])),
     }
 }

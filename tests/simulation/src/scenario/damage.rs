@@ -1,6 +1,6 @@
 //! Damage by a disk, repairs, and removals of catalogs.
 
-use super::{ERA_MS, HOUR_MS, Job, Step, Writer, side, which};
+use super::{ERA_MS, HOUR_MS, Job, Step, Writer, steps, which};
 use crate::{
     chance::Chance,
     corruption::{DamageKind, Part},
@@ -14,24 +14,19 @@ pub(super) fn damage(chance: Chance, others: &[Writer]) -> Vec<Writer> {
     }
     let side = victim(chance, others);
     let disk = (0..3).map(|era| corrupt(chance.of(("corrupt", era)), era, side));
-    let disk = writer(disk.collect());
     let repairs = (0..3).filter(|era| !chance.of(("repair", era)).one_in(3));
     let repairs = repairs.map(|era| repair(chance.of(("repair", era)), era, side));
-    let repairs = writer(repairs.collect());
-    [disk, repairs].into()
+    vec![Writer::new(0, disk), Writer::new(0, repairs)]
 }
 
 /// Returns a store on which the others work.
 fn victim(chance: Chance, others: &[Writer]) -> Side {
-    let mut jobs = others.iter().flat_map(|writer| &writer.steps).map(|step| &step.job);
-    match jobs.any(|job| matches!(job, Job::Sync { .. } | Job::Import { .. })) {
-        true => chance.of("side").pick(&[Side::Origin, Side::Copy]),
-        false => Side::Origin,
+    let reaches_copy = |step: &Step| matches!(step.job, Job::Sync { .. } | Job::Import { .. });
+    if steps(others).any(reaches_copy) {
+        chance.of("side").pick(&[Side::Origin, Side::Copy])
+    } else {
+        Side::Origin
     }
-}
-
-fn writer(steps: Vec<Step>) -> Writer {
-    Writer { wrong: 0, steps }
 }
 
 fn corrupt(chance: Chance, era: u64, side: Side) -> Step {
@@ -56,12 +51,4 @@ fn repair(chance: Chance, era: u64, side: Side) -> Step {
 fn moment(chance: Chance, era: u64) -> u64 {
     let within = chance.of("within").pick(&[20_000, 20_000, 20_000, 20 * HOUR_MS]);
     HOUR_MS + era * ERA_MS + chance.of("at").number(0..within)
-}
-
-/// Returns the removal of a catalog.
-pub(super) fn removal(chance: Chance) -> Job {
-    Job::Remove {
-        side: side(chance),
-        catalog: which(chance),
-    }
 }

@@ -2,6 +2,8 @@ mod crowd;
 mod damage;
 mod duel;
 
+use std::time::Duration;
+
 use upkeep::Retention;
 
 use self::{crowd::crowd, damage::damage, duel::duel};
@@ -43,6 +45,15 @@ pub struct Step {
     pub at: u64,
     /// Job of the step.
     pub job: Job,
+}
+
+impl Writer {
+    /// Returns a writer that takes these steps in the order of their times.
+    pub fn new(wrong: i64, steps: impl IntoIterator<Item = Step>) -> Self {
+        let mut steps: Vec<Step> = steps.into_iter().collect();
+        steps.sort_by_key(|step| step.at);
+        Self { wrong, steps }
+    }
 }
 
 impl Step {
@@ -145,12 +156,27 @@ impl Scenario {
     }
 }
 
+/// Returns the steps of all writers.
+pub(crate) fn steps(writers: &[Writer]) -> impl Iterator<Item = &Step> {
+    writers.iter().flat_map(|writer| &writer.steps)
+}
+
 /// Returns a store for a reader: the one that is collected, if there is one.
 fn reads(chance: Chance, writers: &[Writer]) -> Side {
-    let mut jobs = writers.iter().flat_map(|writer| &writer.steps).map(|step| &step.job);
-    match jobs.find(|job| matches!(job, Job::Collect { .. })) {
-        Some(Job::Collect { side, .. }) => *side,
-        _ => side(chance),
+    let collected = steps(writers).find_map(|step| match step.job {
+        Job::Collect { side, .. } => Some(side),
+        _ => None,
+    });
+    collected.unwrap_or_else(|| side(chance))
+}
+
+/// Returns the earlier publications that a collector keeps: one of these numbers, of these ages and with these times of grace, in hours.
+fn retention(chance: Chance, generations: &[usize], ages: &[u64], graces: &[u64]) -> Retention {
+    let hours = |about, hours: &[u64]| Duration::from_millis(chance.of(about).pick(hours) * HOUR_MS);
+    Retention {
+        generations: chance.of("generations").pick(generations),
+        max_age: hours("age", ages),
+        grace: hours("grace", graces),
     }
 }
 

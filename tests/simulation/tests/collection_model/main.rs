@@ -6,7 +6,7 @@
 //!
 //! Two things keep the number of worlds small. A write of `gc.json` or of a pointer drops what other processes have read
 //! of it, because all that they could still do is to fail in a compare-and-swap. And processes of one kind are kept
-//! sorted, because they are interchangeable; the positions in a [`Step`] are those in the sorted list.
+//! sorted, because they are interchangeable; the position in a [`Step`] is that in the sorted list.
 //!
 //! Pauses are bounded where the protocol says so: [`Ticks::commit`] and [`Ticks::landing`] hold the pause before the
 //! request is sent, too.
@@ -51,7 +51,6 @@ fn protocol(publishers: &[u8], collectors: u8, ticks: Ticks) -> Protocol {
     Protocol {
         publishers: publishers.to_vec(),
         collectors,
-        catalogs: publishers.iter().max().map_or(1, |last| last + 1),
         ticks,
         without: None,
     }
@@ -77,14 +76,11 @@ fn counterexample(protocol: Protocol) -> Option<Path<World, Step>> {
     checker.discovery(name)
 }
 
-#[test]
-fn protocol_with_two_publishers_of_one_catalog_keeps_what_is_published() {
-    assert_sound(protocol(&[0, 0], 2, REAL));
-}
-
-#[test]
-fn protocol_with_publishers_of_two_catalogs_keeps_what_is_published() {
-    assert_sound(protocol(&[0, 1], 1, SMALL));
+#[rstest]
+#[case::two_publishers_of_one_catalog(&[0, 0], 2, REAL)]
+#[case::publishers_of_two_catalogs(&[0, 1], 1, SMALL)]
+fn protocol_keeps_what_is_published(#[case] publishers: &[u8], #[case] collectors: u8, #[case] ticks: Ticks) {
+    assert_sound(protocol(publishers, collectors, ticks));
 }
 
 #[rstest]

@@ -1,6 +1,8 @@
+use std::ops::Range;
+
 use stateright::{Model, Property};
 
-use super::world::{Collector, Gc, Publisher, Standing, Step, World};
+use super::world::{Collector, Gc, Publisher, Standing, Step, Steps, World};
 
 /// One rule of the protocol, or one assumption about the world. A configuration that leaves one out must fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +57,6 @@ pub(crate) struct Protocol {
     pub(crate) publishers: Vec<u8>,
     /// Number of collectors.
     pub(crate) collectors: u8,
-    /// Number of catalogs.
-    pub(crate) catalogs: u8,
     /// The durations.
     pub(crate) ticks: Ticks,
     /// The rule that is left out.
@@ -71,13 +71,8 @@ impl Protocol {
         self.without != Some(rule)
     }
 
-    fn all_catalogs(&self) -> u8 {
-        (1 << self.catalogs) - 1
-    }
-
-    /// Ages above this one make no difference.
-    fn oldest(&self) -> u8 {
-        self.ticks.wait.max(self.ticks.deleting + 1)
+    fn catalogs(&self) -> Range<u8> {
+        0..self.publishers.iter().max().map_or(1, |last| last + 1)
     }
 
     fn ends_condemned(&self, age: u8) -> bool {
@@ -104,30 +99,36 @@ impl Protocol {
         }
     }
 
-    fn publisher_steps(&self, world: &World, at: usize, steps: &mut Vec<Step>) {
-        let publisher = &world.publishers[at];
-        if *publisher != Publisher::idle(publisher.catalog) {
-            steps.push(Step::StopPublisher(at));
-        }
+    fn publisher_steps(&self, at: usize, steps: &mut Steps<'_>) {
+        let world = steps.world;
+        let publisher = world.publishers[at];
+        let catalog = publisher.catalog;
+        let idle = Publisher::idle(catalog);
+        // It is killed, or is deferred, or gives up. What it sent is lost.
+        steps.publisher("publisher stops", at, idle);
         if publisher.commit.is_some() {
-            steps.push(Step::LandCommit(at));
+            steps.add("commit lands", at, |world| {
+                world.publishers[at] = idle;
+                self.write_pointer(world, catalog, true);
+            });
             return;
         }
-        if publisher.read.is_none() {
-            steps.push(Step::ReadGc(at));
-        }
-        if publisher.base.is_none() {
-            steps.push(Step::ReadPointer(at));
-        }
         let (Some((standing, age)), Some(named)) = (publisher.read, publisher.base) else {
+            let read = publisher.read.or(Some((self.standing(world.gc), 0)));
+            steps.publisher("publisher reads gc.json", at, Publisher { read, ..publisher });
+            let base = publisher.base.or(Some(world.names[usize::from(catalog)]));
+            steps.publisher("publisher reads its pointer", at, Publisher { base, ..publisher });
             return;
         };
         if publisher.secured {
             if age <= self.ticks.hour {
-                steps.push(Step::SendCommit(at));
+                let commit = Some(self.ticks.commit);
+                steps.publisher("publisher sends its commit", at, Publisher { commit, ..idle });
             }
             if standing == (Standing::Free { condemned: true }) {
-                steps.push(Step::ReadAgain(at));
+                // Because of another object that it had to spare.
+                let read = Some((Standing::Free { condemned: false }, 0));
+                steps.publisher("publisher reads gc.json again", at, Publisher { read, ..publisher });
             }
             return;
         }
@@ -137,33 +138,62 @@ impl Protocol {
             Standing::Deleting => Some(Rule::Defer),
         };
         if named || missing_rule.is_none_or(|rule| !self.has(rule)) {
-            steps.push(Step::Secure(at));
+            steps.add("publisher puts or finds the object", at, |world| {
+                world.publishers[at].secured = true;
+                // What the base names is not looked at.
+                world.object |= !named;
+            });
         } else if standing == Standing::Condemned {
-            steps.push(Step::Spare(at));
+            steps.add("publisher spares the object", at, |world| {
+                world.publishers[at].read = Some((Standing::Free { condemned: false }, age));
+                let age = match world.gc {
+                    Gc::Condemned { age, .. } => age,
+                    // Reached without the compare-and-swap only.
+                    Gc::None | Gc::Deleting { .. } => 0,
+                };
+                self.write_gc(world, Gc::Condemned { age, listed: false });
+            });
         }
     }
 
-    fn collector_steps(&self, world: &World, at: usize, steps: &mut Vec<Step>) {
-        let early = !self.has(Rule::MarkAfterWait);
+    fn collector_steps(&self, at: usize, steps: &mut Steps<'_>) {
+        let world = steps.world;
+        let all = self.catalogs().fold(0, |set, catalog| set | 1 << catalog);
+        let is_young = matches!(world.gc, Gc::Condemned { age, .. } if !self.ends_condemned(age));
+        steps.collector("collector is killed", at, Collector::Idle);
         match (world.collectors[at], world.gc) {
-            (Collector::Idle, Gc::None) => steps.push(Step::ReadState(at)),
-            (Collector::Idle, Gc::Condemned { age, .. }) if early || self.ends_condemned(age) => {
-                steps.push(Step::ReadState(at));
+            (Collector::Idle, Gc::None) => steps.collector("collector reads gc.json", at, Collector::ReadNone),
+            (Collector::Idle, Gc::Condemned { .. }) if !is_young || !self.has(Rule::MarkAfterWait) => {
+                let unread = if self.has(Rule::SecondMark) { all } else { 0 };
+                let unnamed = true;
+                steps.collector("collector reads gc.json", at, Collector::Marks { unread, unnamed });
             }
             (Collector::Idle, _) => {}
-            (Collector::ReadNone, _) => steps.push(Step::List(at)),
-            (Collector::FirstMark { unread, .. } | Collector::SecondMark { unread, .. }, gc) => {
-                let unread = (0..self.catalogs).filter(|catalog| unread & (1 << catalog) != 0);
-                let before = steps.len();
-                steps.extend(unread.map(|catalog| Step::Mark(at, catalog)));
-                let old = !matches!(gc, Gc::Condemned { age, .. } if !self.ends_condemned(age));
-                if steps.len() == before && old {
-                    steps.push(Step::Advance(at));
+            (Collector::ReadNone, _) => {
+                let (unread, unnamed) = (all, world.object);
+                steps.collector("collector lists", at, Collector::Marks { unread, unnamed });
+            }
+            (Collector::Marks { unread: 0, unnamed }, gc) if !is_young => {
+                let next = match gc {
+                    Gc::Condemned { listed, .. } => Gc::Deleting {
+                        age: 0,
+                        listed: listed && unnamed,
+                    },
+                    Gc::None => Gc::Condemned {
+                        age: 0,
+                        listed: unnamed,
+                    },
+                    Gc::Deleting { .. } => unreachable!("a collector forgets what it read when gc.json is written"),
+                };
+                steps.add("collector swaps gc.json", at, |world| self.write_gc(world, next));
+            }
+            (Collector::Marks { unread, unnamed }, _) => {
+                for catalog in self.catalogs().filter(|catalog| unread & (1 << catalog) != 0) {
+                    let unread = unread & !(1 << catalog);
+                    let unnamed = unnamed && !world.names[usize::from(catalog)];
+                    steps.collector("collector reads a pointer", at, Collector::Marks { unread, unnamed });
                 }
             }
-        }
-        if world.collectors[at] != Collector::Idle {
-            steps.push(Step::StopCollector(at));
         }
     }
 
@@ -193,7 +223,8 @@ impl Protocol {
     }
 
     fn tick(&self, world: &mut World) {
-        let oldest = self.oldest();
+        // Older ages make no difference.
+        let oldest = self.ticks.wait.max(self.ticks.deleting + 1);
         if let Gc::Condemned { age, .. } | Gc::Deleting { age, .. } = &mut world.gc {
             *age = oldest.min(*age + 1);
         }
@@ -219,97 +250,6 @@ impl Protocol {
             }
         }
     }
-
-    /// Takes one step.
-    fn take(&self, step: Step, world: &mut World) {
-        let unread = self.all_catalogs();
-        match step {
-            Step::Tick => self.tick(world),
-            Step::TakeOut(catalog) => self.write_pointer(world, catalog, false),
-            Step::ReadGc(at) => world.publishers[at].read = Some((self.standing(world.gc), 0)),
-            Step::ReadAgain(at) => {
-                world.publishers[at].read = Some((Standing::Free { condemned: false }, 0));
-            }
-            Step::ReadPointer(at) => {
-                let named = world.names[usize::from(world.publishers[at].catalog)];
-                world.publishers[at].base = Some(named);
-            }
-            Step::Spare(at) => {
-                let age = match world.gc {
-                    Gc::Condemned { age, .. } => age,
-                    // Reached without the compare-and-swap only.
-                    Gc::None | Gc::Deleting { .. } => 0,
-                };
-                let spared = world.publishers[at]
-                    .read
-                    .map(|(_, age)| (Standing::Free { condemned: false }, age));
-                world.publishers[at].read = spared;
-                self.write_gc(world, Gc::Condemned { age, listed: false });
-            }
-            Step::Secure(at) => {
-                let publisher = &mut world.publishers[at];
-                publisher.secured = true;
-                // What the base names is not looked at.
-                world.object |= publisher.base == Some(false);
-            }
-            Step::SendCommit(at) => {
-                let publisher = &mut world.publishers[at];
-                *publisher = Publisher::idle(publisher.catalog);
-                publisher.commit = Some(self.ticks.commit);
-            }
-            Step::LandCommit(at) => {
-                let catalog = world.publishers[at].catalog;
-                world.publishers[at] = Publisher::idle(catalog);
-                self.write_pointer(world, catalog, true);
-            }
-            Step::StopPublisher(at) => world.publishers[at] = Publisher::idle(world.publishers[at].catalog),
-            Step::ReadState(at) => {
-                world.collectors[at] = match world.gc {
-                    Gc::None => Collector::ReadNone,
-                    Gc::Condemned { .. } if !self.has(Rule::SecondMark) => Collector::SecondMark {
-                        unread: 0,
-                        unnamed: true,
-                    },
-                    _ => Collector::SecondMark { unread, unnamed: true },
-                }
-            }
-            Step::List(at) => {
-                world.collectors[at] = Collector::FirstMark {
-                    unread,
-                    unnamed: world.object,
-                }
-            }
-            Step::Mark(at, catalog) => {
-                let named = world.names[usize::from(catalog)];
-                if let Collector::FirstMark { unread, unnamed } | Collector::SecondMark { unread, unnamed } =
-                    &mut world.collectors[at]
-                {
-                    *unread &= !(1 << catalog);
-                    *unnamed &= !named;
-                }
-            }
-            Step::Advance(at) => match (world.collectors[at], world.gc) {
-                (Collector::FirstMark { unnamed, .. }, Gc::None) => {
-                    self.write_gc(
-                        world,
-                        Gc::Condemned {
-                            age: 0,
-                            listed: unnamed,
-                        },
-                    );
-                }
-                (Collector::SecondMark { unnamed, .. }, Gc::Condemned { listed, .. }) => {
-                    let listed = listed && unnamed;
-                    self.write_gc(world, Gc::Deleting { age: 0, listed });
-                }
-                _ => unreachable!("a collector forgets what it read when gc.json is written"),
-            },
-            Step::StopCollector(at) => world.collectors[at] = Collector::Idle,
-            Step::SendDelete => world.delete = Some(self.ticks.landing),
-            Step::LandDelete => world.object = false,
-            Step::EndDeleting => self.write_gc(world, Gc::None),
-        }
-    }
 }
 
 impl Model for Protocol {
@@ -319,7 +259,7 @@ impl Model for Protocol {
     fn init_states(&self) -> Vec<World> {
         let world = World {
             object: false,
-            names: vec![false; self.catalogs.into()],
+            names: vec![false; self.catalogs().len()],
             gc: Gc::None,
             delete: None,
             publishers: self.publishers.iter().copied().map(Publisher::idle).collect(),
@@ -334,34 +274,37 @@ impl Model for Protocol {
     }
 
     fn actions(&self, world: &World, steps: &mut Vec<Step>) {
-        steps.push(Step::Tick);
-        let named = (0..self.catalogs).filter(|catalog| world.names[usize::from(*catalog)]);
-        steps.extend(named.map(Step::TakeOut));
+        let mut steps = Steps { world, steps };
+        steps.add("tick", 0, |world| self.tick(world));
+        for catalog in self.catalogs() {
+            // Or the catalog is removed.
+            steps.add("state without the object is published", catalog.into(), |world| {
+                if world.names[usize::from(catalog)] {
+                    self.write_pointer(world, catalog, false);
+                }
+            });
+        }
         for at in 0..world.publishers.len() {
-            self.publisher_steps(world, at, steps);
+            self.publisher_steps(at, &mut steps);
         }
         for at in 0..world.collectors.len() {
-            self.collector_steps(world, at, steps);
+            self.collector_steps(at, &mut steps);
         }
         if let Gc::Deleting { age, listed } = world.gc {
             if listed && self.may_delete(age) {
-                steps.push(Step::SendDelete);
+                steps.add("delete is sent", 0, |world| world.delete = Some(self.ticks.landing));
             }
             if self.ends_deleting(age) {
-                steps.push(Step::EndDeleting);
+                steps.add("deleting ends", 0, |world| self.write_gc(world, Gc::None));
             }
         }
-        if world.delete.is_some() && world.object {
-            steps.push(Step::LandDelete);
+        if world.delete.is_some() {
+            steps.add("delete lands", 0, |world| world.object = false);
         }
     }
 
-    fn next_state(&self, before: &World, step: Step) -> Option<World> {
-        let mut world = before.clone();
-        self.take(step, &mut world);
-        world.publishers.sort_unstable();
-        world.collectors.sort_unstable();
-        (world != *before).then_some(world)
+    fn next_state(&self, _before: &World, step: Step) -> Option<World> {
+        Some(step.after)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

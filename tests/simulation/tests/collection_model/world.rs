@@ -1,4 +1,6 @@
-//! The state of the model and its steps.
+//! State of the model and its steps.
+
+use std::fmt;
 
 /// `gc.json`. The counter is not kept: what a process has read is dropped when the document is written again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,10 +71,8 @@ pub(crate) enum Collector {
     Idle,
     /// It read that nothing is condemned.
     ReadNone,
-    /// It listed, and reads the pointers of the catalogs in `unread` (a bit set).
-    FirstMark { unread: u8, unnamed: bool },
-    /// It read the condemned list, and reads the pointers of the catalogs in `unread` (a bit set).
-    SecondMark { unread: u8, unnamed: bool },
+    /// It listed, or read the condemned list, and reads the pointers of the catalogs in `unread` (a bit set).
+    Marks { unread: u8, unnamed: bool },
 }
 
 /// State of the store and of all processes.
@@ -92,43 +92,46 @@ pub(crate) struct World {
     pub(crate) collectors: Vec<Collector>,
 }
 
-/// One step of one process, of the network, or of time. The numbers are positions in [`World`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Step {
-    /// A tick passes.
-    Tick,
-    /// A state without the object is published in a catalog, or the catalog is removed.
-    TakeOut(u8),
-    /// A publisher reads `gc.json`.
-    ReadGc(usize),
-    /// A publisher reads its pointer.
-    ReadPointer(usize),
-    /// A publisher takes the object off the list.
-    Spare(usize),
-    /// A publisher puts or finds the object.
-    Secure(usize),
-    /// A publisher reads `gc.json` once more, because of another object that it had to spare.
-    ReadAgain(usize),
-    /// A publisher looks at the clock and sends its commit.
-    SendCommit(usize),
-    /// A commit lands.
-    LandCommit(usize),
-    /// A publisher is killed, or is deferred, or gives up. What it sent is lost.
-    StopPublisher(usize),
-    /// A collector reads `gc.json`.
-    ReadState(usize),
-    /// A collector lists.
-    List(usize),
-    /// A collector reads the pointer of a catalog.
-    Mark(usize, u8),
-    /// A collector swaps `gc.json` for the next state.
-    Advance(usize),
-    /// A collector is killed.
-    StopCollector(usize),
-    /// A collector sees that `deleting` is young, and sends a delete.
-    SendDelete,
-    /// A delete lands.
-    LandDelete,
-    /// A collector sees that `deleting` is old, and ends it.
-    EndDeleting,
+/// One step of one process, of the network, or of time.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    /// Position of the process in the world before.
+    pub(crate) at: usize,
+    pub(crate) after: World,
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.at)
+    }
+}
+
+/// Steps that are possible in one world.
+pub(crate) struct Steps<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) steps: &'a mut Vec<Step>,
+}
+
+impl Steps<'_> {
+    /// Adds a step that makes a publisher another one.
+    pub(crate) fn publisher(&mut self, name: &'static str, at: usize, next: Publisher) {
+        self.add(name, at, |world| world.publishers[at] = next);
+    }
+
+    /// Adds a step that makes a collector another one.
+    pub(crate) fn collector(&mut self, name: &'static str, at: usize, next: Collector) {
+        self.add(name, at, |world| world.collectors[at] = next);
+    }
+
+    /// Adds a step that changes the world so. A step without a change is left out.
+    pub(crate) fn add(&mut self, name: &'static str, at: usize, change: impl FnOnce(&mut World)) {
+        let mut after = self.world.clone();
+        change(&mut after);
+        after.publishers.sort_unstable();
+        after.collectors.sort_unstable();
+        if after != *self.world {
+            self.steps.push(Step { name, at, after });
+        }
+    }
 }

@@ -9,7 +9,6 @@ use super::{HOUR, PHASE, collect, poll, sync};
 #[test]
 fn gc_of_a_copy_keeps_what_its_clients_still_read() {
     let now = 51 * HOUR;
-    let writer = |steps| Writer { wrong: 0, steps };
     for seed in 0..10 {
         let collector = (0..3).map(|phase| Step::new(now + 20_000 + phase * PHASE, collect(Side::Copy)));
         let scenario = Scenario {
@@ -17,8 +16,8 @@ fn gc_of_a_copy_keeps_what_its_clients_still_read() {
             faults: Faults::None,
             prelude: [poll(0), sync(true), poll(2)].map(|job| Step::new(0, job)).into(),
             writers: vec![
-                writer(vec![Step::new(now + 10_000, sync(true))]),
-                writer(collector.collect()),
+                Writer::new(0, [Step::new(now + 10_000, sync(true))]),
+                Writer::new(0, collector),
             ],
             readers: vec![(Side::Copy, 40)],
         };

@@ -12,8 +12,8 @@ fn run_of_every_seed_keeps_all_invariants() {
     let (first, count) = (number("FIRST_SEED", 0), number("SEEDS", SEEDS));
     let scenarios: Vec<Scenario> = (first..first + count).map(Scenario::random).collect();
     let passed = run_all(&scenarios);
-    let commits: u64 = passed.iter().map(|passed| passed.commits as u64).sum();
-    let faults: u64 = passed.iter().map(|passed| passed.faults).sum();
+    let commits: u64 = passed.iter().map(|(commits, _)| commits).sum();
+    let faults: u64 = passed.iter().map(|(_, faults)| faults).sum();
     println!("{count} seeds from {first}: {commits} commits, {faults} faults");
     assert!(
         commits > count && faults > count,

@@ -33,13 +33,11 @@ fn scenario(prelude: Vec<Job>, writers: Vec<Job>) -> Scenario {
         prelude: prelude.into_iter().map(|job| Step::new(0, job)).collect(),
         writers: writers
             .into_iter()
-            .map(|job| match job {
-                Job::Collect { .. } => (0..3)
-                    .map(|phase| Step::new(50 * HOUR + phase * PHASE, job.clone()))
-                    .collect(),
-                job => vec![Step::new(50 * HOUR + PHASE, job)],
+            .map(|job| {
+                let phases = if let Job::Collect { .. } = job { 0..3 } else { 1..2 };
+                let steps = phases.map(|phase| Step::new(50 * HOUR + phase * PHASE, job.clone()));
+                Writer::new(0, steps)
             })
-            .map(|steps| Writer { wrong: 0, steps })
             .collect(),
         readers: Vec::new(),
     }

@@ -7,10 +7,8 @@ use model::Outcome;
 use serde_json::{Value, json};
 use testkit::Layer;
 
-use super::{
-    row,
-    site::{self, Site},
-};
+use super::served;
+use crate::site::{self, Site, image};
 
 /// Size of the largest documents of real catalogs: bundles with their manifests inside, in bytes.
 const LARGEST: usize = 10_000_000;
@@ -103,11 +101,10 @@ async fn every_kind_of_catalog_is_published_under_the_default_limits() {
         ("a file that is left out", left_out, 1),
     ];
     for (kind, layer, packages) in kinds {
-        let site = Site::start(images.clone(), &limits).await;
-        site.push(&row::image([layer]));
-        // Forced: the package that was there before is gone.
-        let report = site.poll(true).await;
+        let site = Site::registry(images.clone(), site::settings(&limits)).await;
+        site.push(&image([layer]));
+        let report = site.poll().await;
         assert_eq!(report.outcome, Outcome::Published, "{kind}: {:?}", report.error_text());
-        assert_eq!(site.served().await.split(' ').count(), packages, "{kind}");
+        assert_eq!(served(&site).await.split(' ').count(), packages, "{kind}");
     }
 }

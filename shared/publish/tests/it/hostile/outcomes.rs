@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tar::EntryType;
 use testkit::{Image, Layer, digest, gzip, index};
 
-use super::row::{fbc, good, image, layer, rooted};
+use crate::site::{fbc, image, layer, rooted};
 
 /// A trick, its image, and the error or the packages that are published.
 pub(crate) type Row = (&'static str, Image, &'static str);
@@ -18,6 +18,11 @@ pub(crate) fn refused() -> Vec<Row> {
     let layers = layers().into_iter();
     let layers = layers.map(|(trick, layer, error)| (trick, image([layer]), error));
     layers.chain(images()).collect()
+}
+
+/// Returns a layer with a package named good, to which a row adds its attack.
+fn good() -> Layer {
+    layer("configs/good.yaml", "good")
 }
 
 fn raw(bytes: impl Into<Vec<u8>>) -> Layer {
