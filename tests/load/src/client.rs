@@ -18,6 +18,16 @@ use crate::{
     violation::Violation,
 };
 
+/// Values of `Accept-Encoding`.
+const CODINGS: &[Option<&str>] = &[
+    None,
+    Some("gzip"),
+    Some("zstd"),
+    Some("identity"),
+    Some("gzip, deflate, br"),
+    Some("gzip;q=0.5, zstd"),
+];
+
 /// State that all clients share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
@@ -56,6 +66,12 @@ impl CheckedRequest {
     /// Returns the request for a route of a catalog.
     pub(crate) fn of(route: Route, catalog: &str, expectation: Expectation) -> Self {
         Self::new(route, route.replace("{catalog}", catalog), expectation)
+    }
+
+    /// Accepts random codings, or none.
+    pub(crate) fn coded(self) -> Self {
+        let coding = CODINGS[rand::random_range(0..CODINGS.len())];
+        Self { coding, ..self }
     }
 
     pub(crate) fn ask(&self) -> RequestSpec {

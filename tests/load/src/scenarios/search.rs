@@ -2,19 +2,12 @@ use model::Sha256;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::any;
+use super::{any, each};
 use crate::{
     client::{CheckedRequest, Client},
     expectation::Expectation,
     violation::{Violation, equal},
 };
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SearchAnswer {
-    content_hash: Sha256,
-    results: Vec<Value>,
-}
 
 impl Client {
     /// Searches for a package by its whole name, which finds it if the state has it.
@@ -25,23 +18,18 @@ impl Client {
         };
         let wanted = CheckedRequest::of("/catalogs/{catalog}/search.json", catalog, Expectation::Question);
         let texts: Value = self.json(&wanted).await?;
-        equal(
-            "that there are texts of packages",
-            &texts["packages"].is_object(),
-            &true,
-        )?;
+        let are_texts = texts["packages"].is_object();
+        equal("that there are texts of packages", &are_texts, &true)?;
         let name = &any(&state.packages).name;
-        let wanted = CheckedRequest::new(
-            "/catalogs/{catalog}/search",
-            format!("/catalogs/{catalog}/search?q={name}&limit=100"),
-            Expectation::Body,
-        );
-        let answer: SearchAnswer = self.json(&wanted).await?;
-        self.was_published(catalog, current.serial, answer.content_hash).await?;
-        let Some(searched) = self.state(catalog, answer.content_hash).await? else {
+        let path = format!("/catalogs/{catalog}/search?q={name}&limit=100");
+        let wanted = CheckedRequest::new("/catalogs/{catalog}/search", path, Expectation::Body);
+        let answer: Value = self.json(&wanted).await?;
+        let content = Sha256::deserialize(&answer["contentHash"])?;
+        self.was_published(catalog, current.serial, content).await?;
+        let Some(searched) = self.state(catalog, content).await? else {
             return Ok(());
         };
-        let is_found = answer.results.iter().any(|hit| hit["package"] == *name);
+        let is_found = each(&answer["results"]).any(|hit| hit["package"] == *name);
         let is_there = searched.package(name).is_some();
         equal("that a package is found by its name", &is_found, &is_there)
     }
