@@ -123,8 +123,7 @@ pub(crate) fn keep<T>(kept: &mut Kept<T>, content: Sha256, value: Arc<T>) {
 
 #[cfg(test)]
 mod tests {
-    use model::{Kind, ObjectDigest, Previous};
-    use testkit::{CurrentBuilder, first_published_at, snapshot};
+    use testkit::{CurrentBuilder, snapshot};
 
     use super::*;
 
@@ -132,24 +131,13 @@ mod tests {
         Sha256::of(&number.to_be_bytes())
     }
 
+    /// Returns the pointer after so many publications, each with another content.
     fn current(serial: u64) -> Current {
-        let object = ObjectDigest::of(b"snapshot").with_kind(Kind::Snapshot);
-        let previous = (1..serial).rev().map(|serial| Previous {
-            serial,
-            content_hash: hash(serial),
-            snapshot: object,
-            published_at: first_published_at(),
-            verified: None,
-        });
-        let current = CurrentBuilder::new(&snapshot(&[]))
-            .serial(serial)
-            .previous(previous.collect())
-            .stored_snapshot(object.digest)
-            .build();
-        Current {
-            content_hash: hash(serial),
-            ..current
-        }
+        let publish = |before: Option<Current>, serial: u64| {
+            let snapshot = snapshot(&[("p", &serial.to_string())]);
+            Some(CurrentBuilder::new(&snapshot).after(before.as_ref()).build())
+        };
+        (1..=serial).fold(None, publish).unwrap()
     }
 
     #[test]
@@ -170,7 +158,10 @@ mod tests {
     fn between_returns_only_complete_ranges() {
         let history = History::default();
         history.learn("demo", &current(3), 0).unwrap();
-        assert_eq!(history.between("demo", 2, 3), Some(vec![hash(2), hash(3)]));
+        assert_eq!(
+            history.between("demo", 2, 3),
+            Some([2, 3].map(|serial| current(serial).content_hash).to_vec())
+        );
         assert_eq!(history.between("demo", 3, 4), None);
         assert_eq!(history.publications()["demo"], 2);
     }

@@ -26,11 +26,7 @@ const OBJECT: Route = "/{kind}/sha256/{object}";
 
 impl Client {
     /// Runs a random scenario.
-    pub(crate) async fn run_scenario(&mut self) -> Result<(), Violation> {
-        let names = self.shared.history.names();
-        let Some(catalog) = names.get(rand::random_range(0..names.len().max(1))) else {
-            return Ok(());
-        };
+    pub(crate) async fn run_scenario(&mut self, catalog: &str) -> Result<(), Violation> {
         // This scenario sends a request for each package, so it is rare.
         match rand::random_range(0..60) {
             0..14 => self.documents(catalog).await,
