@@ -17,6 +17,11 @@ fn writes_cursors(call: &Call) -> bool {
     matches!((&call.action, &call.key), (Action::Put(_), Some(Key::Notified(_))))
 }
 
+/// Lets the store do this at each write of the cursors.
+fn at_writes(store: &MemoryStore, answer: fn() -> Answer) {
+    store.set_hook(move |call, _| if writes_cursors(call) { answer() } else { Answer::GoOn });
+}
+
 #[tokio::test(start_paused = true)]
 async fn event_is_sent_by_next_process_after_kill_before_sending() {
     let (store, receiver, first) = one();
@@ -42,10 +47,7 @@ async fn event_is_repeated_with_same_id_until_its_cursor_is_written() {
     });
     first.after(&published).await;
     // The second process is killed before the write.
-    store.set_hook(|call, _| match writes_cursors(call) {
-        true => Answer::Wait(pending().boxed()),
-        false => Answer::GoOn,
-    });
+    at_writes(&store, || Answer::Wait(pending().boxed()));
     let killed = timeout(Duration::from_secs(60), first.after(&published)).await;
     killed.unwrap_err();
     store.clear_hook();
@@ -68,9 +70,9 @@ async fn failed_store_read_postpones_event() {
         |key| matches!(key, Key::Object(Kind::Snapshot, _)),
     ];
     for fails in reads {
-        store.set_hook(move |call, _| match call.key.as_ref().is_some_and(fails) {
-            true => Answer::Fail,
-            false => Answer::GoOn,
+        store.set_hook(move |call, _| {
+            let is_failing = call.key.as_ref().is_some_and(fails);
+            if is_failing { Answer::Fail } else { Answer::GoOn }
         });
         notifier.after(&published).await;
         assert_eq!(receiver.take(), []);
@@ -114,9 +116,8 @@ async fn concurrent_receivers_both_move_their_cursors() {
     let [a, b] = ["a", "b"].map(RecordingReceiver::new);
     let notifier = notifier(&store, &[&a, &b]);
     // Both have read the document before one of them writes it.
-    store.set_hook(|call, _| match writes_cursors(call) {
-        true => Answer::Wait(sleep(Duration::from_millis(10)).map(|()| Answer::GoOn).boxed()),
-        false => Answer::GoOn,
+    at_writes(&store, || {
+        Answer::Wait(sleep(Duration::from_millis(10)).map(|()| Answer::GoOn).boxed())
     });
     notifier.after(&publish(&store, "p1").await).await;
     assert_eq!(cursors(&store).await, ["a: 1", "b: 1"]);
