@@ -40,7 +40,8 @@ pub(crate) struct Report {
     descriptors_leaked: u64,
     files: Trend,
     seen: Samples,
-    fine: bool,
+    /// True if there were no violations, nothing grew, and no route was left out.
+    pub(crate) fine: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -88,25 +89,16 @@ impl Report {
         }
     }
 
-    /// Returns true if there were no violations, nothing grew, and no route was left out.
-    pub(crate) const fn is_fine(&self) -> bool {
-        self.fine
-    }
-
     /// Prints the report for people.
     pub(crate) fn print(&self) {
-        println!(
-            "{:40} REQUESTS  CHECKED    OTHER     GONE       MB   P50 MS   P99 MS WORST MS",
-            "ROUTE"
-        );
+        let head = "ROUTE";
+        println!("{head:40} REQUESTS  CHECKED    OTHER     GONE       MB   P50 MS   P99 MS WORST MS");
         for (route, row) in &self.routes {
             let (stats, megabytes) = (&row.stats, row.stats.bytes >> 20);
             let counts = [stats.requests, stats.checked, stats.other, stats.gone, megabytes];
-            let counts = counts.map(|count| format!("{count:8}")).join(" ");
-            let times = [row.p50_ms, row.p99_ms, row.worst_ms]
-                .map(|ms| format!("{ms:8.1}"))
-                .join(" ");
-            println!("{route:40} {counts} {times}");
+            let counts = counts.map(|count| format!(" {count:8}")).concat();
+            let times = [row.p50_ms, row.p99_ms, row.worst_ms].map(|ms| format!(" {ms:8.1}"));
+            println!("{route:40}{counts}{}", times.concat());
         }
         println!();
         println!(
