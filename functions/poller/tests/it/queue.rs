@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use crate::world::{World, recorded};
 
 fn failures(answer: &Value) -> Vec<&str> {
-    let failures = answer["batchItemFailures"].as_array().unwrap();
-    let ids = failures.iter().map(|failure| failure["itemIdentifier"].as_str());
-    ids.map(Option::unwrap).collect()
+    let failures = answer["batchItemFailures"].as_array().unwrap().iter();
+    failures
+        .map(|failure| failure["itemIdentifier"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
