@@ -5,7 +5,6 @@ mod documents;
 mod lines;
 mod refused;
 mod registry;
-mod search;
 mod stored;
 
 use std::sync::Arc;
