@@ -183,12 +183,19 @@ mod tests {
         read_from(&path, &folder).map_err(|error| model::text::chain(error.as_ref()))
     }
 
-    fn mirror(location: &str, for_tags: bool, for_digests: bool) -> RegistryMirror {
-        RegistryMirror {
-            location: location.to_owned(),
-            for_tags,
-            for_digests,
-        }
+    /// Returns rules as `PREFIX at LOCATION`, with the mirrors and what these are for.
+    fn show(rules: &[RegistryRule]) -> Vec<String> {
+        let flag = |is_set, text: &'static str| if is_set { text } else { "" };
+        let mirror = |mirror: &RegistryMirror| {
+            let (tags, digests) = (flag(mirror.for_tags, "+tags"), flag(mirror.for_digests, "+digests"));
+            format!(" {}{tags}{digests}", mirror.location)
+        };
+        let rule = |rule: &RegistryRule| {
+            let (place, blocked) = (rule.location.as_deref(), flag(rule.is_blocked, " blocked"));
+            let mirrors: String = rule.mirrors.iter().map(mirror).collect();
+            format!("{} at {}{blocked}{mirrors}", rule.prefix, place.unwrap_or_default())
+        };
+        rules.iter().map(rule).collect()
     }
 
     const FILE: &str = r#"
@@ -225,52 +232,23 @@ location = "four.lab"
 
     #[test]
     fn tables_become_rules() {
-        let found = rules(FILE, &[]).unwrap();
-        let rule = |prefix: &str, location: &str, is_blocked, mirrors: &[RegistryMirror]| RegistryRule {
-            prefix: prefix.to_owned(),
-            location: Some(location.to_owned()),
-            is_blocked,
-            mirrors: mirrors.to_vec(),
-        };
-        let mirrors = [
-            mirror("one.lab", true, true),
-            mirror("two.lab:5000/x", false, true),
-            mirror("three.lab", true, false),
-        ];
-        let fourth = [mirror("four.lab", false, true)];
         let expected = [
-            rule("quay.io/a", "internal.lab/a", false, &mirrors),
-            rule("bad.io", "bad.io", true, &[]),
-            rule("digests.io", "digests.io", false, &fourth),
+            "quay.io/a at internal.lab/a one.lab+tags+digests two.lab:5000/x+digests three.lab+tags",
+            "bad.io at bad.io blocked",
+            "digests.io at digests.io four.lab+digests",
         ];
-        assert_eq!(found, expected);
+        assert_eq!(show(&rules(FILE, &[]).unwrap()), expected);
+        let version_1 = "[registries.search]\nregistries = ['a.io']\n[registries.block]\nregistries = ['bad.io/']\n";
+        assert_eq!(show(&rules(version_1, &[]).unwrap()), ["bad.io at bad.io blocked"]);
     }
 
     #[test]
-    fn registries_that_version_1_blocks_are_blocked() {
-        let file = "[registries.search]\nregistries = ['docker.io']\n[registries.block]\nregistries = ['bad.io/']\n";
-        let found = rules(file, &[]).unwrap();
-        assert!(
-            found.len() == 1 && found[0].prefix == "bad.io" && found[0].is_blocked,
-            "{found:?}"
-        );
-    }
-
-    #[test]
-    fn first_table_of_a_prefix_counts() {
-        let file =
-            "[[registry]]\nprefix = 'a.io'\nlocation = 'b.io'\n[[registry]]\nprefix = 'a.io'\nlocation = 'c.io'\n";
-        let found = rules(file, &[]).unwrap();
-        assert_eq!((found.len(), found[0].location.as_deref()), (1, Some("b.io")));
-    }
-
-    #[test]
-    fn files_of_the_folder_replace_rules_of_the_same_prefix() {
-        let table = |blocked: bool| format!("[[registry]]\nlocation = 'bad.io'\nblocked = {blocked}\n");
-        let added = [("2.conf", &*table(false)), ("1.conf", &table(true)), ("3.txt", "{")];
-        let found = rules(FILE, &added).unwrap();
-        assert_eq!(found.len(), 3);
-        assert!(!found.iter().find(|rule| rule.prefix == "bad.io").unwrap().is_blocked);
+    fn first_table_of_a_prefix_counts_and_that_of_the_last_file() {
+        let table = |location: &str| format!("[[registry]]\nprefix = 'a.io'\nlocation = '{location}'\n");
+        let file = format!("{}{}", table("b.io"), table("c.io"));
+        assert_eq!(show(&rules(&file, &[]).unwrap()), ["a.io at b.io"]);
+        let added = [("2.conf", &*table("e.io")), ("1.conf", &table("d.io")), ("3.txt", "{")];
+        assert_eq!(show(&rules(&file, &added).unwrap()), ["a.io at e.io"]);
         let nowhere = Path::new("/nonexistent/a");
         assert_eq!(read_from(nowhere, nowhere).unwrap(), []);
     }
@@ -278,24 +256,19 @@ location = "four.lab"
     #[test]
     fn wrong_file_is_an_error_that_names_it() {
         let registry = "[[registry]]\nlocation = 'a'\n";
-        let mirror = "[[registry.mirror]]\nlocation = ";
-        let (digests, tags) = ("mirror-by-digest-only = true\n", "pull-from-mirror = 'tag-only'");
+        let mirror = format!("{registry}[[registry.mirror]]\nlocation = ");
+        let digests = format!("{registry}mirror-by-digest-only = true\n");
+        let tags = "[[registry.mirror]]\nlocation = 'b'\npull-from-mirror = 'tag-only'";
         for (file, problem) in [
             ("[[registry]\n", "cannot parse"),
             ("registry = 'a'\n", "cannot parse"),
             ("[[registry]]\nblocked = 'yes'\n", "blocked"),
             ("[[registry]]\nblocked = true\n", "has neither prefix nor location"),
-            (&format!("{registry}{mirror}''"), "mirror without location"),
-            (
-                &format!("{registry}{mirror}'b'\npull-from-mirror = 'never'"),
-                "pull-from-mirror",
-            ),
-            (&format!("{registry}{digests}{mirror}'b'\n{tags}"), "tags only"),
+            (&format!("{mirror}''"), "mirror without location"),
+            (&format!("{mirror}'b'\npull-from-mirror = 'never'"), "pull-from-mirror"),
+            (&format!("{digests}{tags}"), "tags only"),
             ("[[registry]]\nlocation = 'https://a'\nblocked = true\n", "has a scheme"),
-            (
-                "[[registry]]\nlocation = 'a'\nblocked = true\n[[registry]]\nlocation = 'a'\n",
-                "both blocked and not",
-            ),
+            (&format!("{registry}blocked = true\n{registry}"), "both blocked and not"),
         ] {
             let error = rules(file, &[]).unwrap_err();
             assert!(error.contains("registries.conf") && error.contains(problem), "{error}");

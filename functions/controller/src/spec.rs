@@ -163,10 +163,4 @@ mod tests {
         assert!(with("{").unwrap_err().contains("signature policy"));
         std::fs::remove_file(&file).unwrap();
     }
-
-    #[test]
-    fn canonical_reference_has_no_tag() {
-        let source: Source = "quay.io:443/a/b:v1".parse().unwrap();
-        assert_eq!(canonical(&source, "sha256:1"), "quay.io:443/a/b@sha256:1");
-    }
 }

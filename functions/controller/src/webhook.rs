@@ -94,41 +94,32 @@ fn patch(request: &Value) -> Result<Option<Value>, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::{flags::Flags, wiring};
 
     fn request(kind: &str, object: &Value) -> Value {
-        json!({
-            "apiVersion": "admission.k8s.io/v1",
-            "kind": "AdmissionReview",
-            "request": {
-                "uid": "u",
-                "kind": {"group": "olm.operatorframework.io", "version": "v1", "kind": kind},
-                "name": "a",
-                "object": object,
-            },
-        })
-    }
-
-    /// Returns the patch of an answer; `null` if there is none.
-    fn patch_of(request: &Value) -> Value {
-        let answer = review(request.to_string().as_bytes()).unwrap();
-        assert_eq!(answer["response"]["uid"], "u");
-        assert_eq!(answer["response"]["allowed"], true);
-        let patch: ByteString = serde_json::from_value(answer["response"]["patch"].clone()).unwrap();
-        match patch.0.is_empty() {
-            false => serde_json::from_slice(&patch.0).unwrap(),
-            true => Value::Null,
-        }
+        let kind = json!({"group": "olm.operatorframework.io", "version": "v1", "kind": kind});
+        let request = json!({"uid": "u", "kind": kind, "name": "a", "object": object});
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
     }
 
     #[test]
-    fn label_is_added_and_others_are_kept() {
-        let path = "/metadata/labels/olm.operatorframework.io~1metadata.name";
-        let set = json!([{"op": "add", "path": path, "value": "a"}]);
-        let all = json!([{"op": "add", "path": "/metadata/labels", "value": {NAME_LABEL: "a"}}]);
+    fn review_adds_the_label_and_keeps_others() {
+        let response = |kind, object: &Value| {
+            let mut answer = review(request(kind, object).to_string().as_bytes()).unwrap();
+            answer["response"].take()
+        };
+        let unchanged = json!({"uid": "u", "allowed": true});
+        let patched = |path, value: Value| {
+            let patch = json!([{"op": "add", "path": path, "value": value}]).to_string();
+            json!({"uid": "u", "allowed": true, "patchType": "JSONPatch", "patch": ByteString(patch.into_bytes())})
+        };
+        let all = patched("/metadata/labels", json!({NAME_LABEL: "a"}));
+        let set = patched("/metadata/labels/olm.operatorframework.io~1metadata.name", json!("a"));
         for (metadata, expected) in [
             (json!({"name": "a"}), &all),
             (json!({"generateName": "a"}), &all),
@@ -136,18 +127,14 @@ mod tests {
             (json!({"name": "a", "labels": {}}), &set),
             (json!({"name": "a", "labels": {"b": "c"}}), &set),
             (json!({"name": "a", "labels": {NAME_LABEL: "b"}}), &set),
-            (json!({"name": "a", "labels": {NAME_LABEL: "a"}}), &Value::Null),
+            (json!({"name": "a", "labels": {NAME_LABEL: "a"}}), &unchanged),
         ] {
             let object = json!({"metadata": metadata});
-            assert_eq!(patch_of(&request("ClusterCatalog", &object)), *expected, "{object}");
+            assert_eq!(response("ClusterCatalog", &object), *expected, "{object}");
         }
-    }
-
-    #[test]
-    fn other_kinds_and_deletions_are_allowed_unchanged() {
+        assert_eq!(response("ClusterCatalog", &Value::Null), unchanged, "a deletion");
         let object = json!({"metadata": {"name": "a"}});
-        assert_eq!(patch_of(&request("ClusterExtension", &object)), Value::Null);
-        assert_eq!(patch_of(&request("ClusterCatalog", &Value::Null)), Value::Null);
+        assert_eq!(response("ClusterExtension", &object), unchanged);
     }
 
     async fn post_body(body: &str) -> Response {
@@ -179,20 +166,15 @@ mod tests {
 
     #[tokio::test]
     async fn server_passes_reviews_up_to_the_limit() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = wiring::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let front = server::Front {
-            is_open: http_api::is_probe,
-            refuse: http_api::refuse,
-        };
-        let (limits, metrics) = (server::ServerLimits::default(), server::ServerMetrics::default());
-        let server = server::Server::new(limits, metrics, Some(front));
+        let flags = Flags::try_parse_from(["catalogd"]).unwrap();
+        let server = wiring::server(&flags, Default::default(), false).unwrap();
         tokio::spawn(server.with_content().run(listener, routes(), CancellationToken::new()));
         let post = async |path: &str, body: &[u8]| {
             let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
             let length = body.len();
-            let head =
-                format!("POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+            let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
             socket.write_all(head.as_bytes()).await.unwrap();
             socket.write_all(body).await.unwrap();
             let mut status = [0; 12];

@@ -175,25 +175,19 @@ mod tests {
         line(level, &catalog, &values, now)
     }
 
-    fn metric_names(line: &Value) -> Vec<&str> {
-        let metrics = line["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap();
-        metrics.iter().map(|metric| metric["Name"].as_str().unwrap()).collect()
+    /// Returns the metrics of a line, from their names and units.
+    fn metrics(text: &str) -> Value {
+        let pairs = text.split(", ").map(|metric| metric.split_once(' ').unwrap());
+        pairs.map(|(name, unit)| json!({"Name": name, "Unit": unit})).collect()
     }
 
     #[test]
     fn line_of_a_publication_is_in_the_embedded_metric_format() {
         let line = measured(MetricsLevel::Catalog, Some(Outcome::Published), Some(7)).unwrap();
-        let directive = json!({
-            "Namespace": "CatalogMirror",
-            "Dimensions": [["Catalog"], []],
-            "Metrics": [
-                {"Name": "SuccessfulPolls", "Unit": "Count"},
-                {"Name": "FailedPolls", "Unit": "Count"},
-                {"Name": "FailedForGood", "Unit": "Count"},
-                {"Name": "Publications", "Unit": "Count"},
-                {"Name": "LastSuccessAge", "Unit": "Seconds"},
-            ],
-        });
+        let names =
+            "SuccessfulPolls Count, FailedPolls Count, FailedForGood Count, Publications Count, LastSuccessAge Seconds";
+        let dimensions = json!([["Catalog"], []]);
+        let directive = json!({"Namespace": "CatalogMirror", "Dimensions": dimensions, "Metrics": metrics(names)});
         let expected = json!({
             "_aws": {"Timestamp": 1_790_000_000_123_u64, "CloudWatchMetrics": [directive]},
             "Catalog": "a",
@@ -209,39 +203,41 @@ mod tests {
         (report.deleted.objects, report.deleted.bytes) = (3, 1000);
         report.left.objects = 2;
         let now = UNIX_EPOCH + Duration::from_millis(5);
-        let metrics = json!([
-            {"Name": "FailedCollections", "Unit": "Count"},
-            {"Name": "UnreadableStates", "Unit": "Count"},
-            {"Name": "GcState", "Unit": "None"},
-            {"Name": "GcStateAge", "Unit": "Seconds"},
-            {"Name": "CondemnedObjects", "Unit": "Count"},
-            {"Name": "DeletedObjects", "Unit": "Count"},
-            {"Name": "DeletedBytes", "Unit": "Bytes"},
-            {"Name": "LeftObjects", "Unit": "Count"},
-        ]);
-        let directive = json!({"Namespace": "CatalogMirror", "Dimensions": [[]], "Metrics": metrics});
-        let expected = json!({
+        let names = "FailedCollections Count, UnreadableStates Count, GcState None, GcStateAge Seconds, \
+                     CondemnedObjects Count, DeletedObjects Count, DeletedBytes Bytes, LeftObjects Count";
+        let directive = json!({"Namespace": "CatalogMirror", "Dimensions": [[]], "Metrics": metrics(names)});
+        let mut expected = json!({
             "_aws": {"Timestamp": 5, "CloudWatchMetrics": [directive]},
             "FailedCollections": 0, "UnreadableStates": 3, "GcState": 2, "GcStateAge": 60, "CondemnedObjects": 0,
             "DeletedObjects": 3, "DeletedBytes": 1000, "LeftObjects": 2,
         });
-        assert_eq!(collection(MetricsLevel::Catalog, Some(&report), 3, now), Some(expected));
-        assert_eq!(collection(MetricsLevel::Off, Some(&report), 0, now), None);
-        let failed = collection(MetricsLevel::Alarms, None, 0, now).unwrap();
-        assert_eq!(failed["FailedCollections"], 1);
-        assert_eq!(failed.get("DeletedObjects"), None);
-        assert_eq!(metric_names(&failed), ["FailedCollections"]);
-        let collected = collection(MetricsLevel::Alarms, Some(&report), 3, now).unwrap();
-        assert_eq!(metric_names(&collected), ["FailedCollections", "GcState", "GcStateAge"]);
-        assert_eq!(collected["DeletedObjects"], json!(3));
-        assert_eq!(collection(MetricsLevel::Off, None, 0, now), None);
+        let line = |level, report| collection(level, report, 3, now);
+        assert_eq!(line(MetricsLevel::Catalog, Some(&report)).as_ref(), Some(&expected));
+        let names = "FailedCollections Count, GcState None, GcStateAge Seconds";
+        expected["_aws"]["CloudWatchMetrics"][0]["Metrics"] = metrics(names);
+        assert_eq!(line(MetricsLevel::Alarms, Some(&report)), Some(expected));
+        let failed = line(MetricsLevel::Alarms, None).unwrap();
+        let directive =
+            json!({"Namespace": "CatalogMirror", "Dimensions": [[]], "Metrics": metrics("FailedCollections Count")});
+        let aws = json!({"Timestamp": 5, "CloudWatchMetrics": [directive]});
+        assert_eq!(
+            failed,
+            json!({"_aws": aws, "FailedCollections": 1, "UnreadableStates": 3})
+        );
+        for report in [Some(&report), None] {
+            assert_eq!(line(MetricsLevel::Off, report), None);
+        }
     }
 
     #[test]
     fn line_for_alarms_has_other_values_as_fields_only() {
         let failed = measured(MetricsLevel::Alarms, Some(Outcome::Refused), Some(7)).unwrap();
-        assert_eq!(failed["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([[]]));
-        assert_eq!(metric_names(&failed), ["SuccessfulPolls", "FailedPolls"]);
+        let directive = &failed["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(directive["Dimensions"], json!([[]]));
+        assert_eq!(
+            directive["Metrics"],
+            metrics("SuccessfulPolls Count, FailedPolls Count")
+        );
         let values = ["Catalog", "SuccessfulPolls", "FailedPolls", "LastSuccessAge"].map(|name| &failed[name]);
         assert_eq!(json!(values), json!(["a", 0, 1, 7]));
     }

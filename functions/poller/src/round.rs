@@ -220,22 +220,23 @@ mod tests {
     }
 
     #[test]
-    fn is_due_after_nine_tenths_of_the_interval() {
-        let hourly = candidate(Some(MINUTE * 60), 0);
-        assert!(!is_due(&hourly, 53) && is_due(&hourly, 54));
-        assert!(is_due(&candidate(Some(Duration::ZERO), 0), 0));
-        let once = candidate(None, 0);
-        assert!(
-            !is_due(&once, 100_000),
-            "without an interval a success is the last poll"
-        );
-    }
-
-    #[test]
-    fn is_due_later_after_more_failures() {
-        assert!(!is_due(&candidate(Some(Duration::ZERO), 5), 3) && is_due(&candidate(Some(Duration::ZERO), 5), 4));
-        assert!(!is_due(&candidate(None, 30), 8) && is_due(&candidate(None, 30), 9));
-        assert!(is_due(&candidate(Some(MINUTE), 30), 1));
+    fn is_due_after_nine_tenths_of_the_interval_or_later_after_failures() {
+        let (always, hourly) = (Some(Duration::ZERO), Some(MINUTE * 60));
+        for (interval, failures, minutes, expected) in [
+            (always, 0, 0, true),
+            (hourly, 0, 53, false),
+            (hourly, 0, 54, true),
+            // Without an interval a success is the last poll.
+            (None, 0, 100_000, false),
+            (always, 5, 3, false),
+            (always, 5, 4, true),
+            (None, 30, 8, false),
+            (None, 30, 9, true),
+            (Some(MINUTE), 30, 1, true),
+        ] {
+            let is_due = is_due(&candidate(interval, failures), minutes);
+            assert_eq!(is_due, expected, "{interval:?} {failures} {minutes}");
+        }
     }
 
     #[test]
@@ -252,14 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn is_due_at_once_if_the_process_of_the_first_poll_died() {
+    fn is_due_at_once_if_the_status_tells_nothing_about_the_source() {
         let mut first = candidate(None, 0);
         first.status.as_mut().unwrap().outcome = Outcome::Failed;
-        assert!(is_due(&first, 0));
-    }
-
-    #[test]
-    fn is_due_if_source_is_new_or_status_is_missing_or_from_the_future() {
+        assert!(is_due(&first, 0), "the process of the first poll died");
         let mut moved = candidate(None, 0);
         moved.catalog.source = "quay.io/a/c:latest".parse::<source::Source>().unwrap().into();
         assert!(is_due(&moved, 0));

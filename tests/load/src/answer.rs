@@ -54,6 +54,11 @@ impl Answer {
         opaque.ok_or_else(|| Violation::Tag(field.to_owned()))
     }
 
+    /// Returns true for 404, and for 410, which stands for a state that the pointer no longer remembers.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self.status, StatusCode::NOT_FOUND | StatusCode::GONE)
+    }
+
     pub(crate) fn must_be(&self, expected: StatusCode) -> Result<(), Violation> {
         let found = self.status;
         match found == expected {

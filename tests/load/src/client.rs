@@ -14,9 +14,20 @@ use crate::{
     connection::{Connection, ConnectionOptions, RequestSpec},
     expectation::{Expectation, VerifiedAnswer},
     history::History,
+    slow_client::SlowBehaviour,
     statistics::{Route, Statistics},
     violation::Violation,
 };
+
+/// Values of `Accept-Encoding`.
+const CODINGS: &[Option<&str>] = &[
+    None,
+    Some("gzip"),
+    Some("zstd"),
+    Some("identity"),
+    Some("gzip, deflate, br"),
+    Some("gzip;q=0.5, zstd"),
+];
 
 /// State that all clients share.
 #[derive(Debug, Default)]
@@ -28,7 +39,7 @@ pub(crate) struct Shared {
 /// Client that sends one request after another at a fixed rate and checks every answer.
 pub(crate) struct Client {
     pub(crate) shared: Arc<Shared>,
-    connection: Connection,
+    pub(crate) connection: Connection,
     pace: Interval,
     last: (Route, String),
 }
@@ -58,6 +69,12 @@ impl CheckedRequest {
         Self::new(route, route.replace("{catalog}", catalog), expectation)
     }
 
+    /// Accepts random codings, or none.
+    pub(crate) fn coded(self) -> Self {
+        let coding = CODINGS[rand::random_range(0..CODINGS.len())];
+        Self { coding, ..self }
+    }
+
     pub(crate) fn ask(&self) -> RequestSpec {
         let ask = RequestSpec::get(&self.path);
         match self.coding {
@@ -80,11 +97,21 @@ impl Client {
         }
     }
 
-    /// Records a violation of the last request and closes the connection, which may be unusable.
-    pub(crate) fn record_violation(&mut self, violation: &Violation) {
-        let (route, what) = &self.last;
-        self.shared.statistics.violation(route, what, violation);
-        self.connection.hang_up();
+    /// Runs a random scenario on a random catalog, or reads it slowly. After a violation the connection is closed, because it may
+    /// be unusable.
+    pub(crate) async fn work(&mut self, slow: Option<SlowBehaviour>) {
+        let names = self.shared.history.names();
+        let catalog = &names[rand::random_range(0..names.len())];
+        let done = match slow {
+            None => self.run_scenario(catalog).await,
+            Some(SlowBehaviour::Slow) => self.slowly(catalog).await,
+            Some(SlowBehaviour::HangUp) => self.partly(catalog).await,
+        };
+        if let Err(violation) = done {
+            let (route, what) = &self.last;
+            self.shared.statistics.violation(route, what, &violation);
+            self.connection.hang_up();
+        }
     }
 
     pub(crate) async fn ask(&mut self, route: Route, ask: &RequestSpec) -> Result<Answer, Violation> {
@@ -100,8 +127,7 @@ impl Client {
     /// for 404 and 410.
     pub(crate) async fn get(&mut self, wanted: &CheckedRequest) -> Result<Option<VerifiedAnswer>, Violation> {
         let answer = self.ask(wanted.route, &wanted.ask()).await?;
-        // 410 stands for a state that the pointer no longer remembers.
-        if matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::GONE) {
+        if answer.is_gone() {
             return Ok(None);
         }
         let checked = self.check(wanted, answer)?;
@@ -148,10 +174,6 @@ impl Client {
         self.pace.tick().await;
         self.shared.statistics.with(route, |row| row.requests += 1);
         self.connection.open(ask).await
-    }
-
-    pub(crate) fn hang_up(&mut self) {
-        self.connection.hang_up();
     }
 
     /// Checks an answer that the caller has read itself.

@@ -1,9 +1,10 @@
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use model::{Current, ObjectRef, Sha256, Snapshot};
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::{lines::CatalogLines, violation::Violation};
 
@@ -20,32 +21,35 @@ pub(crate) struct History {
 
 /// States of one catalog.
 #[derive(Debug, Default)]
-struct CatalogHistory {
-    /// Latest serial.
-    serial: u64,
+pub(crate) struct CatalogHistory {
+    /// Latest serial that any client has seen. A later request must not return an earlier one: a server over a folder reads the
+    /// pointer for every request.
+    pub(crate) serial: u64,
     /// Content hash of each known serial.
     contents: BTreeMap<u64, Sha256>,
     /// Snapshot of each content. One program under one compressor makes one for each.
-    snapshots: HashMap<Sha256, ObjectRef>,
-    /// Snapshots by content hash, the latest last.
-    states: Vec<(Sha256, Arc<Snapshot>)>,
-    lines: Vec<(Sha256, Arc<CatalogLines>)>,
+    pub(crate) snapshots: HashMap<Sha256, ObjectRef>,
+    pub(crate) states: Kept<Snapshot>,
+    pub(crate) lines: Kept<CatalogLines>,
 }
+
+/// Values by content hash, the latest last.
+pub(crate) type Kept<T> = Vec<(Sha256, Arc<T>)>;
 
 impl History {
     pub(crate) fn names(&self) -> Vec<String> {
-        locked(&self.catalogs).keys().cloned().collect()
+        self.catalogs.lock().keys().cloned().collect()
     }
 
-    /// Returns the latest serial that any client has seen. A later request must not return an earlier one: a server over a
-    /// folder reads the pointer for every request.
-    pub(crate) fn serial(&self, catalog: &str) -> u64 {
-        locked(&self.catalogs).get(catalog).map_or(0, |known| known.serial)
+    /// Returns what is known of a catalog.
+    pub(crate) fn of(&self, catalog: &str) -> MappedMutexGuard<'_, CatalogHistory> {
+        let catalogs = self.catalogs.lock();
+        MutexGuard::map(catalogs, |catalogs| catalogs.entry(catalog.to_owned()).or_default())
     }
 
     /// Returns the number of publications of each catalog since it was first seen.
     pub(crate) fn publications(&self) -> BTreeMap<String, u64> {
-        let catalogs = locked(&self.catalogs);
+        let catalogs = self.catalogs.lock();
         let counts = catalogs.iter().map(|(name, known)| {
             let first = known.contents.keys().next();
             (name.clone(), first.map_or(0, |first| known.serial - first))
@@ -56,8 +60,7 @@ impl History {
     /// Adds a pointer. `floor` is the latest serial that was known when it was requested.
     pub(crate) fn learn(&self, catalog: &str, current: &Current, floor: u64) -> Result<(), Violation> {
         forward(current.serial, floor)?;
-        let mut catalogs = locked(&self.catalogs);
-        let known = catalogs.entry(catalog.to_owned()).or_default();
+        let mut known = self.of(catalog);
         known.serial = known.serial.max(current.serial);
         known.name(current.serial, current.content_hash, current.snapshot)?;
         for previous in &current.previous {
@@ -68,45 +71,13 @@ impl History {
 
     /// Returns the contents from one serial to another, or `None` if one of them is unknown.
     pub(crate) fn between(&self, catalog: &str, from: u64, to: u64) -> Option<Vec<Sha256>> {
-        let catalogs = locked(&self.catalogs);
-        let contents = &catalogs.get(catalog)?.contents;
-        (from..=to).map(|serial| contents.get(&serial).copied()).collect()
-    }
-
-    /// Returns the snapshot of a content, if a pointer has named it.
-    pub(crate) fn snapshot(&self, catalog: &str, content: Sha256) -> Option<ObjectRef> {
-        locked(&self.catalogs).get(catalog)?.snapshots.get(&content).copied()
-    }
-
-    pub(crate) fn state(&self, catalog: &str, content: Sha256) -> Option<Arc<Snapshot>> {
-        find(&locked(&self.catalogs).get(catalog)?.states, content)
-    }
-
-    pub(crate) fn lines(&self, catalog: &str, content: Sha256) -> Option<Arc<CatalogLines>> {
-        find(&locked(&self.catalogs).get(catalog)?.lines, content)
-    }
-
-    pub(crate) fn keep_state(&self, catalog: &str, content: Sha256, state: Arc<Snapshot>) {
-        let mut catalogs = locked(&self.catalogs);
-        keep(
-            &mut catalogs.entry(catalog.to_owned()).or_default().states,
-            content,
-            state,
-        );
-    }
-
-    pub(crate) fn keep_lines(&self, catalog: &str, content: Sha256, lines: Arc<CatalogLines>) {
-        let mut catalogs = locked(&self.catalogs);
-        keep(
-            &mut catalogs.entry(catalog.to_owned()).or_default().lines,
-            content,
-            lines,
-        );
+        let known = self.of(catalog);
+        (from..=to).map(|serial| known.contents.get(&serial).copied()).collect()
     }
 
     /// Checks that a tag always stands for the same bytes, as a strong one must (RFC 9110, section 8.8.1).
     pub(crate) fn remember(&self, tag: &str, now: Sha256) -> Result<(), Violation> {
-        let before = *locked(&self.tags).entry(tag.to_owned()).or_insert(now);
+        let before = *self.tags.lock().entry(tag.to_owned()).or_insert(now);
         match before == now {
             true => Ok(()),
             false => Err(Violation::Reused {
@@ -135,12 +106,14 @@ pub(crate) fn forward(found: u64, known: u64) -> Result<(), Violation> {
     }
 }
 
-fn find<T: Clone>(kept: &[(Sha256, T)], content: Sha256) -> Option<T> {
+/// Returns the value of a content, if it is kept.
+pub(crate) fn find<T>(kept: &Kept<T>, content: Sha256) -> Option<Arc<T>> {
     let found = kept.iter().find(|(hash, _)| *hash == content);
-    found.map(|(_, value)| value.clone())
+    found.map(|(_, value)| Arc::clone(value))
 }
 
-fn keep<T>(kept: &mut Vec<(Sha256, T)>, content: Sha256, value: T) {
+/// Adds a value, and removes the oldest one if there are too many.
+pub(crate) fn keep<T>(kept: &mut Kept<T>, content: Sha256, value: Arc<T>) {
     kept.retain(|(hash, _)| *hash != content);
     kept.push((content, value));
     if kept.len() > CONTENTS {
@@ -148,14 +121,9 @@ fn keep<T>(kept: &mut Vec<(Sha256, T)>, content: Sha256, value: T) {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
-    use model::{Kind, ObjectDigest, Previous};
-    use testkit::{CurrentBuilder, first_published_at, snapshot};
+    use testkit::{CurrentBuilder, snapshot};
 
     use super::*;
 
@@ -163,52 +131,37 @@ mod tests {
         Sha256::of(&number.to_be_bytes())
     }
 
+    /// Returns the pointer after so many publications, each with another content.
     fn current(serial: u64) -> Current {
-        let object = ObjectDigest::of(b"snapshot").with_kind(Kind::Snapshot);
-        let previous = (1..serial).rev().map(|serial| Previous {
-            serial,
-            content_hash: hash(serial),
-            snapshot: object,
-            published_at: first_published_at(),
-            verified: None,
-        });
-        let current = CurrentBuilder::new(&snapshot(&[]))
-            .serial(serial)
-            .previous(previous.collect())
-            .stored_snapshot(object.digest)
-            .build();
-        Current {
-            content_hash: hash(serial),
-            ..current
-        }
+        let publish = |before: Option<Current>, serial: u64| {
+            let snapshot = snapshot(&[("p", &serial.to_string())]);
+            Some(CurrentBuilder::new(&snapshot).after(before.as_ref()).build())
+        };
+        (1..=serial).fold(None, publish).unwrap()
     }
 
     #[test]
-    fn learn_refuses_a_serial_older_than_the_floor() {
+    fn learn_refuses_serials_older_than_the_floor_and_other_contents() {
         let history = History::default();
-        history.learn("demo", &current(3), 0).unwrap();
-        assert_eq!(history.serial("demo"), 3);
+        let learn = |current: &Current, floor| history.learn("demo", current, floor).map_err(|error| error.label());
+        assert_eq!(learn(&current(3), 0), Ok(()));
         // Requested before the third serial was known.
-        history.learn("demo", &current(2), 2).unwrap();
-        assert_eq!(history.serial("demo"), 3);
-        let violation = history.learn("demo", &current(2), 3).unwrap_err();
-        assert_eq!(violation.label(), "back");
-    }
-
-    #[test]
-    fn learn_refuses_a_second_content_for_a_serial() {
-        let history = History::default();
-        history.learn("demo", &current(3), 0).unwrap();
+        assert_eq!(learn(&current(2), 2), Ok(()));
+        assert_eq!(history.of("demo").serial, 3);
+        assert_eq!(learn(&current(2), 3), Err("back"));
         let mut other = current(4);
         other.previous[0].content_hash = hash(9);
-        assert_eq!(history.learn("demo", &other, 0).unwrap_err().label(), "differs");
+        assert_eq!(learn(&other, 0), Err("differs"));
     }
 
     #[test]
     fn between_returns_only_complete_ranges() {
         let history = History::default();
         history.learn("demo", &current(3), 0).unwrap();
-        assert_eq!(history.between("demo", 2, 3), Some(vec![hash(2), hash(3)]));
+        assert_eq!(
+            history.between("demo", 2, 3),
+            Some([2, 3].map(|serial| current(serial).content_hash).to_vec())
+        );
         assert_eq!(history.between("demo", 3, 4), None);
         assert_eq!(history.publications()["demo"], 2);
     }
@@ -216,20 +169,22 @@ mod tests {
     #[test]
     fn remember_refuses_other_bytes_for_a_tag() {
         let history = History::default();
-        history.remember("a", hash(1)).unwrap();
-        history.remember("a", hash(1)).unwrap();
-        history.remember("b", hash(2)).unwrap();
-        assert_eq!(history.remember("a", hash(2)).unwrap_err().label(), "reused");
+        for (tag, number, expected) in [
+            ("a", 1, Ok(())),
+            ("a", 1, Ok(())),
+            ("b", 2, Ok(())),
+            ("a", 2, Err("reused")),
+        ] {
+            let remembered = history.remember(tag, hash(number));
+            assert_eq!(remembered.map_err(|error| error.label()), expected, "{tag} {number}");
+        }
     }
 
     #[test]
-    fn history_keeps_only_the_latest_contents() {
-        let history = History::default();
-        for number in 0..=CONTENTS as u64 {
-            let lines = CatalogLines::parse(bytes::Bytes::new()).unwrap();
-            history.keep_lines("demo", hash(number), Arc::new(lines));
-        }
-        assert!(history.lines("demo", hash(0)).is_none());
-        assert!(history.lines("demo", hash(1)).is_some());
+    fn keep_removes_all_but_the_latest_contents() {
+        let mut kept = Vec::new();
+        (0..=CONTENTS as u64).for_each(|number| keep(&mut kept, hash(number), Arc::new(number)));
+        assert_eq!(find(&kept, hash(0)), None);
+        assert_eq!(find(&kept, hash(1)).as_deref(), Some(&1));
     }
 }

@@ -30,5 +30,5 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     if let Some(file) = &args.json {
         std::fs::write(file, serde_json::to_vec_pretty(&report)?)?;
     }
-    Ok(ExitCode::from(u8::from(!report.is_fine())))
+    Ok(ExitCode::from(u8::from(!report.fine)))
 }

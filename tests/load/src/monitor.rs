@@ -118,17 +118,23 @@ fn files(folder: &Path) -> io::Result<u64> {
 mod tests {
     use super::*;
 
-    fn flat(values: &[u64], hundredths: u64, more: u64) -> Option<bool> {
-        Trend::of(values, true, hundredths, more).flat
-    }
-
     #[test]
     fn trend_of_growing_values_is_not_flat() {
         let growing: Vec<u64> = (0..900).map(|second| 100 + second / 10).collect();
-        assert_eq!(flat(&growing, 10, 8), Some(false));
         let steady: Vec<u64> = (0..900).map(|second| 100 + second % 7).collect();
-        assert_eq!(flat(&steady, 10, 0), Some(true));
-        assert_eq!(Trend::of(&growing, false, 10, 8).flat, None);
+        for (values, is_long, more, flat) in [
+            (&growing[..], true, 8, Some(false)),
+            (&growing, false, 8, None),
+            (&steady, true, 0, Some(true)),
+            (&[], true, 0, Some(true)),
+        ] {
+            assert_eq!(
+                Trend::of(values, is_long, 10, more).flat,
+                flat,
+                "{} {is_long}",
+                values.len()
+            );
+        }
     }
 
     #[test]
@@ -136,15 +142,15 @@ mod tests {
         let mut values = vec![10; 90];
         values[..9].fill(0);
         values[45] = 99;
-        let trend = Trend::of(&values, true, 0, 0);
-        assert_eq!((trend.first_third, trend.last_third, trend.max), (10, 10, 99));
-        assert_eq!(trend.flat, Some(true));
+        let mut expected = Trend {
+            first_third: 10,
+            last_third: 10,
+            max: 99,
+            flat: Some(true),
+        };
+        assert_eq!(Trend::of(&values, true, 0, 0), expected);
         values[89] = 11;
-        assert_eq!(flat(&values, 0, 0), Some(false));
-    }
-
-    #[test]
-    fn trend_of_no_values_is_flat() {
-        assert_eq!(flat(&[], 0, 0), Some(true));
+        (expected.last_third, expected.flat) = (11, Some(false));
+        assert_eq!(Trend::of(&values, true, 0, 0), expected);
     }
 }

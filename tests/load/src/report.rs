@@ -3,13 +3,12 @@ use std::{
     time::Duration,
 };
 
-use comfy_table::{Table, presets};
 use serde::Serialize;
 
 use crate::{
     client::Shared,
     monitor::{Samples, Trend},
-    statistics::{Counts, RouteStats},
+    statistics::{Counts, Route, RouteStats, ViolationStats},
 };
 
 /// Minimum duration of a run for a statement on growth. An allocator grows until it has seen the peak of each of its threads.
@@ -30,8 +29,8 @@ pub(crate) struct Report {
     bodies_checked: u64,
     bytes: u64,
     worst_ms: f64,
-    routes: BTreeMap<&'static str, RouteReport>,
-    errors: Vec<ErrorReport>,
+    routes: BTreeMap<Route, RouteReport>,
+    errors: Vec<ViolationStats>,
     /// Paths of the OpenAPI document of which no answer was checked.
     never_checked: Vec<String>,
     /// Number of publications of each catalog during the run.
@@ -41,35 +40,25 @@ pub(crate) struct Report {
     descriptors_leaked: u64,
     files: Trend,
     seen: Samples,
-    fine: bool,
+    /// True if there were no violations, nothing grew, and no route was left out.
+    pub(crate) fine: bool,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RouteReport {
-    requests: u64,
-    checked: u64,
-    other: u64,
-    gone: u64,
-    bytes: u64,
+    #[serde(flatten)]
+    stats: RouteStats,
     p50_ms: f64,
     p99_ms: f64,
     worst_ms: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct ErrorReport {
-    route: &'static str,
-    kind: &'static str,
-    count: u64,
-    first: String,
 }
 
 impl Report {
     pub(crate) fn new(shared: &Shared, seen: Samples, leaked: u64, paths: &BTreeSet<String>, took: Duration) -> Self {
         let counts = shared.statistics.counts();
         let never_checked = never_checked(&counts, paths);
-        let errors = errors(&counts);
+        let errors: Vec<_> = counts.violations.into_values().collect();
         let is_long = took >= TREND_MIN;
         let trend = |values: &[u64], (hundredths, more)| Trend::of(values, is_long, hundredths, more);
         let memory = trend(&seen.memory, MEMORY_SLACK);
@@ -78,20 +67,17 @@ impl Report {
         let is_flat = [memory, descriptors, files]
             .iter()
             .all(|trend| trend.flat != Some(false));
-        let sum = |of: fn(&RouteStats) -> u64| counts.routes.values().map(of).sum();
-        let worst = counts.routes.values().flat_map(|row| row.took.iter().copied()).max();
+        let report = |(route, stats)| (route, RouteReport::new(stats));
+        let routes: BTreeMap<_, _> = counts.routes.into_iter().map(report).collect();
+        let sum = |of: fn(&RouteStats) -> u64| routes.values().map(|row| of(&row.stats)).sum();
         Self {
             seconds: took.as_secs(),
             requests: sum(|row| row.requests),
             bodies_checked: sum(|row| row.checked),
             bytes: sum(|row| row.bytes),
-            worst_ms: f64::from(worst.unwrap_or_default()) / 1000.0,
+            worst_ms: routes.values().map(|row| row.worst_ms).fold(0.0, f64::max),
             fine: errors.is_empty() && never_checked.is_empty() && is_flat && leaked == 0,
-            routes: counts
-                .routes
-                .iter()
-                .map(|(route, row)| (*route, RouteReport::new(row)))
-                .collect(),
+            routes,
             errors,
             never_checked,
             publications: shared.history.publications(),
@@ -103,14 +89,17 @@ impl Report {
         }
     }
 
-    /// Returns true if there were no violations, nothing grew, and no route was left out.
-    pub(crate) const fn is_fine(&self) -> bool {
-        self.fine
-    }
-
     /// Prints the report for people.
     pub(crate) fn print(&self) {
-        println!("{}", self.table());
+        let head = "ROUTE";
+        println!("{head:40} REQUESTS  CHECKED    OTHER     GONE       MB   P50 MS   P99 MS WORST MS");
+        for (route, row) in &self.routes {
+            let (stats, megabytes) = (&row.stats, row.stats.bytes >> 20);
+            let counts = [stats.requests, stats.checked, stats.other, stats.gone, megabytes];
+            let counts = counts.map(|count| format!(" {count:8}")).concat();
+            let times = [row.p50_ms, row.p99_ms, row.worst_ms].map(|ms| format!(" {ms:8.1}"));
+            println!("{route:40}{counts}{}", times.concat());
+        }
         println!();
         println!(
             "{} requests in {} s, {} bodies checked, {} MB, worst {:.1} ms, {} errors",
@@ -140,46 +129,16 @@ impl Report {
             );
         }
     }
-
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        let head = [
-            "ROUTE", "REQUESTS", "CHECKED", "OTHER", "GONE", "MB", "P50 MS", "P99 MS", "WORST MS",
-        ];
-        table.load_style(presets::NOTHING).set_header(head);
-        for (route, row) in &self.routes {
-            let [p50, p99, worst] = [row.p50_ms, row.p99_ms, row.worst_ms].map(milliseconds);
-            let [requests, checked, other, gone] =
-                [row.requests, row.checked, row.other, row.gone].map(|count| count.to_string());
-            let bytes = (row.bytes >> 20).to_string();
-            table.add_row([
-                (*route).to_owned(),
-                requests,
-                checked,
-                other,
-                gone,
-                bytes,
-                p50,
-                p99,
-                worst,
-            ]);
-        }
-        table
-    }
 }
 
 impl RouteReport {
-    fn new(row: &RouteStats) -> Self {
-        let ms = |thousandths| row.quantile(thousandths).as_secs_f64() * 1000.0;
+    fn new(stats: RouteStats) -> Self {
+        let [p50_ms, p99_ms, worst_ms] = stats.quantiles([500, 990, 1000]);
         Self {
-            requests: row.requests,
-            checked: row.checked,
-            other: row.other,
-            gone: row.gone,
-            bytes: row.bytes,
-            p50_ms: ms(500),
-            p99_ms: ms(990),
-            worst_ms: ms(1000),
+            stats,
+            p50_ms,
+            p99_ms,
+            worst_ms,
         }
     }
 }
@@ -191,21 +150,6 @@ pub(crate) fn never_checked(counts: &Counts, paths: &BTreeSet<String>) -> Vec<St
         row.is_none_or(|row| row.checked + row.other == 0)
     };
     paths.iter().filter(checked).cloned().collect()
-}
-
-fn errors(counts: &Counts) -> Vec<ErrorReport> {
-    let errors = counts.violations.iter().map(|((route, kind), example)| ErrorReport {
-        route,
-        kind,
-        count: example.count,
-        first: example.first.clone(),
-    });
-    errors.collect()
-}
-
-/// Formats milliseconds; empty for clients that set their own pace.
-fn milliseconds(ms: f64) -> String {
-    if ms > 0.0 { format!("{ms:.1}") } else { String::new() }
 }
 
 fn print_trend(what: &str, trend: Trend, shift: u32) {

@@ -83,30 +83,25 @@ pub(crate) async fn discover(line: ConnectionOptions, shared: &Arc<Shared>) -> R
 fn visit(args: &Args, shared: &Arc<Shared>, end: Instant) -> JoinSet<()> {
     let mut clients = JoinSet::new();
     let every = SECOND * args.workers.max(1) / args.rate.max(1);
-    for number in 0..args.workers {
-        let mut client = Client::new(line(args.server, number), every, Arc::clone(shared));
-        clients.spawn(async move {
-            while Instant::now() < end {
-                if let Err(violation) = client.run_scenario().await {
-                    client.record_violation(&violation);
-                }
-            }
-        });
-    }
-    for (behaviour, number) in [SlowBehaviour::Slow, SlowBehaviour::HangUp]
-        .into_iter()
-        .flat_map(|behaviour| (0..SLOW_CLIENTS).map(move |n| (behaviour, n)))
-    {
+    let fast = (0..args.workers).map(|number| (line(args.server, number), every, None));
+    let slow = (0..2 * SLOW_CLIENTS).map(|number| {
         let slow = ConnectionOptions {
             buffer: Some(SMALL_BUFFER),
             ..line(args.server, number)
         };
-        let mut client = Client::new(slow, SECOND, Arc::clone(shared));
+        let is_slow = number < SLOW_CLIENTS;
+        let behaviour = if is_slow {
+            SlowBehaviour::Slow
+        } else {
+            SlowBehaviour::HangUp
+        };
+        (slow, SECOND, Some(behaviour))
+    });
+    for (line, every, behaviour) in fast.chain(slow) {
+        let mut client = Client::new(line, every, Arc::clone(shared));
         clients.spawn(async move {
             while Instant::now() < end {
-                if let Err(violation) = client.read_slowly(behaviour).await {
-                    client.record_violation(&violation);
-                }
+                client.work(behaviour).await;
             }
         });
     }

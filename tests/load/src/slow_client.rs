@@ -27,26 +27,11 @@ pub(crate) enum SlowBehaviour {
 }
 
 impl Client {
-    /// Requests the whole catalog and reads it with this behaviour.
-    pub(crate) async fn read_slowly(&mut self, behaviour: SlowBehaviour) -> Result<(), Violation> {
-        let names = self.shared.history.names();
-        let Some(catalog) = names.get(rand::random_range(0..names.len().max(1))) else {
-            return Ok(());
-        };
+    /// Reads the whole catalog slowly and checks the answer: it must be complete and correct.
+    pub(crate) async fn slowly(&mut self, catalog: &str) -> Result<(), Violation> {
         let path = format!("/catalogs/{catalog}/api/v1/all");
-        match behaviour {
-            SlowBehaviour::Slow => self.slowly(path).await,
-            SlowBehaviour::HangUp => self.partly(&path).await,
-        }
-    }
-
-    /// Reads slowly and checks the answer: it must be complete and correct.
-    async fn slowly(&mut self, path: String) -> Result<(), Violation> {
         let wanted = CheckedRequest::new("(slow readers)", path, Expectation::Content);
-        let (head, mut rest) = self
-            .open(wanted.route, &RequestSpec::get(&wanted.path))
-            .await?
-            .into_parts();
+        let (head, mut rest) = self.open(wanted.route, &wanted.ask()).await?.into_parts();
         let mut body = BytesMut::new();
         while let Some(frame) = rest.frame().await {
             body.extend(frame?.into_data().ok());
@@ -55,15 +40,16 @@ impl Client {
         self.check_body(&wanted, head, body.freeze()).map(drop)
     }
 
-    async fn partly(&mut self, path: &str) -> Result<(), Violation> {
+    /// Reads the first part of the whole catalog.
+    pub(crate) async fn partly(&mut self, catalog: &str) -> Result<(), Violation> {
         let coding = ["gzip", "zstd", "identity"][rand::random_range(0..3)];
-        let ask = RequestSpec::get(path).with(ACCEPT_ENCODING, coding);
+        let ask = RequestSpec::get(&format!("/catalogs/{catalog}/api/v1/all")).with(ACCEPT_ENCODING, coding);
         let mut response = self.open("(hang up)", &ask).await?;
         if let Some(frame) = response.body_mut().frame().await {
             frame?;
         }
         drop(response);
-        self.hang_up();
+        self.connection.hang_up();
         self.shared.statistics.with("(hang up)", |row| row.other += 1);
         Ok(())
     }

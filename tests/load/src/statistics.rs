@@ -1,8 +1,7 @@
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
+
+use parking_lot::Mutex;
+use serde::Serialize;
 
 use crate::{answer::Answer, violation::Violation};
 
@@ -20,7 +19,7 @@ pub(crate) struct Counts {
 }
 
 /// Statistics of one route.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct RouteStats {
     pub(crate) requests: u64,
     /// Complete bodies that were checked.
@@ -31,12 +30,15 @@ pub(crate) struct RouteStats {
     pub(crate) gone: u64,
     pub(crate) bytes: u64,
     /// Times from the request to the end of the answer, in microseconds.
+    #[serde(skip)]
     pub(crate) took: Vec<u32>,
 }
 
 /// Number of violations of one kind, with the first one as an example.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct ViolationStats {
+    pub(crate) route: Route,
+    pub(crate) kind: &'static str,
     pub(crate) count: u64,
     pub(crate) first: String,
 }
@@ -53,37 +55,35 @@ impl Statistics {
     }
 
     pub(crate) fn with(&self, route: Route, change: impl FnOnce(&mut RouteStats)) {
-        change(self.lock().routes.entry(route).or_default());
+        change(self.0.lock().routes.entry(route).or_default());
     }
 
     /// Counts a violation. `what` describes the request.
     pub(crate) fn violation(&self, route: Route, what: &str, violation: &Violation) {
-        let mut counts = self.lock();
-        let example = counts
-            .violations
-            .entry((route, violation.label()))
-            .or_insert_with(|| ViolationStats {
-                count: 0,
-                first: format!("{what}: {}", violation.with_causes()),
-            });
-        example.count += 1;
+        let kind = violation.label();
+        let first = || ViolationStats {
+            route,
+            kind,
+            count: 0,
+            first: format!("{what}: {}", violation.with_causes()),
+        };
+        let violations = &mut self.0.lock().violations;
+        violations.entry((route, kind)).or_insert_with(first).count += 1;
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clone()
     }
 }
 
 impl RouteStats {
-    /// Returns a quantile of the times, in thousandths: 990 is the 99th percentile.
-    pub(crate) fn quantile(&self, thousandths: usize) -> Duration {
+    /// Returns quantiles of the times in milliseconds. They are given in thousandths: 990 is the 99th percentile.
+    pub(crate) fn quantiles<const N: usize>(&self, thousandths: [usize; N]) -> [f64; N] {
         let mut took = self.took.clone();
         took.sort_unstable();
-        let at = (took.len() * thousandths / 1000).min(took.len().saturating_sub(1));
-        Duration::from_micros(took.get(at).copied().unwrap_or_default().into())
+        thousandths.map(|part| {
+            let at = (took.len() * part / 1000).min(took.len().saturating_sub(1));
+            f64::from(took.get(at).copied().unwrap_or_default()) / 1000.0
+        })
     }
 }

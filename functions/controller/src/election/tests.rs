@@ -31,11 +31,7 @@ async fn answer(State(cluster): State<Cluster>, method: Method, body: Bytes) -> 
         }
         _ => StatusCode::CONFLICT,
     };
-    let reason = if status == StatusCode::NOT_FOUND {
-        "NotFound"
-    } else {
-        ""
-    };
+    let reason = status.canonical_reason().unwrap().replace(' ', "");
     let body = json!({"kind": "Status", "code": status.as_u16(), "reason": reason, "message": ""});
     (status, body.to_string())
 }
@@ -48,25 +44,27 @@ impl Cluster {
     }
 
     fn holder(&self) -> String {
-        let state = self.0.lock().unwrap();
-        state.0["spec"]["holderIdentity"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
+        let holder = &self.0.lock().unwrap().0["spec"]["holderIdentity"];
+        holder.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Gives the Lease to a program that leaves the annotations alone.
-    fn set_holder(&self, holder: &str) {
-        self.0.lock().unwrap().0["spec"]["holderIdentity"] = json!(holder);
-    }
-
-    fn annotate(&self, annotations: Value) {
-        self.0.lock().unwrap().0["metadata"]["annotations"] = annotations;
+    /// Changes the Lease as another program does, which leaves the rest alone.
+    fn set(&self, path: &str, value: Value) {
+        *self.0.lock().unwrap().0.pointer_mut(path).unwrap() = value;
     }
 
     fn set_down(&self, is_down: bool) {
         self.0.lock().unwrap().1 = is_down;
     }
+}
+
+/// Returns a cluster whose leader is the candidate, and a token to stop it.
+async fn led() -> (Cluster, CancellationToken, Election) {
+    let (cluster, stop) = (Cluster::default(), CancellationToken::new());
+    let mut first = cluster.candidate();
+    assert_eq!(seconds(first.acquire(&stop)).await, (0, true));
+    assert_eq!(cluster.holder(), first.me);
+    (cluster, stop, first)
 }
 
 /// Returns the seconds for which something takes.
@@ -78,10 +76,8 @@ async fn seconds<T>(work: impl Future<Output = T>) -> (u64, T) {
 
 #[tokio::test(start_paused = true)]
 async fn released_lease_is_acquired_at_the_next_try() {
-    let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-    let (mut first, mut second) = (cluster.candidate(), cluster.candidate());
-    assert_eq!(seconds(first.acquire(&stop)).await, (0, true));
-    assert_eq!(cluster.holder(), first.me);
+    let (cluster, stop, mut first) = led().await;
+    let mut second = cluster.candidate();
     let me = first.me.clone();
     let waiting = async {
         sleep(Duration::from_secs(300)).await;
@@ -103,9 +99,7 @@ async fn released_lease_is_acquired_at_the_next_try() {
 
 #[tokio::test(start_paused = true)]
 async fn leader_that_cannot_renew_ends_before_another_one_leads() {
-    let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-    let mut first = cluster.candidate();
-    assert!(first.acquire(&stop).await);
+    let (cluster, stop, mut first) = led().await;
     cluster.set_down(true);
     let (held, ()) = seconds(first.hold(&stop)).await;
     assert!((107..=120).contains(&held), "{held}");
@@ -117,23 +111,19 @@ async fn leader_that_cannot_renew_ends_before_another_one_leads() {
 
 #[tokio::test(start_paused = true)]
 async fn leader_gives_up_the_lease_while_its_annotation_says_so() {
-    let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-    let mut first = cluster.candidate();
-    assert!(first.acquire(&stop).await);
-    cluster.annotate(json!({YIELD_ANNOTATION: "true"}));
+    let (cluster, stop, mut first) = led().await;
+    cluster.set("/metadata/annotations", json!({YIELD_ANNOTATION: "true"}));
     let (held, ()) = seconds(first.hold(&stop)).await;
     assert!(held <= 26 && cluster.holder().is_empty(), "{held}");
     let waiting = timeout(Duration::from_secs(600), first.acquire(&stop)).await;
     assert!(waiting.is_err() && cluster.holder().is_empty());
-    cluster.annotate(json!({}));
+    cluster.set("/metadata/annotations", json!({}));
     assert!(first.acquire(&stop).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn short_failure_of_the_api_server_changes_no_leader() {
-    let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-    let mut first = cluster.candidate();
-    assert!(first.acquire(&stop).await);
+    let (cluster, stop, mut first) = led().await;
     let failure = async {
         cluster.set_down(true);
         sleep(Duration::from_secs(90)).await;
@@ -149,9 +139,8 @@ async fn short_failure_of_the_api_server_changes_no_leader() {
 
 #[tokio::test(start_paused = true)]
 async fn stopped_replica_waits_no_longer_and_releases_only_its_own_lease() {
-    let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-    let (mut first, mut second) = (cluster.candidate(), cluster.candidate());
-    assert!(first.acquire(&stop).await);
+    let (cluster, stop, mut first) = led().await;
+    let mut second = cluster.candidate();
     stop.cancel();
     assert_eq!(seconds(second.acquire(&stop)).await, (0, false));
     second.release().await;
@@ -161,10 +150,9 @@ async fn stopped_replica_waits_no_longer_and_releases_only_its_own_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn holder_without_annotation_is_another_program() {
-    let (cluster, stop) = (Cluster::default(), CancellationToken::new());
-    let (mut first, mut second) = (cluster.candidate(), cluster.candidate());
-    assert!(first.acquire(&stop).await);
-    cluster.set_holder("catalogd");
+    let (cluster, stop, _first) = led().await;
+    let mut second = cluster.candidate();
+    cluster.set("/spec/holderIdentity", json!("catalogd"));
     let waiting = timeout(Duration::from_secs(60), second.acquire(&stop)).await;
     assert!(waiting.is_err());
     assert_eq!(*second.role.borrow(), Role::BesideOther("catalogd".to_owned()));

@@ -8,7 +8,10 @@ use storekit::MemoryStore;
 use tower::ServiceExt;
 
 use super::*;
-use crate::{conditions::Fact, schedule::LastWork};
+use crate::{
+    conditions::Fact,
+    poll::{next_poll, whole_seconds},
+};
 
 impl Served {
     /// Serves this store as the replica that leads.
@@ -26,29 +29,22 @@ impl Served {
 
 struct Replica {
     served: Arc<Served>,
-    store: MemoryStore,
     statuses: reflector::store::Writer<ClusterCatalog>,
     role: watch::Sender<Role>,
 }
 
-fn replica(has_own_store: bool) -> Replica {
-    let (objects, statuses) = reflector::store();
-    let store = MemoryStore::default();
-    let role = watch::Sender::new(Role::Follower);
-    let served = Served {
-        has_own_store,
-        role: role.subscribe(),
-        ..Served::led(objects, Arc::new(store.clone()))
-    };
-    Replica {
-        served: Arc::new(served),
-        store,
-        statuses,
-        role,
-    }
-}
-
 impl Replica {
+    fn new(has_own_store: bool) -> Self {
+        let (objects, statuses) = reflector::store();
+        let role = watch::Sender::new(Role::Follower);
+        let served = Arc::new(Served {
+            has_own_store,
+            role: role.subscribe(),
+            ..Served::led(objects, Arc::new(MemoryStore::new()))
+        });
+        Self { served, statuses, role }
+    }
+
     /// Lets the status of the catalog name the image of this digest.
     fn name(&mut self, digest: &str) {
         let condition = json!({"type": "Serving", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
@@ -60,12 +56,15 @@ impl Replica {
     }
 
     async fn publish(&self, digest: &str) {
-        let built = testkit::SnapshotBuilder::new().build();
-        let mut current = testkit::current(&built.snapshot);
-        current.source.revision = digest.to_owned();
+        let builder = testkit::CurrentBuilder::new(&testkit::snapshot(&[]));
+        let current = builder.source("quay.io/a/b:v1", digest).build();
         let key = Key::Current("a".parse().unwrap());
-        let bytes = model::Document::to_bytes(&current);
-        self.store.put(&key, bytes.into(), Condition::Always).await.unwrap();
+        let written = self
+            .served
+            .store
+            .write_document(&key, &current, Condition::Always)
+            .await;
+        written.unwrap();
     }
 
     async fn read(&self, path: &str) -> Response {
@@ -82,7 +81,7 @@ impl Replica {
 
 #[tokio::test]
 async fn catalog_whose_status_names_another_image_is_answered_by_503() {
-    let mut replica = replica(true);
+    let mut replica = Replica::new(true);
     assert_eq!(replica.status().await, 200, "no status names an image");
     replica.name("sha256:1");
     let refused = replica.read("/v2/a/manifests/latest").await;
@@ -101,27 +100,24 @@ async fn catalog_whose_status_names_another_image_is_answered_by_503() {
 
 #[tokio::test]
 async fn leader_serves_what_it_has_published_before_the_status_names_it() {
-    let mut replica = replica(true);
+    let mut replica = Replica::new(true);
     replica.name("sha256:1");
     replica.publish("sha256:2").await;
     replica.role.send_replace(Role::Leader);
     assert_eq!(replica.status().await, 503, "it has not polled yet");
-    let polled = LastWork {
-        version: replica.served.objects.state()[0].version(),
-        fact: Fact::Stored {
-            reference: "quay.io/a/b@sha256:2".to_owned(),
-            unpacked: crate::poll::whole_seconds(),
-        },
-        failures: 0,
-        next: None,
+    let fact = Fact::Stored {
+        reference: "quay.io/a/b@sha256:2".to_owned(),
+        unpacked: whole_seconds(),
     };
+    let object = &replica.served.objects.state()[0];
+    let polled = next_poll(object, None, fact, None);
     replica.served.polls.set("a", polled);
     assert_eq!(replica.status().await, 200);
 }
 
 #[tokio::test]
 async fn shared_store_is_ahead_of_the_status_unless_another_program_leads() {
-    let mut replica = replica(false);
+    let mut replica = Replica::new(false);
     replica.name("sha256:1");
     replica.publish("sha256:2").await;
     assert_eq!(replica.status().await, 200);

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use crate::world::{World, recorded};
 
 fn failures(answer: &Value) -> Vec<&str> {
-    let failures = answer["batchItemFailures"].as_array().unwrap();
-    let ids = failures.iter().map(|failure| failure["itemIdentifier"].as_str());
-    ids.map(Option::unwrap).collect()
+    let failures = answer["batchItemFailures"].as_array().unwrap().iter();
+    failures
+        .map(|failure| failure["itemIdentifier"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,9 +25,7 @@ async fn batch_with_a_failing_catalog_fails_only_its_message() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn message_of_a_refused_publication_is_not_delivered_again() {
-    let world = World::start(&["good"], &[]).await;
-    world.push("good", 1);
-    world.handle(json!({})).await.unwrap();
+    let world = World::published(&["good"]).await;
     world.push_text("good", "schema: other\n");
     let answer = world.handle(recorded("queue")).await.unwrap();
     assert_eq!(failures(&answer).len(), 1, "only the malformed message fails: {answer}");
@@ -45,18 +44,17 @@ async fn message_without_time_left_is_delivered_again() {
     assert_eq!(failures(&answer).len(), 2, "{answer}");
 }
 
-/// Configures the catalog `base` and the composition `team` of it.
-fn configure_composition(world: &World) {
-    world.configure(&["base"], "");
+/// Adds the composition `team` of the catalog `base` to the configuration, and pushes that catalog.
+fn add_composition(world: &World) {
     let team = "- {name: team, validate: warn, compose: {inputs: [{catalog: base}]}}\n";
     world.reconfigure(|text| format!("{text}{team}"));
+    world.push("base", 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn publication_queues_the_compositions_of_the_catalog() {
-    let world = World::start(&[], &[("QUEUE_URL", "https://sqs.example/q.fifo")]).await;
-    configure_composition(&world);
-    world.push("base", 1);
+    let world = World::start(&["base"], &[("QUEUE_URL", "https://sqs.example/q.fifo")]).await;
+    add_composition(&world);
     let message = |catalog: &str| {
         let body = json!({"catalog": catalog, "digest": "d"}).to_string();
         json!({"Records": [{"messageId": catalog, "body": body, "eventSource": "aws:sqs"}]})
@@ -78,15 +76,14 @@ async fn publication_queues_the_compositions_of_the_catalog() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn round_without_a_queue_polls_compositions_after_their_inputs() {
-    let world = World::start(&[], &[]).await;
-    configure_composition(&world);
-    world.push("base", 1);
+    let world = World::start(&["base"], &[]).await;
+    add_composition(&world);
     let answer = world.handle(recorded("schedule")).await.unwrap();
     assert_eq!(answer["counts"], json!({"published": 2}), "{answer}");
     world.push("base", 2);
     // The composition is not due, but its input is forced to be.
-    world.configure_also("interval: 1s");
-    world.reconfigure(|text| text.replace("name: team", "name: team, interval: 1h"));
+    let slower = |text: &str| text.replace("name: team", "name: team, interval: 1h");
+    world.reconfigure(|text| format!("interval: 1s\n{}", slower(text)));
     tokio::time::sleep(Duration::from_secs(1)).await;
     let answer = world.handle(recorded("schedule")).await.unwrap();
     assert_eq!(answer["counts"], json!({"published": 2}), "{answer}");

@@ -11,7 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use model::{CatalogName, Current, Key, Status};
+use model::{Current, Key, Status};
 use notify::Receiver;
 use poller::{CatalogMessage, ConfigDocument, Deadline, Environment, Poller, Services};
 use serde_json::{Value, json};
@@ -78,16 +78,16 @@ impl World {
         let registry = builder.start().await;
         let behind = Arc::new(AtomicU64::new(0));
         let clock = behind.clone();
-        let ago = move || Duration::from_secs(clock.load(Ordering::Relaxed));
-        let store = MemoryStore::with_clock(move || SystemTime::now() - ago());
+        let now = move || SystemTime::now() - Duration::from_secs(clock.load(Ordering::Relaxed));
+        let store = MemoryStore::with_clock(now);
         let outside = Arc::new(FakeServices::default());
         let get = |name: &str| match name {
             "STORE" => Some("s3://bucket".to_owned()),
             "CATALOGS" => Some("s3://bucket/catalogs.yaml".to_owned()),
             "METRICS" => Some("off".to_owned()),
             _ => {
-                let mut found = variables.iter().filter(|(known, _)| *known == name);
-                found.next().map(|(_, value)| (*value).to_owned())
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
             }
         };
         let environment = Arc::new(Environment::read(get).unwrap());
@@ -100,7 +100,15 @@ impl World {
             environment,
             behind,
         };
-        world.configure(names, "");
+        world.configure(names);
+        world
+    }
+
+    /// Starts a poller that has published these catalogs, each with one bundle.
+    pub(crate) async fn published(names: &[&str]) -> Self {
+        let world = Self::start(names, &[]).await;
+        names.iter().for_each(|name| world.push(name, 1));
+        world.handle(json!({})).await.unwrap();
         world
     }
 
@@ -110,10 +118,10 @@ impl World {
         self.poller = Poller::new(self.environment.clone(), store, self.outside.clone());
     }
 
-    /// Replaces the configuration by these catalogs. `more` is added to the entry of each.
-    pub(crate) fn configure(&self, names: &[&str], more: &str) {
+    /// Replaces the configuration by these catalogs.
+    pub(crate) fn configure(&self, names: &[&str]) {
         let host = self.registry.host();
-        let entry = |name: &&str| format!("- {{name: {name}, source: '{host}/{name}:latest'{more}}}\n");
+        let entry = |name: &&str| format!("- {{name: {name}, source: '{host}/{name}:latest'}}\n");
         let entries: String = names.iter().map(entry).collect();
         self.reconfigure(|_| format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n{entries}"));
     }
@@ -128,11 +136,6 @@ impl World {
     pub(crate) fn set_password(&self, password: &str) {
         let login = json!({"auths": {(self.registry.host()): {"username": "user", "password": password}}});
         *self.outside.secret.lock().unwrap() = Some(login.to_string());
-    }
-
-    /// Adds a top-level line to the configuration.
-    pub(crate) fn configure_also(&self, line: &str) {
-        self.reconfigure(|text| format!("{line}\n{text}"));
     }
 
     /// Pushes a catalog of one package with this number of bundles.
@@ -157,14 +160,14 @@ impl World {
     }
 
     pub(crate) async fn current(&self, name: &str) -> Option<Current> {
-        let name: CatalogName = name.parse().unwrap();
-        let found = self.store.read_document(&Key::Current(name)).await.unwrap();
+        let key = Key::Current(name.parse().unwrap());
+        let found = self.store.read_document(&key).await.unwrap();
         found.map(|(current, _)| current)
     }
 
     pub(crate) async fn status(&self, name: &str) -> Status {
-        let name: CatalogName = name.parse().unwrap();
-        let found = self.store.read_document(&Key::Status(name)).await.unwrap();
+        let key = Key::Status(name.parse().unwrap());
+        let found = self.store.read_document(&key).await.unwrap();
         found.expect("the catalog was polled").0
     }
 }
@@ -183,7 +186,8 @@ pub(crate) fn first_error(answer: &Value) -> &str {
 /// Returns catalog and outcome of each report.
 pub(crate) fn outcomes(answer: &Value) -> Vec<(&str, &str)> {
     let reports = answer["reports"].as_array().unwrap().iter();
-    reports
-        .map(|report| (report["catalog"].as_str().unwrap(), report["outcome"].as_str().unwrap()))
+    let fields = reports.map(|report| (report["catalog"].as_str(), report["outcome"].as_str()));
+    fields
+        .map(|(catalog, outcome)| (catalog.unwrap(), outcome.unwrap()))
         .collect()
 }

@@ -14,8 +14,7 @@ pub enum SecretLocation {
     Variable(String),
 }
 
-/// The secrets of a webhook. There are several while they are being rotated.
-#[derive(Debug)]
+/// The secrets of a webhook. There are several while they are being rotated. Without `Debug`, so that no log prints them.
 pub(crate) struct WebhookSecrets(Vec<Key>);
 
 /// Allowed lengths of a secret in bytes (Standard Webhooks 1.0.0, "Signature scheme").
@@ -79,57 +78,28 @@ mod tests {
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
 
-    fn sign(text: &str) -> String {
-        let secrets = WebhookSecrets::parse(text, "here").unwrap();
-        secrets.sign(
-            "msg_p5jXN8AQM9LWM0D4loKWxJek",
-            1_614_265_330,
-            br#"{"test": 2432232314}"#,
-        )
-    }
-
     #[test]
-    fn sign_matches_example_of_the_standard() {
-        assert_eq!(sign(SECRET), SIGNATURE);
-    }
-
-    #[test]
-    fn sign_uses_every_secret() {
+    fn sign_uses_every_secret_as_the_standard_says() {
         let other = format!("{PREFIX}{}", STANDARD.encode([7; 32]));
-        let both = sign(&format!("{other}\n{SECRET}\n"));
-        let signatures: Vec<_> = both.split(' ').collect();
-        assert_eq!(signatures.len(), 2);
-        assert!(signatures[0].starts_with("v1,") && signatures[0] != SIGNATURE);
-        assert_eq!(signatures[1], SIGNATURE);
+        let secrets = WebhookSecrets::parse(&format!("{other}\n{SECRET}\n"), "here").unwrap();
+        let body = br#"{"test": 2432232314}"#;
+        let signed = secrets.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
+        let (first, second) = signed.split_once(' ').unwrap();
+        assert!(first.starts_with("v1,") && first != SIGNATURE, "{first}");
+        assert_eq!(second, SIGNATURE);
     }
 
     #[test]
     fn malformed_secret_is_refused_and_not_printed() {
         let of = |length: usize| format!("{PREFIX}{}", STANDARD.encode(vec![7; length]));
+        let problem = |text: &str| WebhookSecrets::parse(text, "here").err().map(|error| error.to_string());
         for good in [of(24), of(64)] {
-            assert!(WebhookSecrets::parse(&good, "here").is_ok(), "{good}");
+            assert_eq!(problem(&good), None, "{good}");
         }
-        for bad in [
-            of(23),
-            of(65),
-            "hunter2hunter2".to_owned(),
-            format!("{PREFIX}%"),
-            SECRET[6..].to_owned(),
-        ] {
-            let error = WebhookSecrets::parse(&format!("{SECRET} {bad}"), "here").unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                "here: secret number 2 is not whsec_ and the base64 of 24 to 64 bytes"
-            );
-            assert!(!format!("{error:?}").contains(&bad), "{error:?}");
+        let expected = "here: secret number 2 is not whsec_ and the base64 of 24 to 64 bytes";
+        for bad in [&of(23), &of(65), "hunter2hunter2", "whsec_%", &SECRET[6..]] {
+            assert_eq!(problem(&format!("{SECRET} {bad}")).as_deref(), Some(expected), "{bad}");
         }
-        let none = WebhookSecrets::parse(" \n", "here").unwrap_err();
-        assert_eq!(none.to_string(), "here holds no secret");
-    }
-
-    #[test]
-    fn debug_output_hides_secrets() {
-        let secrets = WebhookSecrets::parse(SECRET, "here").unwrap();
-        assert_eq!(format!("{secrets:?}"), "WebhookSecrets([Key { algorithm: SHA256 }])");
+        assert_eq!(problem(" \n").as_deref(), Some("here holds no secret"));
     }
 }

@@ -1,7 +1,8 @@
 //! A store with one catalog, receivers that record their events, and reports of polls.
 
 use std::{
-    collections::BTreeMap,
+    fmt::Write,
+    future::pending,
     sync::{Arc, Mutex},
 };
 
@@ -10,52 +11,45 @@ use catalog_mirror_notify::{Event, Notifier, NotifierSettings, Receiver, SendErr
 use model::{
     CatalogName, Current, Key, Kind, Notified, ObjectDigest, Outcome, PublicationId, Snapshot, StoredDocument,
 };
-use publish::{ChangedPackages, Report};
+use publish::Report;
 use store::{Condition, Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::{CurrentBuilder, SnapshotBuilder};
-
-/// Packages by name, each with a text in place of its content.
-pub(crate) type Packages<'a> = &'a [(&'a str, &'a str)];
 
 pub(crate) fn name() -> CatalogName {
     "v4.20".parse().unwrap()
 }
 
-pub(crate) fn snapshot(packages: Packages<'_>) -> Snapshot {
-    let line = |name: &str, content: &str| format!("{{\"name\":\"{name}\",\"schema\":\"{content}\"}}\n");
-    let builder = packages
-        .iter()
-        .fold(SnapshotBuilder::new(), |builder, (name, content)| {
-            builder.package(name, line(name, content))
-        });
-    builder.build().snapshot
+/// Returns the snapshot of packages that have one letter as their name, each with its version, such as `a1 b2`.
+pub(crate) fn snapshot(packages: &str) -> Snapshot {
+    let add = |builder: SnapshotBuilder, package: &str| builder.package(&package[..1], format!("\"{package}\"\n"));
+    let packages = packages.split_whitespace();
+    packages.fold(SnapshotBuilder::new(), add).build().snapshot
 }
 
 /// Publishes the packages and returns the report of the poll.
-pub(crate) async fn publish(store: &MemoryStore, packages: Packages<'_>) -> Report {
+pub(crate) async fn publish(store: &MemoryStore, packages: &str) -> Report {
     let snapshot = snapshot(packages);
     let stored = snapshot.to_stored().unwrap();
     let key = ObjectDigest::of(&stored).with_kind(Kind::Snapshot).key();
     store.put(&key, stored.into(), Condition::Always).await.unwrap();
+    let before = current(store).await;
+    let builder = CurrentBuilder::new(&snapshot).after(before.as_ref());
+    let current = builder.source("quay.io/ns/catalog:v4.20", "sha256:00").build();
     let key = Key::Current(name());
-    let before = store
-        .read_document::<Current>(&key)
-        .await
-        .unwrap()
-        .map(|(current, _)| current);
-    let current = CurrentBuilder::new(&snapshot)
-        .after(before.as_ref())
-        .source("quay.io/ns/catalog:v4.20", "sha256:00")
-        .build();
     store.write_document(&key, &current, Condition::Always).await.unwrap();
     report(Outcome::Published, Some((&current).into()))
 }
 
+async fn current(store: &MemoryStore) -> Option<Current> {
+    let found = store.read_document(&Key::Current(name())).await.unwrap();
+    found.map(|(current, _)| current)
+}
+
 /// The report of a later poll that found nothing new.
 pub(crate) async fn unchanged(store: &MemoryStore) -> Report {
-    let current = store.read_document::<Current>(&Key::Current(name())).await.unwrap();
-    report(Outcome::Unchanged, current.map(|(current, _)| (&current).into()))
+    let current = current(store).await;
+    report(Outcome::Unchanged, current.as_ref().map(Into::into))
 }
 
 pub(crate) fn report(outcome: Outcome, published: Option<PublicationId>) -> Report {
@@ -67,13 +61,18 @@ pub(crate) fn report(outcome: Outcome, published: Option<PublicationId>) -> Repo
     }
 }
 
-pub(crate) async fn cursors(store: &MemoryStore) -> BTreeMap<String, Option<u64>> {
+/// Returns each receiver with the serial that it has acknowledged, 0 for none.
+pub(crate) async fn cursors(store: &MemoryStore) -> Vec<String> {
     let found = store.read_document::<Notified>(&Key::Notified(name())).await.unwrap();
     let cursors = found.map(|(notified, _)| notified.receivers).unwrap_or_default();
     cursors
-        .into_iter()
-        .map(|(name, cursor)| (name, cursor.map(|cursor| cursor.serial)))
+        .iter()
+        .map(|(name, cursor)| format!("{name}: {}", serial(*cursor)))
         .collect()
+}
+
+fn serial(published: Option<PublicationId>) -> u64 {
+    published.map_or(0, |published| published.serial)
 }
 
 /// The answer of a receiver to its nth event.
@@ -84,7 +83,8 @@ type Answer = dyn Fn(usize) -> Result<(), SendError> + Send + Sync;
 pub(crate) struct RecordingReceiver {
     name: &'static str,
     events: Arc<Mutex<Vec<Event>>>,
-    answer: Arc<Mutex<Arc<Answer>>>,
+    /// `None` never answers.
+    answer: Arc<Mutex<Option<Arc<Answer>>>>,
 }
 
 impl std::fmt::Debug for RecordingReceiver {
@@ -94,35 +94,51 @@ impl std::fmt::Debug for RecordingReceiver {
 }
 
 impl RecordingReceiver {
+    /// Creates a receiver that acknowledges all events.
     pub(crate) fn new(name: &'static str) -> Self {
         Self {
             name,
             events: Arc::default(),
-            answer: Arc::new(Mutex::new(Arc::new(|_| Ok(())))),
+            answer: Arc::new(Mutex::new(Some(Arc::new(|_| Ok(()))))),
         }
     }
 
     /// Sets the answer from now on. The argument counts the events from 0.
     pub(crate) fn answers(&self, answer: impl Fn(usize) -> Result<(), SendError> + Send + Sync + 'static) {
-        *self.answer.lock().unwrap() = Arc::new(answer);
+        *self.answer.lock().unwrap() = Some(Arc::new(answer));
+    }
+
+    /// Answers no event from now on.
+    pub(crate) fn hangs(&self) {
+        *self.answer.lock().unwrap() = None;
     }
 
     pub(crate) fn take(&self) -> Vec<Event> {
         std::mem::take(&mut self.events.lock().unwrap())
     }
 
-    /// Returns the events since the last call: serials before and after, and the packages.
-    pub(crate) fn received(&self) -> Vec<(Option<u64>, u64, Option<ChangedPackages>)> {
-        let summary = |event: Event| {
-            let data = event.data;
-            (
-                data.previous.map(|previous| previous.serial),
-                data.published.serial,
-                data.packages,
-            )
-        };
-        self.take().into_iter().map(summary).collect()
+    /// Returns the events since the last call: serials before and after, and the packages, such as `1 to 2: +c -a ~b`.
+    pub(crate) fn received(&self) -> Vec<String> {
+        self.take().iter().map(summary).collect()
     }
+}
+
+fn summary(event: &Event) -> String {
+    let data = &event.data;
+    let mut text = format!("{} to {}:", serial(data.previous), data.published.serial);
+    let Some(packages) = &data.packages else {
+        return text + " unknown";
+    };
+    for (sign, names) in [
+        ('+', &packages.added),
+        ('-', &packages.removed),
+        ('~', &packages.changed),
+    ] {
+        for name in names {
+            write!(text, " {sign}{name}").unwrap();
+        }
+    }
+    text
 }
 
 #[async_trait]
@@ -132,10 +148,16 @@ impl Receiver for RecordingReceiver {
     }
 
     async fn send(&self, event: &Event) -> Result<(), SendError> {
-        let mut events = self.events.lock().unwrap();
-        events.push(event.clone());
+        let count = {
+            let mut events = self.events.lock().unwrap();
+            events.push(event.clone());
+            events.len()
+        };
         let answer = self.answer.lock().unwrap().clone();
-        answer(events.len() - 1)
+        match answer {
+            Some(answer) => answer(count - 1),
+            None => pending().await,
+        }
     }
 }
 
@@ -146,24 +168,11 @@ pub(crate) fn one() -> (MemoryStore, RecordingReceiver, Notifier) {
     (store, receiver, notifier)
 }
 
+/// Returns the notifier of another process on the same store.
 pub(crate) fn notifier(store: &MemoryStore, receivers: &[&RecordingReceiver]) -> Notifier {
-    let receivers = receivers
-        .iter()
-        .map(|receiver| Box::new((*receiver).clone()) as Box<dyn Receiver>);
-    Notifier::new(
-        Arc::new(store.clone()),
-        receivers.collect(),
-        NotifierSettings::default(),
-    )
-}
-
-pub(crate) fn changes(added: &[&str], removed: &[&str], changed: &[&str]) -> Option<ChangedPackages> {
-    let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Some(ChangedPackages {
-        added: texts(added),
-        removed: texts(removed),
-        changed: texts(changed),
-    })
+    let receivers = receivers.iter().map(|&receiver| Box::new(receiver.clone()) as _);
+    let settings = NotifierSettings::default();
+    Notifier::new(Arc::new(store.clone()), receivers.collect(), settings)
 }
 
 pub(crate) fn down() -> SendError {

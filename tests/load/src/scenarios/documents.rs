@@ -1,7 +1,8 @@
 use model::Sha256;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::any;
+use super::{any, each};
 use crate::{
     client::{CheckedRequest, Client},
     expectation::Expectation,
@@ -12,31 +13,6 @@ use crate::{
 
 /// Routes of which only the entity tag is checked.
 const PLAIN: &[Route] = &["/catalogs.json", "/healthz", "/readyz", "/openapi.json"];
-
-#[derive(Deserialize)]
-struct Listing {
-    catalogs: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry {
-    name: String,
-    serial: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Packages {
-    content_hash: Sha256,
-    packages: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    sha256: Sha256,
-}
 
 impl Client {
     /// Requests one of the small documents.
@@ -59,29 +35,27 @@ impl Client {
     }
 
     pub(crate) async fn listing(&mut self) -> Result<(), Violation> {
-        let names = self.shared.history.names();
-        let floors: Vec<(String, u64)> = names
-            .into_iter()
-            .map(|name| (name.clone(), self.shared.history.serial(&name)))
-            .collect();
-        let listing: Listing = self
-            .json(&CheckedRequest::of("/catalogs", "", Expectation::Body))
-            .await?;
-        for (name, floor) in floors {
-            let entry = listing.catalogs.iter().find(|entry| entry.name == name);
-            forward(entry.ok_or(Violation::Missing(name))?.serial, floor)?;
+        let history = &self.shared.history;
+        let floor = |name: String| (history.of(&name).serial, name);
+        let floors: Vec<_> = history.names().into_iter().map(floor).collect();
+        let wanted = CheckedRequest::of("/catalogs", "", Expectation::Body);
+        let listing: Value = self.json(&wanted).await?;
+        for (floor, name) in floors {
+            let entry = each(&listing["catalogs"]).find(|entry| entry["name"] == name);
+            let serial = entry.and_then(|entry| entry["serial"].as_u64());
+            forward(serial.ok_or(Violation::Missing(name))?, floor)?;
         }
         Ok(())
     }
 
     async fn status(&mut self, catalog: &str) -> Result<(), Violation> {
         let wanted = CheckedRequest::of("/catalogs/{catalog}/status.json", catalog, Expectation::Body);
-        let status: serde_json::Value = self.json(&wanted).await?;
+        let status: Value = self.json(&wanted).await?;
         equal("that a status has an outcome", &status["outcome"].is_string(), &true)
     }
 
     async fn content_hash(&mut self, catalog: &str) -> Result<(), Violation> {
-        let floor = self.shared.history.serial(catalog);
+        let floor = self.shared.history.of(catalog).serial;
         let wanted = CheckedRequest::of("/catalogs/{catalog}/content-hash", catalog, Expectation::Body);
         let found = self.must_get(&wanted).await?;
         let text = String::from_utf8_lossy(&found.plain);
@@ -91,24 +65,50 @@ impl Client {
     }
 
     async fn packages(&mut self, catalog: &str) -> Result<(), Violation> {
-        let floor = self.shared.history.serial(catalog);
+        let floor = self.shared.history.of(catalog).serial;
         let wanted = CheckedRequest::of("/catalogs/{catalog}/packages", catalog, Expectation::Body);
-        let list: Packages = self.json(&wanted).await?;
-        self.was_published(catalog, floor, list.content_hash).await?;
-        let Some(state) = self.state(catalog, list.content_hash).await? else {
+        let list: Value = self.json(&wanted).await?;
+        let content = Sha256::deserialize(&list["contentHash"])?;
+        self.was_published(catalog, floor, content).await?;
+        let Some(state) = self.state(catalog, content).await? else {
             return Ok(());
         };
-        let found = list.packages.iter().map(|package| (&package.name, package.sha256));
-        let named = state.packages.iter().map(|shard| (&shard.name, shard.lines.sha256));
+        let found = each(&list["packages"]).map(|package| json!([package["name"], package["sha256"]]));
+        let named = state
+            .packages
+            .iter()
+            .map(|shard| json!([shard.name, shard.lines.sha256]));
         equal("that a list has the packages of its snapshot", &found.eq(named), &true)
+    }
+
+    /// Searches for a package by its whole name, which finds it if the state has it.
+    pub(super) async fn search(&mut self, catalog: &str) -> Result<(), Violation> {
+        let current = self.current(catalog).await?;
+        let Some(state) = self.state(catalog, current.content_hash).await? else {
+            return Ok(());
+        };
+        let wanted = CheckedRequest::of("/catalogs/{catalog}/search.json", catalog, Expectation::Question);
+        let texts: Value = self.json(&wanted).await?;
+        let are_texts = texts["packages"].is_object();
+        equal("that there are texts of packages", &are_texts, &true)?;
+        let name = &any(&state.packages).name;
+        let path = format!("/catalogs/{catalog}/search?q={name}&limit=100");
+        let wanted = CheckedRequest::new("/catalogs/{catalog}/search", path, Expectation::Body);
+        let answer: Value = self.json(&wanted).await?;
+        let content = Sha256::deserialize(&answer["contentHash"])?;
+        self.was_published(catalog, current.serial, content).await?;
+        let Some(searched) = self.state(catalog, content).await? else {
+            return Ok(());
+        };
+        let is_found = each(&answer["results"]).any(|hit| hit["package"] == *name);
+        let is_there = searched.package(name).is_some();
+        equal("that a package is found by its name", &is_found, &is_there)
     }
 
     /// Requests the page and the files that it names.
     async fn page(&mut self) -> Result<(), Violation> {
-        let html = self
-            .must_get(&CheckedRequest::of("/", "", Expectation::Content))
-            .await?
-            .plain;
+        let wanted = CheckedRequest::of("/", "", Expectation::Content);
+        let html = self.must_get(&wanted).await?.plain;
         let html = String::from_utf8_lossy(&html);
         for file in html.split('"').filter(|part| part.starts_with("page/")) {
             let wanted = CheckedRequest::new("/page/{file}", format!("/{file}"), Expectation::Content);

@@ -1,5 +1,4 @@
-use bytes::Bytes;
-use model::Sha256;
+use model::Snapshot;
 
 use super::any;
 use crate::{
@@ -10,27 +9,14 @@ use crate::{
     violation::Violation,
 };
 
-/// Values of `Accept-Encoding`.
-pub(super) const CODINGS: &[Option<&str>] = &[
-    None,
-    Some("gzip"),
-    Some("zstd"),
-    Some("identity"),
-    Some("gzip, deflate, br"),
-    Some("gzip;q=0.5, zstd"),
-];
-
 const ALL: &[Route] = &["/catalogs/{catalog}/api/v1/all", "/catalogs/{catalog}/all.json"];
 
 impl Client {
     /// Requests the whole catalog. The hash of the body must be that of a state that was published meanwhile.
     pub(super) async fn whole(&mut self, catalog: &str) -> Result<(), Violation> {
-        let floor = self.shared.history.serial(catalog);
-        let wanted = CheckedRequest {
-            coding: *any(CODINGS),
-            ..CheckedRequest::of(any::<Route>(ALL), catalog, Expectation::Content)
-        };
-        let found = self.must_get(&wanted).await?;
+        let floor = self.shared.history.of(catalog).serial;
+        let wanted = CheckedRequest::of(any::<Route>(ALL), catalog, Expectation::Content);
+        let found = self.must_get(&wanted.coded()).await?;
         self.was_published(catalog, floor, found.hash).await
     }
 
@@ -41,37 +27,15 @@ impl Client {
             return Ok(());
         };
         let name = &any(&state.packages).name;
-        let wanted = CheckedRequest {
-            coding: *any(CODINGS),
-            ..CheckedRequest::new(
-                "/catalogs/{catalog}/packages/{package}",
-                format!("/catalogs/{catalog}/packages/{name}"),
-                Expectation::Content,
-            )
-        };
-        let found = self.get(&wanted).await?.map(|found| found.hash);
-        self.was_shard(catalog, current.serial, name, found).await
-    }
-
-    /// Checks that a package had this hash, or was missing, in a state that was published meanwhile.
-    async fn was_shard(
-        &mut self,
-        catalog: &str,
-        floor: u64,
-        name: &str,
-        found: Option<Sha256>,
-    ) -> Result<(), Violation> {
-        let Some(contents) = self.since(catalog, floor).await? else {
-            return Ok(());
-        };
-        for content in contents {
-            match self.state(catalog, content).await? {
-                Some(state) if state.package(name).map(|shard| shard.lines.sha256) != found => {}
-                // The hash fits, or the state is deleted and cannot be compared.
-                _ => return Ok(()),
-            }
+        let path = format!("/catalogs/{catalog}/packages/{name}");
+        let wanted = CheckedRequest::new("/catalogs/{catalog}/packages/{package}", path, Expectation::Content);
+        let found = self.get(&wanted.coded()).await?.map(|found| found.hash);
+        let states = self.states_since(catalog, current.serial).await?;
+        let is_shard = |state: &Snapshot| state.package(name).map(|shard| shard.lines.sha256) == found;
+        match states {
+            Some(states) if !states.iter().any(|state| is_shard(state)) => Err(Violation::Mixed(name.to_owned())),
+            _ => Ok(()),
         }
-        Err(Violation::Mixed(name.to_owned()))
     }
 
     /// Sends a query and compares the lines with those found without the server's index.
@@ -83,31 +47,16 @@ impl Client {
         let Some(query) = lines.any().map(question) else {
             return Ok(());
         };
-        let wanted = CheckedRequest {
-            coding: *any(CODINGS),
-            ..CheckedRequest::new(
-                "/catalogs/{catalog}/api/v1/metas",
-                format!("/catalogs/{catalog}/api/v1/metas?{}", query.query()),
-                Expectation::Question,
-            )
-        };
-        let found = self.must_get(&wanted).await?.plain;
-        self.was_answer(catalog, current.serial, &query, &found).await
-    }
-
-    async fn was_answer(
-        &mut self,
-        catalog: &str,
-        floor: u64,
-        query: &MetaFields,
-        found: &Bytes,
-    ) -> Result<(), Violation> {
-        let Some(contents) = self.since(catalog, floor).await? else {
+        let path = format!("/catalogs/{catalog}/api/v1/metas?{}", query.query());
+        let wanted = CheckedRequest::new("/catalogs/{catalog}/api/v1/metas", path, Expectation::Question);
+        let found = self.must_get(&wanted.coded()).await?.plain;
+        let Some(contents) = self.since(catalog, current.serial).await? else {
             return Ok(());
         };
         for content in contents {
             match self.all_lines(catalog, content).await? {
-                Some(lines) if lines.select(query) != *found => {}
+                Some(lines) if lines.select(&query) != found => {}
+                // The lines fit, or the state is deleted and cannot be compared.
                 _ => return Ok(()),
             }
         }

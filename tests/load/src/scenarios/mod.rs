@@ -5,16 +5,17 @@ mod documents;
 mod lines;
 mod refused;
 mod registry;
-mod search;
 mod stored;
 
 use std::sync::Arc;
 
 use model::{Current, Document, Encoding, Kind, ObjectRef, Sha256, Snapshot, StoredDocument};
+use serde_json::Value;
 
 use crate::{
     client::{CheckedRequest, Client},
-    expectation::Expectation,
+    expectation::{Expectation, VerifiedAnswer},
+    history::{find, keep},
     lines::CatalogLines,
     statistics::Route,
     violation::{Violation, equal},
@@ -24,11 +25,7 @@ const OBJECT: Route = "/{kind}/sha256/{object}";
 
 impl Client {
     /// Runs a random scenario.
-    pub(crate) async fn run_scenario(&mut self) -> Result<(), Violation> {
-        let names = self.shared.history.names();
-        let Some(catalog) = names.get(rand::random_range(0..names.len().max(1))) else {
-            return Ok(());
-        };
+    pub(crate) async fn run_scenario(&mut self, catalog: &str) -> Result<(), Violation> {
         // This scenario sends a request for each package, so it is rare.
         match rand::random_range(0..60) {
             0..14 => self.documents(catalog).await,
@@ -46,12 +43,9 @@ impl Client {
 
     /// Returns the pointer and adds it to the history.
     pub(crate) async fn current(&mut self, catalog: &str) -> Result<Current, Violation> {
-        let floor = self.shared.history.serial(catalog);
-        let wanted = CheckedRequest {
-            coding: *any(lines::CODINGS),
-            ..CheckedRequest::of("/catalogs/{catalog}/current.json", catalog, Expectation::Content)
-        };
-        let found = self.must_get(&wanted).await?;
+        let floor = self.shared.history.of(catalog).serial;
+        let wanted = CheckedRequest::of("/catalogs/{catalog}/current.json", catalog, Expectation::Content);
+        let found = self.must_get(&wanted.coded()).await?;
         let current = Current::from_bytes(&found.plain)?;
         self.shared.history.learn(catalog, &current, floor)?;
         Ok(current)
@@ -61,6 +55,21 @@ impl Client {
     async fn since(&mut self, catalog: &str, floor: u64) -> Result<Option<Vec<Sha256>>, Violation> {
         let current = self.current(catalog).await?;
         Ok(self.shared.history.between(catalog, floor, current.serial))
+    }
+
+    /// Returns the states that were published since `floor` was the latest serial, or `None` if some are unknown or deleted.
+    async fn states_since(&mut self, catalog: &str, floor: u64) -> Result<Option<Vec<Arc<Snapshot>>>, Violation> {
+        let mut states = Vec::new();
+        let Some(contents) = self.since(catalog, floor).await? else {
+            return Ok(None);
+        };
+        for content in contents {
+            match self.state(catalog, content).await? {
+                Some(state) => states.push(state),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(states))
     }
 
     /// Checks that an answer belongs to a content that was published since `floor` was the latest serial.
@@ -73,10 +82,11 @@ impl Client {
 
     /// Returns the snapshot of a content, or `None` if it was replaced long ago and deleted.
     async fn state(&mut self, catalog: &str, content: Sha256) -> Result<Option<Arc<Snapshot>>, Violation> {
-        if let Some(state) = self.shared.history.state(catalog, content) {
+        if let Some(state) = find(&self.shared.history.of(catalog).states, content) {
             return Ok(Some(state));
         }
-        let Some(object) = self.shared.history.snapshot(catalog, content) else {
+        let object = self.shared.history.of(catalog).snapshots.get(&content).copied();
+        let Some(object) = object else {
             return Ok(None);
         };
         let Some(found) = self.object(catalog, content, stored(object)).await? else {
@@ -85,13 +95,13 @@ impl Client {
         let state = Snapshot::from_stored(&found.answer.body)?;
         equal("the content of a snapshot", &state.content_hash, &content)?;
         let state = Arc::new(state);
-        self.shared.history.keep_state(catalog, content, Arc::clone(&state));
+        keep(&mut self.shared.history.of(catalog).states, content, Arc::clone(&state));
         Ok(Some(state))
     }
 
     /// Returns all lines of a content, read without the server's index.
     async fn all_lines(&mut self, catalog: &str, content: Sha256) -> Result<Option<Arc<CatalogLines>>, Violation> {
-        if let Some(lines) = self.shared.history.lines(catalog, content) {
+        if let Some(lines) = find(&self.shared.history.of(catalog).lines, content) {
             return Ok(Some(lines));
         }
         let Some(state) = self.state(catalog, content).await? else {
@@ -103,7 +113,7 @@ impl Client {
         };
         equal("the hash of a whole catalog", &found.hash, &content)?;
         let lines = Arc::new(CatalogLines::parse(found.plain)?);
-        self.shared.history.keep_lines(catalog, content, Arc::clone(&lines));
+        keep(&mut self.shared.history.of(catalog).lines, content, Arc::clone(&lines));
         Ok(Some(lines))
     }
 
@@ -124,7 +134,7 @@ impl Client {
         catalog: &str,
         content: Sha256,
         wanted: CheckedRequest,
-    ) -> Result<Option<crate::expectation::VerifiedAnswer>, Violation> {
+    ) -> Result<Option<VerifiedAnswer>, Violation> {
         match self.get(&wanted).await? {
             Some(found) => Ok(Some(found)),
             None => self.gone(catalog, content, &wanted).await.map(|()| None),
@@ -135,6 +145,11 @@ impl Client {
 /// Returns the request for a stored object.
 fn stored(object: ObjectRef) -> CheckedRequest {
     CheckedRequest::new(OBJECT, format!("/{}", object.key()), Expectation::Object(object.digest))
+}
+
+/// Returns the elements of a list; none if it is something else.
+fn each(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
 }
 
 /// Returns a random element.

@@ -2,7 +2,7 @@ use http::HeaderName;
 use model::{CatalogImage, ObjectDigest, Sha256};
 use serde_json::{Value, json};
 
-use super::{any, stored::image_of};
+use super::{any, each, stored::image_of};
 use crate::{
     client::{CheckedRequest, Client},
     expectation::Expectation,
@@ -27,20 +27,15 @@ impl Client {
     }
 
     async fn repositories(&mut self, catalog: &str) -> Result<(), Violation> {
-        self.must_get(&CheckedRequest::of("/v2/", "", Expectation::Body))
-            .await?;
-        let list: Value = self
-            .json(&CheckedRequest::of("/v2/_catalog", "", Expectation::Body))
-            .await?;
-        equal(
-            "that a catalog is a repository",
-            &has(&list["repositories"], catalog),
-            &true,
-        )
+        let version = CheckedRequest::of("/v2/", "", Expectation::Body);
+        self.must_get(&version).await?;
+        let wanted = CheckedRequest::of("/v2/_catalog", "", Expectation::Body);
+        let is_listed = has(&self.json::<Value>(&wanted).await?["repositories"], catalog);
+        equal("that a catalog is a repository", &is_listed, &true)
     }
 
     async fn tags(&mut self, catalog: &str) -> Result<(), Violation> {
-        let floor = self.shared.history.serial(catalog);
+        let floor = self.shared.history.of(catalog).serial;
         let wanted = CheckedRequest::of("/v2/{catalog}/tags/list", catalog, Expectation::Body);
         let tags = self.json::<Value>(&wanted).await?["tags"].take();
         let is_tagged = |content: &Sha256| has(&tags, &content.to_string()[..TAG_DIGITS]);
@@ -52,23 +47,19 @@ impl Client {
 
     /// Checks that `latest` is the image of a state that was published meanwhile.
     async fn latest(&mut self, catalog: &str) -> Result<(), Violation> {
-        let floor = self.shared.history.serial(catalog);
+        let floor = self.shared.history.of(catalog).serial;
         let path = format!("/v2/{catalog}/manifests/latest");
         let wanted = CheckedRequest::new(MANIFEST, path, Expectation::Body);
         let found = self.must_get(&wanted).await?;
         let told = found.answer.field(HeaderName::from_static("docker-content-digest"));
         equal("the digest", &told, &digest(found.hash).as_str())?;
-        let Some(contents) = self.since(catalog, floor).await? else {
-            return Ok(());
-        };
-        for content in contents {
-            let state = self.state(catalog, content).await?;
-            let image = state.as_ref().and_then(|state| state.image.as_ref());
-            if image.is_none_or(|image| image.index.sha256 == found.hash) {
-                return Ok(());
+        let is_image = |image: &CatalogImage| image.index.sha256 == found.hash;
+        match self.states_since(catalog, floor).await? {
+            Some(states) if !states.iter().any(|state| state.image.as_ref().is_none_or(is_image)) => {
+                Err(Violation::Mixed(digest(found.hash)))
             }
+            _ => Ok(()),
         }
-        Err(Violation::Mixed(digest(found.hash)))
     }
 
     /// Pulls the image by its digests, down to the layer.
@@ -125,14 +116,12 @@ fn digest(hash: Sha256) -> String {
 }
 
 fn has(list: &Value, text: &str) -> bool {
-    list.as_array()
-        .is_some_and(|list| list.iter().any(|found| found == text))
+    each(list).any(|found| found == text)
 }
 
 /// Compares the digests and sizes of descriptors.
 fn are(what: &'static str, found: &Value, named: &[ObjectDigest]) -> Result<(), Violation> {
-    let found = found.as_array().into_iter().flatten();
-    let found: Value = found.map(|one| json!([one["digest"], one["size"]])).collect();
+    let found: Value = each(found).map(|one| json!([one["digest"], one["size"]])).collect();
     let named: Value = named.iter().map(|one| json!([digest(one.sha256), one.size])).collect();
     equal(what, &found, &named)
 }

@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     sync::{Arc, Mutex, MutexGuard},
+    time::{Duration, Instant},
 };
 
 use axum::{
@@ -33,7 +34,6 @@ use crate::{
     named::hold,
     poll::Puller,
     reconcile::{Action, Context, ReconcileError, reconcile},
-    schedule::LastPolls,
     secrets::{ClusterSecrets, ObjectName},
     served::Served,
     worker::Worker,
@@ -60,7 +60,6 @@ pub(super) struct Cluster {
     pub(super) store: MemoryStore,
     known: Mutex<reflector::store::Writer<ClusterCatalog>>,
     context: Arc<Context>,
-    pub(super) polls: Arc<LastPolls>,
 }
 
 impl Cluster {
@@ -84,7 +83,6 @@ impl Cluster {
             registry,
             store,
             known: Mutex::new(known),
-            polls: context.served.polls.clone(),
             context,
         }
     }
@@ -100,7 +98,7 @@ impl Cluster {
     /// Replaces the controller by another one on the same store, as after a restart.
     pub(super) fn restart(&mut self) {
         let (known, context) = controller(&self.objects, &self.registry, &self.store);
-        (self.known, self.polls, self.context) = (Mutex::new(known), context.served.polls.clone(), context);
+        (self.known, self.context) = (Mutex::new(known), context);
     }
 
     /// Replaces the controller by that of a replica that does not lead, with an empty store of its own.
@@ -118,9 +116,8 @@ impl Cluster {
     /// Works as a replica that does not lead until `end`. The API server has no Lease.
     pub(super) async fn work_until(&self, end: impl Future<Output = ()>) {
         let object = ClusterCatalog::clone(&self.object());
-        for event in [Event::InitApply(object), Event::InitDone] {
-            self.known.lock().unwrap().apply_watcher_event(&event);
-        }
+        self.see(&Event::InitApply(object));
+        self.see(&Event::InitDone);
         let role = Arc::new(watch::Sender::new(Role::Follower));
         let client = self.context.catalogs.clone().into_client();
         let election = Election::new(client, "olmv1-system", role.clone());
@@ -139,11 +136,9 @@ impl Cluster {
 
     /// Pushes a catalog with these packages.
     pub(super) fn push(&self, tag: &str, packages: &[&str]) -> String {
-        let package = |layer: Layer, name: &&str| {
-            let text = format!("schema: olm.package\nname: {name}\n");
-            layer.file(&format!("configs/{name}/catalog.yaml"), text)
-        };
-        let layer = packages.iter().fold(Layer::new().dir("configs"), package);
+        let text = |name: &&str| format!("---\nschema: olm.package\nname: {name}\n");
+        let text: String = packages.iter().map(text).collect();
+        let layer = Layer::new().dir("configs").file("configs/catalog.yaml", text);
         let image = ImageBuilder::catalog("/configs").layer(layer).build();
         self.registry.push("cat", tag, &image);
         format!("{}/cat@{}", self.registry.host(), image.digest)
@@ -161,10 +156,9 @@ impl Cluster {
     /// Changes the spec of the object, or deletes it, which is a new generation.
     pub(super) fn change(&self, patch: &Value) {
         self.edit(patch);
-        let mut objects = self.lock();
-        let generation = objects.catalog["metadata"]["generation"].as_i64().unwrap();
-        objects.catalog["metadata"]["generation"] = json!(generation + 1);
-        self.know(&objects.catalog);
+        let generation = self.get("/metadata/generation").as_i64().unwrap() + 1;
+        self.edit(&json!({"metadata": {"generation": generation}}));
+        self.object();
     }
 
     /// Lets another writer change the object right before the next write.
@@ -192,24 +186,20 @@ impl Cluster {
     pub(super) fn condition(&self, kind: &str) -> String {
         let conditions = self.get("/status/conditions");
         let mut conditions = conditions.as_array().into_iter().flatten();
-        conditions
-            .find(|found| found["type"] == kind)
-            .map_or_else(String::new, |found| {
-                let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
-                format!("{} {} {}", text("status"), text("reason"), found["observedGeneration"])
-            })
-    }
-
-    fn know(&self, object: &Value) {
-        let object = serde_json::from_value(object.clone()).unwrap();
-        self.known.lock().unwrap().apply_watcher_event(&Event::Apply(object));
+        let found = conditions.find(|found| found["type"] == kind).unwrap();
+        let text = |field: &str| found[field].as_str().unwrap();
+        format!("{} {} {}", text("status"), text("reason"), found["observedGeneration"])
     }
 
     /// Returns the object as it is now, which the controller knows from now on.
     fn object(&self) -> Arc<ClusterCatalog> {
-        let object = self.lock().catalog.clone();
-        self.know(&object);
-        Arc::new(serde_json::from_value(object).unwrap())
+        let object: ClusterCatalog = serde_json::from_value(self.lock().catalog.clone()).unwrap();
+        self.see(&Event::Apply(object.clone()));
+        Arc::new(object)
+    }
+
+    fn see(&self, event: &Event<ClusterCatalog>) {
+        self.known.lock().unwrap().apply_watcher_event(event);
     }
 
     /// Reconciles the object as it is now.
@@ -227,6 +217,12 @@ impl Cluster {
         for _ in 0..2 {
             self.reconcile().await.unwrap();
         }
+    }
+
+    /// Returns the time until the next poll.
+    pub(super) fn wait(&self) -> Duration {
+        let last = self.context.served.polls.get("a").unwrap();
+        last.next.unwrap().saturating_duration_since(Instant::now())
     }
 
     /// Reconciles an object that needs nothing.

@@ -2,7 +2,7 @@
 
 mod cluster;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use model::Key;
 use serde_json::{Value, json};
@@ -22,10 +22,7 @@ async fn new_catalog_is_marked_published_and_then_left_alone() {
     assert_eq!(cluster.get("/metadata/finalizers"), json!([FINALIZER]));
     let label = json!({"olm.operatorframework.io/metadata.name": "a"});
     assert_eq!(cluster.get("/metadata/labels"), label);
-    assert!(
-        cluster.packages().await.is_none(),
-        "it is published after the finalizer"
-    );
+    assert_eq!(cluster.packages().await, None, "it is published after the finalizer");
 
     assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
     assert_eq!(cluster.writes(), ["status"]);
@@ -55,13 +52,10 @@ async fn restart_asks_once_and_keeps_the_status() {
 
 #[tokio::test]
 async fn interval_is_only_shortened() {
-    let cluster = Cluster::start(":v1").await;
-    cluster.push("v1", &["p"]);
+    let cluster = Cluster::settled(&["p"]).await;
     cluster.change(&json!({"spec": {"source": {"image": {"pollIntervalMinutes": 10}}}}));
     cluster.reconcile().await.unwrap();
-    cluster.reconcile().await.unwrap();
-    let next = cluster.polls.get("a").unwrap().next.unwrap();
-    let wait = next.saturating_duration_since(Instant::now()).as_secs();
+    let wait = cluster.wait().as_secs();
     assert!((530..600).contains(&wait), "{wait}");
 }
 
@@ -94,8 +88,7 @@ async fn failure_is_written_and_told_once_and_content_stays() {
     assert_eq!(cluster.packages().await, Some(1));
     cluster.registry.reset();
     cluster.reconcile_idly().await;
-    let polls = cluster.registry.requests().len();
-    assert_eq!(polls, 0, "the change of the status is no reason to poll");
+    assert_eq!(cluster.registry.requests().len(), 0, "another status is no reason");
 }
 
 #[tokio::test]
@@ -113,8 +106,7 @@ async fn wrong_object_is_blocked_until_it_changes() {
 #[tokio::test]
 async fn pinned_image_without_label_is_blocked_also_after_a_restart() {
     let mut cluster = Cluster::start(":v1").await;
-    let layer = Layer::new().file("a", "b");
-    let image = ImageBuilder::new().layer(layer).build();
+    let image = ImageBuilder::new().layer(Layer::new().file("a", "b")).build();
     cluster.registry.push("cat", "v1", &image);
     cluster.settle().await;
     // The tag may get another image.
@@ -248,7 +240,6 @@ async fn follower_pulls_what_it_sees_and_removes_catalogs_of_no_object() {
     let put = cluster.store.put(&other, "{}".into(), Condition::Always);
     put.await.unwrap();
     let is_settled = async || cluster.packages().await.is_some() && cluster.store.head(&other).await.unwrap().is_none();
-    cluster
-        .work_until(until("the follower holds what is named", is_settled))
-        .await;
+    let settled = until("the follower holds what is named", is_settled);
+    cluster.work_until(settled).await;
 }
