@@ -52,14 +52,12 @@ impl Write for Buffer {
     }
 }
 
-pub(crate) const ZSTD: Kind = Kind::All(Encoding::Zstd);
-
 pub(crate) const GZIP: Kind = Kind::All(Encoding::Gzip);
 
 pub(crate) const IDENTITY: Kind = Kind::All(Encoding::Identity);
 
 /// Everything that can be made.
-pub(crate) const KINDS: [Kind; 4] = [ZSTD, GZIP, IDENTITY, Kind::Blob];
+pub(crate) const KINDS: [Kind; 4] = [Kind::All(Encoding::Zstd), GZIP, IDENTITY, Kind::Blob];
 
 /// Makes some kinds; returns what was written to each, and the facts.
 pub(crate) fn written<const N: usize>(
@@ -172,6 +170,12 @@ pub(crate) fn shard_refs(rendering: &Rendering) -> impl Iterator<Item = (ShardRe
         };
         (shard_ref, shard.metas.clone())
     })
+}
+
+/// Returns a text of two blocks, which does not compress to nothing.
+pub(crate) fn noise() -> String {
+    let numbers = (0_u32..100_000).map(|at| at.wrapping_mul(2_654_435_761) >> 8);
+    numbers.map(|number| format!("{number:06x}")).collect()
 }
 
 pub(crate) fn gunzip(bytes: &[u8]) -> Vec<u8> {

@@ -8,7 +8,9 @@ use std::{
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Sink, Sinks};
 use model::{Content, Index, Kind, ObjectDigest, Sha256, StoredDocument};
 
-use crate::kit::{CATALOG, Files, GZIP, KINDS, LINES, Store, ZSTD, all, gunzip, render, settings, try_render, written};
+use crate::kit::{
+    CATALOG, Files, GZIP, KINDS, LINES, Store, all, gunzip, noise, render, settings, try_render, written,
+};
 
 #[test]
 fn shards_start_with_the_global_group_then_follow_byte_order() {
@@ -64,60 +66,58 @@ fn shard_is_one_frame_with_its_lines_hash_and_index() {
     assert_eq!(read.shards.iter().map(|shard| shard.lines).collect::<Vec<_>>(), lines);
 }
 
-#[test]
-fn write_all_encodings_hold_the_same_lines_and_report_their_digests() {
-    let ([zstd, gzip], facts) = written(&render(CATALOG), [ZSTD, GZIP]).unwrap();
-    let made = [(ZSTD, ObjectDigest::of(&zstd)), (GZIP, ObjectDigest::of(&gzip))];
-    assert_eq!(facts.made, made.into());
-    assert_eq!(zstd::bulk::decompress(&zstd, LINES.len()).unwrap(), LINES.as_bytes());
-    assert_eq!(gunzip(&gzip), LINES.as_bytes());
+/// Paths in the layer of [`CATALOG`].
+const PATHS: &str =
+    "configs/ configs/%/ configs/%/catalog.json configs/a/ configs/a/catalog.json configs/b/ configs/b/catalog.json";
+
+/// Returns two large Packages, each of several blocks: lines that are alike, and digits that hardly compress.
+fn large() -> [(&'static str, String); 2] {
+    let line = |at: u32| format!("{{\"schema\":\"x\",\"package\":\"l\",\"name\":\"v{}\"}}\n", at % 97);
+    let digits = format!("schema: x\npackage: m\nfield: \"{}\"\n", noise());
+    [("l.json", (0..16_000).map(line).collect()), ("m.yaml", digits)]
 }
 
-/// Writes the layer, alone or with all other encodings.
-fn layer(files: Files<'_>, settings: RenderSettings, alone: bool) -> (Vec<u8>, ObjectDigest, Sha256) {
-    let rendering = try_render(files, Arc::new(NoStoredShards), settings).unwrap();
-    let (bytes, facts) = if alone {
-        let ([bytes], facts) = written(&rendering, [Kind::Blob]).unwrap();
-        (bytes, facts)
-    } else {
-        let ([.., bytes], facts) = written(&rendering, KINDS).unwrap();
-        (bytes, facts)
-    };
-    (bytes, facts.made[&Kind::Blob], facts.diff_id.unwrap())
-}
-
-#[test]
-fn layer_holds_one_file_per_package() {
-    let (bytes, stored, diff_id) = layer(CATALOG, settings(), true);
-    assert_eq!(stored, ObjectDigest::of(&bytes));
-    let tar = gunzip(&bytes);
-    assert_eq!(diff_id, Sha256::of(&tar));
-    let mut archive = tar::Archive::new(&tar[..]);
-    let mut lines = String::new();
-    let mut paths = Vec::new();
-    for entry in archive.entries().unwrap() {
+/// Returns the paths in a layer, the lines of all its files, and the hash of the tar archive.
+fn read_layer(bytes: &[u8]) -> (Vec<String>, Vec<u8>, Sha256) {
+    let tar = gunzip(bytes);
+    let (mut paths, mut lines) = (Vec::new(), Vec::new());
+    for entry in tar::Archive::new(&tar[..]).entries().unwrap() {
         let mut entry = entry.unwrap();
         paths.push(entry.path().unwrap().display().to_string());
-        entry.read_to_string(&mut lines).unwrap();
+        entry.read_to_end(&mut lines).unwrap();
     }
-    assert_eq!(lines, LINES);
-    let folders = ["%", "a", "b"].map(|name| [format!("configs/{name}/"), format!("configs/{name}/catalog.json")]);
-    assert_eq!(paths, [&["configs/".to_owned()], folders.as_flattened()].concat());
+    (paths, lines, Sha256::of(&tar))
 }
 
 #[test]
-fn layer_bytes_depend_on_the_content_alone() {
-    let made = layer(CATALOG, settings(), true);
-    let one_worker = RenderSettings {
-        workers: 1,
-        chunk_bytes: 1 << 20,
-        memory_bytes: 0,
-        ..RenderSettings::default()
-    };
-    assert_eq!(layer(CATALOG, one_worker, false), made);
-    // The same content in one file, as the layer would be read again.
-    let one_file = [("all.json", LINES)];
-    assert_eq!(layer(&one_file, settings(), true), made);
+fn write_all_makes_the_same_lines_of_each_kind_with_any_workers_and_files() {
+    let large = large();
+    let large: Vec<_> = large.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let paths_of_large = "configs/ configs/l/ configs/l/catalog.json configs/m/ configs/m/catalog.json";
+    for (files, expected_paths) in [(CATALOG, PATHS), (&large, paths_of_large)] {
+        let (made, facts) = written(&render(files), KINDS).unwrap();
+        for (kind, bytes) in KINDS.iter().zip(&made) {
+            assert_eq!(facts.made[kind], ObjectDigest::of(bytes), "{kind:?}");
+        }
+        let [zstd, gzip, lines, layer] = &made;
+        assert_eq!(facts.content_hash, Sha256::of(lines));
+        assert!(zstd::bulk::decompress(zstd, lines.len()).unwrap() == *lines);
+        assert!(gunzip(gzip) == *lines);
+        let (paths, in_layer, diff_id) = read_layer(layer);
+        assert!(in_layer == *lines && facts.diff_id == Some(diff_id));
+        assert_eq!(paths.join(" "), expected_paths);
+        let one_worker = RenderSettings {
+            workers: 1,
+            chunk_bytes: 1 << 20,
+            memory_bytes: 0,
+            ..RenderSettings::default()
+        };
+        // The same content in one file, as the layer would be read again.
+        let one_file = [("all.json", std::str::from_utf8(lines).unwrap())];
+        let again = try_render(&one_file, Arc::new(NoStoredShards), one_worker).unwrap();
+        assert!(written(&again, KINDS).unwrap().0 == made);
+        assert!(written(&again, [Kind::Blob]).unwrap().0[0] == *layer, "the layer alone");
+    }
 }
 
 #[test]
