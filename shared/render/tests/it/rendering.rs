@@ -158,36 +158,25 @@ fn link_has_the_lines_of_its_target() {
 }
 
 #[test]
-fn file_returns_the_error_of_its_reader() {
-    struct Broken;
-    impl Read for Broken {
-        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            Err(io::Error::new(io::ErrorKind::TimedOut, "gone"))
+fn file_repeats_an_interrupted_read_and_returns_other_errors() {
+    struct FailingOnce(Option<io::Error>, &'static [u8]);
+    impl Read for FailingOnce {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.take().map_or_else(|| self.1.read(buffer), Err)
         }
     }
-    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
-    let error = renderer.file("a.yaml", &mut Broken).unwrap_err();
+    let render = |error| {
+        let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
+        renderer.file("a.yaml", &mut FailingOnce(Some(error), b"schema: x\n"))?;
+        Ok(all(&renderer.finish().unwrap()))
+    };
+    let interrupted: io::Result<_> = render(io::ErrorKind::Interrupted.into());
+    assert_eq!(interrupted.unwrap(), "{\"schema\":\"x\"}\n");
+    let error = render(io::Error::new(io::ErrorKind::TimedOut, "gone")).unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string().as_str()),
         (io::ErrorKind::TimedOut, "gone")
     );
-}
-
-#[test]
-fn file_repeats_a_read_that_was_interrupted() {
-    struct Interrupted<'a>(&'a [u8], bool);
-    impl Read for Interrupted<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            match std::mem::replace(&mut self.1, true) {
-                false => Err(io::ErrorKind::Interrupted.into()),
-                true => self.0.read(buffer),
-            }
-        }
-    }
-    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
-    let mut file = Interrupted(b"schema: x\n", false);
-    renderer.file("a.yaml", &mut file).unwrap();
-    assert_eq!(all(&renderer.finish().unwrap()), "{\"schema\":\"x\"}\n");
 }
 
 #[test]
