@@ -133,7 +133,7 @@ async fn copy_of_snapshot_without_image_has_no_image() {
     };
     republish(&from, &without).await;
     let (memory, report) = copied(&from, options(true)).await;
-    assert_eq!((report.error.clone(), report.rebuilt.objects), (None, 4));
+    assert_eq!((report.error.clone(), report.rebuilt.objects), (None, 5));
     assert_eq!(published(&memory).await, published(&original).await);
     let is_blob = |key: &Key| matches!(key, Key::Object(Kind::Blob, _));
     assert!(!memory.objects().keys().any(is_blob));
