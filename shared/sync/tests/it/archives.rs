@@ -157,15 +157,6 @@ async fn snapshot_with_unknown_fields_is_copied_byte_for_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn export_of_one_state_always_has_the_same_bytes() {
-    let (_, from) = mirror(&[V1]).await;
-    assert_eq!(
-        export(&from, PackOptions::default()).await,
-        export(&from, PackOptions::default()).await
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn export_since_receipt_or_content_holds_new_objects_only() {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;

@@ -14,8 +14,8 @@ use store::{Store, StoreExt};
 use storekit::{Action, Answer, Moment};
 
 use crate::kit::{
-    DERIVED, V1, V2, add_findings, assert_sound, copied, copier, copy, copy_one, current, mirror, name, options,
-    publish, published, put, put_raw, republish, snapshot, write_pointer,
+    DERIVED, V1, V2, add_findings, assert_sound, copied, copier, copy, copy_one, current, failed_copy, mirror, name,
+    options, publish, published, put, put_raw, republish, snapshot, write_pointer,
 };
 
 #[rstest]
@@ -77,9 +77,7 @@ async fn copy_of_findings_that_are_another_document_is_refused(#[values(false, t
     let mut changed = snapshot(&from).await;
     changed.facts.insert("findings".to_owned(), forged);
     republish(&from, &changed).await;
-    let (_, report) = copied(&from, options(rebuild)).await;
-    assert_eq!(report.outcome, Outcome::Failed);
-    let error = report.error.unwrap();
+    let (_, error) = failed_copy(&from, rebuild).await;
     assert!(error.contains("facts/sha256/"), "{error}");
 }
 
@@ -209,31 +207,38 @@ async fn copy_that_stops_at_any_operation_is_finished_by_the_next(
     assert!(at > 20, "only {at} operations were tried");
 }
 
+/// Another history, and an earlier state of this one: an edge of a CDN may serve what it had before the last copy.
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_of_diverged_origin_is_refused_unless_allowed() {
+async fn copy_of_other_history_or_earlier_state_needs_its_option() {
     let (_, newer) = mirror(&[V1, V2]).await;
+    let (_, edge) = mirror(&[V1]).await;
     let (_, other) = mirror(&[&[("else", 1)]]).await;
     let (memory, to) = mirror(&[]).await;
     copy(&newer, &to, options(true)).await;
-    let before = published(&memory).await;
-    for (rollback, diverged) in [(false, false), (true, false), (false, true)] {
+    for (from, rollback, diverged, outcome, serial) in [
+        (&other, false, false, Outcome::Refused, 2),
+        (&other, true, false, Outcome::Refused, 2),
+        (&other, false, true, Outcome::Refused, 2),
+        (&edge, false, false, Outcome::Unchanged, 2),
+        (&edge, true, false, Outcome::Published, 1),
+        (&newer, false, false, Outcome::Published, 2),
+        (&other, true, true, Outcome::Published, 1),
+    ] {
+        let before = published(&memory).await;
         let options = SyncOptions {
             rollback,
             diverged,
             ..options(true)
         };
-        let refused = copy(&other, &to, options).await;
-        assert_eq!(refused.outcome, Outcome::Refused);
-        assert_eq!(published(&memory).await, before);
+        let report = copy(from, &to, options).await;
+        assert_eq!(
+            (report.outcome, report.error.is_some()),
+            (outcome, outcome == Outcome::Refused)
+        );
+        assert_eq!(published(&memory).await == before, outcome != Outcome::Published);
+        assert_eq!(current(&to, &name()).await.unwrap().serial, serial);
+        assert_sound(&memory).await;
     }
-    let allowed = SyncOptions {
-        rollback: true,
-        diverged: true,
-        ..options(true)
-    };
-    let taken = copy(&other, &to, allowed).await;
-    assert_eq!((taken.error.clone(), taken.outcome), (None, Outcome::Published));
-    assert_sound(&memory).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -256,28 +261,6 @@ async fn copy_of_catalog_beyond_content_bytes_is_refused() {
         assert!(report.outcome == outcome && text.contains(says), "{text}");
         assert!(memory.objects().keys().all(|key| !matches!(key, Key::Current(_))));
     }
-}
-
-/// An edge of a CDN may serve an earlier state than the one that the last copy came from.
-#[tokio::test(flavor = "multi_thread")]
-async fn copy_of_lagging_origin_is_unchanged_unless_rollback_is_allowed() {
-    let (_, edge) = mirror(&[V1]).await;
-    let (_, origin) = mirror(&[V1, V2]).await;
-    let (memory, to) = mirror(&[]).await;
-    copy(&origin, &to, options(true)).await;
-    let before = published(&memory).await;
-    let lagging = copy(&edge, &to, options(true)).await;
-    assert_eq!((lagging.error.clone(), lagging.outcome), (None, Outcome::Unchanged));
-    assert_eq!(lagging.serial, Some(2));
-    assert_eq!(published(&memory).await, before);
-    let allowed = SyncOptions {
-        rollback: true,
-        ..options(true)
-    };
-    let taken = copy(&edge, &to, allowed).await;
-    assert_eq!((taken.error.clone(), taken.outcome), (None, Outcome::Published));
-    assert_eq!(current(&to, &name()).await.unwrap().serial, 1);
-    assert_sound(&memory).await;
 }
 
 /// A killed copy or a failing disk may leave anything under the keys of the new state.

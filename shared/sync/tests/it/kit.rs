@@ -143,6 +143,14 @@ pub(crate) async fn copied(from: &Arc<dyn Store>, options: SyncOptions) -> (Memo
     (memory, report)
 }
 
+/// Copies the catalog into a new store, which fails and publishes nothing. Returns the store and the error.
+pub(crate) async fn failed_copy(from: &Arc<dyn Store>, rebuild: bool) -> (MemoryStore, String) {
+    let (memory, report) = copied(from, options(rebuild)).await;
+    assert_eq!(report.outcome, Outcome::Failed, "{report:?}");
+    assert!(!memory.objects().contains_key(&Key::Current(name())));
+    (memory, report.error.unwrap())
+}
+
 pub(crate) async fn current(store: &Arc<dyn Store>, name: &CatalogName) -> Option<Current> {
     let read = store
         .read_document::<Current>(&Key::Current(name.clone()))
