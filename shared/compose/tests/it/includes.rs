@@ -31,10 +31,11 @@ fn include(yaml: &str, catalogs: &mut [MemoryCatalog]) -> ComposedCatalog {
 
 /// Returns the lines of each package of the result.
 fn lines(composed: &ComposedCatalog, catalogs: &[MemoryCatalog]) -> BTreeMap<String, String> {
-    let packages = composed.packages.iter().map(|package| {
-        let lines = package.lines.clone();
-        let lines = lines.unwrap_or_else(|input| catalogs[input].lines[&package.name].clone());
-        (package.name.clone(), lines)
+    let packages = composed.packages.iter().map(|(name, lines)| {
+        let lines = lines
+            .clone()
+            .unwrap_or_else(|input| catalogs[input].lines[name].clone());
+        (name.clone(), lines)
     });
     packages.collect()
 }
@@ -64,38 +65,40 @@ fn errors(name: &str, lines: &str) -> Vec<String> {
     errors
 }
 
+const NOT_PROVIDED: &str = "which no package of the result provides";
+
 const USER: &str = "inputs: [{catalog: a, select: {packages: [{name: user}]}}]";
 
-#[rstest]
-#[case::highest_version_in_range("need >=1.0.0 <2.0.0", "need *stable: 1.1.0")]
-#[case::head("need >=1.0.0", "need *stable: 2.0.0")]
-#[case::only_outside_of_the_default_channel("need <1.0.0", "need *old: 0.9.0")]
-#[case::api("API v1", "need old: 1.0.0; *stable: 1.0.0")]
-#[case::first_that_an_input_has("any nope 1.x | API v1 | need 2.x", "need old: 1.0.0; *stable: 1.0.0")]
-#[case::all("all need 1.x | more 1.x", "more *c: 1.0.0 | need *stable: 1.1.0")]
-fn include_takes_the_highest_bundle_that_fits(#[case] required: &str, #[case] expected: &str) {
-    let more = package("more", "c: 1.0.0");
-    let user = user("user", required);
-    let mut catalogs = [MemoryCatalog::new(&[
-        ("more", &more),
-        ("need", &need()),
-        ("user", &user),
-    ])];
-    let composed = include(USER, &mut catalogs);
-    assert_eq!(described(&composed, &catalogs), format!("{expected} | user *c: 1.0.0"));
-}
+/// Requirement of a package `user` that is selected beside packages `more` and `need`, and what is taken along, or what is missing.
+const INCLUDED: &str = "\
+need >=1.0.0 <2.0.0 => need *stable: 1.1.0
+need >=1.0.0 => need *stable: 2.0.0
+need <1.0.0 => need *old: 0.9.0
+API v1 => need old: 1.0.0; *stable: 1.0.0
+any nope 1.x | API v1 | need 2.x => need old: 1.0.0; *stable: 1.0.0
+all need 1.x | more 1.x => more *c: 1.0.0 | need *stable: 1.1.0
+nope 1.x => missing package nope 1.x
+need >=7.0.0 => missing package need >=7.0.0
+all API v1 | nope 1.x => missing all of (API g.io/v1 K, package nope 1.x)";
 
-#[rstest]
-#[case::no_input_has_it("nope 1.x", "package nope 1.x")]
-#[case::no_version_fits("need >=7.0.0", "package need >=7.0.0")]
-#[case::part_of_all_is_missing("all API v1 | nope 1.x", "all of (API g.io/v1 K, package nope 1.x)")]
-fn include_of_what_no_input_has_is_a_notice(#[case] required: &str, #[case] missing: &str) {
-    let user = user("user", required);
-    let mut catalogs = [MemoryCatalog::new(&[("need", &need()), ("user", &user)])];
-    let composed = include(USER, &mut catalogs);
-    let missing = format!("package user: user.v1.0.0 requires {missing}, which no package of the result provides");
-    let expected = format!("user *c: 1.0.0 | {missing}");
-    assert_eq!(described(&composed, &catalogs), expected);
+#[test]
+fn include_takes_the_highest_bundle_that_fits_or_notices_that_none_does() {
+    let more = package("more", "c: 1.0.0");
+    for row in INCLUDED.lines() {
+        let (required, expected) = row.split_once(" => ").unwrap();
+        let user = user("user", required);
+        let mut catalogs = [MemoryCatalog::new(&[
+            ("more", &more),
+            ("need", &need()),
+            ("user", &user),
+        ])];
+        let composed = include(USER, &mut catalogs);
+        let expected = match expected.strip_prefix("missing ") {
+            Some(missing) => format!("user *c: 1.0.0 | package user: user.v1.0.0 requires {missing}, {NOT_PROVIDED}"),
+            None => format!("{expected} | user *c: 1.0.0"),
+        };
+        assert_eq!(described(&composed, &catalogs), expected, "{row}");
+    }
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn include_does_not_bring_a_removed_package_back() {
     let composed = include("inputs: [{catalog: a}]\nremove: [{package: need}]", &mut catalogs);
     assert_eq!(
         described(&composed, &catalogs),
-        "user *c: 1.0.0 | package user: user.v1.0.0 requires package need 1.x, which no package of the result provides"
+        format!("user *c: 1.0.0 | package user: user.v1.0.0 requires package need 1.x, {NOT_PROVIDED}")
     );
 }
 

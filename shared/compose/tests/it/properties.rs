@@ -158,8 +158,8 @@ proptest! {
         let result = |mut catalogs: [MemoryCatalog; 2]| {
             let texts: Vec<BTreeMap<String, String>> = catalogs.iter().map(|catalog| catalog.lines.clone()).collect();
             let composed = compose(&composition, &mut catalogs).ok()?;
-            let lines = composed.packages.into_iter().map(|package| {
-                package.lines.unwrap_or_else(|input| texts[input][&package.name].clone())
+            let lines = composed.packages.into_iter().map(|(name, lines)| {
+                lines.unwrap_or_else(|input| texts[input][&name].clone())
             });
             Some(lines.collect::<String>())
         };
