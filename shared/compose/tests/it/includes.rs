@@ -65,37 +65,43 @@ fn errors(name: &str, lines: &str) -> Vec<String> {
     errors
 }
 
-const NOT_PROVIDED: &str = "which no package of the result provides";
-
 const USER: &str = "inputs: [{catalog: a, select: {packages: [{name: user}]}}]";
 
-/// Requirement of a package `user` that is selected beside packages `more` and `need`, and what is taken along, or what is missing.
+/// Requirement of a package `user` beside packages `more` and `need`, the selection, and the packages of the result. Without a
+/// selection only `user` is selected. `MISSING` stands for the notice about what follows.
 const INCLUDED: &str = "\
-need >=1.0.0 <2.0.0 => need *stable: 1.1.0
-need >=1.0.0 => need *stable: 2.0.0
-need <1.0.0 => need *old: 0.9.0
-API v1 => need old: 1.0.0; *stable: 1.0.0
-any nope 1.x | API v1 | need 2.x => need old: 1.0.0; *stable: 1.0.0
-all need 1.x | more 1.x => more *c: 1.0.0 | need *stable: 1.1.0
-nope 1.x => missing package nope 1.x
-need >=7.0.0 => missing package need >=7.0.0
-all API v1 | nope 1.x => missing all of (API g.io/v1 K, package nope 1.x)";
+need >=1.0.0 <2.0.0 => need *stable: 1.1.0 | user *c: 1.0.0
+need >=1.0.0 => need *stable: 2.0.0 | user *c: 1.0.0
+need <1.0.0 => need *old: 0.9.0 | user *c: 1.0.0
+API v1 => need old: 1.0.0; *stable: 1.0.0 | user *c: 1.0.0
+any nope 1.x | API v1 | need 2.x => need old: 1.0.0; *stable: 1.0.0 | user *c: 1.0.0
+all need 1.x | more 1.x => more *c: 1.0.0 | need *stable: 1.1.0 | user *c: 1.0.0
+nope 1.x => user *c: 1.0.0 | MISSING package nope 1.x
+need >=7.0.0 => user *c: 1.0.0 | MISSING package need >=7.0.0
+all API v1 | nope 1.x => user *c: 1.0.0 | MISSING all of (API g.io/v1 K, package nope 1.x)
+need <2.0.0 / inputs: [{catalog: a, select: {packages: [{name: user}, {name: need, channels: [{name: stable}]}]}}] \
+    => need *stable: 2.0.0 | user *c: 1.0.0 | package user: user.v1.0.0 requires package need <2.0.0; \
+    the result has other versions of need: select one that fits
+need 1.x / inputs: [{catalog: a}] // remove: [{package: need}] => more *c: 1.0.0 | user *c: 1.0.0 | MISSING package need 1.x";
 
 #[test]
 fn include_takes_the_highest_bundle_that_fits_or_notices_that_none_does() {
     let more = package("more", "c: 1.0.0");
     for row in INCLUDED.lines() {
-        let (required, expected) = row.split_once(" => ").unwrap();
+        let (case, expected) = row.split_once(" => ").unwrap();
+        let (required, select) = case.split_once(" / ").unwrap_or((case, USER));
         let user = user("user", required);
         let mut catalogs = [MemoryCatalog::new(&[
             ("more", &more),
             ("need", &need()),
             ("user", &user),
         ])];
-        let composed = include(USER, &mut catalogs);
-        let expected = match expected.strip_prefix("missing ") {
-            Some(missing) => format!("user *c: 1.0.0 | package user: user.v1.0.0 requires {missing}, {NOT_PROVIDED}"),
-            None => format!("{expected} | user *c: 1.0.0"),
+        let composed = include(&select.replace(" // ", "\n"), &mut catalogs);
+        let expected = match expected.split_once("MISSING ") {
+            Some((result, missing)) => {
+                format!("{result}package user: user.v1.0.0 requires {missing}, which no package of the result provides")
+            }
+            None => expected.to_owned(),
         };
         assert_eq!(described(&composed, &catalogs), expected, "{row}");
     }
@@ -141,30 +147,6 @@ fn include_takes_the_first_input_that_has_it(#[case] range: &str, #[case] expect
     let composed = include(select, &mut catalogs);
     let expected = format!("{expected} | other *c: 1.0.0 | user *c: 1.0.0");
     assert_eq!(described(&composed, &catalogs), expected);
-}
-
-#[test]
-fn include_does_not_widen_a_selected_package() {
-    let user = user("user", "need <2.0.0");
-    let mut catalogs = [MemoryCatalog::new(&[("need", &need()), ("user", &user)])];
-    let select = "inputs: [{catalog: a, select: {packages: [{name: user}, {name: need, channels: [{name: stable}]}]}}]";
-    let composed = include(select, &mut catalogs);
-    assert_eq!(
-        described(&composed, &catalogs),
-        "need *stable: 2.0.0 | user *c: 1.0.0 | package user: user.v1.0.0 requires package need <2.0.0; \
-         the result has other versions of need: select one that fits"
-    );
-}
-
-#[test]
-fn include_does_not_bring_a_removed_package_back() {
-    let user = user("user", "need 1.x");
-    let mut catalogs = [MemoryCatalog::new(&[("need", &need()), ("user", &user)])];
-    let composed = include("inputs: [{catalog: a}]\nremove: [{package: need}]", &mut catalogs);
-    assert_eq!(
-        described(&composed, &catalogs),
-        format!("user *c: 1.0.0 | package user: user.v1.0.0 requires package need 1.x, {NOT_PROVIDED}")
-    );
 }
 
 #[test]
