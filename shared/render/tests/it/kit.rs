@@ -13,6 +13,7 @@ use catalog_mirror_render::{
 use model::{Content, Encoding, IndexedMeta, Kind, ObjectDigest, Sha256, ShardRef};
 use work::Budget;
 
+/// Paths and contents of files. A content such as `-> a.yaml` is a link.
 pub(crate) type Files<'a> = &'a [(&'a str, &'a str)];
 
 pub(crate) fn settings() -> RenderSettings {
@@ -29,7 +30,10 @@ pub(crate) fn try_render(
 ) -> Result<Rendering, RenderError> {
     let mut renderer = Renderer::start(settings, stored);
     for (path, content) in files {
-        renderer.file(path, &mut content.as_bytes()).unwrap();
+        match content.strip_prefix("-> ") {
+            Some(target) => renderer.link(path, target),
+            None => renderer.file(path, &mut content.as_bytes()).unwrap(),
+        }
     }
     renderer.finish()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderLimits, RenderSettings, Renderer};
 use work::{Budget, DEFAULT_STEPS, MemoryPool};
 
-type Files<'a> = &'a [(&'a str, &'a str)];
+use crate::kit::{Files, try_render};
 
 fn render(files: Files<'_>, limits: RenderLimits) -> Result<usize, RenderError> {
     // With one worker the files come in order, so it is the last one that exceeds a limit.
@@ -15,14 +15,8 @@ fn render(files: Files<'_>, limits: RenderLimits) -> Result<usize, RenderError> 
         workers: 1,
         ..RenderSettings::default()
     };
-    let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
-    for (path, content) in files {
-        match content.strip_prefix("-> ") {
-            Some(target) => renderer.link(path, target),
-            None => renderer.file(path, &mut content.as_bytes()).unwrap(),
-        }
-    }
-    renderer.finish().map(|rendering| rendering.packages().count())
+    let rendering = try_render(files, Arc::new(NoStoredShards), settings)?;
+    Ok(rendering.packages().count())
 }
 
 const A: &str = "{\"schema\":\"olm.package\",\"name\":\"a\"}";
@@ -180,10 +174,10 @@ fn document_that_never_fits_into_the_budget_is_refused() {
         budget: Budget::new(DEFAULT_STEPS, MemoryPool::new(8000)),
         ..RenderSettings::default()
     };
-    let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
     let large = format!("{{\"schema\":\"{}\"}}", "x".repeat(1000));
-    renderer.file("large", &mut large.as_bytes()).unwrap();
-    let error = renderer.finish().err().unwrap();
+    let error = try_render(&[("large", &large)], Arc::new(NoStoredShards), settings)
+        .err()
+        .unwrap();
     assert!(
         error.to_string().contains("exceeds the limit memoryBytes of 8000"),
         "{error}"

@@ -148,13 +148,12 @@ fn finish_reports_all_problems_in_walk_order() {
 
 #[test]
 fn link_has_the_lines_of_its_target() {
-    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
-    renderer
-        .file("p/a.yaml", &mut "schema: t\nname: one\npackage: p\n".as_bytes())
-        .unwrap();
-    renderer.link("p/b.yaml", "p/a.yaml");
+    let target = ("p/a.yaml", "schema: t\nname: one\npackage: p\n");
     let line = "{\"name\":\"one\",\"package\":\"p\",\"schema\":\"t\"}\n";
-    assert_eq!(all(&renderer.finish().unwrap()), [line, line].concat());
+    assert_eq!(
+        all(&render(&[target, ("p/b.yaml", "-> p/a.yaml")])),
+        [line, line].concat()
+    );
 }
 
 #[test]
