@@ -1,13 +1,13 @@
 use super::*;
 
-/// Reads layers from the top down. `d/` is a directory, `-x` a whiteout, `!d` an opaque directory, `a>b` a symlink, `a=b` a hard
+/// Reads layers from the top down, with `|` between. `d/` is a directory, `-x` a whiteout, `!d` an opaque directory, `a>b` a symlink, `a=b` a hard
 /// link with a target from the image's root. `.` is the root as a directory, `~` closes it, and `^` stands in its place.
 /// Returns the files that the sink gets too, with their layers.
-fn stack(layers: &[&[&str]]) -> Result<(Overlay, Vec<String>), Contradiction> {
+fn stack(layers: &str) -> Result<(Overlay, Vec<String>), Contradiction> {
     let mut overlay = Overlay::default();
     let mut fed = Vec::new();
-    for (depth, layer) in layers.iter().enumerate() {
-        for entry in *layer {
+    for (depth, layer) in layers.split(" | ").enumerate() {
+        for entry in layer.split(' ') {
             if let Some(path) = claim(&mut overlay, depth, entry)? {
                 fed.push(format!("{path}@{depth}"));
             }
@@ -81,95 +81,56 @@ fn upper_layer_hides_lower_layer_and_contradiction_is_refused() {
     for row in LAYERS.lines() {
         let (layers, expected) = row.split_once(" =>").unwrap();
         let (_, layers) = layers.split_once(" / ").unwrap();
-        let layers: Vec<Vec<&str>> = layers.split(" | ").map(|layer| layer.split(' ').collect()).collect();
-        let fed = stack(&layers.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        let fed = fed.map_or_else(|Contradiction| "refused".to_owned(), |(_, fed)| fed.join(" "));
+        let fed = stack(layers).map_or_else(|Contradiction| "refused".to_owned(), |(_, fed)| fed.join(" "));
         assert_eq!(fed, expected.trim(), "{row}");
     }
 }
 
 #[test]
 fn root_state_comes_from_top_layer() {
-    for (layers, inside) in [
-        ([&["."][..], &["^"]], Some(0)),
-        ([&["a"], &["^"]], Some(0)),
-        ([&["^"], &["a"]], None),
-    ] {
-        let (overlay, _) = stack(&layers).unwrap();
-        assert_eq!(
-            (overlay.inside, overlay.is_closed_below(1)),
-            (inside, true),
-            "{layers:?}"
-        );
+    for (layers, inside) in [(". | ^", Some(0)), ("a | ^", Some(0)), ("^ | a", None)] {
+        let (overlay, _) = stack(layers).unwrap();
+        assert_eq!((overlay.inside, overlay.is_closed_below(1)), (inside, true), "{layers}");
     }
 }
 
+/// Layers of a catalog at `data/fbc`, from the top down with `|` between, one of their links, and the file that it leads to.
+const LINKS: &str = r#"
+d/f g | l>g => l Ok("g")
+d/f g | l>./d//f => l Ok("d/f")
+d/f g | l>/data/fbc/d/f => l Ok("d/f")
+d/f g | l>../fbc/g => l Ok("g")
+d/f g | l>../../../../data/fbc/g => l Ok("g")
+d/f g | l>d => l Err(Directory("d"))
+d/f g | l>. => l Err(Directory("."))
+d/f g | l>nope => l Err(Broken("nope"))
+d/f g | l>g/x => l Err(Broken("g/x"))
+d/f g | l>/etc/passwd => l Err(Outside("/etc/passwd"))
+d/f g | l>l => l Err(Cycle("l"))
+a>b b>a => a Err(Cycle("b"))
+a>b b>c/x c>d d/x => a Ok("d/x")
+f l=data/fbc/f => l Ok("f")
+l=/data/fbc/f | f => l Ok("f")
+f | f l=data/fbc/f => l Err(Replaced("data/fbc/f"))
+-f | f l=data/fbc/f => l Err(Replaced("data/fbc/f"))
+l=data/fbc/f => l Err(Broken("data/fbc/f"))
+l=etc/f => l Err(Outside("etc/f"))
+f d/f d/s>f l=data/fbc/d/s | e/m=data/fbc/d/s d/s>../f => d/s Ok("d/f")
+f d/f d/s>f l=data/fbc/d/s | e/m=data/fbc/d/s d/s>../f => l Ok("f")
+f d/f d/s>f | e/l=data/fbc/e/m e/m=data/fbc/d/s d/s>../f => e/m Err(Replaced("data/fbc/d/s"))
+f d/f d/s>f e/l=data/fbc/e/m e/m=data/fbc/d/s e/f => e/l Ok("e/f")
+"#;
+
+/// A hard link keeps the content of its layer. One to a symlink starts at its own folder.
 #[test]
-fn links_are_followed_inside_catalog() {
+fn link_is_followed_inside_catalog() {
     let root = Root::around(&[vec!["data".to_owned(), "fbc".to_owned()]]);
-    let follow = |layers: &[&[&str]], link: &str| {
+    for row in LINKS.trim().lines() {
+        let (layers, expected) = row.split_once(" => ").unwrap();
+        let (link, expected) = expected.split_once(' ').unwrap();
         let (overlay, _) = stack(layers).unwrap();
         let links = LinkResolver::new(&overlay, &root, u64::MAX).resolve().unwrap();
-        links.into_iter().find(|(path, _)| *path == link).unwrap().1
-    };
-    let files: &[&str] = &["d/f", "g"];
-    for (target, want) in [
-        ("g", Ok("g")),
-        ("./d//f", Ok("d/f")),
-        ("/data/fbc/d/f", Ok("d/f")),
-        ("../fbc/g", Ok("g")),
-        ("../../../../data/fbc/g", Ok("g")),
-        ("d", Err(LinkError::Directory("d".to_owned()))),
-        (".", Err(LinkError::Directory(".".to_owned()))),
-        ("nope", Err(LinkError::Broken("nope".to_owned()))),
-        ("g/x", Err(LinkError::Broken("g/x".to_owned()))),
-        ("/etc/passwd", Err(LinkError::Outside("/etc/passwd".to_owned()))),
-        ("l", Err(LinkError::Cycle("l".to_owned()))),
-    ] {
-        let link = format!("l>{target}");
-        assert_eq!(follow(&[files, &[&link]], "l"), want.map(ToOwned::to_owned), "{target}");
+        let (_, target) = links.into_iter().find(|(path, _)| *path == link).unwrap();
+        assert_eq!(format!("{target:?}"), expected, "{row}");
     }
-    assert_eq!(follow(&[&["a>b", "b>c/x", "c>d", "d/x"]], "a"), Ok("d/x".to_owned()));
-    assert!(matches!(follow(&[&["a>b", "b>a"]], "a"), Err(LinkError::Cycle(_))));
-}
-
-#[test]
-fn hard_link_keeps_content_of_its_layer() {
-    let root = Root::around(&[vec!["fbc".to_owned()]]);
-    let follow = |layers: &[&[&str]]| {
-        let (overlay, _) = stack(layers).unwrap();
-        LinkResolver::new(&overlay, &root, u64::MAX)
-            .resolve()
-            .unwrap()
-            .remove(0)
-            .1
-    };
-    let target = || "fbc/f".to_owned();
-    assert_eq!(follow(&[&["f", "l=fbc/f"]]), Ok("f".to_owned()));
-    assert_eq!(follow(&[&["l=/fbc/f"], &["f"]]), Ok("f".to_owned()));
-    assert_eq!(follow(&[&["f"], &["f", "l=fbc/f"]]), Err(LinkError::Replaced(target())));
-    assert_eq!(
-        follow(&[&["-f"], &["f", "l=fbc/f"]]),
-        Err(LinkError::Replaced(target()))
-    );
-    assert_eq!(follow(&[&["l=fbc/f"]]), Err(LinkError::Broken(target())));
-    assert_eq!(follow(&[&["l=etc/f"]]), Err(LinkError::Outside("etc/f".to_owned())));
-}
-
-#[test]
-fn hard_link_to_symlink_starts_at_its_own_folder() {
-    let root = Root::around(&[vec!["fbc".to_owned()]]);
-    let (overlay, _) = stack(&[
-        &["f", "d/f", "d/s>f", "l=fbc/d/s"],
-        &["e/l=fbc/e/m", "e/m=fbc/d/s", "d/s>../f"],
-    ])
-    .unwrap();
-    let links = LinkResolver::new(&overlay, &root, u64::MAX).resolve().unwrap();
-    let link = |name: &str| &links.iter().find(|(path, _)| *path == name).unwrap().1;
-    assert_eq!(link("d/s"), &Ok("d/f".to_owned()));
-    assert_eq!(link("l"), &Ok("f".to_owned()));
-    assert!(matches!(link("e/m"), Err(LinkError::Replaced(_))));
-    let (overlay, _) = stack(&[&["f", "d/f", "d/s>f", "e/l=fbc/e/m", "e/m=fbc/d/s", "e/f"]]).unwrap();
-    let links = LinkResolver::new(&overlay, &root, u64::MAX).resolve().unwrap();
-    assert!(links.contains(&("e/l", Ok("e/f".to_owned()))));
 }
