@@ -212,21 +212,16 @@ fn random_lines(at: usize, (versions, fast, requirements): &RandomPackage) -> St
     if !fast.is_empty() {
         channels += &format!("; fast: {}", fast.join(" "));
     }
+    let api = |at: usize, version: usize| format!(r#"{{"group":"g","kind":"P{at}","version":"v{}"}}"#, version % 2);
     let mut lines = package(&name, &channels);
     for version in 0..*versions {
-        let api = format!(r#"{{"group":"g","kind":"P{at}","version":"v{}"}}"#, version % 2);
-        lines = with_property(&lines, &format!("1.{version}.0"), "olm.gvk", &api);
+        lines = with_property(&lines, &format!("1.{version}.0"), "olm.gvk", &api(at, version));
     }
     for (bundle, of, version, is_api) in requirements {
+        let package = || required(&format!("p{of}"), &format!("1.{version}.0"));
         let (kind, value) = match is_api {
-            true => (
-                "olm.gvk.required",
-                format!(r#"{{"group":"g","kind":"P{of}","version":"v{}"}}"#, version % 2),
-            ),
-            false => (
-                "olm.package.required",
-                required(&format!("p{of}"), &format!("1.{version}.0")),
-            ),
+            true => ("olm.gvk.required", api(*of, *version)),
+            false => ("olm.package.required", package()),
         };
         lines = with_property(&lines, &format!("1.{bundle}.0"), kind, &value);
     }
