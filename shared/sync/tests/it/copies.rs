@@ -74,9 +74,8 @@ async fn validated(store: &Arc<dyn Store>) -> Option<ValidationCounts> {
 async fn copy_of_findings_that_are_another_document_is_refused(#[values(false, true)] rebuild: bool) {
     let (_, from) = mirror(&[V1]).await;
     let forged = put(&from, Kind::Facts, zstd::bulk::compress(b"{}", 1).unwrap()).await;
-    let mut changed = snapshot(&from).await;
-    changed.facts.insert("findings".to_owned(), forged);
-    republish(&from, &changed).await;
+    let findings = [("findings".to_owned(), forged)];
+    republish(&from, |snapshot| snapshot.facts.extend(findings)).await;
     let (_, error) = failed_copy(&from, rebuild).await;
     assert!(error.contains("facts/sha256/"), "{error}");
 }

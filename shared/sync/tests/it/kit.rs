@@ -175,14 +175,15 @@ pub(crate) async fn add_findings(store: &Arc<dyn Store>) {
     let mut facts = Facts::new(1);
     facts.packages.insert("cache".to_owned(), package);
     let stored = put(store, Kind::Facts, facts.to_stored().unwrap()).await;
-    let mut changed = snapshot(store).await;
-    changed.facts.insert(FINDINGS.name.to_owned(), stored);
-    republish(store, &changed).await;
+    let findings = [(FINDINGS.name.to_owned(), stored)];
+    republish(store, |snapshot| snapshot.facts.extend(findings)).await;
 }
 
-/// Names another Snapshot in the published pointer, as if it had been published instead.
-pub(crate) async fn republish(store: &Arc<dyn Store>, changed: &Snapshot) {
-    republish_stored(store, changed, changed.to_stored().unwrap()).await;
+/// Changes the Snapshot that the published pointer names, as if it had been published so.
+pub(crate) async fn republish(store: &Arc<dyn Store>, change: impl FnOnce(&mut Snapshot)) {
+    let mut changed = snapshot(store).await;
+    change(&mut changed);
+    republish_stored(store, &changed, changed.to_stored().unwrap()).await;
 }
 
 /// Names a Snapshot in the published pointer that is stored with these bytes.
@@ -199,14 +200,12 @@ pub(crate) async fn republish_stored(store: &Arc<dyn Store>, changed: &Snapshot,
 
 /// Writes the index of the published image as another version of this program might, and returns its key.
 pub(crate) async fn remake_image_index(store: &Arc<dyn Store>) -> Key {
-    let mut changed = snapshot(store).await;
-    let image = changed.image.as_mut().unwrap();
+    let image = snapshot(store).await.image.unwrap();
     let mut bytes = Documents::new(image.layer, image.diff_id).index;
     bytes.push(b'\n');
-    image.index = put(store, Kind::Blob, bytes).await;
-    let key = image.index.with_kind(Kind::Blob).key();
-    republish(store, &changed).await;
-    key
+    let index = put(store, Kind::Blob, bytes).await;
+    republish(store, |snapshot| snapshot.image.as_mut().unwrap().index = index).await;
+    index.with_kind(Kind::Blob).key()
 }
 
 /// Returns the objects on which readers depend: the documents and what the published state names. Of `catalogs.json` only the

@@ -26,8 +26,7 @@ async fn copy_of_damaged_origin_fails() {
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_fetches_image_that_cannot_be_rebuilt() {
     let (original, from) = mirror(&[V1]).await;
-    let plain = snapshot(&from).await;
-    let layer = plain.image.clone().unwrap().layer.with_kind(Kind::Blob).key();
+    let layer = snapshot(&from).await.image.unwrap().layer.with_kind(Kind::Blob).key();
     let mut tar = Vec::new();
     flate2::read::GzDecoder::new(&original.objects()[&layer][..])
         .read_to_end(&mut tar)
@@ -35,8 +34,7 @@ async fn copy_fetches_image_that_cannot_be_rebuilt() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(&tar).unwrap();
     let other = put_image(&from, encoder.finish().unwrap(), Sha256::of(&tar)).await;
-    let image = Some(other.clone());
-    republish(&from, &Snapshot { image, ..plain }).await;
+    republish(&from, |snapshot| snapshot.image = Some(other.clone())).await;
     let index = remake_image_index(&from).await;
 
     let (memory, report) = copied(&from, options(true)).await;
@@ -52,9 +50,8 @@ async fn copy_fetches_image_that_cannot_be_rebuilt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_of_image_that_contradicts_its_lines_fails() {
     let (_, from) = mirror(&[V1]).await;
-    let mut changed = snapshot(&from).await;
-    changed.image.as_mut().unwrap().diff_id = Sha256::of(b"another tar");
-    republish(&from, &changed).await;
+    let forge = |snapshot: &mut Snapshot| snapshot.image.as_mut().unwrap().diff_id = Sha256::of(b"another tar");
+    republish(&from, forge).await;
     let (_, error) = failed_copy(&from, true).await;
     assert!(error.contains("of the origin is damaged"), "{error}");
 }
@@ -81,9 +78,7 @@ async fn copy_of_snapshot_that_contradicts_its_lines_fails() {
     for rebuild in [false, true] {
         for (case, forge) in forgeries {
             let (_, from) = mirror(&[V1]).await;
-            let mut changed = snapshot(&from).await;
-            forge(&mut changed);
-            republish(&from, &changed).await;
+            republish(&from, forge).await;
             println!("{case}");
             failed_copy(&from, rebuild).await;
         }
@@ -97,11 +92,7 @@ async fn copy_of_index_that_contradicts_its_lines_fails(#[values(false, true)] r
     let (_, from) = mirror(&[V2, V1]).await;
     let (_, second) = mirror(&[V2]).await;
     let index = snapshot(&second).await.index;
-    let changed = Snapshot {
-        index,
-        ..snapshot(&from).await
-    };
-    republish(&from, &changed).await;
+    republish(&from, |snapshot| snapshot.index = index).await;
     for to_has_it in [false, true] {
         let (memory, to) = mirror(if to_has_it { &[V2] } else { &[] }).await;
         let before = published(&memory).await;
@@ -115,11 +106,7 @@ async fn copy_of_index_that_contradicts_its_lines_fails(#[values(false, true)] r
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_of_snapshot_without_image_has_no_image() {
     let (original, from) = mirror(&[V1]).await;
-    let without = Snapshot {
-        image: None,
-        ..snapshot(&from).await
-    };
-    republish(&from, &without).await;
+    republish(&from, |snapshot| snapshot.image = None).await;
     let (memory, report) = copied(&from, options(true)).await;
     assert_eq!((report.error.clone(), report.rebuilt.objects), (None, 5));
     assert_eq!(published(&memory).await, published(&original).await);
@@ -134,13 +121,12 @@ async fn copy_of_recompressed_shard_leaves_the_earlier_shard_alone() {
     let (memory, to) = mirror(&[]).await;
     publish(&to, &"other".parse().unwrap(), V1).await;
     let before = memory.objects();
-    let mut changed = snapshot(&from).await;
-    let key = changed.packages[0].stored.with_kind(Kind::Package).key();
+    let key = snapshot(&from).await.packages[0].stored.with_kind(Kind::Package).key();
     let lines = zstd::decode_all(&before[&key][..]).unwrap();
     let bytes = zstd::bulk::compress(&lines, 1).unwrap();
-    changed.packages[0].stored = put(&from, Kind::Package, bytes).await;
-    assert_ne!(changed.packages[0].stored.with_kind(Kind::Package).key(), key);
-    republish(&from, &changed).await;
+    let recompressed = put(&from, Kind::Package, bytes).await;
+    assert_ne!(recompressed.with_kind(Kind::Package).key(), key);
+    republish(&from, |snapshot| snapshot.packages[0].stored = recompressed).await;
     let report = copy(&from, &to, options(true)).await;
     assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
     assert_sound(&memory).await;
