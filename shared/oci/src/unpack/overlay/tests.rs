@@ -69,6 +69,7 @@ a folder of a file becomes a file / a/b a => refused
 a file becomes a folder / a a/ => refused
 a link becomes a file / a>x a => refused
 a closed root hides lower layers only / a ~ b | c => a@0 b@0
+a closed root is not opened by a lower layer / a ~ | ~ b => a@0
 a root is replaced in a lower layer / a | ^ | b => a@0
 a folder as root is replaced in a lower layer / . | ^ | b =>
 a root that is replaced hides lower layers / ^ | a =>
