@@ -189,6 +189,23 @@ mod tests {
         format!("{CRD}spec: {{versions: [{{name: v1, storage: true, schema: {{openAPIV3Schema: {schema}}}}}]}}\n")
     }
 
+    /// Files with their content, `|` between, and a part of the error.
+    const BAD_BUNDLES: &str = "\
+c.md x => it has no ClusterServiceVersion
+b.txt OPERATOR|c/a.yaml OPERATOR => it has no ClusterServiceVersion
+a.yaml OPERATOR|b.yml OPERATOR => manifests/a.yaml and manifests/b.yml are both
+a.yaml TWICE => manifests/a.yaml and manifests/a.yaml, document 2 are both
+a.yaml kind: [|b.yaml OPERATOR => manifests/a.yaml: document 1
+a.yaml BOMB => manifests/a.yaml: document 1
+a.json NUMBER => manifests/a.json: spec.version must be a text
+a.yaml MODES => manifests/a.yaml: spec.installModes must be a list
+a.yaml OPERATOR|b.yaml OLD => manifests/b.yaml: apiVersion must be apiextensions.k8s.io/v1
+a.yaml OPERATOR|b.yaml CRD|c.yaml CRD => manifests/b.yaml and manifests/c.yaml are both the CustomResourceDefinition as.x
+a.yaml OPERATOR|b.yaml REFERENCES => manifests/b.yaml: spec.versions[0].schema.openAPIV3Schema has a $ref at ^.a, which Kubernetes \
+    forbids
+a.yaml OPERATOR|b.yaml DEEP => exceeds the limit depth of 120
+a.yaml OPERATOR|b.yaml DEEPER => document 1, line 4: invalid YAML: recursion limit";
+
     #[test]
     fn read_of_bad_bundle_names_file_and_field() {
         let deep = |levels: usize| format!("{}{{}}{}", "{not: ".repeat(levels), "}".repeat(levels));
@@ -208,43 +225,13 @@ mod tests {
             "BOMB" => bomb.clone(),
             other => other.to_owned(),
         };
-        let no_operator = "it has no ClusterServiceVersion";
-        let depth = "exceeds the limit depth of 120";
-        let reference =
-            "manifests/b.yaml: spec.versions[0].schema.openAPIV3Schema has a $ref at ^.a, which Kubernetes forbids";
-        let twice = "manifests/a.yaml and manifests/a.yaml, document 2 are both";
-        let crds = "manifests/b.yaml and manifests/c.yaml are both the CustomResourceDefinition as.x";
-        // Files with their content, `|` between, and what the error says.
-        let cases = [
-            ("c.md x", no_operator),
-            ("b.txt OPERATOR|c/a.yaml OPERATOR", no_operator),
-            (
-                "a.yaml OPERATOR|b.yml OPERATOR",
-                "manifests/a.yaml and manifests/b.yml are both",
-            ),
-            ("a.yaml TWICE", twice),
-            ("a.yaml kind: [|b.yaml OPERATOR", "manifests/a.yaml: document 1"),
-            ("a.yaml BOMB", "manifests/a.yaml: document 1"),
-            ("a.json NUMBER", "manifests/a.json: spec.version must be a text"),
-            ("a.yaml MODES", "manifests/a.yaml: spec.installModes must be a list"),
-            (
-                "a.yaml OPERATOR|b.yaml OLD",
-                "manifests/b.yaml: apiVersion must be apiextensions.k8s.io/v1",
-            ),
-            ("a.yaml OPERATOR|b.yaml CRD|c.yaml CRD", crds),
-            ("a.yaml OPERATOR|b.yaml REFERENCES", reference),
-            ("a.yaml OPERATOR|b.yaml DEEP", depth),
-            (
-                "a.yaml OPERATOR|b.yaml DEEPER",
-                "document 1, line 4: invalid YAML: recursion limit",
-            ),
-        ];
-        for (files, says) in cases {
+        for row in BAD_BUNDLES.lines() {
+            let (files, says) = row.split_once(" => ").unwrap();
             let files = files.split('|').map(|file| file.split_once(' ').unwrap());
             let files: Vec<_> = files.map(|(path, name)| (path, content(name))).collect();
             let files: Vec<_> = files.iter().map(|(path, content)| (*path, content.as_str())).collect();
             let error = read(&files, &[]).err().unwrap_or_default();
-            assert!(error.contains(says), "{says}: {error}");
+            assert!(error.contains(says), "{row}: {error}");
         }
         // Five levels are around the schema.
         assert!(read(&[("a.yaml", OPERATOR), ("b.yaml", &crd_with(&deep(114)))], &[]).is_ok());

@@ -182,28 +182,20 @@ mod tests {
             .collect()
     }
 
-    /// Two schemas, and what is unsafe about the change from one to the other. As in crdify, a change inside of
-    /// `additionalProperties` is one of the schema around it too, and even a description counts there.
+    /// Two schemas, and what is unsafe about the change from one to the other, where [`MUTATIONS`] do not say it. As in
+    /// crdify, a change inside of `additionalProperties` is one of the schema around it too, and even a description counts
+    /// there.
     const CHANGES: &str = r#"
-{"type": "string"} -> {"type": "integer"} => ^ type
-{"description": "a"} -> {"description": "b"} =>
 {} -> {"properties": {"a": {"type": "string"}}} =>
 {"properties": {"a": {"properties": {"b": {}}}}} -> {"properties": {}} => ^.a existingFieldRemoval
-{"items": {"maxLength": 2}} -> {"items": {"maxLength": 1}} => ^.items maxLength
 {"maximum": 1} -> {"maximum": 1.5} =>
 {"maximum": 1} -> {"maximum": 1.0} =>
 {"maximum": 1} -> {} =>
 {} -> {"maximum": 1} => ^ maximum
-{"minItems": 1} -> {"minItems": 0} =>
 {"minItems": 0} -> {"minItems": 1} => ^ minItems
 {} -> {"minItems": 0} => ^ minItems
-{"enum": ["a"]} -> {"enum": ["b", "a"]} =>
-{"enum": ["a", "b"]} -> {"enum": ["b"]} => ^ enum
 {"enum": ["a"]} -> {"enum": []} => ^ enum
 {} -> {"enum": ["a"]} => ^ enum
-{"required": ["a", "b"]} -> {"required": ["b"]} =>
-{"required": ["a"]} -> {"required": ["b", "a"]} => ^ required
-{"default": 1} -> {"default": 2} => ^ default
 {"default": null} -> {} =>
 {"default": false} -> {} => ^ default
 {"nullable": false} -> {} =>

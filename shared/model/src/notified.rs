@@ -43,25 +43,3 @@ impl From<&Previous> for PublicationId {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_back_with_and_without_a_publication() {
-        let publication = PublicationId {
-            serial: 7,
-            content_hash: Sha256::of(b"lines"),
-        };
-        let notified = Notified {
-            receivers: [("new".to_owned(), None), ("reached".to_owned(), Some(publication))].into(),
-        };
-        let bytes = notified.to_bytes();
-        assert_eq!(Notified::from_bytes(&bytes).unwrap(), notified);
-        let text = String::from_utf8(bytes).unwrap();
-        for part in [r#""new": null"#, r#""serial": 7"#] {
-            assert!(text.contains(part), "{text}");
-        }
-    }
-}

@@ -193,24 +193,17 @@ mod tests {
     #[error("cannot open the door")]
     struct Door(#[source] io::Error);
 
-    #[test]
-    fn chain_joins_causes_on_one_line() {
-        assert_eq!(chain(&Door(io::Error::other("no key"))), "cannot open the door: no key");
-    }
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot open the door: {0}")]
+    struct ChattyDoor(#[source] io::Error);
 
     #[test]
-    fn chain_leaves_out_numbers_of_the_system() {
+    fn chain_joins_causes_once_on_one_line_without_numbers_of_the_system() {
+        let no_key = || io::Error::other("no key");
+        assert_eq!(chain(&Door(no_key())), "cannot open the door: no key");
+        assert_eq!(chain(&ChattyDoor(no_key())), "cannot open the door: no key");
         let missing = io::Error::from_raw_os_error(2);
         assert_eq!(chain(&Door(missing)), "cannot open the door: No such file or directory");
-    }
-
-    #[test]
-    fn chain_does_not_repeat_a_cause_that_the_error_contains() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("cannot open the door: {0}")]
-        struct Chatty(#[source] io::Error);
-        let chatty = Chatty(io::Error::other("no key"));
-        assert_eq!(chain(&chatty), "cannot open the door: no key");
     }
 
     #[test]

@@ -43,14 +43,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_keeps_usual_characters() {
+    fn name_keeps_usual_characters_and_escapes_others() {
         for usual in ["3scale-operator", "A", "a.b", "nfd", "v1~x+y@z"] {
             assert_eq!(name(usual), usual);
         }
-    }
-
-    #[test]
-    fn name_escapes_special_characters() {
         for (package, folder) in [
             ("", "%"),
             (".", "%2E"),

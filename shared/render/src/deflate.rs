@@ -152,3 +152,37 @@ fn deflate_all(deflate: &mut Compress, mut input: &[u8]) -> io::Result<Vec<u8>> 
         output.reserve(output.capacity() / 2 + 1024);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Returns the segments of seven similar blocks, of which every second begins a Shard.
+    fn segments_of(count: usize) -> Vec<u8> {
+        thread::scope(|scope| {
+            let (mut lanes, segments) = lanes(scope, count, 6);
+            let deflated = scope.spawn(move || {
+                let segments = segments.iter().map(|segment| segment.unwrap().lines.bytes);
+                segments.collect::<Vec<_>>().concat()
+            });
+            for at in 0..7 {
+                let piece = Piece {
+                    frame: Vec::new(),
+                    block: Arc::new(format!("the lines of block {at}\n").repeat(at + 1).into_bytes()),
+                    deflated: None,
+                    begins: at.is_multiple_of(2),
+                };
+                assert!(lanes.send(piece));
+            }
+            drop(lanes);
+            deflated.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn number_of_lanes_does_not_change_the_bytes() {
+        assert_eq!(segments_of(1), segments_of(3));
+    }
+}

@@ -70,42 +70,55 @@ mod tests {
         contents.iter().fold(None, publish).unwrap()
     }
 
-    /// Returns the answer without options, an error as its text.
-    fn answer(ours: &Current, theirs: &Current) -> Result<bool, String> {
-        is_behind(ours, theirs, &SyncOptions::default()).map_err(|error| error.to_string())
+    fn answer(ours: &Current, theirs: &Current, rollback: bool, diverged: bool) -> String {
+        let options = SyncOptions {
+            rollback,
+            diverged,
+            ..SyncOptions::default()
+        };
+        match is_behind(ours, theirs, &options) {
+            Ok(is_behind) => is_behind.to_string(),
+            Err(SyncError::Rollback { theirs, ours }) => format!("rollback from {ours} to {theirs}"),
+            Err(SyncError::Diverged { serial }) => format!("diverged at {serial}"),
+            Err(error) => panic!("{error}"),
+        }
     }
 
-    fn rollback(theirs: u64, ours: u64) -> Result<bool, String> {
-        Err(SyncError::Rollback { theirs, ours }.to_string())
-    }
+    /// Contents of our history and of theirs, and the answers without options and with `rollback`.
+    const HISTORIES: &str = "\
+a / a b => false, false
+a b / a b => false, false
+a / a b a => false, false
+a b / a => true, false
+a / b => diverged at 1, diverged at 1
+a / b c => diverged at 1, diverged at 1
+x a / x b c => diverged at 2, diverged at 2
+a b / x => rollback from 2 to 1, diverged at 1";
 
     #[test]
-    fn is_behind_of_same_or_later_state_is_false() {
-        for (ours, theirs) in [
-            (&["a"][..], &["a", "b"][..]),
-            (&["a", "b"], &["a", "b"]),
-            (&["a"], &["a", "b", "a"]),
-        ] {
-            assert_eq!(answer(&current(ours), &current(theirs)), Ok(false));
+    fn is_behind_of_two_histories_needs_options_for_what_does_not_descend() {
+        for row in HISTORIES.lines() {
+            let (contents, expected) = row.split_once(" => ").unwrap();
+            let (ours, theirs) = contents.split_once(" / ").unwrap();
+            let [ours, theirs] = [ours, theirs].map(|contents| current(&Vec::from_iter(contents.split(' '))));
+            let answers = [false, true].map(|rollback| answer(&ours, &theirs, rollback, false));
+            assert_eq!(answers.join(", "), expected, "{row}");
+            assert_eq!(answer(&ours, &theirs, true, true), "false", "{row}");
         }
     }
 
     #[test]
-    fn is_behind_of_earlier_state_is_true_while_it_is_remembered() {
-        assert_eq!(answer(&current(&["a", "b"]), &current(&["a"])), Ok(true));
+    fn is_behind_knows_the_states_that_are_remembered() {
         let contents: Vec<String> = (0..PREVIOUS_MAX + 2).map(|number| number.to_string()).collect();
         let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
         let ours = current(&contents);
-        assert_eq!(answer(&ours, &current(&contents[..2])), Ok(true));
-        assert_eq!(answer(&ours, &current(&contents[..1])), rollback(1, ours.serial));
-    }
-
-    #[test]
-    fn is_behind_refuses_a_state_that_was_published_anew() {
+        let [first, second] = [1, 2].map(|count| answer(&ours, &current(&contents[..count]), false, false));
+        assert_eq!(first, format!("rollback from {} to 1", ours.serial));
+        assert_eq!(second, "true");
         let mut anew = current(&["a"]);
         anew.published_at += std::time::Duration::from_secs(1);
-        assert_eq!(answer(&current(&["a", "b"]), &anew), rollback(1, 2));
-        assert_eq!(answer(&current(&["a"]), &anew), Ok(false));
+        let [later, same] = [&["a", "b"][..], &["a"]].map(|ours| answer(&current(ours), &anew, false, false));
+        assert_eq!((&*later, &*same), ("rollback from 2 to 1", "false"));
     }
 
     #[test]
@@ -121,27 +134,5 @@ mod tests {
         let mut swapped = full.clone();
         swapped.previous.swap(0, 1);
         assert!(!is_valid(&swapped));
-    }
-
-    #[test]
-    fn is_behind_refuses_another_history() {
-        let allow = |rollback, diverged| SyncOptions {
-            rollback,
-            diverged,
-            ..SyncOptions::default()
-        };
-        let diverged = |ours: &[&str], theirs: &[&str]| {
-            let (ours, theirs) = (current(ours), current(theirs));
-            assert!(is_behind(&ours, &theirs, &allow(true, true)).is_ok());
-            match is_behind(&ours, &theirs, &allow(true, false)) {
-                Err(SyncError::Diverged { serial }) => serial,
-                other => panic!("{other:?}"),
-            }
-        };
-        assert_eq!(diverged(&["a"], &["b"]), 1);
-        assert_eq!(diverged(&["a"], &["b", "c"]), 1);
-        assert_eq!(diverged(&["x", "a"], &["x", "b", "c"]), 2);
-        assert_eq!(diverged(&["a", "b"], &["x"]), 1);
-        assert_eq!(answer(&current(&["a", "b"]), &current(&["x"])), rollback(1, 2));
     }
 }

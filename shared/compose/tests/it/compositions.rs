@@ -22,8 +22,8 @@ fn composition(yaml: &str) -> Composition {
     serde_saphyr::from_str(yaml).unwrap()
 }
 
-/// Composes `one` (db, web 1.0.0), `two` (web 2.0.0, zoo) and additions, and returns each package with its place.
-fn composed(yaml: &str, additions: &[&[(&str, &str)]]) -> Result<String, String> {
+/// Composes `one` (db, web 1.0.0), `two` (web 2.0.0, zoo) and additions. Returns each package with its place, or the error.
+fn composed(yaml: &str, additions: &[&[(&str, &str)]]) -> String {
     let mut one = MemoryCatalog::new(&[("db", &db()), ("web", &web("1.0.0"))]);
     let composition = composition(yaml);
     if yaml.contains("catalog: long") {
@@ -34,24 +34,20 @@ fn composed(yaml: &str, additions: &[&[(&str, &str)]]) -> Result<String, String>
     let mut catalogs = vec![one, two];
     catalogs.truncate(composition.inputs.len());
     catalogs.extend(additions.iter().map(|packages| MemoryCatalog::new(packages)));
-    compose(&composition, &mut catalogs)
-        .map(|composed| text(&composed))
-        .map_err(|error| model::text::chain(&error))
+    compose(&composition, &mut catalogs).map_or_else(|error| model::text::chain(&error), |composed| text(&composed))
 }
 
 fn text(composed: &ComposedCatalog) -> String {
-    let packages = composed.packages.iter().map(|package| match &package.lines {
-        Err(input) => format!("{}={input}", package.name),
-        Ok(lines) => {
-            format!("{} {}", package.name, summary(&package.name, lines))
-        }
+    let packages = composed.packages.iter().map(|(name, lines)| match lines {
+        Err(input) => format!("{name}={input}"),
+        Ok(lines) => format!("{name} {}", summary(name, lines)),
     });
     packages.collect::<Vec<_>>().join(" | ")
 }
 
 const ONE: &str = "inputs: [{catalog: one}]\n";
 
-/// Case, the composition with its lines, and the packages of the result.
+/// Case, the composition with its lines, and the packages of the result or the error.
 const COMPOSITIONS: &str = "\
 whole / inputs: [{catalog: one}] => db=0 | web=0
 heads / inputs: [{catalog: one, select: {}}] => db beta: 1.1.0; *stable: 1.1.0 | web=0
@@ -59,21 +55,33 @@ first wins / inputs: [{catalog: one}, {catalog: two}] // conflicts: first => db=
 selected apart / inputs: [{catalog: one, select: {full: true, packages: [{name: db}]}}, {catalog: two}] => db=0 | web=1 | zoo=1
 package removed / inputs: [{catalog: one}] // remove: [{package: web}] => db=0
 channel removed / inputs: [{catalog: one}] // remove: [{package: db, channels: [beta]}] => db *stable: 1.0.0 1.1.0 | web=0
-head removed / inputs: [{catalog: one}] // remove: [{package: db, bundles: [db.v1.1.0]}] => db *stable: 1.0.0 | web=0";
+head removed / inputs: [{catalog: one}] // remove: [{package: db, bundles: [db.v1.1.0]}] => db *stable: 1.0.0 | web=0
+nothing / {} => a composition needs `inputs` or `add`
+both origins / inputs: [{catalog: a, source: b}] => an input has either `catalog` (published by this mirror) or `source` (pulled)
+no origin / inputs: [{select: {}}] => an input has either `catalog` (published by this mirror) or `source` (pulled)
+conflict / inputs: [{catalog: one}, {catalog: two}] => package web is in one and in two; select it from one of them, or set \
+    conflicts: first
+unknown package / inputs: [{catalog: one, select: {packages: [{name: nope}]}}] => input one has no package nope
+selection / inputs: [{catalog: one, select: {packages: [{name: db, minVersion: 7.0.0}]}}] => input one: package db: versions \
+    >=7.0.0 takes no bundle; remove it from the selection, or choose other versions
+remove package / inputs: [{catalog: one}] // remove: [{package: nope}] => remove: the composition has no document of package nope
+remove channel / inputs: [{catalog: one}] // remove: [{package: db, channels: [nope]}] => remove: the composition has no channel \
+    nope of package db
+remove bundle / inputs: [{catalog: one}] // remove: [{package: db, bundles: [nope]}] => remove: the composition has no bundle \
+    nope of package db
+remove what connects / inputs: [{catalog: long}] // remove: [{package: db, bundles: [db.v1.1.0]}] => add and remove leave an \
+    invalid package: package db, channel stable: with what is added and removed the channel has several heads: db.v1.0.0, \
+    db.v1.2.0; keep what connects them: db.v1.1.0
+remove default channel / inputs: [{catalog: one}] // remove: [{package: db, channels: [stable]}] => add and remove leave an \
+    invalid package: package db: the default channel stable is not selected; set defaultChannel to one of beta";
 
 #[test]
-fn compose_takes_shards_or_lines() {
+fn compose_takes_shards_or_lines_or_says_what_to_change() {
     for row in COMPOSITIONS.lines() {
-        let (yaml, expected) = yaml_and_expected(row);
-        assert_eq!(composed(&yaml, &[]).as_deref(), Ok(expected), "{row}");
+        let (case, expected) = row.split_once(" => ").unwrap();
+        let (_, yaml) = case.split_once(" / ").unwrap();
+        assert_eq!(composed(&yaml.replace(" // ", "\n"), &[]), expected, "{row}");
     }
-}
-
-/// Parses a row such as `what / line // line => expected`.
-fn yaml_and_expected(row: &str) -> (String, &str) {
-    let (case, expected) = row.split_once(" => ").unwrap();
-    let (_, yaml) = case.split_once(" / ").unwrap();
-    (yaml.replace(" // ", "\n"), expected)
 }
 
 /// Requirements of a bundle, and the one that a notice says is missing.
@@ -139,7 +147,7 @@ fn remove_is_explained_as_it_is_written(#[case] select: &str, #[case] remove: &s
     let db = package("db", "stable: 1.0.0 1.1.0<1.0.0; beta: 2.0.0");
     let yaml = format!("inputs: [{{catalog: one, select: {select}}}]\nremove: [{{package: db, {remove}}}]");
     let composed = compose(&composition(&yaml), &mut [MemoryCatalog::new(&[("db", &db)])]).unwrap();
-    let written = PackageParser::parse(composed.packages[0].lines.as_ref().unwrap().as_bytes());
+    let written = PackageParser::parse(composed.packages["db"].as_ref().unwrap().as_bytes());
     let decisions = composed.explanation.decisions.unwrap();
     let of_bundles: Vec<_> = decisions
         .iter()
@@ -157,97 +165,39 @@ fn remove_is_explained_as_it_is_written(#[case] select: &str, #[case] remove: &s
     }
 }
 
-fn extension(entries: &str) -> String {
-    let lines = package("db", &format!("stable: {entries}"));
-    // Without the olm.package, as a folder that extends a package has it.
-    lines.split_inclusive('\n').skip(1).collect()
-}
+/// What is added to which package of `one`, and the packages of the result or the error. A folder that extends a package has no
+/// `olm.package`.
+const ADDITIONS: &str = "\
+db entries 1.2.0<1.1.0 => db beta: 1.1.0; *stable: 1.0.0 1.1.0 1.2.0 | web=0
+new package 1.0.0 => db=0 | new *stable: 1.0.0 | web=0
+db bundle 1.1.0 => db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0
+db entries 1.1.0<-1.0.0 => add: package db has the entry db.v1.1.0 of olm.channel stable already, with other content; \
+    set replace: true to replace it
+db other-bundle 1.1.0 => add: package db has olm.bundle db.v1.1.0 already, with other content; set replace: true to replace it
+db replaced-entries 1.1.0<-1.0.0 => db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0
+db replaced-other-bundle 1.1.0 => db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0
+db entries 1.2.0<1.0.0 => add and remove leave an invalid package: package db, channel stable: with what is added and removed \
+    the channel has several heads: db.v1.1.0, db.v1.2.0; let added entries replace or skip the others
+db bundle 3.0.0 => add and remove leave an invalid package: package db has no bundle db.v3.0.0 in a channel";
 
 #[test]
-fn add_merges_bundles_and_entries_behind_the_old_ones() {
-    let yaml = format!("{ONE}add: [{{source: 'dir:more'}}]");
-    let more = extension("1.2.0<1.1.0");
-    assert_eq!(
-        composed(&yaml, &[&[("db", &more)]]).unwrap(),
-        "db beta: 1.1.0; *stable: 1.0.0 1.1.0 1.2.0 | web=0"
-    );
-    let new = package("new", "c: 1.0.0");
-    assert_eq!(
-        composed(&yaml, &[&[("new", &new)]]).unwrap(),
-        "db=0 | new *c: 1.0.0 | web=0"
-    );
-}
-
-#[test]
-fn add_existing_entry_needs_replace() {
-    let yaml = format!("{ONE}add: [{{source: 'dir:more'}}]");
-    let more = extension("1.1.0<-1.0.0");
-    assert_eq!(
-        composed(&yaml, &[&[("db", &more)]]).unwrap_err(),
-        "add: package db has the entry db.v1.1.0 of olm.channel stable already, with other content; \
-         set replace: true to replace it"
-    );
-    let other = bundle("db", "1.1.0").replace("r.example", "other.example");
-    assert_eq!(
-        composed(&yaml, &[&[("db", &other)]]).unwrap_err(),
-        "add: package db has olm.bundle db.v1.1.0 already, with other content; set replace: true to replace it"
-    );
-    let equal = bundle("db", "1.1.0");
-    assert_eq!(
-        composed(&yaml, &[&[("db", &equal)]]).unwrap(),
-        "db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0"
-    );
-    let yaml = format!("{ONE}add: [{{source: 'dir:more', replace: true}}]");
-    for more in [more, other] {
-        assert_eq!(
-            composed(&yaml, &[&[("db", &more)]]).unwrap(),
-            "db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0"
-        );
+fn add_merges_bundles_and_entries_and_replaces_only_if_allowed() {
+    for row in ADDITIONS.lines() {
+        let (addition, expected) = row.split_once(" => ").unwrap();
+        let [name, what, versions] = addition.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let added = what.trim_start_matches("replaced-");
+        let whole = package(name, &format!("stable: {versions}"));
+        let lines = match added {
+            "package" => whole,
+            "entries" => whole.split_inclusive('\n').skip(1).collect(),
+            "bundle" => bundle(name, versions),
+            _ => bundle(name, versions).replace("r.example", "other.example"),
+        };
+        let yaml = format!("{ONE}add: [{{source: 'dir:more', replace: {}}}]", added != what);
+        assert_eq!(composed(&yaml, &[&[(name, &lines)]]), expected, "{row}");
     }
-}
-
-/// Mistake, the composition with its lines, and the error.
-const WRONG: &str = "\
-nothing / {} => a composition needs `inputs` or `add`
-both origins / inputs: [{catalog: a, source: b}] => an input has either `catalog` (published by this mirror) or `source` (pulled)
-no origin / inputs: [{select: {}}] => an input has either `catalog` (published by this mirror) or `source` (pulled)
-conflict / inputs: [{catalog: one}, {catalog: two}] => package web is in one and in two; select it from one of them, or set \
-    conflicts: first
-unknown package / inputs: [{catalog: one, select: {packages: [{name: nope}]}}] => input one has no package nope
-selection / inputs: [{catalog: one, select: {packages: [{name: db, minVersion: 7.0.0}]}}] => input one: package db: versions \
-    >=7.0.0 takes no bundle; remove it from the selection, or choose other versions
-remove package / inputs: [{catalog: one}] // remove: [{package: nope}] => remove: the composition has no document of package nope
-remove channel / inputs: [{catalog: one}] // remove: [{package: db, channels: [nope]}] => remove: the composition has no channel \
-    nope of package db
-remove bundle / inputs: [{catalog: one}] // remove: [{package: db, bundles: [nope]}] => remove: the composition has no bundle \
-    nope of package db
-remove what connects / inputs: [{catalog: long}] // remove: [{package: db, bundles: [db.v1.1.0]}] => add and remove leave an \
-    invalid package: package db, channel stable: with what is added and removed the channel has several heads: db.v1.0.0, \
-    db.v1.2.0; keep what connects them: db.v1.1.0
-remove default channel / inputs: [{catalog: one}] // remove: [{package: db, channels: [stable]}] => add and remove leave an \
-    invalid package: package db: the default channel stable is not selected; set defaultChannel to one of beta";
-
-#[test]
-fn compose_wrong_says_what_to_change() {
-    for row in WRONG.lines() {
-        let (yaml, expected) = yaml_and_expected(row);
-        assert_eq!(composed(&yaml, &[]).unwrap_err(), expected, "{row}");
-    }
-}
-
-#[rstest]
-#[case::second_head(
-    extension("1.2.0<1.0.0"),
-    "add and remove leave an invalid package: package db, channel stable: with what is added and removed the channel has \
-     several heads: db.v1.1.0, db.v1.2.0; let added entries replace or skip the others"
-)]
-#[case::bundle_in_no_channel(
-    bundle("db", "3.0.0"),
-    "add and remove leave an invalid package: package db has no bundle db.v3.0.0 in a channel"
-)]
-fn add_that_breaks_a_package_is_refused(#[case] more: String, #[case] expected: &str) {
-    let yaml = format!("{ONE}add: [{{source: 'dir:more'}}]");
-    assert_eq!(composed(&yaml, &[&[("db", &more)]]).unwrap_err(), expected);
 }
 
 #[test]
@@ -262,8 +212,8 @@ fn global_documents_are_kept_once_in_any_order() {
         }
         let composition = composition("inputs: [{catalog: a}, {catalog: b}]");
         let composed = compose(&composition, &mut catalogs).unwrap();
-        let lines = composed.packages.into_iter().next().unwrap().lines;
-        lines.unwrap_or_else(|input| format!("shard {input}"))
+        let lines = &composed.packages[""];
+        lines.clone().unwrap_or_else(|input| format!("shard {input}"))
     };
     assert_eq!(result([0, 1], ["x\ny\n", "x\ny\n"]), "shard 0");
     for order in [[0, 1], [1, 0]] {

@@ -1,7 +1,6 @@
 //! ImageSetConfigurations, FilterConfigurations and compositions as files.
 
 use catalog_mirror_compose::{ComposeFile, Composition, DependencyRule};
-use rstest::rstest;
 
 const HEAD: &str = "kind: ImageSetConfiguration\napiVersion: mirror.openshift.io/v2alpha1\n";
 
@@ -107,46 +106,34 @@ conflicts: first
     assert_eq!(ComposeFile::parse(&written), Ok(ComposeFile::Composition(composition)));
 }
 
-#[rstest]
-#[case::unknown_field(
-    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    pakages: []\n",
-    "line 6: unknown field"
-)]
-#[case::unknown_section("mirror:\n  operatos: []\n", "line 4: unknown field")]
-#[case::version(
-    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    packages:\n    - name: a\n      minVersion: 1.y\n",
-    "line 5: input quay.io/a/b:v1: package a, minVersion \"1.y\": this is not a version such as 2.11.0 or 2.11"
-)]
-#[case::conflict(
-    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    full: true\n    packages: [{name: a, minVersion: 1.0.0}]\n",
-    "line 5: input quay.io/a/b:v1: package a: full: true takes every version"
-)]
-#[case::equal_names(
-    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n  - catalog: quay.io/c/b:v1\n",
-    "line 6: two entries have the name b-v1: set targetCatalog or targetTag of one of them"
-)]
-#[case::bad_name(
-    "mirror:\n  operators:\n  - catalog: quay.io/a/b:v1\n    targetCatalog: -x\n",
-    "line 5: a catalog's name is a DNS-1123 subdomain"
-)]
-#[case::no_mirror("archiveSize: 4\n", "missing field")]
-fn image_set_wrong_names_the_line(#[case] rest: &str, #[case] expected: &str) {
-    let text = format!("{HEAD}{rest}");
-    let error = error(&text);
-    assert!(error.contains(expected), "{error}");
-    assert_eq!(error.lines().count(), 1, "{error}");
-}
+/// Texts with `|` between lines, and a part of the error.
+const WRONG_IMAGE_SETS: &str = "\
+mirror:|  operators:|  - catalog: quay.io/a/b:v1|    pakages: [] => line 6: unknown field
+mirror:|  operatos: [] => line 4: unknown field
+mirror:|  operators:|  - catalog: quay.io/a/b:v1|    packages:|    - name: a|      minVersion: 1.y => \
+    line 5: input quay.io/a/b:v1: package a, minVersion \"1.y\": this is not a version such as 2.11.0 or 2.11
+mirror:|  operators:|  - catalog: quay.io/a/b:v1|    full: true|    packages: [{name: a, minVersion: 1.0.0}] => \
+    line 5: input quay.io/a/b:v1: package a: full: true takes every version
+mirror:|  operators:|  - catalog: quay.io/a/b:v1|  - catalog: quay.io/c/b:v1 => \
+    line 6: two entries have the name b-v1: set targetCatalog or targetTag of one of them
+mirror:|  operators:|  - catalog: quay.io/a/b:v1|    targetCatalog: -x => line 5: a catalog's name is a DNS-1123 subdomain
+archiveSize: 4 => missing field";
 
-#[rstest]
-#[case::not_yaml("a: [", "line 1: ")]
-#[case::other_kind(
-    "kind: Pod\napiVersion: v1\n",
-    "Pod of \"v1\" is not known: use ImageSetConfiguration of "
-)]
-#[case::unknown_rule("inputs: []\nconflicts: last\n", "line 2: ")]
-fn file_wrong_says_what(#[case] text: &str, #[case] expected: &str) {
-    let error = error(text);
-    assert!(error.contains(expected), "{error}");
+const WRONG_FILES: &str = "\
+a: [ => line 1:
+kind: Pod|apiVersion: v1 => Pod of \"v1\" is not known: use ImageSetConfiguration of
+inputs: []|conflicts: last => line 2:";
+
+#[test]
+fn file_wrong_says_what_and_names_the_line() {
+    for (head, table) in [(HEAD, WRONG_IMAGE_SETS), ("", WRONG_FILES)] {
+        for row in table.lines() {
+            let (text, expected) = row.split_once(" => ").unwrap();
+            let error = error(&(head.to_owned() + &text.replace('|', "\n")));
+            assert!(error.contains(expected), "{row}: {error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
 }
 
 #[test]

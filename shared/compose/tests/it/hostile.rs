@@ -1,15 +1,12 @@
 //! Inputs that take much work or memory for few bytes.
 
-use std::{
-    fmt::Write as _,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use catalog_mirror_compose::Composition;
 use rstest::rstest;
 use work::{Budget, MemoryPool};
 
-use crate::support::{MemoryCatalog, bundle, compose_within, package, required, with_property};
+use crate::support::{MemoryCatalog, compose_within, package, required, with_property};
 
 const REQUIRED: &str = "olm.package.required";
 
@@ -27,21 +24,10 @@ fn composition(rule: &str) -> Composition {
 
 /// Package of a number of bundles, all of them in one chain in each of `channels`.
 fn chain(name: &str, bundles: usize, channels: usize) -> String {
-    let entries = (0..bundles).map(|at| match at {
-        0 => format!(r#"{{"name":"{name}.v1.0.0"}}"#),
-        _ => format!(r#"{{"name":"{name}.v1.0.{at}","replaces":"{name}.v1.0.{}"}}"#, at - 1),
-    });
-    let entries = entries.collect::<Vec<_>>().join(",");
-    let mut lines = format!(r#"{{"defaultChannel":"c0","name":"{name}","schema":"olm.package"}}"#) + "\n";
-    for channel in 0..channels {
-        writeln!(
-            lines,
-            r#"{{"entries":[{entries}],"name":"c{channel}","package":"{name}","schema":"olm.channel"}}"#
-        )
-        .unwrap();
-    }
-    lines.extend((0..bundles).map(|at| bundle(name, &format!("1.0.{at}"))));
-    lines
+    let entries = (1..bundles).map(|at| format!(" 1.0.{at}<1.0.{}", at - 1));
+    let entries = format!("1.0.0{}", entries.collect::<String>());
+    let channels = (0..channels).map(|channel| format!("c{channel}: {entries}"));
+    package(name, &channels.collect::<Vec<_>>().join("; "))
 }
 
 /// Package `a` with one bundle that has these requirements of packages.
@@ -66,16 +52,9 @@ fn many_ranges(size: usize) -> [String; 2] {
 /// One requirement of many bundles of other channels.
 fn many_channels(size: usize) -> [String; 2] {
     let ranges = (0..size).map(|at| required("b", &format!("1.0.{at}")));
-    let mut lines = r#"{"defaultChannel":"c0","name":"b","schema":"olm.package"}"#.to_owned() + "\n";
-    for at in 0..size {
-        writeln!(
-            lines,
-            r#"{{"entries":[{{"name":"b.v1.0.{at}"}}],"name":"c{at}","package":"b","schema":"olm.channel"}}"#
-        )
-        .unwrap();
-    }
-    lines.extend((0..size).map(|at| bundle("b", &format!("1.0.{at}"))));
-    [requiring(ranges), lines]
+    let channels = (0..size).map(|at| format!("c{at}: 1.0.{at}"));
+    let channels = channels.collect::<Vec<_>>().join("; ");
+    [requiring(ranges), package("b", &channels)]
 }
 
 #[rstest]

@@ -31,10 +31,11 @@ fn include(yaml: &str, catalogs: &mut [MemoryCatalog]) -> ComposedCatalog {
 
 /// Returns the lines of each package of the result.
 fn lines(composed: &ComposedCatalog, catalogs: &[MemoryCatalog]) -> BTreeMap<String, String> {
-    let packages = composed.packages.iter().map(|package| {
-        let lines = package.lines.clone();
-        let lines = lines.unwrap_or_else(|input| catalogs[input].lines[&package.name].clone());
-        (package.name.clone(), lines)
+    let packages = composed.packages.iter().map(|(name, lines)| {
+        let lines = lines
+            .clone()
+            .unwrap_or_else(|input| catalogs[input].lines[name].clone());
+        (name.clone(), lines)
     });
     packages.collect()
 }
@@ -66,36 +67,44 @@ fn errors(name: &str, lines: &str) -> Vec<String> {
 
 const USER: &str = "inputs: [{catalog: a, select: {packages: [{name: user}]}}]";
 
-#[rstest]
-#[case::highest_version_in_range("need >=1.0.0 <2.0.0", "need *stable: 1.1.0")]
-#[case::head("need >=1.0.0", "need *stable: 2.0.0")]
-#[case::only_outside_of_the_default_channel("need <1.0.0", "need *old: 0.9.0")]
-#[case::api("API v1", "need old: 1.0.0; *stable: 1.0.0")]
-#[case::first_that_an_input_has("any nope 1.x | API v1 | need 2.x", "need old: 1.0.0; *stable: 1.0.0")]
-#[case::all("all need 1.x | more 1.x", "more *c: 1.0.0 | need *stable: 1.1.0")]
-fn include_takes_the_highest_bundle_that_fits(#[case] required: &str, #[case] expected: &str) {
-    let more = package("more", "c: 1.0.0");
-    let user = user("user", required);
-    let mut catalogs = [MemoryCatalog::new(&[
-        ("more", &more),
-        ("need", &need()),
-        ("user", &user),
-    ])];
-    let composed = include(USER, &mut catalogs);
-    assert_eq!(described(&composed, &catalogs), format!("{expected} | user *c: 1.0.0"));
-}
+/// Requirement of a package `user` beside packages `more` and `need`, the selection, and the packages of the result. Without a
+/// selection only `user` is selected. `MISSING` stands for the notice about what follows.
+const INCLUDED: &str = "\
+need >=1.0.0 <2.0.0 => need *stable: 1.1.0 | user *c: 1.0.0
+need >=1.0.0 => need *stable: 2.0.0 | user *c: 1.0.0
+need <1.0.0 => need *old: 0.9.0 | user *c: 1.0.0
+API v1 => need old: 1.0.0; *stable: 1.0.0 | user *c: 1.0.0
+any nope 1.x | API v1 | need 2.x => need old: 1.0.0; *stable: 1.0.0 | user *c: 1.0.0
+all need 1.x | more 1.x => more *c: 1.0.0 | need *stable: 1.1.0 | user *c: 1.0.0
+nope 1.x => user *c: 1.0.0 | MISSING package nope 1.x
+need >=7.0.0 => user *c: 1.0.0 | MISSING package need >=7.0.0
+all API v1 | nope 1.x => user *c: 1.0.0 | MISSING all of (API g.io/v1 K, package nope 1.x)
+need <2.0.0 / inputs: [{catalog: a, select: {packages: [{name: user}, {name: need, channels: [{name: stable}]}]}}] \
+    => need *stable: 2.0.0 | user *c: 1.0.0 | package user: user.v1.0.0 requires package need <2.0.0; \
+    the result has other versions of need: select one that fits
+need 1.x / inputs: [{catalog: a}] // remove: [{package: need}] => more *c: 1.0.0 | user *c: 1.0.0 | MISSING package need 1.x";
 
-#[rstest]
-#[case::no_input_has_it("nope 1.x", "package nope 1.x")]
-#[case::no_version_fits("need >=7.0.0", "package need >=7.0.0")]
-#[case::part_of_all_is_missing("all API v1 | nope 1.x", "all of (API g.io/v1 K, package nope 1.x)")]
-fn include_of_what_no_input_has_is_a_notice(#[case] required: &str, #[case] missing: &str) {
-    let user = user("user", required);
-    let mut catalogs = [MemoryCatalog::new(&[("need", &need()), ("user", &user)])];
-    let composed = include(USER, &mut catalogs);
-    let missing = format!("package user: user.v1.0.0 requires {missing}, which no package of the result provides");
-    let expected = format!("user *c: 1.0.0 | {missing}");
-    assert_eq!(described(&composed, &catalogs), expected);
+#[test]
+fn include_takes_the_highest_bundle_that_fits_or_notices_that_none_does() {
+    let more = package("more", "c: 1.0.0");
+    for row in INCLUDED.lines() {
+        let (case, expected) = row.split_once(" => ").unwrap();
+        let (required, select) = case.split_once(" / ").unwrap_or((case, USER));
+        let user = user("user", required);
+        let mut catalogs = [MemoryCatalog::new(&[
+            ("more", &more),
+            ("need", &need()),
+            ("user", &user),
+        ])];
+        let composed = include(&select.replace(" // ", "\n"), &mut catalogs);
+        let expected = match expected.split_once("MISSING ") {
+            Some((result, missing)) => {
+                format!("{result}package user: user.v1.0.0 requires {missing}, which no package of the result provides")
+            }
+            None => expected.to_owned(),
+        };
+        assert_eq!(described(&composed, &catalogs), expected, "{row}");
+    }
 }
 
 #[test]
@@ -138,30 +147,6 @@ fn include_takes_the_first_input_that_has_it(#[case] range: &str, #[case] expect
     let composed = include(select, &mut catalogs);
     let expected = format!("{expected} | other *c: 1.0.0 | user *c: 1.0.0");
     assert_eq!(described(&composed, &catalogs), expected);
-}
-
-#[test]
-fn include_does_not_widen_a_selected_package() {
-    let user = user("user", "need <2.0.0");
-    let mut catalogs = [MemoryCatalog::new(&[("need", &need()), ("user", &user)])];
-    let select = "inputs: [{catalog: a, select: {packages: [{name: user}, {name: need, channels: [{name: stable}]}]}}]";
-    let composed = include(select, &mut catalogs);
-    assert_eq!(
-        described(&composed, &catalogs),
-        "need *stable: 2.0.0 | user *c: 1.0.0 | package user: user.v1.0.0 requires package need <2.0.0; \
-         the result has other versions of need: select one that fits"
-    );
-}
-
-#[test]
-fn include_does_not_bring_a_removed_package_back() {
-    let user = user("user", "need 1.x");
-    let mut catalogs = [MemoryCatalog::new(&[("need", &need()), ("user", &user)])];
-    let composed = include("inputs: [{catalog: a}]\nremove: [{package: need}]", &mut catalogs);
-    assert_eq!(
-        described(&composed, &catalogs),
-        "user *c: 1.0.0 | package user: user.v1.0.0 requires package need 1.x, which no package of the result provides"
-    );
 }
 
 #[test]
@@ -227,21 +212,16 @@ fn random_lines(at: usize, (versions, fast, requirements): &RandomPackage) -> St
     if !fast.is_empty() {
         channels += &format!("; fast: {}", fast.join(" "));
     }
+    let api = |at: usize, version: usize| format!(r#"{{"group":"g","kind":"P{at}","version":"v{}"}}"#, version % 2);
     let mut lines = package(&name, &channels);
     for version in 0..*versions {
-        let api = format!(r#"{{"group":"g","kind":"P{at}","version":"v{}"}}"#, version % 2);
-        lines = with_property(&lines, &format!("1.{version}.0"), "olm.gvk", &api);
+        lines = with_property(&lines, &format!("1.{version}.0"), "olm.gvk", &api(at, version));
     }
     for (bundle, of, version, is_api) in requirements {
+        let package = || required(&format!("p{of}"), &format!("1.{version}.0"));
         let (kind, value) = match is_api {
-            true => (
-                "olm.gvk.required",
-                format!(r#"{{"group":"g","kind":"P{of}","version":"v{}"}}"#, version % 2),
-            ),
-            false => (
-                "olm.package.required",
-                required(&format!("p{of}"), &format!("1.{version}.0")),
-            ),
+            true => ("olm.gvk.required", api(*of, *version)),
+            false => ("olm.package.required", package()),
         };
         lines = with_property(&lines, &format!("1.{bundle}.0"), kind, &value);
     }

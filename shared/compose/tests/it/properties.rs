@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog_mirror_compose::{ChannelSelection, Composition, PackageSelection, Selection};
+use catalog_mirror_compose::{Composition, Selection};
 use olm::{Channel, Package, PackageParser};
 use proptest::{collection::vec, option, prelude::*};
 
-use crate::support::{MemoryCatalog, compose, package, select};
+use crate::support::{MemoryCatalog, compose, package, select, selection};
 
 /// Entries of a channel: for each version the place that it replaces and the places that it skips.
 type Graph = Vec<(Option<usize>, Vec<usize>)>;
@@ -45,39 +45,25 @@ fn channels() -> impl Strategy<Value = BTreeMap<String, Graph>> {
 }
 
 fn selections() -> impl Strategy<Value = Selection> {
-    let bound = || option::of((0..8_u32).prop_map(|minor| format!("1.{minor}.0")));
-    let package = (
-        any::<bool>(),
-        bound(),
-        bound(),
-        option::of(0..3_usize),
-        option::of(0..3_usize),
-    );
-    package.prop_map(|(full, min, max, default, channel)| {
-        let mut package = PackageSelection {
-            name: "p".into(),
-            default_channel: default.map(|at| format!("c{at}")),
-            ..PackageSelection::default()
+    let bound =
+        |name| option::of(0..8_u32).prop_map(move |minor| field(minor, |minor| format!(", {name}: 1.{minor}.0")));
+    let versions = prop_oneof![
+        Just(", full: true".to_owned()),
+        (bound("minVersion"), bound("maxVersion")).prop_map(|(min, max)| min + &max),
+    ];
+    let place = option::of(0..3_u32);
+    (versions, place.clone(), place).prop_map(|(versions, default, channel)| {
+        let default = field(default, |at| format!(", defaultChannel: c{at}"));
+        let rule = match channel {
+            Some(at) => format!(", channels: [{{name: c{at}{versions}}}]"),
+            None => versions,
         };
-        match channel {
-            Some(at) => package.channels.push(ChannelSelection {
-                name: format!("c{at}"),
-                full,
-                min_version: min.filter(|_| !full),
-                max_version: max.filter(|_| !full),
-                ..ChannelSelection::default()
-            }),
-            None => {
-                package.full = full;
-                package.min_version = min.filter(|_| !full);
-                package.max_version = max.filter(|_| !full);
-            }
-        }
-        Selection {
-            full: false,
-            packages: vec![package],
-        }
+        selection(&format!("packages: [{{name: p{default}{rule}}}]"))
     })
+}
+
+fn field(value: Option<u32>, text: impl Fn(u32) -> String) -> String {
+    value.map(text).unwrap_or_default()
 }
 
 fn apply(selection: &Selection, lines: &str) -> Option<String> {
@@ -158,8 +144,8 @@ proptest! {
         let result = |mut catalogs: [MemoryCatalog; 2]| {
             let texts: Vec<BTreeMap<String, String>> = catalogs.iter().map(|catalog| catalog.lines.clone()).collect();
             let composed = compose(&composition, &mut catalogs).ok()?;
-            let lines = composed.packages.into_iter().map(|package| {
-                package.lines.unwrap_or_else(|input| texts[input][&package.name].clone())
+            let lines = composed.packages.into_iter().map(|(name, lines)| {
+                lines.unwrap_or_else(|input| texts[input][&name].clone())
             });
             Some(lines.collect::<String>())
         };

@@ -74,7 +74,7 @@ pub(crate) fn apply(
         ..Composition::default()
     };
     match compose(&composition, &mut [MemoryCatalog::new(&[(package, lines)])]) {
-        Ok(mut composed) => Ok((composed.packages.remove(0).lines.ok(), composed.explanation)),
+        Ok(mut composed) => Ok((composed.packages.remove(package).unwrap().ok(), composed.explanation)),
         Err(ComposeError::Refused(problem)) => Err(problem.replacen("input one: ", "", 1)),
         Err(error) => panic!("{error}"),
     }
@@ -99,15 +99,10 @@ pub(crate) fn summary(name: &str, lines: &str) -> String {
         .collect();
     assert!(missing.is_empty(), "entries without bundle: {missing:?}");
     let channels = package.channels.iter().map(|(channel, content)| {
-        let mark = if package.default_channel.as_ref() == Some(channel) {
-            "*"
-        } else {
-            ""
-        };
-        let entries = content
-            .entries
-            .keys()
-            .map(|entry| entry.replacen(&format!("{name}.v"), "", 1));
+        let is_default = package.default_channel.as_ref() == Some(channel);
+        let mark = if is_default { "*" } else { "" };
+        let prefix = format!("{name}.v");
+        let entries = content.entries.keys().map(|entry| entry.replacen(&prefix, "", 1));
         format!("{mark}{channel}: {}", entries.collect::<Vec<_>>().join(" "))
     });
     channels.collect::<Vec<_>>().join("; ")
@@ -174,8 +169,7 @@ impl MemoryCatalog {
             .map(|(name, lines)| ((*name).to_owned(), (*lines).to_owned()));
         Self {
             lines: lines.collect(),
-            reads: Vec::new(),
-            can_reread: false,
+            ..Self::default()
         }
     }
 }
@@ -195,16 +189,10 @@ impl PackageSource for MemoryCatalog {
     }
 }
 
-/// Package of a composed catalog: its lines, or the number of the input that has them all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PackageInMemory {
-    pub(crate) name: String,
-    pub(crate) lines: Result<String, usize>,
-}
-
-/// A composed catalog in memory, in byte order of the packages.
+/// A composed catalog in memory.
 pub(crate) struct ComposedCatalog {
-    pub(crate) packages: Vec<PackageInMemory>,
+    /// Lines of each package, or the number of the input that has them all.
+    pub(crate) packages: BTreeMap<String, Result<String, usize>>,
     pub(crate) explanation: Explanation,
 }
 
@@ -222,19 +210,15 @@ pub(crate) fn compose_within(
     catalogs: &mut [MemoryCatalog],
     budget: &Budget,
 ) -> Result<ComposedCatalog, ComposeError> {
-    let (mut packages, mut explanation) = (Vec::new(), Explanation::with_decisions());
+    let (mut packages, mut explanation) = (BTreeMap::new(), Explanation::with_decisions());
     let mut keep = |name: &str, content: ComposedContent<'_>| {
         let lines = match content {
             ComposedContent::Shard { input } => Err(input),
             ComposedContent::Lines(lines) => Ok(std::io::read_to_string(lines)?),
         };
-        packages.push(PackageInMemory {
-            name: name.to_owned(),
-            lines,
-        });
+        assert_eq!(packages.insert(name.to_owned(), lines), None, "{name} is written once");
         Ok(())
     };
     catalog_mirror_compose::compose(composition, catalogs, &mut explanation, &mut keep, budget)?;
-    packages.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(ComposedCatalog { packages, explanation })
 }

@@ -135,63 +135,50 @@ fn registry_image(text: &str) -> Result<Source, String> {
 mod tests {
     use publish::ValidationMode;
 
-    use super::super::tests::load;
+    use super::super::tests::{check_problems, load};
 
-    #[test]
-    fn cluster_catalog_has_its_validation_as_an_annotation() {
-        let mode = |annotation: &str| {
-            let text = format!(
-                "{{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {{name: a, annotations: \
-                 {{{annotation}}}}}, spec: {{source: {{type: Image, image: {{ref: 'quay.io/a/b:v1'}}}}}}}}"
-            );
-            load(&text).map(|config| config.catalogs[0].validation)
-        };
-        assert_eq!(mode("").unwrap(), ValidationMode::Warn);
-        assert_eq!(mode("catalog-mirror/validate: refuse").unwrap(), ValidationMode::Refuse);
-        let problem = mode("catalog-mirror/validate: maybe").unwrap_err().to_string();
-        assert!(
-            problem.contains("catalog-mirror/validate: \"maybe\" is not off"),
-            "{problem}"
-        );
+    fn manifest(metadata: &str, image: &str) -> String {
+        format!(
+            "{{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {{name: a, {metadata}}}, \
+             spec: {{source: {{type: Image, image: {{{image}}}}}}}}}"
+        )
+    }
+
+    fn annotated(annotation: &str) -> String {
+        manifest(&format!("annotations: {{{annotation}}}"), "ref: 'quay.io/a/b:v1'")
     }
 
     #[test]
-    fn cluster_catalog_that_a_cluster_would_refuse_is_a_problem() {
-        let manifest = |image: &str| {
-            format!(
-                "{{apiVersion: olm.operatorframework.io/v1, kind: ClusterCatalog, metadata: {{name: a}}, \
-                 spec: {{source: {{type: Image, image: {image}}}}}}}"
-            )
-        };
-        for (text, part) in [
-            (
-                manifest("{ref: 'dir:/etc'}"),
-                "spec, source, image, ref: \"dir:/etc\" is not an image",
-            ),
-            (
-                manifest("{ref: 7}"),
-                "ClusterCatalog a, spec, source, image, ref: `7` names no registry",
-            ),
-            (
-                manifest("{ref: 'quay.io/a/b:v1', pollIntervalMinutes: 0}"),
-                "image, pollIntervalMinutes: 0s is out of range",
-            ),
-            (
-                manifest("{ref: 'quay.io/a/b:v1', pollIntervalMinutes: 9000000}"),
-                "out of range",
-            ),
-            (
-                manifest(&format!(
-                    "{{ref: 'quay.io/a/b@sha256:{}', pollIntervalMinutes: 5}}",
-                    "0".repeat(64)
-                )),
-                "pollIntervalMinutes: must not be set together with a digest",
-            ),
-            ("{apiVersion: v1, kind: List}".to_owned(), "the List has no items"),
-            ("{apiVersion: v1, kind: ConfigMap}".to_owned(), "ConfigMap"),
+    fn cluster_catalog_has_its_validation_as_an_annotation() {
+        for (annotation, expected) in [
+            ("", ValidationMode::Warn),
+            ("catalog-mirror/validate: refuse", ValidationMode::Refuse),
         ] {
-            let problems = load(&text).unwrap_err().to_string();
-            assert!(problems.contains(part), "{part} is not in {problems}");
+            assert_eq!(load(&annotated(annotation)).unwrap().catalogs[0].validation, expected);
         }
+    }
+
+    const WRONG_ANNOTATIONS: &str = r#"
+catalog-mirror/validate: maybe => catalog-mirror/validate: "maybe" is not off
+catalog-mirror/limits: '{dept: 1}' => catalog-mirror/limits, dept: there is no such limit
+catalog-mirror/limits: '{dept: ' => catalog-mirror/limits: is not a mapping
+catalog-mirror/limits: '7' => catalog-mirror/limits: 7 is not a mapping
+catalog-mirror/limit: '{}' => unknown annotation catalog-mirror/limit,
+"#;
+
+    const WRONG_IMAGES: &str = r#"
+ref: 'dir:/etc' => spec, source, image, ref: "dir:/etc" is not an image
+ref: 7 => ClusterCatalog a, spec, source, image, ref: `7` names no registry
+ref: 'quay.io/a/b:v1', pollIntervalMinutes: 0 => image, pollIntervalMinutes: 0s is out of range
+ref: 'quay.io/a/b:v1', pollIntervalMinutes: 9000000 => out of range
+ref: 'quay.io/a/b@sha256:DIGEST', pollIntervalMinutes: 5 => pollIntervalMinutes: must not be set together with a digest
+"#;
+
+    #[test]
+    fn cluster_catalog_that_a_cluster_would_refuse_is_a_problem() {
+        check_problems(WRONG_ANNOTATIONS, annotated);
+        check_problems(WRONG_IMAGES, |image| {
+            manifest("", &image.replace("DIGEST", &"0".repeat(64)))
+        });
     }
 }

@@ -111,49 +111,26 @@ pub(crate) fn connect(catalogs: &mut [PlacedCatalog], problems: &Problems) {
 mod tests {
     use publish::InputPlace;
 
-    use super::{super::tests::load, *};
+    use super::{
+        super::tests::{check_problems, load},
+        *,
+    };
+
+    const WRONG: &str = "
+name: a, compose: {} => catalog a, compose: a composition needs `inputs` or `add`
+name: a, compose: {input: []} => catalog a, compose, input: unknown field `input`
+compose: {inputs: [{catalog: b}]} => catalog number 1, compose: a composition needs a name
+name: a, source: 'dir:x', compose: {inputs: [{catalog: b}]} => either source or compose
+name: a, compose: {inputs: [{catalog: b, source: 'dir:x'}]} => an input has either `catalog`
+name: a, compose: {inputs: [{catalog: 'b@12'}]} => b@12: after the @ comes a content hash
+name: a, compose: {inputs: [{source: b}]} => `b` names no registry
+name: a, compose: {imageSet: /nowhere/isc.yaml} => /nowhere/isc.yaml cannot be read
+name: a, compose: {inputs: [{catalog: a}]} => compositions are made of each other: a
+";
 
     #[test]
     fn problems_of_compositions_name_catalog_and_cause() {
-        let cases = [
-            (
-                "name: a, compose: {}",
-                "catalog a, compose: a composition needs `inputs` or `add`",
-            ),
-            (
-                "name: a, compose: {input: []}",
-                "catalog a, compose, input: unknown field `input`",
-            ),
-            (
-                "compose: {inputs: [{catalog: b}]}",
-                "catalog number 1, compose: a composition needs a name",
-            ),
-            (
-                "name: a, source: 'dir:x', compose: {inputs: [{catalog: b}]}",
-                "either source or compose",
-            ),
-            (
-                "name: a, compose: {inputs: [{catalog: b, source: 'dir:x'}]}",
-                "an input has either `catalog`",
-            ),
-            (
-                "name: a, compose: {inputs: [{catalog: 'b@12'}]}",
-                "b@12: after the @ comes a content hash",
-            ),
-            ("name: a, compose: {inputs: [{source: b}]}", "`b` names no registry"),
-            (
-                "name: a, compose: {imageSet: /nowhere/isc.yaml}",
-                "/nowhere/isc.yaml cannot be read",
-            ),
-            (
-                "name: a, compose: {inputs: [{catalog: a}]}",
-                "compositions are made of each other: a",
-            ),
-        ];
-        for (entry, expected) in cases {
-            let problems = load(&format!("catalogs:\n- {{{entry}}}\n")).unwrap_err().to_string();
-            assert!(problems.contains(expected), "{entry}: {problems}");
-        }
+        check_problems(WRONG, |entry| format!("catalogs: [{{{entry}}}]"));
     }
 
     #[test]

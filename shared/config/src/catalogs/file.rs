@@ -219,27 +219,22 @@ mod tests {
 
     use publish::ValidationMode;
 
-    use super::{super::tests::load, ConfigLoader};
+    use super::{
+        super::tests::{check_problems, load},
+        ConfigLoader,
+    };
 
     #[test]
     fn validate_is_read_for_each_catalog() {
-        let mode = |field: &str| {
-            let config = load(&format!("catalogs: [{{name: a, source: 'quay.io/a/b:v1'{field}}}]"));
-            config.map(|config| config.catalogs[0].validation)
-        };
         for (field, expected) in [
             ("", ValidationMode::Warn),
             (", validate: off", ValidationMode::Off),
             (", validate: warn", ValidationMode::Warn),
             (", validate: 'refuse'", ValidationMode::Refuse),
         ] {
-            assert_eq!(mode(field).unwrap(), expected, "{field}");
+            let config = load(&format!("catalogs: [{{name: a, source: 'quay.io/a/b:v1'{field}}}]"));
+            assert_eq!(config.unwrap().catalogs[0].validation, expected, "{field}");
         }
-        let problem = mode(", validate: always").unwrap_err().to_string();
-        assert!(
-            problem.contains("catalog a, validate: \"always\" is not off, warn or refuse"),
-            "{problem}"
-        );
     }
 
     fn problems(text: &str) -> String {
@@ -276,42 +271,33 @@ catalogs:
         }
     }
 
+    const WRONG: &str = r#"
+{trust: } => has no value
+{signing: } => has no value
+{signature: } => has no value
+{server: {readers: }} => has no value
+{trust: {keys: }} => has no value
+{catalogs: } => has no value
+{apiVersion: v1, kind: List} => the List has no items
+{apiVersion: v1, kind: ConfigMap} => ConfigMap
+retention: {generations: 17} => retention, generations: 17 is out of range: it must be from 0 to 16
+retention: {days: 1.5} => retention, days: "1.5" is not a whole number
+retention: {grace: soon} => retention, grace: "soon" is not a duration
+retention: {weeks: 3} => unknown field weeks
+catalogs: [{name: a, source: 'x/a/a:v1', validate: always}] => catalog a, validate: "always" is not off, warn or refuse
+catalogs: [{name: a, source: 'x/a/a:v1', limits: {depth: x}}] => catalog a, limits, depth:
+catalogs: [{name: a, source: 'x/a/a:v1', limits: {memoryBytes: 1GiB}}] => catalog a, limits, memoryBytes: is shared
+"#;
+
     #[test]
-    fn field_without_value_is_refused() {
-        for field in [
-            "trust",
-            "signing",
-            "signature",
-            "server: {readers",
-            "trust: {keys",
-            "catalogs",
-        ] {
-            let close = if field.contains('{') { "}" } else { "" };
-            let problems = problems(&format!("{field}: {close}\n"));
-            assert!(problems.contains("has no value"), "{field}: {problems}");
-        }
+    fn wrong_value_is_a_problem_of_its_field() {
+        check_problems(WRONG, str::to_owned);
     }
 
     #[test]
     fn duplicate_key_message_names_no_option_of_the_parser() {
         let problems = problems("store: a\nstore: b\n");
         assert!(problems.contains("store") && !problems.contains("Policy"), "{problems}");
-    }
-
-    #[test]
-    fn retention_out_of_range_is_a_problem() {
-        for (retention, part) in [
-            (
-                "{generations: 17}",
-                "retention, generations: 17 is out of range: it must be from 0 to 16",
-            ),
-            ("{days: 1.5}", "retention, days: \"1.5\" is not a whole number"),
-            ("{grace: soon}", "retention, grace: \"soon\" is not a duration"),
-            ("{weeks: 3}", "unknown field weeks"),
-        ] {
-            let problems = problems(&format!("retention: {retention}"));
-            assert!(problems.contains(part), "{part} is not in {problems}");
-        }
     }
 
     #[test]

@@ -58,4 +58,13 @@ mod tests {
         loader.text("catalogs.yaml", text);
         loader.finish()
     }
+
+    /// Loads the wrong configurations of a table, whose rows are `PART => PROBLEM`.
+    pub(super) fn check_problems(table: &str, with: impl Fn(&str) -> String) {
+        for row in table.trim().lines() {
+            let (part, expected) = row.split_once(" => ").unwrap();
+            let problems = load(&with(part)).unwrap_err().to_string();
+            assert!(problems.contains(expected), "{row}: {problems}");
+        }
+    }
 }

@@ -123,17 +123,13 @@ impl ServerLimitsConfig {
 mod tests {
     use std::time::Duration;
 
-    use super::super::tests::load;
-    use crate::{ConfigLoader, ConfigProblems, ServerConfig};
-
-    fn read(text: &str) -> Result<ServerConfig, ConfigProblems> {
-        load(text).map(|config| config.server)
-    }
+    use super::super::tests::{check_problems, load};
+    use crate::{ConfigLoader, ServerConfig};
 
     #[test]
     fn server_fields_are_read() {
         let text = "server: {tlsCert: c.pem, tlsKey: k.pem, readers: r, cors: ['https://docs.lab'], limits: {connections: 9, stalled: 5s}}";
-        let server = read(text).unwrap();
+        let server = load(text).unwrap().server;
         assert_eq!(server.tls_cert.as_deref(), Some("c.pem".as_ref()));
         assert_eq!(server.cors, ["https://docs.lab"]);
         assert_eq!(server.limits.connections, Some(9));
@@ -154,34 +150,21 @@ mod tests {
         assert_eq!(server.tls_key.as_deref(), Some("k.pem".as_ref()));
     }
 
+    const WRONG: &str = r#"
+{tlsCert: c.pem} => tlsKey is missing
+{tlsKey: k.pem} => tlsCert is missing
+{limits: {connections: 0}} => server, limits, connections: 0 is out of range
+{limits: {streams: many}} => server, limits, streams: "many"
+{limits: {idle: 0s}} => server, limits, idle: 0s is out of range
+{limits: {drain: soon}} => server, limits, drain: "soon"
+{limit: {}} => unknown field limit
+{cors: [docs.lab]} => server, cors: "docs.lab" is not an origin
+{cors: ["https://docs.lab/"]} => server, cors: "https://docs.lab/"
+{cors: ["*"]} => server, cors: "*"
+"#;
+
     #[test]
     fn server_problem_names_the_limit() {
-        for (text, part) in [
-            ("server: {tlsCert: c.pem}", "tlsKey is missing"),
-            ("server: {tlsKey: k.pem}", "tlsCert is missing"),
-            (
-                "server: {limits: {connections: 0}}",
-                "server, limits, connections: 0 is out of range",
-            ),
-            ("server: {limits: {streams: many}}", "server, limits, streams: \"many\""),
-            (
-                "server: {cors: [docs.lab]}",
-                "server, cors: \"docs.lab\" is not an origin",
-            ),
-            (
-                "server: {cors: [\"https://docs.lab/\"]}",
-                "server, cors: \"https://docs.lab/\"",
-            ),
-            ("server: {cors: [\"*\"]}", "server, cors: \"*\""),
-            (
-                "server: {limits: {idle: 0s}}",
-                "server, limits, idle: 0s is out of range",
-            ),
-            ("server: {limits: {drain: soon}}", "server, limits, drain: \"soon\""),
-            ("server: {limit: {}}", "unknown field limit"),
-        ] {
-            let problems = read(text).unwrap_err().to_string();
-            assert!(problems.contains(part), "{text}: {problems}");
-        }
+        check_problems(WRONG, |server| format!("server: {server}"));
     }
 }

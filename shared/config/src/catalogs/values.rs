@@ -232,13 +232,7 @@ mod tests {
 
     #[test]
     fn poll_interval_out_of_range_is_refused() {
-        for (text, is_ok) in [
-            ("1s", true),
-            ("365d", true),
-            ("999ms", false),
-            ("0s", false),
-            ("366d", false),
-        ] {
+        for (text, is_ok) in [("1s", true), ("365d", true), ("999ms", false), ("366d", false)] {
             assert_eq!(poll_interval(text).is_ok(), is_ok, "{text}");
         }
         let error = poll_interval("0s").unwrap_err().to_string();
@@ -258,24 +252,10 @@ mod tests {
 
     #[test]
     fn host_and_port_url_is_refused() {
-        for text in [
-            "registry.lab",
-            "registry.lab:5000",
-            "10.0.0.1:80",
-            "[::1]:5000",
-            "[::1]",
-        ] {
+        for text in "registry.lab|registry.lab:5000|10.0.0.1:80|[::1]:5000|[::1]".split('|') {
             assert!(host_and_port(text).is_ok(), "{text}");
         }
-        for text in [
-            "",
-            "http://registry.lab:5000",
-            "registry.lab/ns",
-            "registry.lab:",
-            "a:0",
-            "a:70000",
-            "a b",
-        ] {
+        for text in "|http://registry.lab:5000|registry.lab/ns|registry.lab:|a:0|a:70000|a b".split('|') {
             assert!(host_and_port(text).is_err(), "{text}");
         }
     }

@@ -91,80 +91,58 @@ pub fn content_root(
 mod tests {
     use super::*;
 
-    fn root_of_content(content: ImageContent, labels: &serde_json::Value) -> Result<Root, String> {
-        let body = serde_json::json!({"config": {"Labels": labels}}).to_string();
+    fn root_of(content: ImageContent, body: &str) -> String {
         let root = content_root(content, &Digest::of(b""), body.as_bytes(), &ImageLimits::default());
-        root.map_err(|error| error.to_string())
+        root.map_or_else(
+            |error| error.to_string(),
+            |root| format!("{:?}", (root.path(), root.folders())),
+        )
     }
 
-    fn root_of(labels: &serde_json::Value) -> Result<String, String> {
-        root_of_content(ImageContent::Catalog, labels).map(|root| root.path())
-    }
+    /// Labels of an image, as `NAME=VALUE`, and the root with the folders that are read, or a part of the error.
+    const CATALOGS: &str = r#"
+catalog=/configs => ("configs", [""])
+catalog=/a//b/../c/ => ("a/c", [""])
+catalog=/ => ("", [""])
+catalog=configs => ("configs", [""])
+catalog=/c database=/db => ("c", [""])
+catalog=../x => leads out
+database=/db => sqlite
+other=x => not a file-based catalog
+"#;
+
+    const BUNDLES: &str = r#"
+manifests=manifests/ metadata=metadata/ => ("", ["manifests", "metadata"])
+manifests=/a/b/c metadata=a/b => ("a/b", ["c", ""])
+manifests=a/ metadata=a => ("a", ["", ""])
+manifests=a metadata=../a => bundle.metadata.v1 leads out of the image
+manifests=a => it is no bundle
+catalog=/a => it is a catalog and no bundle
+other=x => it is no bundle
+"#;
 
     #[test]
-    fn root_is_cleaned_path_of_label() {
-        for (label, want) in [
-            ("/configs", "configs"),
-            ("/a//b/../c/", "a/c"),
-            ("/", ""),
-            ("configs", "configs"),
-        ] {
-            assert_eq!(root_of(&serde_json::json!({ LABEL: label })).unwrap(), want, "{label}");
-        }
-        assert!(
-            root_of(&serde_json::json!({ LABEL: "../x" }))
-                .unwrap_err()
-                .contains("leads out")
-        );
-    }
-
-    #[test]
-    fn root_of_bundle_holds_folders_of_its_labels() {
-        let root_of = |labels| root_of_content(ImageContent::Bundle, &labels);
-        let [manifests, metadata] = ["manifests", "metadata"].map(folder_label);
-        for (manifests_at, metadata_at, root, folders) in [
-            ("manifests/", "metadata/", "", ["manifests", "metadata"]),
-            ("/a/b/c", "a/b", "a/b", ["c", ""]),
-            ("a/", "a", "a", ["", ""]),
-        ] {
-            let found = root_of(serde_json::json!({ &manifests: manifests_at, &metadata: metadata_at })).unwrap();
-            assert_eq!(
-                (found.path().as_str(), found.folders()),
-                (root, folders.map(ToOwned::to_owned).into())
-            );
-        }
-        for (labels, says) in [
-            (serde_json::json!({}), "it is no bundle"),
-            (serde_json::json!({ LABEL: "/a" }), "it is a catalog and no bundle"),
-            (serde_json::json!({ &manifests: "a" }), "it is no bundle"),
-            (
-                serde_json::json!({ &manifests: "a", &metadata: "../a" }),
-                "bundle.metadata.v1 leads out of the image",
-            ),
-        ] {
-            let error = root_of(labels).unwrap_err();
-            assert!(error.contains(says), "{error}");
+    fn root_follows_from_labels() {
+        for (content, table) in [(ImageContent::Catalog, CATALOGS), (ImageContent::Bundle, BUNDLES)] {
+            for row in table.trim().lines() {
+                let (labels, expected) = row.split_once(" => ").unwrap();
+                let labels = labels.split(' ').map(|label| label.split_once('=').unwrap());
+                let name = |name: &str| match name {
+                    "catalog" => LABEL.to_owned(),
+                    "database" => DATABASE.to_owned(),
+                    other => folder_label(other),
+                };
+                let labels: serde_json::Value = labels.map(|(label, value)| (name(label), value)).collect();
+                let root = root_of(content, &serde_json::json!({"config": {"Labels": labels}}).to_string());
+                assert!(root.contains(expected), "{row}: {root}");
+            }
         }
     }
 
     #[test]
-    fn root_without_label_names_kind_of_image() {
-        assert!(
-            root_of(&serde_json::json!({}))
-                .unwrap_err()
-                .contains("not a file-based catalog")
-        );
-        assert!(
-            root_of(&serde_json::Value::Null)
-                .unwrap_err()
-                .contains("not a file-based catalog")
-        );
-        assert!(
-            root_of(&serde_json::json!({ DATABASE: "/db" }))
-                .unwrap_err()
-                .contains("sqlite")
-        );
-        assert!(root_of(&serde_json::json!({ DATABASE: "/db", LABEL: "/c" })).is_ok());
-        assert!(content_root(ImageContent::Catalog, &Digest::of(b""), b"{}", &ImageLimits::default()).is_err());
+    fn root_without_labels_names_kind_of_image() {
+        for body in [r#"{"config":{"Labels":null}}"#, "{}"] {
+            assert!(root_of(ImageContent::Catalog, body).contains("not a file-based catalog"));
+        }
     }
 }

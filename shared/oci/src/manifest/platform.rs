@@ -121,11 +121,7 @@ mod tests {
     }
 
     fn pick(platforms: &[&str], wanted: &str) -> Result<usize, ImageError> {
-        let digests: Vec<_> = platforms
-            .iter()
-            .enumerate()
-            .map(|(at, _)| Digest::of(&[at as u8]))
-            .collect();
+        let digests: Vec<_> = (0..platforms.len()).map(|at| Digest::of(&[at as u8])).collect();
         let entries = platforms.iter().zip(&digests).map(|(platform, digest)| {
             let (platform, is_zstd) = platform
                 .strip_suffix("+zstd")
@@ -181,49 +177,45 @@ mod tests {
         }
     }
 
-    /// The rows are facts about containers/image (`internal/pkg/platform`, `internal/manifest`).
+    /// Wanted platform, those of an index, and the position of the one that is chosen. The rows are facts about
+    /// containers/image (`internal/pkg/platform`, `internal/manifest`).
+    const CHOICES: &str = "\
+linux/amd64 / linux/amd64/v3 linux/amd64 => 1
+linux/amd64 / linux/amd64/v2 linux/amd64/v3 => none
+linux/amd64/v3 / linux/amd64 linux/amd64/v3 => 1
+linux/amd64/v3 / linux/amd64/v2 linux/amd64 => 1
+linux/arm / linux/arm/v5 linux/arm/v8 linux/arm => 2
+linux/arm / linux/arm/v5 linux/arm/v7 linux/arm/v8 linux/arm/v6 => 2
+linux/arm / linux/arm/v5 linux/arm/v6 linux/arm/v7 => 2
+linux/arm/v6 / linux/arm linux/arm/v7 linux/arm/v5 linux/arm/v6 => 3
+linux/arm/v6 / linux/arm linux/arm/v7 linux/arm/v5 => 2
+linux/arm/v6 / linux/arm/v7 linux/arm/v8 linux/arm => 2
+linux/arm/v6 / linux/arm/v7 linux/arm/v8 => none
+linux/arm64 / linux/arm64/v8 linux/arm64 => 1
+linux/arm64 / linux/arm64/v9 linux/arm64/v8 => 1
+linux/arm64/v9 / linux/arm64/v8 linux/arm64 => 1
+freeBSD/armel/custom / freeBSD/armel freeBSD/armel/custom => 1
+linux/amd64 / any linux/amd64 => 1
+linux/amd64 / linux/arm64 any any => 1
+linux/amd64 / linux/amd64 linux/amd64 => 0
+linux/amd64 / linux/amd64 linux/amd64+zstd => 1
+linux/amd64 / linux/amd64/v3+zstd linux/amd64 => 1
+linux/amd64 / windows/amd64 linux/AMD64 => none
+linux/amd64 / linux/arm64 linux/amd64 => 1
+linux/amd64 / linux/s390x unknown/unknown => 0";
+
     #[test]
-    fn choose_takes_best_variant() {
-        for (wanted, platforms, chosen) in [
-            ("linux/amd64", "linux/amd64/v3 linux/amd64", Some(1)),
-            ("linux/amd64", "linux/amd64/v2 linux/amd64/v3", None),
-            ("linux/amd64/v3", "linux/amd64 linux/amd64/v3", Some(1)),
-            ("linux/amd64/v3", "linux/amd64/v2 linux/amd64", Some(1)),
-            ("linux/arm", "linux/arm/v5 linux/arm/v8 linux/arm", Some(2)),
-            (
-                "linux/arm",
-                "linux/arm/v5 linux/arm/v7 linux/arm/v8 linux/arm/v6",
-                Some(2),
-            ),
-            ("linux/arm", "linux/arm/v5 linux/arm/v6 linux/arm/v7", Some(2)),
-            (
-                "linux/arm/v6",
-                "linux/arm linux/arm/v7 linux/arm/v5 linux/arm/v6",
-                Some(3),
-            ),
-            ("linux/arm/v6", "linux/arm linux/arm/v7 linux/arm/v5", Some(2)),
-            ("linux/arm/v6", "linux/arm/v7 linux/arm/v8 linux/arm", Some(2)),
-            ("linux/arm/v6", "linux/arm/v7 linux/arm/v8", None),
-            ("linux/arm64", "linux/arm64/v8 linux/arm64", Some(1)),
-            ("linux/arm64", "linux/arm64/v9 linux/arm64/v8", Some(1)),
-            ("linux/arm64/v9", "linux/arm64/v8 linux/arm64", Some(1)),
-            ("freeBSD/armel/custom", "freeBSD/armel freeBSD/armel/custom", Some(1)),
-            ("linux/amd64", "any linux/amd64", Some(1)),
-            ("linux/amd64", "linux/arm64 any any", Some(1)),
-            ("linux/amd64", "linux/amd64 linux/amd64", Some(0)),
-            ("linux/amd64", "linux/amd64 linux/amd64+zstd", Some(1)),
-            ("linux/amd64", "linux/amd64/v3+zstd linux/amd64", Some(1)),
-            ("linux/amd64", "windows/amd64 linux/AMD64", None),
-        ] {
-            let platforms: Vec<_> = platforms.split(' ').collect();
-            assert_eq!(pick(&platforms, wanted).ok(), chosen, "{wanted}: {platforms:?}");
+    fn choose_takes_best_variant_or_single_image() {
+        for row in CHOICES.lines() {
+            let (index, expected) = row.split_once(" => ").unwrap();
+            let (wanted, platforms) = index.split_once(" / ").unwrap();
+            let chosen = pick(&Vec::from_iter(platforms.split(' ')), wanted);
+            assert_eq!(chosen.map_or("none".to_owned(), |at| at.to_string()), expected, "{row}");
         }
     }
 
     #[test]
-    fn choose_prefers_platform_and_accepts_single_image() {
-        assert_eq!(pick(&["linux/arm64", "linux/amd64"], "linux/amd64").unwrap(), 1);
-        assert_eq!(pick(&["linux/s390x", "unknown/unknown"], "linux/amd64").unwrap(), 0);
+    fn choose_without_fitting_image_names_the_platforms() {
         let error = pick(&["linux/arm64", "linux/s390x"], "linux/amd64")
             .unwrap_err()
             .to_string();

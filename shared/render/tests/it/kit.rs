@@ -13,6 +13,7 @@ use catalog_mirror_render::{
 use model::{Content, Encoding, IndexedMeta, Kind, ObjectDigest, Sha256, ShardRef};
 use work::Budget;
 
+/// Paths and contents of files. A content such as `-> a.yaml` is a link.
 pub(crate) type Files<'a> = &'a [(&'a str, &'a str)];
 
 pub(crate) fn settings() -> RenderSettings {
@@ -29,7 +30,10 @@ pub(crate) fn try_render(
 ) -> Result<Rendering, RenderError> {
     let mut renderer = Renderer::start(settings, stored);
     for (path, content) in files {
-        renderer.file(path, &mut content.as_bytes()).unwrap();
+        match content.strip_prefix("-> ") {
+            Some(target) => renderer.link(path, target),
+            None => renderer.file(path, &mut content.as_bytes()).unwrap(),
+        }
     }
     renderer.finish()
 }
@@ -52,14 +56,12 @@ impl Write for Buffer {
     }
 }
 
-pub(crate) const ZSTD: Kind = Kind::All(Encoding::Zstd);
-
 pub(crate) const GZIP: Kind = Kind::All(Encoding::Gzip);
 
 pub(crate) const IDENTITY: Kind = Kind::All(Encoding::Identity);
 
 /// Everything that can be made.
-pub(crate) const KINDS: [Kind; 4] = [ZSTD, GZIP, IDENTITY, Kind::Blob];
+pub(crate) const KINDS: [Kind; 4] = [Kind::All(Encoding::Zstd), GZIP, IDENTITY, Kind::Blob];
 
 /// Makes some kinds; returns what was written to each, and the facts.
 pub(crate) fn written<const N: usize>(
@@ -172,6 +174,12 @@ pub(crate) fn shard_refs(rendering: &Rendering) -> impl Iterator<Item = (ShardRe
         };
         (shard_ref, shard.metas.clone())
     })
+}
+
+/// Returns a text of two blocks, which does not compress to nothing.
+pub(crate) fn noise() -> String {
+    let numbers = (0_u32..100_000).map(|at| at.wrapping_mul(2_654_435_761) >> 8);
+    numbers.map(|number| format!("{number:06x}")).collect()
 }
 
 pub(crate) fn gunzip(bytes: &[u8]) -> Vec<u8> {

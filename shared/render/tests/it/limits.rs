@@ -5,7 +5,7 @@ use std::sync::Arc;
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderLimits, RenderSettings, Renderer};
 use work::{Budget, DEFAULT_STEPS, MemoryPool};
 
-type Files<'a> = &'a [(&'a str, &'a str)];
+use crate::kit::{Files, try_render};
 
 fn render(files: Files<'_>, limits: RenderLimits) -> Result<usize, RenderError> {
     // With one worker the files come in order, so it is the last one that exceeds a limit.
@@ -15,63 +15,35 @@ fn render(files: Files<'_>, limits: RenderLimits) -> Result<usize, RenderError> 
         workers: 1,
         ..RenderSettings::default()
     };
-    let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
-    for (path, content) in files {
-        match content.strip_prefix("-> ") {
-            Some(target) => renderer.link(path, target),
-            None => renderer.file(path, &mut content.as_bytes()).unwrap(),
-        }
-    }
-    renderer.finish().map(|rendering| rendering.packages().count())
+    let rendering = try_render(files, Arc::new(NoStoredShards), settings)?;
+    Ok(rendering.packages().count())
 }
-
-type Set = fn(&mut RenderLimits, u64);
-
-/// The limit, what exactly passes, how it is set, where it is exceeded by one, and the files: `PATH CONTENT`, with `|` between.
-type Row = (&'static str, u64, Set, &'static str, &'static str);
 
 const A: &str = "{\"schema\":\"olm.package\",\"name\":\"a\"}";
 const B: &str = "{\"schema\":\"olm.package\",\"name\":\"b\"}";
 
+/// The limit, what exactly passes, where it is exceeded by one, and the files: `PATH CONTENT`, with `|` between. The line of `A`
+/// has 36 bytes.
+const LIMITS: &str = r#"
+documents / 3 / x.json / x.json {"a":1}{"a":2}{"a":3}
+documents / 2 / l / a A|l -> a
+documents / 2 / b / a A|b B
+documents / 2 / bad / a A|bad [|.indexignore bad
+packages / 2 / b / x A|y B|z {"schema":"global"}
+contentBytes / 36 / a / a A
+contentBytes / 72 / l / a A|l -> a
+nameBytes / 12 / a / a A
+nameBytes / 9 / a / a {"schema":"abc","package":"def","name":"ghi"}
+ignoreBytes / 8 / d/.indexignore / .indexignore *.md|d/.indexignore x.md
+"#;
+
 #[test]
 fn limits_are_exact() {
-    let documents: Set = |limits, to| limits.documents = to;
-    let packages: Set = |limits, to| limits.packages = to;
-    let content_bytes: Set = |limits, to| limits.content_bytes = to;
-    let name_bytes: Set = |limits, to| limits.name_bytes = to;
-    let ignore_bytes: Set = |limits, to| limits.ignore_bytes = to;
-    let line = A.len() as u64 + 1;
-    let rows: [Row; 10] = [
-        (
-            "documents",
-            3,
-            documents,
-            "x.json",
-            "x.json {\"a\":1}{\"a\":2}{\"a\":3}",
-        ),
-        ("documents", 2, documents, "l", "a A|l -> a"),
-        ("documents", 2, documents, "b", "a A|b B"),
-        ("documents", 2, documents, "bad", "a A|bad [|.indexignore bad"),
-        ("packages", 2, packages, "b", "x A|y B|z {\"schema\":\"global\"}"),
-        ("contentBytes", line, content_bytes, "a", "a A"),
-        ("contentBytes", 2 * line, content_bytes, "l", "a A|l -> a"),
-        ("nameBytes", 12, name_bytes, "a", "a A"),
-        (
-            "nameBytes",
-            9,
-            name_bytes,
-            "a",
-            "a {\"schema\":\"abc\",\"package\":\"def\",\"name\":\"ghi\"}",
-        ),
-        (
-            "ignoreBytes",
-            10,
-            ignore_bytes,
-            "d/.indexignore",
-            ".indexignore *.md\n|d/.indexignore x.md\n",
-        ),
-    ];
-    for (name, exact, set, place, files) in rows {
+    for row in LIMITS.trim().lines() {
+        let [name, exact, place, files] = row.splitn(4, " / ").collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let exact: u64 = exact.parse().unwrap();
         let files = files.split('|').map(|file| file.split_once(' ').unwrap());
         let content = |text| match text {
             "A" => A,
@@ -81,16 +53,26 @@ fn limits_are_exact() {
         let files: Vec<_> = files.map(|(path, text)| (path, content(text))).collect();
         let at = |value| {
             let mut limits = RenderLimits::default();
-            set(&mut limits, value);
+            let limit = match name {
+                "documents" => &mut limits.documents,
+                "packages" => &mut limits.packages,
+                "contentBytes" => &mut limits.content_bytes,
+                "nameBytes" => &mut limits.name_bytes,
+                _ => &mut limits.ignore_bytes,
+            };
+            *limit = value;
             render(&files, limits)
         };
-        assert!(at(exact).is_ok(), "{name}: {:?}", at(exact));
+        assert!(at(exact).is_ok(), "{row}: {:?}", at(exact));
         match at(exact - 1) {
             Err(RenderError::Limit(limit)) => {
-                assert_eq!((limit.name, limit.limit), (name, exact - 1), "{limit}");
-                assert_eq!(limit.place, place, "{limit}");
+                assert_eq!(
+                    (limit.name, limit.limit, &*limit.place),
+                    (name, exact - 1, place),
+                    "{row}"
+                );
             }
-            other => panic!("{name}: {other:?}"),
+            other => panic!("{row}: {other:?}"),
         }
     }
 }
@@ -192,10 +174,10 @@ fn document_that_never_fits_into_the_budget_is_refused() {
         budget: Budget::new(DEFAULT_STEPS, MemoryPool::new(8000)),
         ..RenderSettings::default()
     };
-    let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
     let large = format!("{{\"schema\":\"{}\"}}", "x".repeat(1000));
-    renderer.file("large", &mut large.as_bytes()).unwrap();
-    let error = renderer.finish().err().unwrap();
+    let error = try_render(&[("large", &large)], Arc::new(NoStoredShards), settings)
+        .err()
+        .unwrap();
     assert!(
         error.to_string().contains("exceeds the limit memoryBytes of 8000"),
         "{error}"

@@ -8,16 +8,9 @@ use std::{
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Sink, Sinks};
 use model::{Content, Index, Kind, ObjectDigest, Sha256, StoredDocument};
 
-use crate::kit::{CATALOG, Files, GZIP, KINDS, LINES, Store, ZSTD, all, gunzip, render, settings, try_render, written};
-
-#[test]
-fn shards_start_with_the_global_group_then_follow_byte_order() {
-    let rendering = render(CATALOG);
-    assert_eq!(all(&rendering), LINES);
-    let names: Vec<&str> = rendering.shards().iter().map(|shard| shard.name.as_str()).collect();
-    assert_eq!(names, ["", "a", "b"]);
-    assert_eq!(rendering.packages().collect::<Vec<_>>(), ["a", "b"]);
-}
+use crate::kit::{
+    CATALOG, Files, GZIP, KINDS, LINES, Store, all, gunzip, noise, render, settings, try_render, written,
+};
 
 #[test]
 fn file_order_chunk_size_and_workers_do_not_change_the_lines() {
@@ -42,6 +35,9 @@ fn file_order_chunk_size_and_workers_do_not_change_the_lines() {
 #[test]
 fn shard_is_one_frame_with_its_lines_hash_and_index() {
     let rendering = render(CATALOG);
+    let names: Vec<&str> = rendering.shards().iter().map(|shard| shard.name.as_str()).collect();
+    assert_eq!(names, ["", "a", "b"], "the global group and then byte order");
+    assert_eq!(rendering.packages().collect::<Vec<_>>(), ["a", "b"]);
     let mut whole = String::new();
     for shard in rendering.shards() {
         let lines = zstd::bulk::decompress(&rendering.compressed(shard).unwrap(), 1 << 20).unwrap();
@@ -64,60 +60,58 @@ fn shard_is_one_frame_with_its_lines_hash_and_index() {
     assert_eq!(read.shards.iter().map(|shard| shard.lines).collect::<Vec<_>>(), lines);
 }
 
-#[test]
-fn write_all_encodings_hold_the_same_lines_and_report_their_digests() {
-    let ([zstd, gzip], facts) = written(&render(CATALOG), [ZSTD, GZIP]).unwrap();
-    let made = [(ZSTD, ObjectDigest::of(&zstd)), (GZIP, ObjectDigest::of(&gzip))];
-    assert_eq!(facts.made, made.into());
-    assert_eq!(zstd::bulk::decompress(&zstd, LINES.len()).unwrap(), LINES.as_bytes());
-    assert_eq!(gunzip(&gzip), LINES.as_bytes());
+/// Paths in the layer of [`CATALOG`].
+const PATHS: &str =
+    "configs/ configs/%/ configs/%/catalog.json configs/a/ configs/a/catalog.json configs/b/ configs/b/catalog.json";
+
+/// Returns two large Packages, each of several blocks: lines that are alike, and digits that hardly compress.
+fn large() -> [(&'static str, String); 2] {
+    let line = |at: u32| format!("{{\"schema\":\"x\",\"package\":\"l\",\"name\":\"v{}\"}}\n", at % 97);
+    let digits = format!("schema: x\npackage: m\nfield: \"{}\"\n", noise());
+    [("l.json", (0..16_000).map(line).collect()), ("m.yaml", digits)]
 }
 
-/// Writes the layer, alone or with all other encodings.
-fn layer(files: Files<'_>, settings: RenderSettings, alone: bool) -> (Vec<u8>, ObjectDigest, Sha256) {
-    let rendering = try_render(files, Arc::new(NoStoredShards), settings).unwrap();
-    let (bytes, facts) = if alone {
-        let ([bytes], facts) = written(&rendering, [Kind::Blob]).unwrap();
-        (bytes, facts)
-    } else {
-        let ([.., bytes], facts) = written(&rendering, KINDS).unwrap();
-        (bytes, facts)
-    };
-    (bytes, facts.made[&Kind::Blob], facts.diff_id.unwrap())
-}
-
-#[test]
-fn layer_holds_one_file_per_package() {
-    let (bytes, stored, diff_id) = layer(CATALOG, settings(), true);
-    assert_eq!(stored, ObjectDigest::of(&bytes));
-    let tar = gunzip(&bytes);
-    assert_eq!(diff_id, Sha256::of(&tar));
-    let mut archive = tar::Archive::new(&tar[..]);
-    let mut lines = String::new();
-    let mut paths = Vec::new();
-    for entry in archive.entries().unwrap() {
+/// Returns the paths in a layer, the lines of all its files, and the hash of the tar archive.
+fn read_layer(bytes: &[u8]) -> (Vec<String>, Vec<u8>, Sha256) {
+    let tar = gunzip(bytes);
+    let (mut paths, mut lines) = (Vec::new(), Vec::new());
+    for entry in tar::Archive::new(&tar[..]).entries().unwrap() {
         let mut entry = entry.unwrap();
         paths.push(entry.path().unwrap().display().to_string());
-        entry.read_to_string(&mut lines).unwrap();
+        entry.read_to_end(&mut lines).unwrap();
     }
-    assert_eq!(lines, LINES);
-    let folders = ["%", "a", "b"].map(|name| [format!("configs/{name}/"), format!("configs/{name}/catalog.json")]);
-    assert_eq!(paths, [&["configs/".to_owned()], folders.as_flattened()].concat());
+    (paths, lines, Sha256::of(&tar))
 }
 
 #[test]
-fn layer_bytes_depend_on_the_content_alone() {
-    let made = layer(CATALOG, settings(), true);
-    let one_worker = RenderSettings {
-        workers: 1,
-        chunk_bytes: 1 << 20,
-        memory_bytes: 0,
-        ..RenderSettings::default()
-    };
-    assert_eq!(layer(CATALOG, one_worker, false), made);
-    // The same content in one file, as the layer would be read again.
-    let one_file = [("all.json", LINES)];
-    assert_eq!(layer(&one_file, settings(), true), made);
+fn write_all_makes_the_same_lines_of_each_kind_with_any_workers_and_files() {
+    let large = large();
+    let large: Vec<_> = large.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let paths_of_large = "configs/ configs/l/ configs/l/catalog.json configs/m/ configs/m/catalog.json";
+    for (files, expected_paths) in [(CATALOG, PATHS), (&large, paths_of_large)] {
+        let (made, facts) = written(&render(files), KINDS).unwrap();
+        for (kind, bytes) in KINDS.iter().zip(&made) {
+            assert_eq!(facts.made[kind], ObjectDigest::of(bytes), "{kind:?}");
+        }
+        let [zstd, gzip, lines, layer] = &made;
+        assert_eq!(facts.content_hash, Sha256::of(lines));
+        assert!(zstd::bulk::decompress(zstd, lines.len()).unwrap() == *lines);
+        assert!(gunzip(gzip) == *lines);
+        let (paths, in_layer, diff_id) = read_layer(layer);
+        assert!(in_layer == *lines && facts.diff_id == Some(diff_id));
+        assert_eq!(paths.join(" "), expected_paths);
+        let one_worker = RenderSettings {
+            workers: 1,
+            chunk_bytes: 1 << 20,
+            memory_bytes: 0,
+            ..RenderSettings::default()
+        };
+        // The same content in one file, as the layer would be read again.
+        let one_file = [("all.json", std::str::from_utf8(lines).unwrap())];
+        let again = try_render(&one_file, Arc::new(NoStoredShards), one_worker).unwrap();
+        assert!(written(&again, KINDS).unwrap().0 == made);
+        assert!(written(&again, [Kind::Blob]).unwrap().0[0] == *layer, "the layer alone");
+    }
 }
 
 #[test]
@@ -148,46 +142,34 @@ fn finish_reports_all_problems_in_walk_order() {
 
 #[test]
 fn link_has_the_lines_of_its_target() {
-    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
-    renderer
-        .file("p/a.yaml", &mut "schema: t\nname: one\npackage: p\n".as_bytes())
-        .unwrap();
-    renderer.link("p/b.yaml", "p/a.yaml");
+    let target = ("p/a.yaml", "schema: t\nname: one\npackage: p\n");
     let line = "{\"name\":\"one\",\"package\":\"p\",\"schema\":\"t\"}\n";
-    assert_eq!(all(&renderer.finish().unwrap()), [line, line].concat());
-}
-
-#[test]
-fn file_returns_the_error_of_its_reader() {
-    struct Broken;
-    impl Read for Broken {
-        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            Err(io::Error::new(io::ErrorKind::TimedOut, "gone"))
-        }
-    }
-    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
-    let error = renderer.file("a.yaml", &mut Broken).unwrap_err();
     assert_eq!(
-        (error.kind(), error.to_string().as_str()),
-        (io::ErrorKind::TimedOut, "gone")
+        all(&render(&[target, ("p/b.yaml", "-> p/a.yaml")])),
+        [line, line].concat()
     );
 }
 
 #[test]
-fn file_repeats_a_read_that_was_interrupted() {
-    struct Interrupted<'a>(&'a [u8], bool);
-    impl Read for Interrupted<'_> {
+fn file_repeats_an_interrupted_read_and_returns_other_errors() {
+    struct FailingOnce(Option<io::Error>, &'static [u8]);
+    impl Read for FailingOnce {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            match std::mem::replace(&mut self.1, true) {
-                false => Err(io::ErrorKind::Interrupted.into()),
-                true => self.0.read(buffer),
-            }
+            self.0.take().map_or_else(|| self.1.read(buffer), Err)
         }
     }
-    let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
-    let mut file = Interrupted(b"schema: x\n", false);
-    renderer.file("a.yaml", &mut file).unwrap();
-    assert_eq!(all(&renderer.finish().unwrap()), "{\"schema\":\"x\"}\n");
+    let render = |error| {
+        let mut renderer = Renderer::start(settings(), Arc::new(NoStoredShards));
+        renderer.file("a.yaml", &mut FailingOnce(Some(error), b"schema: x\n"))?;
+        Ok(all(&renderer.finish().unwrap()))
+    };
+    let interrupted: io::Result<_> = render(io::ErrorKind::Interrupted.into());
+    assert_eq!(interrupted.unwrap(), "{\"schema\":\"x\"}\n");
+    let error = render(io::Error::new(io::ErrorKind::TimedOut, "gone")).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (io::ErrorKind::TimedOut, "gone")
+    );
 }
 
 #[test]

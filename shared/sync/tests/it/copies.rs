@@ -14,8 +14,8 @@ use store::{Store, StoreExt};
 use storekit::{Action, Answer, Moment};
 
 use crate::kit::{
-    DERIVED, V1, V2, add_findings, assert_sound, copied, copier, copy, copy_one, current, mirror, name, options,
-    publish, published, put, put_raw, republish, snapshot, write_pointer,
+    DERIVED, V1, V2, add_findings, assert_sound, copied, copier, copy, copy_one, current, failed_copy, mirror, name,
+    options, publish, published, put, put_raw, republish, snapshot, write_pointer,
 };
 
 #[rstest]
@@ -51,11 +51,11 @@ async fn copy_is_the_original_byte_for_byte(#[values(false, true)] rebuild: bool
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_has_the_findings_and_their_numbers_in_its_status(#[values(false, true)] rebuild: bool) {
     let (original, from) = mirror(&[V1]).await;
-    let key = add_findings(&from).await;
+    add_findings(&from).await;
     let (memory, to) = mirror(&[]).await;
     let report = copy(&from, &to, options(rebuild)).await;
     assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
-    assert_eq!(memory.objects()[&key], original.objects()[&key]);
+    assert_eq!(published(&memory).await, published(&original).await);
     assert_eq!(validated(&to).await.map(|counts| counts.errors), Some(1));
     assert_sound(&memory).await;
     // The next state has none.
@@ -74,12 +74,9 @@ async fn validated(store: &Arc<dyn Store>) -> Option<ValidationCounts> {
 async fn copy_of_findings_that_are_another_document_is_refused(#[values(false, true)] rebuild: bool) {
     let (_, from) = mirror(&[V1]).await;
     let forged = put(&from, Kind::Facts, zstd::bulk::compress(b"{}", 1).unwrap()).await;
-    let mut changed = snapshot(&from).await;
-    changed.facts.insert("findings".to_owned(), forged);
-    republish(&from, &changed).await;
-    let (_, report) = copied(&from, options(rebuild)).await;
-    assert_eq!(report.outcome, Outcome::Failed);
-    let error = report.error.unwrap();
+    let findings = [("findings".to_owned(), forged)];
+    republish(&from, |snapshot| snapshot.facts.extend(findings)).await;
+    let (_, error) = failed_copy(&from, rebuild).await;
     assert!(error.contains("facts/sha256/"), "{error}");
 }
 
@@ -209,31 +206,38 @@ async fn copy_that_stops_at_any_operation_is_finished_by_the_next(
     assert!(at > 20, "only {at} operations were tried");
 }
 
+/// Another history, and an earlier state of this one: an edge of a CDN may serve what it had before the last copy.
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_of_diverged_origin_is_refused_unless_allowed() {
+async fn copy_of_other_history_or_earlier_state_needs_its_option() {
     let (_, newer) = mirror(&[V1, V2]).await;
+    let (_, edge) = mirror(&[V1]).await;
     let (_, other) = mirror(&[&[("else", 1)]]).await;
     let (memory, to) = mirror(&[]).await;
     copy(&newer, &to, options(true)).await;
-    let before = published(&memory).await;
-    for (rollback, diverged) in [(false, false), (true, false), (false, true)] {
+    for (from, rollback, diverged, outcome, serial) in [
+        (&other, false, false, Outcome::Refused, 2),
+        (&other, true, false, Outcome::Refused, 2),
+        (&other, false, true, Outcome::Refused, 2),
+        (&edge, false, false, Outcome::Unchanged, 2),
+        (&edge, true, false, Outcome::Published, 1),
+        (&newer, false, false, Outcome::Published, 2),
+        (&other, true, true, Outcome::Published, 1),
+    ] {
+        let before = published(&memory).await;
         let options = SyncOptions {
             rollback,
             diverged,
             ..options(true)
         };
-        let refused = copy(&other, &to, options).await;
-        assert_eq!(refused.outcome, Outcome::Refused);
-        assert_eq!(published(&memory).await, before);
+        let report = copy(from, &to, options).await;
+        assert_eq!(
+            (report.outcome, report.error.is_some()),
+            (outcome, outcome == Outcome::Refused)
+        );
+        assert_eq!(published(&memory).await == before, outcome != Outcome::Published);
+        assert_eq!(current(&to, &name()).await.unwrap().serial, serial);
+        assert_sound(&memory).await;
     }
-    let allowed = SyncOptions {
-        rollback: true,
-        diverged: true,
-        ..options(true)
-    };
-    let taken = copy(&other, &to, allowed).await;
-    assert_eq!((taken.error.clone(), taken.outcome), (None, Outcome::Published));
-    assert_sound(&memory).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -256,28 +260,6 @@ async fn copy_of_catalog_beyond_content_bytes_is_refused() {
         assert!(report.outcome == outcome && text.contains(says), "{text}");
         assert!(memory.objects().keys().all(|key| !matches!(key, Key::Current(_))));
     }
-}
-
-/// An edge of a CDN may serve an earlier state than the one that the last copy came from.
-#[tokio::test(flavor = "multi_thread")]
-async fn copy_of_lagging_origin_is_unchanged_unless_rollback_is_allowed() {
-    let (_, edge) = mirror(&[V1]).await;
-    let (_, origin) = mirror(&[V1, V2]).await;
-    let (memory, to) = mirror(&[]).await;
-    copy(&origin, &to, options(true)).await;
-    let before = published(&memory).await;
-    let lagging = copy(&edge, &to, options(true)).await;
-    assert_eq!((lagging.error.clone(), lagging.outcome), (None, Outcome::Unchanged));
-    assert_eq!(lagging.serial, Some(2));
-    assert_eq!(published(&memory).await, before);
-    let allowed = SyncOptions {
-        rollback: true,
-        ..options(true)
-    };
-    let taken = copy(&edge, &to, allowed).await;
-    assert_eq!((taken.error.clone(), taken.outcome), (None, Outcome::Published));
-    assert_eq!(current(&to, &name()).await.unwrap().serial, 1);
-    assert_sound(&memory).await;
 }
 
 /// A killed copy or a failing disk may leave anything under the keys of the new state.

@@ -1,23 +1,19 @@
 //! A mirror in memory, published as a poll publishes.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, fs, sync::Arc};
 
 use catalog_mirror_sync::{Copier, StoreOrigin, SyncOptions, SyncReport};
 use model::{
-    CatalogImage, CatalogName, Catalogs, Current, Document, Encoding, Facts, Key, Kind, ManifestEntry, ObjectDigest,
-    PackageFindings, Sha256, Snapshot, StoredDocument, ValidationCounts,
+    CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ManifestEntry, ObjectDigest, Outcome,
+    PackageFindings, Sha256, Snapshot, StoredDocument,
 };
 use oci::Documents;
-use olm::{FINDINGS, ValidationSummary};
-use publish::{FactReader, KnownFacts};
-use render::{NoStoredShards, RenderSettings, Renderer, Rendering, Sink, Sinks};
+use olm::FINDINGS;
+use publish::{Catalog, Env, Mirror, MirrorSettings, PollMetrics, PollOptions, Report, ValidationMode};
+use source::{Source, SourceSettings, Sources};
 use store::{Condition, Store, StoreExt};
 use storekit::MemoryStore;
-use testkit::CurrentBuilder;
+use testkit::{CurrentBuilder, first_published_at};
 
 pub(crate) fn name() -> CatalogName {
     "demo".parse().unwrap()
@@ -34,41 +30,53 @@ pub(crate) fn options(rebuild: bool) -> SyncOptions {
 /// Packages and their number of bundles.
 pub(crate) type Packages<'a> = &'a [(&'a str, usize)];
 
-/// Number of objects that follow from the Shards: three encodings of `all.json`, the index, and the image with its layer,
-/// four manifests, four configurations and the index over them.
-pub(crate) const DERIVED: u64 = 3 + 1 + 10;
+/// Number of objects that follow from the Shards: three encodings of `all.json`, the index, the facts for the search, and the image
+/// with its layer, four manifests, four configurations and the index over them.
+pub(crate) const DERIVED: u64 = 3 + 1 + 1 + 10;
 
 pub(crate) const V1: Packages<'_> = &[("cache", 3), ("database", 40), ("queue", 5), ("search", 2)];
 pub(crate) const V2: Packages<'_> = &[("cache", 3), ("database", 41), ("queue", 5), ("vault", 2)];
 
-/// Publishes the packages under the next serial.
-pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages: Packages<'_>) -> Current {
-    let rendering = render(packages);
-    for shard in rendering.shards() {
-        put(store, Kind::Package, rendering.compressed(shard).unwrap().into_owned()).await;
+/// Publishes the packages under the next serial, without findings.
+pub(crate) async fn publish(store: &Arc<dyn Store>, name: &CatalogName, packages: Packages<'_>) {
+    poll(store, name, packages, ValidationMode::Off).await;
+}
+
+/// Polls a folder with these packages. All polls are at the same time.
+pub(crate) async fn poll(
+    store: &Arc<dyn Store>,
+    name: &CatalogName,
+    packages: Packages<'_>,
+    validation: ValidationMode,
+) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    for (package, bundles) in packages {
+        let bundles = (0..*bundles)
+            .map(|bundle| format!("---\nschema: olm.bundle\nname: {package}.v{bundle}\npackage: {package}\n"));
+        let text = format!("schema: olm.package\nname: {package}\n{}", bundles.collect::<String>());
+        fs::write(folder.path().join(format!("{package}.yaml")), text).unwrap();
     }
-    let encodings = Encoding::ALL.map(|_| Buffer::default());
-    let layer = Buffer::default();
-    let buffers = Encoding::ALL.map(Kind::All).into_iter().zip(&encodings);
-    let buffers = buffers.chain([(Kind::Blob, &layer)]);
-    let sinks: Sinks = buffers
-        .map(|(kind, buffer)| (kind, Box::new(buffer.clone()) as Sink))
-        .collect();
-    let facts = rendering.write_all(sinks).unwrap();
-    for (encoding, buffer) in Encoding::ALL.into_iter().zip(encodings) {
-        put(store, Kind::All(encoding), buffer.bytes()).await;
-    }
-    let image = put_image(store, layer.bytes(), facts.diff_id.unwrap()).await;
-    let index = put(store, Kind::Index, rendering.index().unwrap()).await;
-    let snapshot = rendering.snapshot(&facts, index, Some(image)).unwrap();
-    let before = current(store, name).await;
-    let stored = put(store, Kind::Snapshot, snapshot.to_stored().unwrap()).await;
-    let next = CurrentBuilder::new(&snapshot)
-        .stored_snapshot(stored)
-        .after(before.as_ref())
-        .build();
-    write_pointer(store, name, &next).await;
-    next
+    let settings = MirrorSettings {
+        identity: true,
+        env: Env {
+            clock: Arc::new(first_published_at),
+            ..Env::default()
+        },
+        ..MirrorSettings::default()
+    };
+    let sources = Sources::new(SourceSettings::default()).unwrap();
+    let catalog = Catalog {
+        validation,
+        ..Catalog::new(name.clone(), Source::Dir(folder.path().to_owned()))
+    };
+    let options = PollOptions {
+        accept_gone: true,
+        ..PollOptions::default()
+    };
+    let mirror = Mirror::new(sources, store.clone(), settings, PollMetrics::default());
+    let report = mirror.poll(&catalog, options).await;
+    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error);
+    report
 }
 
 /// Writes a pointer and lists its name.
@@ -105,41 +113,6 @@ pub(crate) async fn put_raw(store: &Arc<dyn Store>, key: &Key, bytes: Vec<u8>) {
     store.put(key, bytes.into(), Condition::Always).await.unwrap();
 }
 
-fn render(packages: Packages<'_>) -> Rendering {
-    let mut renderer = Renderer::start(RenderSettings::default(), Arc::new(NoStoredShards));
-    for (package, bundles) in packages {
-        let mut text = format!("schema: olm.package\nname: {package}\n");
-        for bundle in 0..*bundles {
-            text.push_str(&format!(
-                "---\nschema: olm.bundle\nname: {package}.v{bundle}\npackage: {package}\n"
-            ));
-        }
-        let path = format!("{package}/catalog.yaml");
-        renderer.file(&path, &mut text.as_bytes()).unwrap();
-    }
-    renderer.finish().unwrap()
-}
-
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl Buffer {
-    fn bytes(&self) -> Vec<u8> {
-        self.0.lock().unwrap().clone()
-    }
-}
-
-impl io::Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Returns a store with the versions published one after the other.
 pub(crate) async fn mirror(versions: &[Packages<'_>]) -> (MemoryStore, Arc<dyn Store>) {
     let memory = MemoryStore::new();
@@ -170,6 +143,14 @@ pub(crate) async fn copied(from: &Arc<dyn Store>, options: SyncOptions) -> (Memo
     (memory, report)
 }
 
+/// Copies the catalog into a new store, which fails and publishes nothing. Returns the store and the error.
+pub(crate) async fn failed_copy(from: &Arc<dyn Store>, rebuild: bool) -> (MemoryStore, String) {
+    let (memory, report) = copied(from, options(rebuild)).await;
+    assert_eq!(report.outcome, Outcome::Failed, "{report:?}");
+    assert!(!memory.objects().contains_key(&Key::Current(name())));
+    (memory, report.error.unwrap())
+}
+
 pub(crate) async fn current(store: &Arc<dyn Store>, name: &CatalogName) -> Option<Current> {
     let read = store
         .read_document::<Current>(&Key::Current(name.clone()))
@@ -187,44 +168,22 @@ pub(crate) async fn snapshot_of(store: &Arc<dyn Store>, name: &CatalogName) -> S
     store::read_stored(&**store, &current.snapshot.digest).await.unwrap()
 }
 
-/// Adds the findings of [`V1`] to its Snapshot as a poll records them. Returns the key of their object, and their numbers.
-pub(crate) async fn add_recorded_findings(store: &Arc<dyn Store>) -> (Key, ValidationCounts) {
-    let reader = FactReader {
-        rendering: Arc::new(render(V1)),
-        kinds: vec![FINDINGS],
-        known: KnownFacts::default(),
-        workers: 1,
-    };
-    let facts = reader.read().unwrap().documents.remove(FINDINGS.name).unwrap();
-    let summary = ValidationSummary::of(&facts).unwrap();
-    (add_facts(store, facts.to_stored().unwrap()).await, summary.counts)
-}
-
-/// Adds findings of another program to the published Snapshot, and returns the key of their object.
-pub(crate) async fn add_findings(store: &Arc<dyn Store>) -> Key {
-    let package = PackageFindings {
-        counts: ValidationCounts {
-            errors: 1,
-            ..ValidationCounts::default()
-        },
-        ..PackageFindings::default()
-    };
+/// Adds findings of another program to the published Snapshot, with one error.
+pub(crate) async fn add_findings(store: &Arc<dyn Store>) {
+    let mut package = PackageFindings::default();
+    package.counts.errors = 1;
     let mut facts = Facts::new(1);
     facts.packages.insert("cache".to_owned(), package);
-    add_facts(store, facts.to_stored().unwrap()).await
+    let stored = put(store, Kind::Facts, facts.to_stored().unwrap()).await;
+    let findings = [(FINDINGS.name.to_owned(), stored)];
+    republish(store, |snapshot| snapshot.facts.extend(findings)).await;
 }
 
-async fn add_facts(store: &Arc<dyn Store>, facts: Vec<u8>) -> Key {
-    let stored = put(store, Kind::Facts, facts).await;
+/// Changes the Snapshot that the published pointer names, as if it had been published so.
+pub(crate) async fn republish(store: &Arc<dyn Store>, change: impl FnOnce(&mut Snapshot)) {
     let mut changed = snapshot(store).await;
-    changed.facts.insert(FINDINGS.name.to_owned(), stored);
-    republish(store, &changed).await;
-    stored.with_kind(Kind::Facts).key()
-}
-
-/// Names another Snapshot in the published pointer, as if it had been published instead.
-pub(crate) async fn republish(store: &Arc<dyn Store>, changed: &Snapshot) {
-    republish_stored(store, changed, changed.to_stored().unwrap()).await;
+    change(&mut changed);
+    republish_stored(store, &changed, changed.to_stored().unwrap()).await;
 }
 
 /// Names a Snapshot in the published pointer that is stored with these bytes.
@@ -241,14 +200,12 @@ pub(crate) async fn republish_stored(store: &Arc<dyn Store>, changed: &Snapshot,
 
 /// Writes the index of the published image as another version of this program might, and returns its key.
 pub(crate) async fn remake_image_index(store: &Arc<dyn Store>) -> Key {
-    let mut changed = snapshot(store).await;
-    let image = changed.image.as_mut().unwrap();
+    let image = snapshot(store).await.image.unwrap();
     let mut bytes = Documents::new(image.layer, image.diff_id).index;
     bytes.push(b'\n');
-    image.index = put(store, Kind::Blob, bytes).await;
-    let key = image.index.with_kind(Kind::Blob).key();
-    republish(store, &changed).await;
-    key
+    let index = put(store, Kind::Blob, bytes).await;
+    republish(store, |snapshot| snapshot.image.as_mut().unwrap().index = index).await;
+    index.with_kind(Kind::Blob).key()
 }
 
 /// Returns the objects on which readers depend: the documents and what the published state names. Of `catalogs.json` only the

@@ -1,22 +1,30 @@
 use super::*;
 
-/// Layers from the top down; `d/` is a directory, `-x` a whiteout, `!d` an opaque directory,
-/// `a>b` a symlink, `a=b` a hard link with a target from the image's root.
-fn stack(layers: &[&[&str]]) -> (Overlay, Vec<String>) {
+/// Reads layers from the top down, with `|` between. `d/` is a directory, `-x` a whiteout, `!d` an opaque directory, `a>b` a symlink, `a=b` a hard
+/// link with a target from the image's root. `.` is the root as a directory, `~` closes it, and `^` stands in its place.
+/// Returns the files that the sink gets too, with their layers.
+fn stack(layers: &str) -> Result<(Overlay, Vec<String>), Contradiction> {
     let mut overlay = Overlay::default();
     let mut fed = Vec::new();
-    for (depth, layer) in layers.iter().enumerate() {
-        for entry in *layer {
-            if let Some(path) = claim(&mut overlay, depth, entry).unwrap() {
+    for (depth, layer) in layers.split(" | ").enumerate() {
+        for entry in layer.split(' ') {
+            if let Some(path) = claim(&mut overlay, depth, entry)? {
                 fed.push(format!("{path}@{depth}"));
             }
         }
     }
-    (overlay, fed)
+    Ok((overlay, fed))
 }
 
 fn claim(overlay: &mut Overlay, depth: Depth, entry: &str) -> Result<Option<String>, Contradiction> {
-    let (path, kind) = if let Some(path) = entry.strip_prefix('-') {
+    let (path, kind) = if entry == "." {
+        return overlay.claim_root(depth).map(|()| None);
+    } else if entry == "^" {
+        return overlay.block(depth, true).map(|()| None);
+    } else if entry == "~" {
+        overlay.close(depth);
+        return Ok(None);
+    } else if let Some(path) = entry.strip_prefix('-') {
         overlay.whiteout(depth, path.to_owned());
         return Ok(None);
     } else if let Some(path) = entry.strip_prefix('!') {
@@ -34,172 +42,96 @@ fn claim(overlay: &mut Overlay, depth: Depth, entry: &str) -> Result<Option<Stri
     Ok(overlay.claim(depth, path, kind)?.then(|| path.to_owned()))
 }
 
-/// A name, the layers, and the files that the sink gets.
-type OverlayCase<'a> = (&'a str, &'a [&'a [&'a str]], &'a [&'a str]);
+/// What happens, the layers from the top down with `|` between, and the files that the sink gets.
+const LAYERS: &str = "\
+a file replaces a file / a | a b => a@0 b@1
+folders merge / d/a | d/b => d/a@0 d/b@1
+a folder occurs twice in a layer / d/ d/ d/a => d/a@0
+a whiteout hides a file / -a | a b => b@1
+a whiteout hides a folder / -d | d/a d/e/b =>
+a whiteout spares its own layer / -a a | a => a@0
+a whiteout spares upper layers / a | -a | a => a@0
+an opaque folder hides what is below / !d d/new | d/old x => d/new@0 x@1
+a file replaces a folder / d | d/a => d@0
+a folder replaces a file / d/a | d => d/a@0
+an empty folder replaces a file / d/ | d =>
+a hidden file ends the folder below it / d/a | d | d/b => d/a@0
+a whiteout in the middle / x | -d | d/a => x@0
+a whiteout stands in a folder / -d/a | d e => e@1
+an opaque folder is a folder / !d/e | d/e | d =>
+what is hidden had a folder too / -d/a | d/a | d =>
+a file where a whiteout stood / -d/a d | d/a d/b => d@0
+names that only share a prefix / -d | d2/a d.yaml => d2/a@1 d.yaml@1
+a file twice / a a => refused
+a folder becomes a file / a/ a => refused
+a file becomes a folder above a file / a a/b => refused
+a folder of a file becomes a file / a/b a => refused
+a file becomes a folder / a a/ => refused
+a link becomes a file / a>x a => refused
+a closed root hides lower layers only / a ~ b | c => a@0 b@0
+a closed root is not opened by a lower layer / a ~ | ~ b => a@0
+a root is replaced in a lower layer / a | ^ | b => a@0
+a folder as root is replaced in a lower layer / . | ^ | b =>
+a root that is replaced hides lower layers / ^ | a =>
+a root is replaced after its content / a ^ => refused
+a root has a file after it was replaced / ^ a => refused
+a root has a folder after it was replaced / ^ d/ => refused";
 
 #[test]
-fn upper_layer_hides_lower_layer() {
-    let cases: &[OverlayCase<'_>] = &[
-        ("a file replaces a file", &[&["a"], &["a", "b"]], &["a@0", "b@1"]),
-        ("folders merge", &[&["d/a"], &["d/b"]], &["d/a@0", "d/b@1"]),
-        ("a whiteout hides a file", &[&["-a"], &["a", "b"]], &["b@1"]),
-        ("a whiteout hides a folder", &[&["-d"], &["d/a", "d/e/b"]], &[]),
-        ("a whiteout spares its own layer", &[&["-a", "a"], &["a"]], &["a@0"]),
-        ("a whiteout spares upper layers", &[&["a"], &["-a"], &["a"]], &["a@0"]),
-        (
-            "an opaque folder hides what is below",
-            &[&["!d", "d/new"], &["d/old", "x"]],
-            &["d/new@0", "x@1"],
-        ),
-        ("a file replaces a folder", &[&["d"], &["d/a"]], &["d@0"]),
-        ("a folder replaces a file", &[&["d/a"], &["d"]], &["d/a@0"]),
-        ("an empty folder replaces a file", &[&["d/"], &["d"]], &[]),
-        (
-            "a hidden file ends the folder below it",
-            &[&["d/a"], &["d"], &["d/b"]],
-            &["d/a@0"],
-        ),
-        ("a whiteout in the middle", &[&["x"], &["-d"], &["d/a"]], &["x@0"]),
-        ("a whiteout stands in a folder", &[&["-d/a"], &["d", "e"]], &["e@1"]),
-        ("an opaque folder is a folder", &[&["!d/e"], &["d/e"], &["d"]], &[]),
-        ("what is hidden had a folder too", &[&["-d/a"], &["d/a"], &["d"]], &[]),
-        (
-            "a file where a whiteout stood",
-            &[&["-d/a", "d"], &["d/a", "d/b"]],
-            &["d@0"],
-        ),
-        (
-            "names that only share a prefix",
-            &[&["-d"], &["d2/a", "d.yaml"]],
-            &["d2/a@1", "d.yaml@1"],
-        ),
-    ];
-    for (what, layers, want) in cases {
-        assert_eq!(stack(layers).1, *want, "{what}");
+fn upper_layer_hides_lower_layer_and_contradiction_is_refused() {
+    for row in LAYERS.lines() {
+        let (layers, expected) = row.split_once(" =>").unwrap();
+        let (_, layers) = layers.split_once(" / ").unwrap();
+        let fed = stack(layers).map_or_else(|Contradiction| "refused".to_owned(), |(_, fed)| fed.join(" "));
+        assert_eq!(fed, expected.trim(), "{row}");
     }
-}
-
-#[test]
-fn layer_that_contradicts_itself_is_refused() {
-    for entries in [
-        ["a", "a"],
-        ["a/", "a"],
-        ["a", "a/b"],
-        ["a/b", "a"],
-        ["a", "a/"],
-        ["a>x", "a"],
-    ] {
-        let mut overlay = Overlay::default();
-        let results: Vec<_> = entries.iter().map(|entry| claim(&mut overlay, 0, entry)).collect();
-        assert_eq!(results[1], Err(Contradiction), "{entries:?}");
-    }
-    assert_eq!(stack(&[&["d/", "d/", "d/a"]]).1, ["d/a@0"]);
-}
-
-#[test]
-fn closed_root_hides_lower_layers() {
-    let mut overlay = Overlay::default();
-    assert_eq!(overlay.claim(0, "a", NodeKind::File), Ok(true));
-    overlay.close(0);
-    assert_eq!(overlay.claim(0, "b", NodeKind::File), Ok(true));
-    assert!(overlay.is_closed_below(0));
-    assert_eq!(overlay.claim(1, "c", NodeKind::File), Ok(false));
 }
 
 #[test]
 fn root_state_comes_from_top_layer() {
-    let mut overlay = Overlay::default();
-    assert_eq!(overlay.inside, None);
-    overlay.claim_root(0).unwrap();
-    overlay.block(1, true).unwrap();
-    assert_eq!((overlay.inside, overlay.is_closed_below(1)), (Some(0), true));
-}
-
-#[test]
-fn links_are_followed_inside_catalog() {
-    let root = Root::around(&[vec!["data".to_owned(), "fbc".to_owned()]]);
-    let follow = |layers: &[&[&str]], link: &str| {
-        let (overlay, _) = stack(layers);
-        let links = LinkResolver::new(&overlay, &root, u64::MAX).resolve().unwrap();
-        links.into_iter().find(|(path, _)| *path == link).unwrap().1
-    };
-    let files: &[&str] = &["d/f", "g"];
-    for (target, want) in [
-        ("g", Ok("g")),
-        ("./d//f", Ok("d/f")),
-        ("/data/fbc/d/f", Ok("d/f")),
-        ("../fbc/g", Ok("g")),
-        ("../../../../data/fbc/g", Ok("g")),
-        ("d", Err(LinkError::Directory("d".to_owned()))),
-        (".", Err(LinkError::Directory(".".to_owned()))),
-        ("nope", Err(LinkError::Broken("nope".to_owned()))),
-        ("g/x", Err(LinkError::Broken("g/x".to_owned()))),
-        ("/etc/passwd", Err(LinkError::Outside("/etc/passwd".to_owned()))),
-        ("l", Err(LinkError::Cycle("l".to_owned()))),
-    ] {
-        let link = format!("l>{target}");
-        assert_eq!(follow(&[files, &[&link]], "l"), want.map(ToOwned::to_owned), "{target}");
+    for (layers, inside) in [(". | ^", Some(0)), ("a | ^", Some(0)), ("^ | a", None)] {
+        let (overlay, _) = stack(layers).unwrap();
+        assert_eq!((overlay.inside, overlay.is_closed_below(1)), (inside, true), "{layers}");
     }
-    assert_eq!(follow(&[&["a>b", "b>c/x", "c>d", "d/x"]], "a"), Ok("d/x".to_owned()));
-    assert!(matches!(follow(&[&["a>b", "b>a"]], "a"), Err(LinkError::Cycle(_))));
 }
 
-#[test]
-fn hard_link_keeps_content_of_its_layer() {
-    let root = Root::around(&[vec!["fbc".to_owned()]]);
-    let follow = |layers: &[&[&str]]| {
-        let (overlay, _) = stack(layers);
-        LinkResolver::new(&overlay, &root, u64::MAX)
-            .resolve()
-            .unwrap()
-            .remove(0)
-            .1
-    };
-    let target = || "fbc/f".to_owned();
-    assert_eq!(follow(&[&["f", "l=fbc/f"]]), Ok("f".to_owned()));
-    assert_eq!(follow(&[&["l=/fbc/f"], &["f"]]), Ok("f".to_owned()));
-    assert_eq!(follow(&[&["f"], &["f", "l=fbc/f"]]), Err(LinkError::Replaced(target())));
-    assert_eq!(
-        follow(&[&["-f"], &["f", "l=fbc/f"]]),
-        Err(LinkError::Replaced(target()))
-    );
-    assert_eq!(follow(&[&["l=fbc/f"]]), Err(LinkError::Broken(target())));
-    assert_eq!(follow(&[&["l=etc/f"]]), Err(LinkError::Outside("etc/f".to_owned())));
-}
+/// Layers of a catalog at `data/fbc`, from the top down with `|` between, one of their links, and the file that it leads to.
+const LINKS: &str = r#"
+d/f g | l>g => l Ok("g")
+d/f g | l>./d//f => l Ok("d/f")
+d/f g | l>/data/fbc/d/f => l Ok("d/f")
+d/f g | l>../fbc/g => l Ok("g")
+d/f g | l>../../../../data/fbc/g => l Ok("g")
+d/f g | l>d => l Err(Directory("d"))
+d/f g | l>. => l Err(Directory("."))
+d/f g | l>nope => l Err(Broken("nope"))
+d/f g | l>g/x => l Err(Broken("g/x"))
+d/f g | l>/etc/passwd => l Err(Outside("/etc/passwd"))
+d/f g | l>l => l Err(Cycle("l"))
+a>b b>a => a Err(Cycle("b"))
+a>b b>c/x c>d d/x => a Ok("d/x")
+f l=data/fbc/f => l Ok("f")
+l=/data/fbc/f | f => l Ok("f")
+f | f l=data/fbc/f => l Err(Replaced("data/fbc/f"))
+-f | f l=data/fbc/f => l Err(Replaced("data/fbc/f"))
+l=data/fbc/f => l Err(Broken("data/fbc/f"))
+l=etc/f => l Err(Outside("etc/f"))
+f d/f d/s>f l=data/fbc/d/s | e/m=data/fbc/d/s d/s>../f => d/s Ok("d/f")
+f d/f d/s>f l=data/fbc/d/s | e/m=data/fbc/d/s d/s>../f => l Ok("f")
+f d/f d/s>f | e/l=data/fbc/e/m e/m=data/fbc/d/s d/s>../f => e/m Err(Replaced("data/fbc/d/s"))
+f d/f d/s>f e/l=data/fbc/e/m e/m=data/fbc/d/s e/f => e/l Ok("e/f")
+"#;
 
+/// A hard link keeps the content of its layer. One to a symlink starts at its own folder.
 #[test]
-fn hard_link_to_symlink_starts_at_its_own_folder() {
-    let root = Root::around(&[vec!["fbc".to_owned()]]);
-    let (overlay, _) = stack(&[
-        &["f", "d/f", "d/s>f", "l=fbc/d/s"],
-        &["e/l=fbc/e/m", "e/m=fbc/d/s", "d/s>../f"],
-    ]);
-    let links = LinkResolver::new(&overlay, &root, u64::MAX).resolve().unwrap();
-    let link = |name: &str| &links.iter().find(|(path, _)| *path == name).unwrap().1;
-    assert_eq!(link("d/s"), &Ok("d/f".to_owned()));
-    assert_eq!(link("l"), &Ok("f".to_owned()));
-    assert!(matches!(link("e/m"), Err(LinkError::Replaced(_))));
-    let (overlay, _) = stack(&[&["f", "d/f", "d/s>f", "e/l=fbc/e/m", "e/m=fbc/d/s", "e/f"]]);
-    let links = LinkResolver::new(&overlay, &root, u64::MAX).resolve().unwrap();
-    assert!(links.contains(&("e/l", Ok("e/f".to_owned()))));
-}
-
-#[test]
-fn root_as_folder_and_file_in_one_layer_is_refused() {
-    for is_root in [true, false] {
-        let mut overlay = Overlay::default();
-        overlay.claim(0, "a", NodeKind::File).unwrap();
-        assert_eq!(overlay.block(0, is_root), Err(Contradiction));
-        let mut overlay = Overlay::default();
-        overlay.block(0, is_root).unwrap();
-        assert_eq!(overlay.claim(0, "a", NodeKind::File), Err(Contradiction));
-        assert_eq!(overlay.claim(0, "d", NodeKind::Dir), Err(Contradiction));
-        assert_eq!(overlay.claim(1, "a", NodeKind::File), Ok(false));
-        // Upper layers are not concerned.
-        let mut overlay = Overlay::default();
-        overlay.claim(0, "a", NodeKind::File).unwrap();
-        overlay.block(1, is_root).unwrap();
-        assert_eq!(overlay.claim(2, "b", NodeKind::File), Ok(false));
-        assert_eq!(overlay.inside, Some(0));
+fn link_is_followed_inside_catalog() {
+    let root = Root::around(&[vec!["data".to_owned(), "fbc".to_owned()]]);
+    for row in LINKS.trim().lines() {
+        let (layers, expected) = row.split_once(" => ").unwrap();
+        let (link, expected) = expected.split_once(' ').unwrap();
+        let (overlay, _) = stack(layers).unwrap();
+        let links = LinkResolver::new(&overlay, &root, u64::MAX).resolve().unwrap();
+        let (_, target) = links.into_iter().find(|(path, _)| *path == link).unwrap();
+        assert_eq!(format!("{target:?}"), expected, "{row}");
     }
 }

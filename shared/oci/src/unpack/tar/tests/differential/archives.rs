@@ -1,5 +1,7 @@
 //! Archives of every odd shape, each made from a seed.
 
+use std::ops::Range;
+
 use testkit::Random;
 
 /// Returns the parts of a list that is one text.
@@ -20,18 +22,18 @@ const NUMBERS: &[u8] = b"| | 7 |7\0\0\0\0\0|\0 7|7\x00 5|8|7x|-1|+1|\x80\0\0\0\0
     \x80\0\0\0\0\0\0\0\0\0\0\x05|\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff|\
     \xbf\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
 
-/// Fields with a number: offset and length.
-const NUMBER_FIELDS: [NumberField; 10] = [
-    NumberField { at: 100, len: 8 },
-    NumberField { at: 108, len: 8 },
-    NumberField { at: 116, len: 8 },
-    NumberField { at: 136, len: 12 },
-    NumberField { at: 329, len: 8 },
-    NumberField { at: 337, len: 8 },
-    NumberField { at: 345, len: 12 },
-    NumberField { at: 357, len: 12 },
-    NumberField { at: 476, len: 12 },
-    NumberField { at: 488, len: 12 },
+/// Fields with a number, each from its offset.
+const NUMBER_FIELDS: [Range<usize>; 10] = [
+    100..108,
+    108..116,
+    116..124,
+    136..148,
+    329..337,
+    337..345,
+    345..357,
+    357..369,
+    476..488,
+    488..500,
 ];
 
 /// Keys of PAX records, with a space between them.
@@ -42,11 +44,6 @@ const KEYS: &[u8] = b"path path path linkpath linkpath size size size uid gid mt
 const VALUES: &[u8] = b"|p/q|long/|x\ny|x\x00y|=|7|+7|007|-1|7x| 7|9223372036854775808|1.5|.5|-3.25x";
 
 const LONG_NAMES: [&[u8]; 7] = [b"l/m", b"l/m\x00", b"", b"\x00", b"\x00l", b"l\x00m\x00", b"l/"];
-
-struct NumberField {
-    at: usize,
-    len: usize,
-}
 
 struct Generator {
     random: Random,
@@ -168,7 +165,7 @@ impl Generator {
         let mut block = [0; 512];
         put(&mut block, 0, name);
         for field in &NUMBER_FIELDS[..4] {
-            put(&mut block, field.at, b"0000007");
+            put(&mut block, field.start, b"0000007");
         }
         put(&mut block, 124, format!("{size:011o}").as_bytes());
         block[156] = kind;
@@ -210,8 +207,8 @@ impl Generator {
             _ => {
                 let field = &NUMBER_FIELDS[self.random.below(NUMBER_FIELDS.len())];
                 let spelled = self.random.pick(&parts(NUMBERS, b'|'));
-                block[field.at..field.at + field.len].fill(0);
-                put(&mut block[..field.at + field.len], field.at, spelled);
+                block[field.clone()].fill(0);
+                put(&mut block[..field.end], field.start, spelled);
             }
         }
     }
