@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use catalog_mirror_source::{Digest, Error, Logins, Sources};
 use tempfile::NamedTempFile;
-use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder};
+use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder, until};
 
 use crate::kit::{Collect, catalog, client_with, failed, pull, push, read, small, source};
 
@@ -95,11 +95,11 @@ async fn expired_token_is_renewed_once_for_all_layers() {
     push(&registry, &catalog(layers));
     let (client, source) = (client(&registry, GOOD), source(&registry));
     let digest = client.images.resolve(&source).await.unwrap();
-    registry.delay(Kind::Blob, Duration::from_millis(50));
+    registry.delay(Kind::Blob, Duration::from_millis(300));
     registry.revoke_tokens();
     let read = read(&client.images, &source, &digest, Collect::default());
     let revoke = async {
-        tokio::time::sleep(Duration::from_millis(75)).await;
+        until("a request for a layer waits", async || registry.count(Kind::Blob) > 1).await;
         registry.revoke_tokens();
     };
     let (read, ()) = tokio::join!(read, revoke);
