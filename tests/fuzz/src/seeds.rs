@@ -311,7 +311,7 @@ impl Seeds {
 
 /// Returns the bytes that a number stands for.
 pub(crate) fn noise(seed: u64) -> Vec<u8> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     (0..512).map(|_| random.below(256) as u8).collect()
 }
 
