@@ -199,7 +199,7 @@ impl Seeds {
             .whiteout("configs/below.yaml")
             .opaque("configs/e");
         let tar = layer.tar();
-        self.add("tar", zstd::bulk::compress(&tar, 3).expect("memory takes all"));
+        self.add("tar", testkit::zstd(&tar));
         self.add("tar", testkit::gzip(&tar));
         self.add("tar", tar);
         tar::seeds().for_each(|archive| self.add("tar", archive));
