@@ -13,8 +13,16 @@ else
     "$(grep -o 'sha256 [0-9a-f]\{64\}' "$DATA/README.md" | head -1 | cut -d' ' -f2)"
   rm -r "$WORK/full"
   unpack "$DATA/canonical-cases.tar.zst" "$WORK/cases"
-  CASES=$(dirname "$(find "$WORK/cases" -maxdepth 3 -name fbc -type d | head -1)")
-  cd "$ROOT" || exit
-  CATALOG_MIRROR_CASES=$(dirname "$CASES") succeeds "every case gives the bytes of catalogd" \
-    cargo test --quiet --workspace --test it -- --ignored recorded_cases
+  # catalogd loses or refuses what these hold; see shared/fbc/deviations.md. The last one is not in the order of its packages.
+  different=(bigints json-numbers2 quoted-slash pkg-meta)
+  found=()
+  for fbc in "$WORK"/cases/*/fbc; do
+    case=$(dirname "$fbc")
+    if [[ -e $case/all.jsonl ]]; then
+      "$CATALOG_MIRROR" render "$fbc" 2>/dev/null | cmp -s - "$case/all.jsonl" || found+=("$(basename "$case")")
+    elif "$CATALOG_MIRROR" render "$fbc" &>/dev/null; then
+      found+=("$(basename "$case")")
+    fi
+  done
+  same_lines "every other case gives the bytes of catalogd" "$(printf '%s\n' "${found[@]}")" "$(printf '%s\n' "${different[@]}")"
 fi

@@ -17,13 +17,35 @@ const BATCH: u64 = 2000;
 
 /// Generator of pseudo-random numbers (SplitMix64), because a new version of a library must not change the inputs.
 #[derive(Debug)]
-pub struct Random(pub u64);
+pub struct Random {
+    choices: std::vec::IntoIter<u8>,
+    state: u64,
+}
 
 impl Random {
+    /// Creates the generator of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            choices: Vec::new().into_iter(),
+            state: seed,
+        }
+    }
+
+    /// Creates a generator whose first numbers are these bytes, so that a fuzzer may change one choice and keep the others.
+    pub fn of_choices(choices: &[u8]) -> Self {
+        Self {
+            choices: choices.to_vec().into_iter(),
+            state: 0,
+        }
+    }
+
     /// Returns a number of 64 bits.
     pub fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = self.0;
+        if let Some(choice) = self.choices.next() {
+            return choice.into();
+        }
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = self.state;
         word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         word ^ (word >> 31)

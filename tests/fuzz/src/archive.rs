@@ -1,20 +1,19 @@
 mod forgery;
 
 use std::{
-    cell::RefCell,
     fs::File,
     io::{Seek, Write},
     sync::Arc,
 };
 
 use arbitrary::{Arbitrary, Unstructured};
-use bytes::Bytes;
-use model::{CatalogName, Current, Document, Key};
-use store::Store;
+use model::{Current, Document, Key};
+use store::{Condition, Store};
 use storekit::MemoryStore;
 use sync::{Archive, Importer, Pack, PackOptions, SyncError, SyncOptions};
 
 use crate::{
+    images::in_memory,
     runtime::run,
     site::{Site, name},
 };
@@ -25,37 +24,35 @@ thread_local! {
         let site = Site::new(&["v1", "v2"]);
         [false, true].map(|whole| entries(&export(&site.store, whole)))
     };
-    /// A store without the catalog, and one with an older state.
-    static STORES: RefCell<[MemoryStore; 2]> = RefCell::new([MemoryStore::new(), Site::new(&["v1"]).store]);
+    static OLDER: Site = Site::new(&["v1"]);
 }
 
-/// Imports an archive that was forged by a party who knows the format. It must be refused before anything is written, or
-/// leave a store that passes `verify`.
+/// Imports an archive that was forged by a party who knows the format into an empty store, or into one with an older state.
 ///
 /// # Panics
-/// If neither is the case.
+/// As [`volume`], or if a serial goes back.
 pub(crate) fn archive(input: &[u8]) {
     let Ok(forgery) = Forgery::arbitrary(&mut Unstructured::new(input)) else {
         return;
     };
     let honest = HONEST.with(|honest| honest[usize::from(forgery.whole)].clone());
-    let volume = forgery.volume(honest);
-    let before = STORES.with_borrow(|stores| stores[usize::from(forgery.older)].objects());
     let store = MemoryStore::new();
-    before.iter().for_each(|(key, bytes)| put(&store, key, bytes));
+    if forgery.older {
+        for (key, bytes) in OLDER.with(|older| older.store.objects()) {
+            let put = store.put(&key, bytes, Condition::Always);
+            run(put).expect("memory takes all");
+        }
+    }
     store.take_log();
-    import(&volume, &store);
-    check(&store, before.get(&Key::Current(name())));
+    import(&forgery.volume(honest), &store);
 }
 
 /// Imports the bytes of an archive unchanged.
 ///
 /// # Panics
-/// If the archive is accepted and the store does not pass `verify`.
+/// If the archive is refused after a write, or is accepted and the store does not pass `verify`.
 pub(crate) fn volume(input: &[u8]) {
-    let store = MemoryStore::new();
-    import(input, &store);
-    check(&store, None);
+    import(input, &MemoryStore::new());
 }
 
 fn open(volume: &[u8]) -> Result<Arc<Archive>, SyncError> {
@@ -63,48 +60,32 @@ fn open(volume: &[u8]) -> Result<Arc<Archive>, SyncError> {
 }
 
 fn import(volume: &[u8], store: &MemoryStore) {
+    let before = serial(store);
     let Ok(archive) = open(volume) else { return };
     let importer = Importer::new(archive, Arc::new(store.clone()), SyncOptions::default());
     if run(importer.run()).is_err() {
         assert!(store.written().is_empty(), "{:?}", store.written());
     }
-}
-
-/// Checks that every catalog is complete and that no serial has gone back.
-fn check(store: &MemoryStore, before: Option<&Bytes>) {
-    let objects = store.objects();
-    for (key, bytes) in &objects {
+    for key in store.objects().keys() {
         if let Key::Current(name) = key {
-            check_catalog(store, name, bytes);
+            let found = run(upkeep::verify(store, name)).expect("memory can be read");
+            assert!(found.findings.is_empty(), "{:#?} in {name}", found.findings);
         }
     }
-    let serial = |bytes: &Bytes| Current::from_bytes(bytes).expect("a sound pointer").serial;
-    let (then, now) = (before.map(serial), objects.get(&Key::Current(name())).map(serial));
-    assert!(now >= then, "{now:?} after {then:?}");
+    let now = serial(store);
+    assert!(now >= before, "{now:?} after {before:?}");
 }
 
-fn check_catalog(store: &MemoryStore, name: &CatalogName, bytes: &Bytes) {
-    let found = run(upkeep::verify(store, name)).expect("memory can be read");
-    assert!(
-        found.findings.is_empty(),
-        "{:#?} in {}",
-        found.findings,
-        String::from_utf8_lossy(bytes)
-    );
-}
-
-fn put(store: &MemoryStore, key: &Key, bytes: &Bytes) {
-    let put = store.put(key, bytes.clone(), store::Condition::Always);
-    run(put).expect("memory takes all");
+fn serial(store: &MemoryStore) -> Option<u64> {
+    let current = store.objects().remove(&Key::Current(name()))?;
+    Some(Current::from_bytes(&current).expect("a sound pointer").serial)
 }
 
 fn file(bytes: &[u8]) -> File {
-    let mut file = tempfile::tempfile_in("/dev/shm").or_else(|_| tempfile::tempfile());
-    let file = file.as_mut().expect("a temporary file can be made");
-    file.write_all(bytes)
-        .and_then(|()| file.rewind())
-        .expect("it can be written");
-    file.try_clone().expect("it can be opened twice")
+    let mut file = tempfile::tempfile_in(in_memory()).expect("a temporary file can be made");
+    let written = file.write_all(bytes).and_then(|()| file.rewind());
+    written.expect("it can be written");
+    file
 }
 
 /// Exports the catalog as an archive of one volume.

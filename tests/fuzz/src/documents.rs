@@ -31,7 +31,7 @@ pub(crate) fn current(input: &[u8]) {
 pub(crate) fn snapshot(input: &[u8]) {
     round_trip::<Snapshot>(input);
     SITE.with_borrow_mut(|site| {
-        point(site, compress(input));
+        point(site, testkit::zstd(input));
         // A publisher is trusted with the hashes of a package's lines, which `verify` and `sync` compare.
         check(site, &CONTENTS[..1]);
     });
@@ -45,7 +45,7 @@ pub(crate) fn index(input: &[u8]) {
     round_trip::<Index<'_>>(input);
     SITE.with_borrow_mut(|site| {
         let snapshot = Snapshot {
-            index: put(site, Kind::Index, compress(input)),
+            index: put(site, Kind::Index, testkit::zstd(input)),
             ..site.snapshot.clone()
         };
         point(site, snapshot.to_stored().expect("the compressor has memory"));
@@ -74,10 +74,6 @@ fn put(site: &Site, kind: Kind, bytes: Vec<u8>) -> ObjectDigest {
     let digest = ObjectDigest::of(&bytes);
     site.put(&Key::Object(kind, digest.sha256), bytes);
     digest
-}
-
-fn compress(json: &[u8]) -> Vec<u8> {
-    zstd::bulk::compress(json, 1).expect("the compressor has memory")
 }
 
 /// Checks that every request is answered, and that every complete answer whose path holds one of `contents` matches its tag.

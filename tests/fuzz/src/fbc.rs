@@ -29,6 +29,9 @@ impl Read for Dribble<'_> {
 /// Size below which documents may take as much memory as one of this size, in bytes.
 const SMALL: usize = 512 << 10;
 
+/// Memory that is not counted and does not grow with the document, in bytes: 200 KiB were seen.
+const CONSTANT: usize = 256 << 10;
+
 /// Returns the canonical lines of a file, after checking all that needs no second parser.
 pub(crate) fn checked_lines(file: &[u8], filler: &str) -> Option<Vec<Value>> {
     check_memory(file);
@@ -46,16 +49,10 @@ pub(crate) fn checked_lines(file: &[u8], filler: &str) -> Option<Vec<Value>> {
     lines.split_inclusive(|byte| *byte == b'\n').map(value).collect()
 }
 
-/// Returns true if two numbers are equal to `serde_json`, whose last bit is not always right.
-pub(crate) fn close(a: Option<f64>, b: Option<f64>) -> bool {
-    let (Some(a), Some(b)) = (a, b) else { return false };
-    a == b || (a - b).abs() <= a.abs() * 2.0 * f64::EPSILON
-}
-
 /// Checks the promise of [`FbcLimits::memory_ratio`] for the memory that parsing takes and for the lines.
 fn check_memory(file: &[u8]) {
     let limits = FbcLimits::default();
-    let limit = limits.memory_ratio * file.len().max(SMALL);
+    let limit = limits.memory_ratio * file.len().max(SMALL) + CONSTANT;
     let start = text(&file[..file.len().min(1000)]);
     let lines = memory::within(limit, &start, || {
         let mut lines = 0;
@@ -102,36 +99,23 @@ fn value(line: &[u8]) -> Option<Value> {
     let (end, line) = line.split_last().expect("a line has an end");
     assert_eq!(*end, b'\n');
     let value: Value = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{}: {error}", text(line)));
-    if let Some(expected) = print(&value) {
+    if !has_float(&value) {
+        // The crate sorts keys, and Go escapes two more characters.
+        let expected = value.to_string().replace('\u{2028}', "\\u2028");
+        let expected = expected.replace('\u{2029}', "\\u2029");
         assert_eq!(text(line), expected, "not as it should be printed");
     }
     Some(value)
 }
 
-/// Prints a value canonically: sorted keys, no spaces, Go's escapes; `None` for numbers that others print differently.
-fn print(value: &Value) -> Option<String> {
-    let string = |text: &str| {
-        let json = Value::from(text).to_string();
-        json.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
-    };
-    Some(match value {
-        Value::Number(number) if number.is_f64() => return None,
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::String(text) => string(text),
-        Value::Array(items) => {
-            let items: Option<Vec<String>> = items.iter().map(print).collect();
-            format!("[{}]", items?.join(","))
-        }
-        Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            let entries = entries.into_iter();
-            let entries: Option<Vec<String>> = entries
-                .map(|(key, value)| Some(format!("{}:{}", string(key), print(value)?)))
-                .collect();
-            format!("{{{}}}", entries?.join(","))
-        }
-    })
+/// Returns true if a value holds a number that others print differently.
+fn has_float(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_float),
+        Value::Object(map) => map.values().any(has_float),
+        _ => false,
+    }
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

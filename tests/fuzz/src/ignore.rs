@@ -184,17 +184,3 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
     reached[name.len()]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{matches, simple};
-
-    #[test]
-    fn second_implementation_matches_names_and_paths() {
-        assert!(matches("a*?b", "axyb") && matches("*", "") && !matches("a?", "a") && !matches("a", "ab"));
-        assert_eq!(simple("a*\n", "x/ab"), Some(true));
-        assert_eq!(simple("/a*\n", "x/ab"), Some(false));
-        assert_eq!(simple("x/?\n", "x/a/b"), Some(true));
-        assert_eq!(simple("**\n", "x"), None);
-    }
-}

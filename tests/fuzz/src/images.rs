@@ -2,8 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     io::{self, Read},
-    path::Path,
+    path::PathBuf,
 };
 
 use source::{EmptyLayers, Error, FileSink, ImageLimits, Source, SourceSettings, Sources};
@@ -13,7 +14,17 @@ use testkit::Image;
 use crate::runtime::run;
 
 thread_local! {
-    static IMAGES: Sources = Sources::new(settings()).expect("the default settings work");
+    /// Sources with small limits, so that an input of a few kilobytes takes little time.
+    static IMAGES: Sources = {
+        let limits = ImageLimits {
+            decompressed_bytes: 16 << 20,
+            file_bytes: 8 << 20,
+            entries: 10_000,
+            ..ImageLimits::default()
+        };
+        let settings = SourceSettings { limits, ..SourceSettings::default() };
+        Sources::new(settings).expect("the settings work")
+    };
 }
 
 /// Files and links that the reader reports.
@@ -57,7 +68,7 @@ impl Seen {
 /// # Panics
 /// If the reader panics.
 pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
-    let dir = in_memory();
+    let dir = TempDir::new_in(in_memory()).expect("a temporary folder can be made");
     image.write_layout(dir.path(), None);
     let source = Source::OciLayout {
         dir: dir.path().to_owned(),
@@ -73,30 +84,8 @@ pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
     }
 }
 
-/// Returns a temporary folder, in memory if possible.
-pub(crate) fn in_memory() -> TempDir {
-    let memory = Path::new("/dev/shm");
-    let dir = if memory.is_dir() {
-        TempDir::new_in(memory)
-    } else {
-        TempDir::new()
-    };
-    dir.expect("a temporary folder can be made")
-}
-
-/// Returns small limits, so that an input of a few kilobytes takes little time.
-pub(crate) fn limits() -> ImageLimits {
-    ImageLimits {
-        decompressed_bytes: 16 << 20,
-        file_bytes: 8 << 20,
-        entries: 10_000,
-        ..ImageLimits::default()
-    }
-}
-
-fn settings() -> SourceSettings {
-    SourceSettings {
-        limits: limits(),
-        ..SourceSettings::default()
-    }
+/// Returns a folder for temporary files, in memory if possible.
+pub(crate) fn in_memory() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { env::temp_dir() }
 }

@@ -5,7 +5,6 @@ mod conditional;
 mod documents;
 mod fbc;
 mod field;
-mod grammar;
 mod ignore;
 mod images;
 mod json;

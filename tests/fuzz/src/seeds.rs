@@ -6,10 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ::tar::EntryType;
 use http::HeaderMap;
 use model::{Key, Kind};
-use testkit::{Layer, Random, TarEntry};
+use testkit::{Layer, Random};
 
 #[cfg(any(test, feature = "openpgp"))]
 use crate::messages;
@@ -200,41 +199,10 @@ impl Seeds {
             .whiteout("configs/below.yaml")
             .opaque("configs/e");
         let tar = layer.tar();
-        self.add("tar", zstd::bulk::compress(&tar, 3).expect("memory takes all"));
+        self.add("tar", testkit::zstd(&tar));
         self.add("tar", testkit::gzip(&tar));
         self.add("tar", tar);
-        // Shapes about which readers of archives disagree.
-        let described = |layer: Layer| layer.file("configs/x.yaml", "a: 1\n").tar();
-        let changed = |at: usize, bytes: &[u8]| {
-            let entry = TarEntry {
-                content: b"a: 1\n",
-                ..TarEntry::new(EntryType::Regular, b"x.yaml")
-            };
-            let layer = Layer::new().changed(&entry, |block| block[at..at + bytes.len()].copy_from_slice(bytes));
-            layer.file("configs/y.yaml", "b: 1\n").tar()
-        };
-        let records: &[(&str, &[u8])] = &[("path", b"configs/p.yaml"), ("size", b"5"), ("mtime", b"-1.5")];
-        let comment = b"13 comment=a\n";
-        self.add("tar", described(Layer::new().pax(records)));
-        self.add(
-            "tar",
-            described(Layer::new().pax_text(EntryType::XGlobalHeader, comment)),
-        );
-        let global = Layer::new().pax(records).pax_text(EntryType::XGlobalHeader, comment);
-        self.add("tar", described(global));
-        for name in [&b""[..], b"configs/l.yaml", b"\0configs/l.yaml"] {
-            let long = Layer::new().entry(EntryType::GNULongName, b"l", b"", name);
-            self.add("tar", described(long.pax(records)));
-        }
-        let sparse = TarEntry::new(EntryType::GNUSparse, b"etc/s");
-        let sparse = Layer::new().changed(&sparse, |block| block[483..495].copy_from_slice(b"00000000000\0"));
-        self.add("tar", described(sparse));
-        self.add("tar", changed(345, b"configs"));
-        self.add("tar", changed(257, b"ustar\x0000"));
-        self.add("tar", changed(124, b"\x80\0\0\0\0\0\0\0\0\0\0\x05"));
-        self.add("tar", changed(136, &[0xff; 12]));
-        self.add("tar", changed(156, b"7"));
-        self.add("tar", changed(156, &[0]));
+        tar::seeds().for_each(|archive| self.add("tar", archive));
     }
 
     /// Adds what once took too much memory or time, or showed the text of strangers.
@@ -311,7 +279,7 @@ impl Seeds {
 
 /// Returns the bytes that a number stands for.
 pub(crate) fn noise(seed: u64) -> Vec<u8> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     (0..512).map(|_| random.below(256) as u8).collect()
 }
 

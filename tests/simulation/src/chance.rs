@@ -55,7 +55,7 @@ impl Hasher for Mixer {
 
 /// Mixes a word, as SplitMix64 does (Steele, Lea, Flood 2014).
 fn mixed(word: u64) -> u64 {
-    Random(word).number()
+    Random::new(word).number()
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ mod documents;
 mod words;
 
 use deviations::DEVIATIONS;
-use testkit::{Differential, REFUSED};
+use testkit::{Differential, REFUSED, Random};
 
 const DIFFERENTIAL: Differential = Differential {
-    make: documents::file,
+    make: |seed| documents::file(Random::new(seed)),
     compare,
     deviations: DEVIATIONS,
 };

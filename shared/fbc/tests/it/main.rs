@@ -1,7 +1,6 @@
 //! Tests of the way from FBC files to canonical lines.
 
 mod canonical;
-mod cases;
 mod common;
 mod limits;
 mod properties;

@@ -85,11 +85,4 @@ mod tests {
         assert_eq!([255, 256].map(is_name), [true, false]);
         assert_eq!([128, 129].map(is_tag), [true, false]);
     }
-
-    proptest::proptest! {
-        #[test]
-        fn reference_error_never_panics(text in "\\PC*") {
-            let _ = reference_error(&text);
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog_mirror_olm::{Changes, Package, PackageChange, PackageParser};
+use catalog_mirror_olm::{Changes, PackageChange, PackageParser};
 use model::Sha256;
 use proptest::{collection::btree_map, prelude::*, sample::subsequence};
 
@@ -36,9 +36,10 @@ fn metas() -> impl Strategy<Value = Metas> {
     btree_map((0..4_usize, 0..5_u8), 0..3_u8, 0..12)
 }
 
-fn between(old: &Package, new: &Package) -> PackageChange {
+fn between(old: &Metas, new: &Metas) -> PackageChange {
+    let [old, new] = [old, new].map(|metas| PackageParser::parse(text(metas).as_bytes()));
     let mut changes = Changes::new(Sha256::of(b"a"), Sha256::of(b"b"));
-    changes.add("p", Some(old), Some(new));
+    changes.add("p", Some(&old), Some(&new));
     changes.packages.changed.remove(0)
 }
 
@@ -51,20 +52,19 @@ fn names(metas: &Metas, schema: usize) -> BTreeSet<String> {
 proptest! {
     #[test]
     fn equal_packages_are_only_reordered(metas in metas()) {
-        let package = PackageParser::parse(text(&metas).as_bytes());
         let nothing = PackageChange { name: "p".into(), reordered: true, ..PackageChange::default() };
-        prop_assert_eq!(between(&package, &package), nothing);
+        prop_assert_eq!(between(&metas, &metas), nothing);
     }
 
     #[test]
     fn different_packages_never_look_equal(old in metas(), new in metas()) {
-        let change = between(&PackageParser::parse(text(&old).as_bytes()), &PackageParser::parse(text(&new).as_bytes()));
+        let change = between(&old, &new);
         prop_assert_eq!(change.reordered, old == new);
     }
 
     #[test]
     fn changes_lead_from_the_old_to_the_new_state(old in metas(), new in metas()) {
-        let change = between(&PackageParser::parse(text(&old).as_bytes()), &PackageParser::parse(text(&new).as_bytes()));
+        let change = between(&old, &new);
         let mut channels = names(&old, 0);
         change.channels.removed.iter().for_each(|gone| assert!(channels.remove(&gone.name)));
         channels.extend(change.channels.added.into_iter().map(|channel| channel.name));
@@ -81,7 +81,6 @@ proptest! {
 
     #[test]
     fn changes_back_mirror_the_changes_forward(old in metas(), new in metas()) {
-        let (old, new) = (PackageParser::parse(text(&old).as_bytes()), PackageParser::parse(text(&new).as_bytes()));
         let (there, back) = (between(&old, &new), between(&new, &old));
         prop_assert_eq!(there.channels.added, back.channels.removed);
         prop_assert_eq!(there.bundles.removed, back.bundles.added);

@@ -6,7 +6,8 @@ use arbitrary::Arbitrary;
 use model::{Current, Document, FORMAT_VERSION, Key, Kind, Sha256, Snapshot, StoredDocument};
 use serde_json::Value;
 use sync::{Manifest, PackedCatalog, PackedObject};
-use tar::{Archive, Builder, EntryType, Header};
+use tar::Archive;
+use testkit::Layer;
 
 use crate::site::name;
 
@@ -147,7 +148,7 @@ fn text((path, bytes): &(String, Vec<u8>)) -> Option<String> {
 /// Returns the stored bytes of a document.
 fn stored((path, _): &(String, Vec<u8>), json: &str) -> Vec<u8> {
     match is_snapshot(path) {
-        true => zstd::bulk::compress(json.as_bytes(), 1).expect("the compressor has memory"),
+        true => testkit::zstd(json.as_bytes()),
         false => json.as_bytes().to_vec(),
     }
 }
@@ -215,15 +216,12 @@ fn volume(entries: &Entries) -> Vec<u8> {
     let manifest = manifest.to_bytes();
     let hash = Sha256::of(&manifest);
     let volume = format!("{{\"formatVersion\":{FORMAT_VERSION},\"volume\":1,\"manifest\":\"{hash}\"}}\n");
-    let mut builder = Builder::new(Vec::new());
     let own = [("manifest.json", &manifest[..]), ("volume.json", volume.as_bytes())];
     let entries = entries.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
-    for (path, bytes) in own.into_iter().chain(entries) {
-        builder
-            .append(&header(path, bytes.len()), bytes)
-            .expect("memory takes all");
-    }
-    builder.into_inner().expect("memory takes all")
+    let files = own.into_iter().chain(entries);
+    files
+        .fold(Layer::new(), |layer, (path, bytes)| layer.file(path, bytes))
+        .tar()
 }
 
 fn object((path, bytes): &(String, Vec<u8>)) -> PackedObject {
@@ -258,24 +256,6 @@ fn catalogs(entries: &Entries) -> Vec<PackedCatalog> {
     catalogs
 }
 
-/// Builds a tar header with any path: `set_path` would refuse a forged one.
-fn header(path: &str, size: usize) -> Header {
-    let mut header = Header::new_ustar();
-    let written = header.set_path(path);
-    if written.is_err() {
-        let length = path.len().min(100);
-        header.as_old_mut().name[..length].copy_from_slice(&path.as_bytes()[..length]);
-    }
-    header.set_entry_type(EntryType::Regular);
-    header.set_size(size as u64);
-    header.set_mode(0o644);
-    header.set_uid(0);
-    header.set_gid(0);
-    header.set_mtime(0);
-    header.set_cksum();
-    header
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,31 +266,23 @@ mod tests {
     fn open_refuses_forged_archives() {
         let honest = HONEST.with(|[honest, _]| honest.clone());
         assert!(open(&volume(&honest)).is_ok(), "the forger works");
-        let mut shards = honest.iter().filter(|(path, _)| path.starts_with("packages/"));
-        let shard = shards.next().expect("the catalog has packages").clone();
+        let shard = honest.iter().position(|(path, _)| path.starts_with("packages/"));
+        let shard = shard.expect("the catalog has packages");
         let key_of_nothing = Key::Object(Kind::Package, Sha256::of(b"evil")).to_string();
-        for (case, path) in [
-            ("an extra file", "evil.json"),
-            ("a path that leaves the folder", "../../etc/passwd"),
-            ("an absolute path", "/etc/passwd"),
-            ("a key that nothing names", &*key_of_nothing),
-            ("a key of another catalog", "catalogs/other/current.json"),
-            ("the list of names", "catalogs.json"),
-        ] {
-            let extra = (path.to_owned(), b"evil".to_vec());
-            let forged = [&honest[..], &[extra]].concat();
-            assert!(open(&volume(&forged)).is_err(), "{case}");
-        }
-        let altered = honest.iter().cloned().map(|entry| match entry == shard {
-            true => (entry.0, b"evil".to_vec()),
-            false => entry,
-        });
-        let (pointer, others) = honest.split_last().expect("an archive has entries");
-        assert!(pointer.0.ends_with("current.json"), "{}", pointer.0);
+        let extra = |path: &str| [&honest[..], &[(path.to_owned(), b"evil".to_vec())]].concat();
+        let mut altered = honest.clone();
+        altered[shard].1 = b"evil".to_vec();
+        let others = honest.iter().filter(|(path, _)| !path.ends_with("current.json"));
         for (case, forged) in [
-            ("other bytes under a shard's name", altered.collect()),
-            ("an object twice", [&honest[..], std::slice::from_ref(&shard)].concat()),
-            ("no pointer", others.to_vec()),
+            ("an extra file", extra("evil.json")),
+            ("a path that leaves the folder", extra("../../etc/passwd")),
+            ("an absolute path", extra("/etc/passwd")),
+            ("a key that nothing names", extra(&key_of_nothing)),
+            ("a key of another catalog", extra("catalogs/other/current.json")),
+            ("the list of names", extra("catalogs.json")),
+            ("other bytes under a shard's name", altered),
+            ("an object twice", [&honest[..], &honest[shard..=shard]].concat()),
+            ("no pointer", others.cloned().collect()),
         ] {
             assert!(open(&volume(&forged)).is_err(), "{case}");
         }

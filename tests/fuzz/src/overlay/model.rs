@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 #[cfg(test)]
 use std::{fs, io, path::Path};
 
-use super::Entry;
+use super::{Entry, EntryKind};
 
 /// Maximum number of links that Linux follows (`path_resolution(7)`).
 const MOST_LINKS: usize = 40;
@@ -23,7 +23,6 @@ enum Node {
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     nodes: BTreeMap<String, Node>,
-    links: bool,
     contradictory: bool,
 }
 
@@ -56,11 +55,6 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Returns true if a layer had a link.
-    pub(crate) fn has_links(&self) -> bool {
-        self.links
-    }
-
     /// Returns true if a layer had a path twice, or as a folder and as something else.
     pub(crate) fn is_contradictory(&self) -> bool {
         self.contradictory
@@ -70,30 +64,30 @@ impl Tree {
     pub(crate) fn unpack(&mut self, entries: &[Entry]) {
         self.note(entries);
         let (mut hard, mut names) = (VecDeque::new(), BTreeSet::new());
-        for entry in entries {
-            match entry {
-                Entry::Whiteout(path) => self.remove(path),
-                Entry::Opaque(path) => self.empty(path),
+        for Entry { path, kind } in entries {
+            match kind {
+                EntryKind::Whiteout => self.remove(path),
+                EntryKind::Opaque => self.empty(path),
                 _ => {}
             }
         }
-        for entry in entries {
-            match entry {
-                Entry::Whiteout(path) => self.make_parents(path),
-                Entry::Opaque(path) => self.put(path, Node::Dir),
+        for Entry { path, kind } in entries {
+            match kind {
+                EntryKind::Whiteout => self.make_parents(path),
+                EntryKind::Opaque => self.put(path, Node::Dir),
                 _ => {}
             }
         }
-        for entry in entries {
-            match entry {
-                Entry::File(path, content) => self.put(path, Node::File(content.clone())),
-                Entry::Dir(path) => self.put(path, Node::Dir),
-                Entry::Symlink(path, target) => self.put(path, Node::Symlink(target.clone())),
-                Entry::Hardlink(path, target) => {
+        for Entry { path, kind } in entries {
+            match kind {
+                EntryKind::File(content) => self.put(path, Node::File(content.clone())),
+                EntryKind::Dir => self.put(path, Node::Dir),
+                EntryKind::Symlink(target) => self.put(path, Node::Symlink(target.clone())),
+                EntryKind::Hardlink(target) => {
                     hard.push_back((path, target));
                     names.insert(path);
                 }
-                Entry::Whiteout(_) | Entry::Opaque(_) => {}
+                EntryKind::Whiteout | EntryKind::Opaque => {}
             }
         }
         // One after the other, those first whose targets are no hard links that are still to be made.
@@ -115,13 +109,11 @@ impl Tree {
 
     fn note(&mut self, entries: &[Entry]) {
         let mut names: BTreeMap<&str, bool> = BTreeMap::new();
-        for entry in entries {
-            let (path, is_dir) = match entry {
-                Entry::Dir(path) => (path, true),
-                Entry::File(path, _) | Entry::Symlink(path, _) | Entry::Hardlink(path, _) => (path, false),
-                Entry::Whiteout(_) | Entry::Opaque(_) => continue,
-            };
-            self.links |= matches!(entry, Entry::Symlink(..) | Entry::Hardlink(..));
+        for Entry { path, kind } in entries {
+            if matches!(kind, EntryKind::Whiteout | EntryKind::Opaque) {
+                continue;
+            }
+            let is_dir = *kind == EntryKind::Dir;
             for (dir, _) in path.match_indices('/') {
                 self.contradictory |= names.insert(&path[..dir], true) == Some(false);
             }

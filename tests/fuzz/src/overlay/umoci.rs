@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, env, process::Command};
 
 use arbitrary::Unstructured;
+use tempfile::TempDir;
 
-use super::{Entry, check, image, layers, model::Tree};
+use super::{Entry, EntryKind, check, image, layers, model::Tree};
 use crate::{images::in_memory, seeds::noise};
 
 /// Compares `IMAGES` images (default 100) with what umoci makes of them, from `FIRST_SEED` (default 0) on.
@@ -25,9 +26,8 @@ fn reader_agrees_with_umoci() {
         if layers.len() < 2 || differs_on_purpose(&layers) {
             continue;
         }
-        let image = image(root, &layers);
-        let dir = in_memory();
-        image.write_layout(&dir.path().join("layout"), Some("one"));
+        let dir = TempDir::new_in(in_memory()).unwrap();
+        image(root, &layers).write_layout(&dir.path().join("layout"), Some("one"));
         let mut umoci = Command::new("umoci");
         let umoci = umoci.current_dir(dir.path());
         let umoci = umoci.args(["raw", "unpack", "--rootless", "--image", "layout:one", "rootfs"]);
@@ -37,21 +37,11 @@ fn reader_agrees_with_umoci() {
             continue;
         }
         let disk = Tree::of_disk(&dir.path().join("rootfs")).unwrap();
-        let has_links = layers.iter().flatten().any(is_link);
-        check(
-            &image,
-            &disk.files(root),
-            has_links,
-            &format!("seed {seed}: {root:?} of {layers:?}"),
-        );
+        check(root, &layers, &disk, &format!("seed {seed}: {root:?} of {layers:?}"));
         compared += 1;
     }
     println!("{compared} images are read as umoci reads them; it refuses {refused} more");
     assert!(refused < 2 * wanted, "umoci refuses {refused} of {}", refused + wanted);
-}
-
-fn is_link(entry: &Entry) -> bool {
-    matches!(entry, Entry::Symlink(..) | Entry::Hardlink(..))
 }
 
 /// Returns true if the order of entries in a layer matters to umoci, or if umoci and overlayfs differ: umoci follows a link
@@ -60,33 +50,24 @@ fn differs_on_purpose(layers: &[Vec<Entry>]) -> bool {
     let mut tree = Tree::default();
     layers.iter().for_each(|entries| tree.unpack(entries));
     let all = || layers.iter().flatten();
-    let links: BTreeSet<&str> = all().filter(|entry| is_link(entry)).map(path).collect();
-    let files: BTreeSet<&str> = all()
-        .filter(|entry| matches!(entry, Entry::File(..)))
-        .map(path)
-        .collect();
+    let paths = |fits: fn(&Entry) -> bool| -> BTreeSet<&str> {
+        all().filter(|entry| fits(entry)).map(|entry| &*entry.path).collect()
+    };
+    let (links, files) = (
+        paths(Entry::is_link),
+        paths(|entry| matches!(entry.kind, EntryKind::File(_))),
+    );
     let is_below = |path: &str, others: &BTreeSet<&str>| {
         let mut folders = path.match_indices('/').map(|(end, _)| &path[..end]);
         folders.any(|folder| others.contains(folder))
     };
-    let differs = |entry: &Entry| match entry {
-        Entry::Whiteout(path) => is_below(path, &links) || is_below(path, &files),
-        Entry::Opaque(path) => {
+    let differs = |Entry { path, kind }: &Entry| match kind {
+        EntryKind::Whiteout => is_below(path, &links) || is_below(path, &files),
+        EntryKind::Opaque => {
             let marker = format!("{path}/");
             is_below(&marker, &links) || is_below(&marker, &files)
         }
-        other => is_below(path(other), &links),
+        _ => is_below(path, &links),
     };
     tree.is_contradictory() || all().any(differs)
-}
-
-fn path(entry: &Entry) -> &str {
-    match entry {
-        Entry::File(path, _)
-        | Entry::Dir(path)
-        | Entry::Symlink(path, _)
-        | Entry::Hardlink(path, _)
-        | Entry::Whiteout(path)
-        | Entry::Opaque(path) => path,
-    }
 }

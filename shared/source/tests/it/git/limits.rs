@@ -43,7 +43,7 @@ async fn pack_that_is_too_large_is_cut_off_and_gives_its_space_back() {
     let space = DownloadSpace::new(4 << 20);
     let host = GitHost::with(|settings| settings.download_space = space.clone()).await;
     let mut noise = Vec::new();
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     noise.resize_with(2 << 20, || random.number() as u8);
     let file = host.repo.object("blob", noise);
     host.point(&host.repo.commit_of_entries(&[("100644", "x.yaml", &file)]));

@@ -119,7 +119,7 @@ fn open_never_returns_another_payload_for_altered_messages() {
 #[test]
 fn open_and_read_never_panic() {
     let known = keyring(&[EARLY]);
-    let mut dice = Random(2024);
+    let mut dice = Random::new(2024);
     let others = [PLAIN, BY_SUBKEY, EARLY, include_bytes!("../fixtures/partial.sig")];
     for source in [&inside(BY_EARLY), BY_EARLY, EARLY] {
         for _ in 0..ROUNDS {

@@ -53,7 +53,7 @@ struct Generator {
 /// Returns the archive of a seed. Most have one odd field at most, so that their content is compared too.
 pub(super) fn archive(seed: u64) -> Vec<u8> {
     let mut generator = Generator {
-        random: Random(seed),
+        random: Random::new(seed),
         out: Vec::new(),
     };
     for _ in 0..=generator.random.below(3) {
@@ -93,7 +93,7 @@ impl Generator {
     fn content(&mut self) -> Vec<u8> {
         if self.random.one_in(4) {
             let mut inner = Generator {
-                random: Random(self.random.number()),
+                random: Random::new(self.random.number()),
                 out: Vec::new(),
             };
             inner.header(b'0', b"hidden", 0, usize::MAX);

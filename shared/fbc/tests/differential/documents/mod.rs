@@ -1,4 +1,4 @@
-//! YAML documents of every odd shape, each made from a seed.
+//! YAML documents of every odd shape, each made from random choices.
 
 mod flow;
 
@@ -19,11 +19,11 @@ struct Generator {
     anchors: Vec<&'static str>,
 }
 
-/// Returns the file of a seed. It does not start with a brace: whether such a file is JSON or YAML depends on the version of
-/// the Kubernetes libraries.
-pub(crate) fn file(seed: u64) -> Vec<u8> {
+/// Returns a random file. It does not start with a brace: whether such a file is JSON or YAML depends on the version of the
+/// Kubernetes libraries.
+pub(crate) fn file(random: Random) -> Vec<u8> {
     let mut generator = Generator {
-        random: Random(seed),
+        random,
         out: String::new(),
         anchors: Vec::new(),
     };
