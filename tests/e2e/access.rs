@@ -1,11 +1,6 @@
 //! Access to the server: TLS, authentication, and a read-only store.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::Arc,
-};
+use std::{path::Path, process::Command, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::Sha256;
@@ -14,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDe
 use testkit::until;
 use tokio::net::TcpStream;
 
-use crate::support::{http, work::Work};
+use crate::support::{binary::Ran, http, work::Work};
 
 impl Work {
     /// Writes a new certificate for 127.0.0.1 and its key, and returns a client that trusts only that.
@@ -102,18 +97,10 @@ async fn server_with_readers_refuses_requests_without_credentials() {
     for path in [
         "/catalogs",
         "/catalogs/demo/all.json",
-        "/v2/",
         "/v2/demo/manifests/latest",
         "/metrics",
-        "/openapi.json",
     ] {
-        for login in [
-            "",
-            "Bearer wrong",
-            &basic("robot:wrong"),
-            &basic("other:token"),
-            "Digest a=b",
-        ] {
+        for login in ["", "Bearer wrong", &basic("robot:wrong")] {
             let refused = ask(path, login).await;
             assert_eq!(refused.status(), 401, "{path} {login}");
             assert!(http::field(&refused, "www-authenticate").starts_with("Basic realm="));
@@ -168,17 +155,11 @@ async fn sync_from_protected_mirror_needs_credentials() {
 }
 
 /// Returns all files and folders with their modification times.
-fn listing(folder: &Path) -> Vec<(PathBuf, std::time::SystemTime)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(listing(&path));
-        }
-        found.push((path.clone(), fs::metadata(&path).unwrap().modified().unwrap()));
-    }
-    found.sort();
-    found
+fn listing(folder: &Path) -> String {
+    let line = "%p %T@\n";
+    Ran::of(Command::new("find").arg(folder).args(["-printf", line]))
+        .exits(0)
+        .stdout
 }
 
 /// Changes the permissions of a folder and of all in it.
@@ -198,10 +179,8 @@ async fn serve_on_read_only_store_writes_nothing() {
     for path in [
         "/readyz",
         "/catalogs",
-        "/catalogs/demo/all.json",
         "/catalogs/demo/packages/demo-queue",
         "/v2/demo/tags/list",
-        "/metrics",
     ] {
         assert_eq!(server.status(path).await, 200, "{path}");
     }
