@@ -27,8 +27,6 @@ async fn server_shows_poll_of_other_process_and_keeps_old_state_readable() {
         let hash = shard["sha256"].as_str().unwrap();
         let stored = server.body(&format!("/packages/sha256/{hash}.json.zst")).await;
         assert_eq!(Sha256::of(&stored).to_string(), hash);
-        let lines = zstd::stream::decode_all(&stored[..]).unwrap();
-        assert_eq!(shard["lines"]["sha256"], Sha256::of(&lines).to_string());
     }
 }
 
@@ -37,21 +35,19 @@ async fn serve_polls_reports_metrics_and_stops_on_sigterm() {
     let work = Work::new();
     let server = Server::of(work.command("serve --store store --catalog demo=oci:example:v1"));
     server.says("published");
-    let all = server.url("/catalogs/demo/api/v1/all");
-    let etag = http::field(&http::get(&all, &[]).await, "etag");
-    http::get(&all, &[("if-none-match", &etag)]).await;
     let metrics = server.text("/metrics").await;
     for line in [
         "catalog_mirror_polls_total{catalog=\"demo\",outcome=\"published\"} 1",
         "catalog_mirror_polls_total{catalog=\"demo\",outcome=\"failed\"} 0",
         "catalog_mirror_last_successful_poll_age_seconds{catalog=\"demo\"}",
-        "304",
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
     let posted = http::request(reqwest::Method::POST, &server.url("/metrics"), &[]).await;
-    assert_eq!(posted.status(), 405);
-    assert!(http::field(&posted, "allow").contains("GET"), "{posted:?}");
+    assert_eq!(
+        (posted.status().as_u16(), http::field(&posted, "allow").as_str()),
+        (405, "GET,HEAD")
+    );
     // The log tells a publication before its poll has ended.
     is_ready(&server).await;
     assert_eq!(server.terminate(), Some(0));
