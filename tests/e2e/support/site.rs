@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use model::{CatalogName, Current, Key, Outcome, Status};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
@@ -6,7 +6,7 @@ use source::{Source, SourceSettings, Sources};
 use store::{Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::{Image, Registry};
-use upkeep::RollbackOptions;
+use upkeep::{GcOptions, Retention, RollbackOptions};
 
 use super::catalogs::{self, Files};
 
@@ -105,8 +105,22 @@ impl Site {
     }
 
     pub(crate) async fn is_sound(&self) {
-        let found = upkeep::verify(&self.store, &self.catalog.name).await.unwrap();
+        self.is_sound_as(self.catalog.name.as_str()).await;
+    }
+
+    pub(crate) async fn is_sound_as(&self, name: &str) {
+        let found = upkeep::verify(&self.store, &name.parse().unwrap()).await.unwrap();
         assert_eq!(found.findings, [], "{found:?}");
+    }
+
+    /// Deletes at once what no published state needs. Returns the number of objects.
+    pub(crate) async fn collect(&self) -> u64 {
+        let options = GcOptions {
+            retention: Retention::default().with(Some(0), Some(0), Some(Duration::ZERO)),
+            offline: true,
+            ..GcOptions::default()
+        };
+        upkeep::gc(&self.store, &options).await.unwrap().deleted.objects
     }
 }
 
