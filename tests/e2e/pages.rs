@@ -1,13 +1,9 @@
 //! Checks of all Markdown pages: shell examples run, command lines parse, links lead to files.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::PathBuf, process::Command};
 
 use crate::support::{
-    binary::{self, Server},
+    binary::{self, Ran, Server},
     cargo,
 };
 
@@ -31,7 +27,7 @@ fn page_examples_run_against_demo() {
     let mut count = 0;
     for page in pages() {
         for block in page.blocks("sh test") {
-            run_block(&page.path, &block.text, &server.url);
+            run_block(&block.text, &server.url);
             count += 1;
         }
     }
@@ -66,27 +62,14 @@ fn page_links_lead_to_files() {
     }
 }
 
-fn run_block(page: &Path, block: &str, url: &str) {
+fn run_block(block: &str, url: &str) {
     let script = block.replace("http://127.0.0.1:8080", url);
-    let output = Command::new("bash")
-        .args(["-euo", "pipefail", "-c", &script])
-        .current_dir(cargo::root())
-        .output()
-        .expect("bash runs");
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{}: {script}\n{stdout}\n{stderr}",
-        page.display()
-    );
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", &script]);
+    let ran = Ran::of(command.current_dir(cargo::root())).exits(0);
     // A line `# -> text` says that the block prints this text.
-    for expected in block.lines().filter_map(|line| line.split_once("# -> ")) {
-        let expected = expected.1.trim();
-        assert!(
-            stdout.contains(expected),
-            "{block}\nlacks {expected:?} in its output\n{stdout}"
-        );
+    for (_, expected) in block.lines().filter_map(|line| line.split_once("# -> ")) {
+        ran.prints(expected.trim());
     }
 }
 
@@ -97,18 +80,12 @@ fn check_program(page: &Page, line: &str, words: &[&str]) -> usize {
     };
     let arguments = &words[at + 1..];
     // A file or package of that name is not a call.
-    let Some(subcommand) = arguments
-        .first()
-        .filter(|word| !word.starts_with('-') && !word.contains('/'))
-    else {
+    let subcommand = arguments.first();
+    let Some(subcommand) = subcommand.filter(|word| !word.starts_with('-') && !word.contains('/')) else {
         return 0;
     };
     let help = binary::run([subcommand, "--help"]).exits(0).stdout;
-    for option in options(arguments) {
-        let page = page.path.display();
-        assert!(help.contains(option), "{page}: {line}: {subcommand} has no {option}");
-    }
-    1
+    has_options(page, line, &help, arguments)
 }
 
 /// Returns the number of command lines that were checked.
@@ -116,18 +93,18 @@ fn check_script(page: &Page, line: &str, words: &[&str]) -> usize {
     let Some(at) = words.iter().position(|word| word.starts_with("scripts/")) else {
         return 0;
     };
-    let script = fs::read_to_string(cargo::root().join(words[at]))
-        .unwrap_or_else(|error| panic!("{}: {line}: {error}", page.path.display()));
-    for option in options(&words[at + 1..]) {
-        let page = page.path.display();
-        assert!(script.contains(option), "{page}: {line}: the script has no {option}");
-    }
-    1
+    let script = fs::read_to_string(cargo::root().join(words[at]));
+    let script = script.unwrap_or_else(|error| panic!("{}: {line}: {error}", page.path.display()));
+    has_options(page, line, &script, &words[at + 1..])
 }
 
-fn options<'a>(words: &'a [&str]) -> impl Iterator<Item = &'a str> {
-    let names = words.iter().map(|word| word.split('=').next().unwrap_or(word));
-    names.filter(|name| name.starts_with("--"))
+/// Asserts that a text has the options of a command line, and counts the line.
+fn has_options(page: &Page, line: &str, text: &str, words: &[&str]) -> usize {
+    let names = words.iter().filter_map(|word| word.split('=').next());
+    for option in names.filter(|name| name.starts_with("--")) {
+        assert!(text.contains(option), "{}: {line}: no {option}", page.path.display());
+    }
+    1
 }
 
 impl Page {
