@@ -1,13 +1,11 @@
 //! Trees of files for web servers: `export --static`.
 
-use std::{
-    collections::BTreeSet, fs, io::Read, os::unix::fs::MetadataExt, path::Path, process::Stdio, thread, time::Duration,
-};
+use std::{collections::BTreeSet, fs, io::Read, os::unix::fs::MetadataExt, path::Path, process::Stdio};
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use store::StorePlace;
-use testkit::{S3, S3Call, S3Fault};
+use testkit::{S3, S3Call, S3Fault, until};
 use tree::FolderTree;
 
 use crate::support::{
@@ -113,32 +111,20 @@ fn name_with_new_bytes_of_the_same_size_has_another_second() {
     }
 }
 
-#[test]
-fn watch_follows_the_store_with_two_arenas() {
+#[tokio::test(flavor = "multi_thread")]
+async fn watch_follows_the_store_with_two_arenas() {
     let work = Work::published();
     let line = "export --store store --static tree --watch 1s";
     let mut watching = work.command(line).stdout(Stdio::null()).spawn().unwrap();
-    let pointer = "catalogs/demo/current.json";
-    let follows = || {
-        let is_current = || {
-            work.exists(&format!("tree/{pointer}"))
-                && work.read(&format!("tree/{pointer}")) == work.read(&format!("store/{pointer}"))
-        };
-        (0..300).any(|_| {
-            is_current() || {
-                thread::sleep(Duration::from_millis(100));
-                false
-            }
-        })
-    };
-    let first = follows();
+    let pointer = |folder: &str| fs::read(work.path(folder).join("catalogs/demo/current.json")).ok();
+    let follows = async || until("the tree follows", async || pointer("tree") == pointer("store")).await;
+    follows().await;
     let environment = fs::read_to_string(format!("/proc/{}/environ", watching.id())).unwrap();
+    assert!(environment.contains("MALLOC_ARENA_MAX=2"), "{environment}");
     work.poll("v2").exits(0);
-    let second = follows();
+    follows().await;
     watching.kill().unwrap();
     watching.wait().unwrap();
-    assert!(first && second);
-    assert!(environment.contains("MALLOC_ARENA_MAX=2"), "{environment}");
 }
 
 #[test]
