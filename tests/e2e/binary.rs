@@ -29,6 +29,8 @@ fn poll_exit_code_tells_published_only_if_asked() {
          > published
          1 poll --store store --catalog demo=oci:example:v9 --detailed-exitcode
          ! v9
+         1 poll --store store --catalog a=oci:example:v1 --catalog b=oci:example:v9 --detailed-exitcode
+         > published
          0 rollback --store store demo --previous
          10 rollback --store store demo --previous --detailed-exitcode
          10 sync store copy --detailed-exitcode

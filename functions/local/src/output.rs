@@ -239,10 +239,4 @@ mod tests {
     fn cut_keeps_what_fits() {
         assert_eq!([cut("añb", 3), cut("añbc", 3)], ["añb", "añ…"]);
     }
-
-    #[test]
-    fn printable_escapes_control_characters() {
-        let text = printable("a\u{1b}[2Jb\nc");
-        assert!(!text.contains(['\u{1b}', '\n']), "{text:?}");
-    }
 }
