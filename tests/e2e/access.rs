@@ -1,38 +1,25 @@
 //! Access to the server: TLS, authentication, and a read-only store.
 
-use std::{path::Path, process::Command, sync::Arc};
+use std::{path::Path, process::Command};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::Sha256;
-use reqwest::{Client, StatusCode, Version};
-use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
+use reqwest::{Certificate, Client, StatusCode, Version};
 use testkit::until;
 use tokio::net::TcpStream;
 
 use crate::support::{binary::Ran, http, work::Work};
 
 impl Work {
-    /// Writes a new certificate for 127.0.0.1 and its key, and returns a client that trusts only that.
+    /// Writes a new certificate for 127.0.0.1 and its key, and returns a client that trusts only that. It opens a connection for
+    /// each request, so that each request makes a handshake.
     fn certify(&self) -> Client {
         let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         self.write("tls.crt", made.cert.pem());
         self.write("tls.key", made.signing_key.serialize_pem());
-        client(made.cert.der())
+        let root = Certificate::from_der(made.cert.der()).unwrap();
+        http::client().tls_certs_only([root]).build().unwrap()
     }
-}
-
-fn client(root: &CertificateDer<'static>) -> Client {
-    let mut roots = RootCertStore::empty();
-    roots.add(root.clone()).unwrap();
-    let mut tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    // One connection for each request, so that each request makes a handshake.
-    let client = Client::builder().tls_backend_preconfigured(tls).no_proxy();
-    client.pool_max_idle_per_host(0).build().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,13 @@
 //! The command `demo`, which a newcomer runs first.
 
-use crate::support::binary::{Server, run};
+use crate::support::{
+    binary::{Server, command},
+    work::Work,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn demo_publishes_serves_and_updates() {
-    let server = Server::start(["demo", "--update-after", "3s"]);
+    let server = Server::of(command(["demo", "--update-after", "3s"]));
     let first = server.text("/catalogs/demo/content-hash").await;
     server.says("Ask again");
     assert_ne!(server.text("/catalogs/demo/content-hash").await, first);
@@ -13,8 +16,11 @@ async fn demo_publishes_serves_and_updates() {
 
 #[test]
 fn demo_once_ends_by_itself() {
-    let ran = run(["demo", "--once", "--update-after", "0s", "--listen", "127.0.0.1:0"]).exits(0);
-    for part in ["published", "unchanged", "curl -s", "+1 -1 ~1"] {
-        ran.prints(part);
-    }
+    Work::new().plays(
+        "0 demo --once --update-after 0s --listen 127.0.0.1:0
+         > published
+         > unchanged
+         > curl -s
+         > +1 -1 ~1",
+    );
 }

@@ -23,7 +23,7 @@ pub(crate) struct Block {
 /// Runs every block that is marked `sh test` against a demo.
 #[test]
 fn page_examples_run_against_demo() {
-    let server = Server::start(["demo", "--update-after", "1h"]);
+    let server = Server::of(binary::command(["demo", "--update-after", "1h"]));
     let mut count = 0;
     for page in pages() {
         for block in page.blocks("sh test") {
@@ -84,7 +84,7 @@ fn check_program(page: &Page, line: &str, words: &[&str]) -> usize {
     let Some(subcommand) = subcommand.filter(|word| !word.starts_with('-') && !word.contains('/')) else {
         return 0;
     };
-    let help = binary::run([subcommand, "--help"]).exits(0).stdout;
+    let help = Ran::of(&mut binary::command([subcommand, "--help"])).exits(0).stdout;
     has_options(page, line, &help, arguments)
 }
 
