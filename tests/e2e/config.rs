@@ -148,13 +148,7 @@ mirror:
     packages: [{name: demo-cache}]
 ",
     );
-    work.write(
-        "mine/catalog.json",
-        r#"{"schema":"olm.package","name":"mine","defaultChannel":"c"}
-{"schema":"olm.channel","package":"mine","name":"c","entries":[{"name":"mine.v1.0.0"}]}
-{"schema":"olm.bundle","package":"mine","name":"mine.v1.0.0","image":"r.example/mine:1","properties":[{"type":"olm.package","value":{"packageName":"mine","version":"1.0.0"}}]}
-"#,
-    );
+    work.write_all("mine", &vec![catalogs::package("mine", 1)]);
     work.write(
         "catalogs.yaml",
         "catalogs:
