@@ -41,11 +41,25 @@ fn page_command_lines_name_existing_options() {
     let mut count = 0;
     for page in pages() {
         for line in page.blocks("sh").iter().flat_map(|block| block.text.lines()) {
-            let words: Vec<&str> = line
-                .split_whitespace()
-                .take_while(|word| !["|", ">", "&&", "#", "\\", "<"].contains(word))
-                .collect();
-            count += check_program(&page, line, &words) + check_script(&page, line, &words);
+            let place = format!("{}: {line}", page.path.display());
+            let words = line.split_whitespace();
+            let mut words = words.take_while(|word| !["|", ">", "&&", "#", "\\", "<"].contains(word));
+            let text = match words.find(|word| *word == "catalog-mirror" || word.starts_with("scripts/")) {
+                Some("catalog-mirror") => match words.next() {
+                    Some(command) if !command.starts_with('-') && !command.contains('/') => {
+                        Ran::of(&mut binary::command([command, "--help"])).exits(0).stdout
+                    }
+                    // A file or package of that name is not a call.
+                    _ => continue,
+                },
+                Some(script) => fs::read_to_string(cargo::root().join(script)).expect(&place),
+                None => continue,
+            };
+            let names = words.filter_map(|word| word.split('=').next());
+            for option in names.filter(|name| name.starts_with("--")) {
+                assert!(text.contains(option), "{place}: no {option}");
+            }
+            count += 1;
         }
     }
     assert!(count >= 30, "only {count} command lines were found");
@@ -71,40 +85,6 @@ fn run_block(block: &str, url: &str) {
     for (_, expected) in block.lines().filter_map(|line| line.split_once("# -> ")) {
         ran.prints(expected.trim());
     }
-}
-
-/// Returns the number of command lines that were checked.
-fn check_program(page: &Page, line: &str, words: &[&str]) -> usize {
-    let Some(at) = words.iter().position(|word| *word == "catalog-mirror") else {
-        return 0;
-    };
-    let arguments = &words[at + 1..];
-    // A file or package of that name is not a call.
-    let subcommand = arguments.first();
-    let Some(subcommand) = subcommand.filter(|word| !word.starts_with('-') && !word.contains('/')) else {
-        return 0;
-    };
-    let help = Ran::of(&mut binary::command([subcommand, "--help"])).exits(0).stdout;
-    has_options(page, line, &help, arguments)
-}
-
-/// Returns the number of command lines that were checked.
-fn check_script(page: &Page, line: &str, words: &[&str]) -> usize {
-    let Some(at) = words.iter().position(|word| word.starts_with("scripts/")) else {
-        return 0;
-    };
-    let script = fs::read_to_string(cargo::root().join(words[at]));
-    let script = script.unwrap_or_else(|error| panic!("{}: {line}: {error}", page.path.display()));
-    has_options(page, line, &script, &words[at + 1..])
-}
-
-/// Asserts that a text has the options of a command line, and counts the line.
-fn has_options(page: &Page, line: &str, text: &str, words: &[&str]) -> usize {
-    let names = words.iter().filter_map(|word| word.split('=').next());
-    for option in names.filter(|name| name.starts_with("--")) {
-        assert!(text.contains(option), "{}: {line}: no {option}", page.path.display());
-    }
-    1
 }
 
 impl Page {
