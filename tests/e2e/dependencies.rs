@@ -1,14 +1,10 @@
 //! Dependencies between our crates go one way. A new one is a decision, so this file must be changed too.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path};
 
 use serde_json::Value;
 
-use crate::support::cargo;
+use crate::support::{cargo, catalogs};
 
 /// Allowed direct dependencies of each crate on our own crates, in the order of the data flow.
 const ALLOWED: &[(&str, &str)] = &[
@@ -97,8 +93,7 @@ fn crate_has_at_most_4000_lines() {
         if !is_shipped.contains(&true) || folder.ends_with("testkit") {
             continue;
         }
-        let files = sources(&folder.join("src"));
-        let lines: usize = files.iter().map(|file| shipped_lines(file)).sum();
+        let lines = shipped_lines(folder);
         let folder = folder.display();
         assert!((1..=LINES_MAX).contains(&lines), "{folder} has {lines} lines");
         checked += 1;
@@ -169,29 +164,17 @@ fn members() -> impl Iterator<Item = &'static Value> {
     packages.iter().filter(|package| members.contains(&package["id"]))
 }
 
-/// Returns the Rust files in a folder that are no tests.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.ends_with("tests") || path.ends_with("tests.rs") {
-            continue;
-        }
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found
-}
-
-/// Counts the lines of code before the tests, which stand at the end.
-fn shipped_lines(file: &Path) -> usize {
-    let text = fs::read_to_string(file).unwrap();
-    let shipped = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let lines = shipped.lines().map(str::trim);
-    lines.filter(|line| !line.is_empty() && !line.starts_with("//")).count()
+/// Counts the lines of code of a crate. Tests are in files of their own, or at the end of a file.
+fn shipped_lines(folder: &Path) -> usize {
+    let files = catalogs::files(&folder.join("src")).into_iter();
+    let shipped = files.filter(|(path, _)| path.ends_with(".rs") && !path.contains("tests"));
+    let lines = shipped.map(|(_, bytes)| {
+        let text = String::from_utf8(bytes).unwrap();
+        let shipped = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let lines = shipped.lines().map(str::trim);
+        lines.filter(|line| !line.is_empty() && !line.starts_with("//")).count()
+    });
+    lines.sum()
 }
 
 /// Returns the short names of our crates that a package depends on outside of its tests.
