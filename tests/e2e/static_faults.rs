@@ -114,12 +114,16 @@ async fn update(site: &Site, folder: &Path, later: u64) {
     run(site, folder, later, fault(|_, _| None)).await.unwrap();
 }
 
+fn published(folder: &Path, name: &str) -> Option<Current> {
+    let pointer = fs::read(folder.join(format!("catalogs/{name}/current.json"))).ok()?;
+    Some(Current::from_bytes(&pointer).unwrap())
+}
+
 /// Returns the objects and blobs that the tree names and does not have.
 fn missing(folder: &Path) -> Vec<String> {
-    let Ok(pointer) = fs::read(folder.join("catalogs/site/current.json")) else {
+    let Some(current) = published(folder, "site") else {
         return Vec::new();
     };
-    let current = Current::from_bytes(&pointer).unwrap();
     let snapshot = fs::read(folder.join(current.snapshot.key().to_string())).unwrap();
     let snapshot = Snapshot::from_stored(&snapshot).unwrap();
     let mut named: Vec<String> = snapshot.objects().iter().map(|entry| entry.key().to_string()).collect();
@@ -257,12 +261,9 @@ async fn store_that_changes_during_a_run_gives_one_of_its_states() {
                 }
                 None
             });
-            let pointer = folder.path().join("catalogs/site/current.json");
+            let published = || published(folder.path(), "site").unwrap();
             match run(&site, folder.path(), 0, changes_store).await {
-                Ok(_) => {
-                    let published = Current::from_bytes(&fs::read(&pointer).unwrap()).unwrap();
-                    assert_eq!(published.content_hash, before, "{case}, {at}");
-                }
+                Ok(_) => assert_eq!(published().content_hash, before, "{case}, {at}"),
                 // The image of an earlier state went away under a tag that names it.
                 Err(error) => {
                     assert_eq!(case, "collected", "{error}");
@@ -271,8 +272,7 @@ async fn store_that_changes_during_a_run_gives_one_of_its_states() {
             }
             assert_eq!(missing(folder.path()), [""; 0], "{case}, {at}");
             update(&site, folder.path(), 0).await;
-            let published = Current::from_bytes(&fs::read(&pointer).unwrap()).unwrap();
-            assert_eq!(published, site.current().await, "{case}, {at}");
+            assert_eq!(published(), site.current().await, "{case}, {at}");
         }
     }
 }
@@ -293,8 +293,8 @@ async fn names_of_a_catalog_go_at_once_and_objects_of_others_stay() {
     let found = paths(folder.path());
     let of_site = |path: &&String| path.starts_with("catalogs/site/") || path.starts_with("v2/site/");
     assert_eq!(found.iter().find(of_site), None);
-    let twin = fs::read(folder.path().join("catalogs/twin/current.json")).unwrap();
-    let snapshot = Current::from_bytes(&twin).unwrap().snapshot.key().to_string();
+    let twin = published(folder.path(), "twin").unwrap();
+    let snapshot = twin.snapshot.key().to_string();
     assert!(found.contains(&snapshot) && found.contains(&"v2/twin/manifests/latest.index".to_owned()));
     // A clock that jumps deletes nothing that is named, and brings nothing back.
     for later in [4_000_000_000, 0] {
