@@ -130,10 +130,16 @@ async fn poll_verifies_again_only_when_policy_changes() {
 async fn poll_fails_when_signatures_cannot_be_fetched() {
     let key = Cosign::new();
     let (site, _) = Site::signed_by(&key).await;
-    site.registry.script(Kind::Manifest, Fault::Status(403, None));
-    let report = site.poll().await;
-    assert_eq!(report.outcome, Outcome::Failed);
-    assert!(matches!(report.error, Some(PollError::Signatures(_))), "{report:?}");
+    for (kind, fault) in [
+        (Kind::Manifest, Fault::Status(403, None)),
+        (Kind::Manifest, Fault::Body("{".into())),
+        (Kind::Blob, Fault::Body("another payload".into())),
+    ] {
+        site.registry.script(kind, fault);
+        let report = site.poll().await;
+        assert_eq!(report.outcome, Outcome::Failed);
+        assert!(matches!(report.error, Some(PollError::Signatures(_))), "{report:?}");
+    }
     assert_eq!(site.poll().await.outcome, Outcome::Published);
 }
 
