@@ -41,6 +41,8 @@ poll --store s --catalog demo=http://127.0.0.1:1/a.tar
     plain http is refused; use https, or list 127.0.0.1:1 under plainHttp (--plain-http)
 poll --store s --catalog Demo=dir:folder
     lower-case letters, digits, '-' and '.', each part starting and ending with a letter or digit), not "Demo"
+render dir:map.yaml
+    cannot read map.yaml: not a directory
 render ./none
     `./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout
 validate folder
@@ -116,6 +118,8 @@ images --store store --channel stabel
     none of the packages has a channel "stabel"
 search --store store --catalog dem etcd
     error: the store has no catalog dem (did you mean demo?)
+search --store store a b c d e f g h i j k
+    at most 10 words
 rm --store store dem
     the store has no catalog dem (did you mean demo?)
 verify --store store dem
@@ -182,7 +186,9 @@ fn mistakes_get_one_cause_in_plain_words() {
     let mut wrong = Vec::new();
     for (line, text) in mistakes() {
         let ran = work.run(line);
-        let is_refused = matches!(ran.code, Some(1 | 2)) && ran.stderr.contains(text);
+        // A failed poll or rollback is a row of a table too.
+        let is_quiet = ran.stdout.is_empty() || ran.stdout.contains("failed");
+        let is_refused = matches!(ran.code, Some(1 | 2)) && is_quiet && ran.stderr.contains(text);
         let is_foreign = FOREIGN_WORDS.iter().any(|word| ran.stderr.contains(word));
         if !is_refused || is_foreign || ran.stderr.lines().any(repeats_a_cause) {
             wrong.push((line, text, ran));
@@ -225,20 +231,6 @@ fn repeats_a_cause(line: &str) -> bool {
     causes.iter().collect::<BTreeSet<_>>().len() < causes.len()
 }
 
-/// A folder that is a file is no empty catalog.
-#[test]
-fn file_in_place_of_a_folder_fails_every_command() {
-    let work = Work::published();
-    work.write("catalog.yaml", "schema: olm.package\nname: p\n");
-    work.plays(
-        "1 render dir:catalog.yaml
-         1 diff dir:catalog.yaml dir:catalog.yaml
-         1 validate dir:catalog.yaml
-         1 poll --force --store store --catalog demo=dir:catalog.yaml",
-    );
-    assert_eq!(work.json("store/catalogs/demo/current.json")["serial"], 1);
-}
-
 /// A folder that is no store is most likely a misspelt name or a volume that is not mounted.
 #[test]
 fn folder_that_is_not_a_store_is_refused_and_left_alone() {
@@ -259,15 +251,6 @@ fn folder_that_is_not_a_store_is_refused_and_left_alone() {
     work.run("sync other copy").exits(1).complains("other is not a store");
     assert_eq!(fs::read_dir(work.path("other")).unwrap().count(), 1);
     assert!(!["store", "some", "archive.tar"].iter().any(|path| work.exists(path)));
-}
-
-#[test]
-fn search_with_too_many_words_prints_only_the_error() {
-    let failed = Work::published()
-        .run("search --store store a b c d e f g h i j k")
-        .exits(1);
-    failed.complains("at most 10 words");
-    assert_eq!(failed.stdout, "");
 }
 
 /// Names, versions and images of a catalog may hold anything. On a terminal, control characters move the cursor or more.
