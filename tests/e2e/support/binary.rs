@@ -121,10 +121,8 @@ impl Server {
         };
         server.url = server.wait_for(|line| {
             let at = line.find("127.0.0.1:")?;
-            let end = line[at..]
-                .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':'))
-                .unwrap_or(line.len() - at);
-            Some(format!("http://{}", &line[at..at + end]))
+            let mut address = line[at..].split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':'));
+            Some(format!("http://{}", address.next()?))
         });
         server
     }
@@ -136,21 +134,19 @@ impl Server {
 
     /// Waits for a line of output that `find` accepts.
     pub(crate) fn wait_for<T>(&self, find: impl Fn(&str) -> Option<T>) -> T {
-        block_in_place(|| self.find_line(find))
-    }
-
-    fn find_line<T>(&self, find: impl Fn(&str) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let line = self
-                .lines
-                .recv_timeout(left)
-                .expect("the server says what the test waits for");
-            if let Some(found) = find(&line) {
-                return found;
+        let next = || {
+            self.lines
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        };
+        block_in_place(|| {
+            loop {
+                let line = next().expect("the server says what the test waits for");
+                if let Some(found) = find(&line) {
+                    return found;
+                }
             }
-        }
+        })
     }
 
     /// Returns the process ID.

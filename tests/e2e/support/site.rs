@@ -20,12 +20,8 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) async fn start() -> Self {
-        Self::start_on(MemoryStore::new(), MirrorSettings::default()).await
-    }
-
-    pub(crate) async fn start_on(store: MemoryStore, settings: MirrorSettings) -> Self {
-        let registry = Registry::builder().start().await;
-        let mirror = mirror(&registry, &store, settings);
+        let (registry, store) = (Registry::start().await, MemoryStore::new());
+        let mirror = mirror(&registry, &store, MirrorSettings::default());
         let source = registry.reference("ns/catalog", "latest").parse::<Source>().unwrap();
         let name: CatalogName = "site".parse().unwrap();
         let catalog = Catalog::new(name, source);
@@ -43,7 +39,8 @@ impl Site {
     }
 
     pub(crate) async fn published_with(settings: MirrorSettings) -> Self {
-        let site = Self::start_on(MemoryStore::new(), settings).await;
+        let mut site = Self::start().await;
+        site.restart_with(settings);
         site.push(&ten());
         assert_eq!(site.poll().await.outcome, Outcome::Published);
         site
