@@ -162,25 +162,19 @@ async fn bundle_is_read_from_catalogs_images_and_folders() {
         &format!("{url}/etcd.v1 {url}/etcd.v2"),
         &format!("{url} other 1.0.0 2.0.0"),
     ] {
-        let diff = |options: &str| {
-            work.run(&format!(
-                "bundle diff --store store --plain-http {host} {options} {bundles}"
-            ))
-        };
-        let answer = diff("--json").exits(0).json();
-        answers.push([&answer["unsafe"], &answer["permissions"], &answer["crds"]].map(Value::clone));
-        diff("--check")
-            .exits(1)
-            .prints("etcds.example.com v1 ^.spec.size maximum: maximum: 5 -> 3");
-        diff("")
-            .exits(0)
-            .prints("+ etcd may read secrets in all namespaces [secrets]");
+        let options = format!("--json --store store --plain-http {host}");
+        let answer = work.run(&format!("bundle diff {options} {bundles}")).exits(0).json();
+        answers.push(["unsafe", "permissions", "crds"].map(|field| answer[field].clone()));
     }
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
     registry.push("catalog", "1", &catalogs::image(&catalogs::example("v1")));
     work.write("installed.txt", "etcd 1.0.0\n");
     work.plays(&format!(
-        "1 bundle show --store store etcd
+        "1 bundle diff --check dir:b1 dir:b2
+         > etcds.example.com v1 ^.spec.size maximum: maximum: 5 -> 3
+         0 bundle diff dir:b1 dir:b2
+         > + etcd may read secrets in all namespaces [secrets]
+         1 bundle show --store store etcd
          ! cannot read the bundle etcd: write CATALOG/BUNDLE, an image reference
          1 bundle show --store store c/no.v1
          ! cannot read the bundle c/no.v1: the catalog has no bundle no.v1
