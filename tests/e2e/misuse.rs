@@ -187,7 +187,7 @@ fn mistakes_get_one_cause_in_plain_words() {
     for (line, text) in mistakes() {
         let ran = work.run(line);
         // A failed poll or rollback is a row of a table too.
-        let is_quiet = ran.stdout.is_empty() || ran.stdout.contains("failed");
+        let is_quiet = ran.stdout.is_empty() || ran.stdout.contains(" OUTCOME ");
         let is_refused = matches!(ran.code, Some(1 | 2)) && is_quiet && ran.stderr.contains(text);
         let is_foreign = FOREIGN_WORDS.iter().any(|word| ran.stderr.contains(word));
         if !is_refused || is_foreign || ran.stderr.lines().any(repeats_a_cause) {
