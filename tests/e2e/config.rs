@@ -36,16 +36,6 @@ items:
 }
 
 #[test]
-fn catalog_removed_from_config_is_served_until_rm() {
-    let work = Work::new();
-    work.plays(
-        "0 poll --store store --catalog a=oci:example:v1 --catalog b=oci:example:v1
-         0 poll --store store --catalog b=oci:example:v1
-         0 ls --store store a",
-    );
-}
-
-#[test]
 fn limits_in_config_bound_image_and_catalog() {
     // One limit of the image and one of its content.
     for limit in ["pathBytes", "documents"] {
