@@ -3,37 +3,29 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use testkit::{Fault, Image, ImageBuilder, Kind, Layer, Registry};
+use testkit::{Fault, Image, Kind, Registry};
 
-use crate::support::{binary::Ran, catalogs, work::Work};
+use crate::support::{binary::Ran, bundles, catalogs, work::Work};
 
 /// A registry with a catalog of one package with two images, and an ImageSetConfiguration of it.
 struct CarrySite {
     work: Work,
     registry: Registry,
-    images: Vec<Image>,
+    images: [Image; 2],
 }
 
 impl CarrySite {
     async fn start() -> Self {
         let (work, registry) = (Work::new(), Registry::start().await);
         let host = registry.host().to_owned();
-        let image = |content: &str| {
-            ImageBuilder::catalog("/configs")
-                .layer(Layer::new().file("a", content))
-                .build()
-        };
-        let images: Vec<Image> = ["bundle", "operator"].map(image).into();
+        let images = ["1", "2"].map(bundles::image);
         let [bundle, operator] = [&images[0].digest, &images[1].digest];
         let text = format!(
             "schema: olm.package\nname: small\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: small\nname: stable\nentries: [{{name: small.v1}}]\n---\nschema: olm.bundle\npackage: small\nname: small.v1\nimage: {host}/team/app@{bundle}\nrelatedImages: [{{name: a, image: \"{host}/other/app@{operator}\"}}]\nproperties: [{{type: olm.package, value: {{packageName: small, version: 1.0.0}}}}]\n"
         );
         work.write("small/catalog.yaml", text);
-        registry.push(
-            "ns/index",
-            "v4.20",
-            &catalogs::image(&catalogs::files(&work.path("small"))),
-        );
+        let catalog = catalogs::image(&catalogs::files(&work.path("small")));
+        registry.push("ns/index", "v4.20", &catalog);
         registry.push("team/app", "v1", &images[0]);
         registry.push("other/app", "v1", &images[1]);
         let isc = "apiVersion: mirror.openshift.io/v2alpha1\nkind: ImageSetConfiguration\nmirror: {operators: [{catalog: 'HOST/ns/index:v4.20', packages: [{name: small}]}]}\n";
@@ -41,9 +33,8 @@ impl CarrySite {
         let site = Self { work, registry, images };
         site.write_skopeo("1.9.3", "");
         for image in &site.images {
-            let hex = image.digest.trim_start_matches("sha256:");
-            site.work
-                .write(&format!("manifests-of/{hex}"), &image.manifests[&image.digest].1);
+            let path = image.digest.replace("sha256:", "manifests-of/");
+            site.work.write(&path, &image.manifests[&image.digest].1);
         }
         site
     }
@@ -67,18 +58,14 @@ case $to in dir:*) mkdir -p "${{to#dir:}}" && cp "{root}/manifests-of/${{from##*
 
     fn carry(&self, step: &str) -> Ran {
         let host = self.registry.host();
-        self.work
-            .run(&format!("carry {step} --skopeo ./skopeo --plain-http {host}"))
+        let options = "--skopeo ./skopeo --plain-http";
+        self.work.run(&format!("carry {step} {options} {host}"))
     }
 
     /// Returns the commands since the last call.
     fn copies(&self) -> Vec<String> {
-        let text = if self.work.exists("copies") {
-            self.work.read("copies")
-        } else {
-            String::new()
-        };
-        fs::remove_file(self.work.path("copies")).ok();
+        let text = fs::read_to_string(self.work.path("copies")).unwrap_or_default();
+        self.work.write("copies", "");
         text.lines().map(str::to_owned).collect()
     }
 }
@@ -86,18 +73,20 @@ case $to in dir:*) mkdir -p "${{to#dir:}}" && cp "{root}/manifests-of/${{from##*
 #[tokio::test(flavor = "multi_thread")]
 async fn carry_out_names_what_fails_and_copies_the_rest_once() {
     let site = CarrySite::start().await;
-    let dry = site.carry("out isc.yaml disk --dry-run").exits(0);
-    dry.complains("./skopeo copy --all --preserve-digests --quiet --retry-times 3 --src-tls-verify=false docker://");
-    dry.prints("2 images: 2 to copy, 0 there already, 0 failed");
+    let plain = format!("--skopeo ./skopeo --plain-http {}", site.registry.host());
+    site.work.plays(&format!(
+        "0 carry out isc.yaml disk --dry-run {plain}
+         ! ./skopeo copy --all --preserve-digests --quiet --retry-times 3 --src-tls-verify=false docker://
+         > 2 images: 2 to copy, 0 there already, 0 failed"
+    ));
     assert!(!site.work.exists("disk") && site.copies().is_empty());
     site.write_skopeo("1.9.3", "team/app");
     let failed = site.carry("out isc.yaml disk").exits(1);
     failed.complains(&format!("team/app@{}: skopeo: it is broken", site.images[0].digest));
     assert_eq!(site.copies().len(), 2);
     site.write_skopeo("1.9.3", "");
-    site.carry("out isc.yaml disk")
-        .exits(0)
-        .prints("1 copied, 1 there already");
+    let again = site.carry("out isc.yaml disk").exits(0);
+    again.prints("1 copied, 1 there already");
     assert_eq!(site.copies().len(), 1);
     site.carry("out isc.yaml disk").exits(0);
     assert!(site.copies().is_empty());
@@ -108,11 +97,8 @@ async fn carry_out_names_what_fails_and_copies_the_rest_once() {
     unknown.complains("failed: what is attached to ");
     unknown.prints("2 images: 2 copied");
     // An image that is damaged on the medium is copied again.
-    let path = format!(
-        "disk/images/{}/other/app@{}/manifest.json",
-        site.registry.host(),
-        site.images[1].digest
-    );
+    let (host, digest) = (site.registry.host(), &site.images[1].digest);
+    let path = format!("disk/images/{host}/other/app@{digest}/manifest.json");
     site.work.write(&path, "damaged");
     site.carry("out isc.yaml disk").exits(0).prints("1 copied");
 }
@@ -126,9 +112,8 @@ async fn carry_in_pushes_catalogs_and_writes_manifests() {
     let to = format!("http://{}/olm", target.host());
     site.carry("out isc.yaml disk").exits(0);
     site.copies();
-    site.carry(&format!("in disk {to} --dry-run"))
-        .exits(0)
-        .prints("push index-v4-20");
+    let dry = site.carry(&format!("in disk {to} --dry-run")).exits(0);
+    dry.prints("push index-v4-20");
     assert!(!site.work.exists("store") && !site.work.exists("manifests") && site.copies().is_empty());
     let done = site.carry(&format!("in disk {to}")).exits(0);
     done.complains("speaks plain HTTP");
@@ -139,10 +124,8 @@ async fn carry_in_pushes_catalogs_and_writes_manifests() {
         assert!(copies.iter().any(|copy| copy.contains(&reference)), "{copies:?}");
     }
     let attachments = site.work.read("manifests/registries.d.yaml");
-    assert!(
-        attachments.contains("team/app") && !attachments.contains("other/app"),
-        "{attachments}"
-    );
+    let is_attached = |image| attachments.contains(image);
+    assert!(is_attached("team/app") && !is_attached("other/app"), "{attachments}");
     let catalogs = site.work.read("manifests/catalogs.yaml");
     for part in [
         "name: cs-index-v4-20\n",
@@ -206,8 +189,7 @@ async fn carry_refuses_wrong_tools_and_folders() {
         r#"{"formatVersion":1,"archive":"a","images":[{"image":"q.io/../a:v1","digest":"sha256:00"}]}"#,
     ] {
         site.work.write("disk/carry.json", wrong);
-        site.carry("in disk registry.example")
-            .exits(1)
-            .complains("disk/carry.json");
+        let refused = site.carry("in disk registry.example").exits(1);
+        refused.complains("disk/carry.json");
     }
 }

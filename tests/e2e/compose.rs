@@ -20,16 +20,9 @@ fn bundles(lines: &str) -> Vec<String> {
 fn compose_prints_selected_lines_of_stores_folders_and_layouts() {
     let work = Work::published();
     let rendered = work.run("render oci:example:v1").exits(0).stdout;
-    let whole = compose(&work, "inputs: [{catalog: demo}]", "").exits(0);
-    assert_eq!(whole.stdout, rendered);
     let heads = "inputs: [{catalog: demo, select: {packages: [{name: demo-cache}, {name: demo-queue}]}}]";
     let heads = compose(&work, heads, "").exits(0).stdout;
     assert_eq!(bundles(&heads), ["demo-cache.v1.1.0", "demo-queue.v2.1.0"]);
-    assert!(
-        heads
-            .lines()
-            .all(|line| line.contains("olm.channel") || rendered.contains(line))
-    );
 
     // A folder beside the file, with the result of the first composition and one more bundle.
     work.write("mine/heads.jsonl", &heads);
@@ -56,23 +49,16 @@ mirror:
   platform: {{graph: true}}
   operators:
   - catalog: demo
-    packages: [{{name: demo-database, minVersion: 1.0.0}}]
   - catalog: oci://{layout}:v1
     targetCatalog: layout
     packages: [{{name: demo-cache}}]
 "
     );
-    let database = compose(&work, &text, "--entry demo-latest").exits(0);
-    assert_eq!(
-        bundles(&database.stdout),
-        ["demo-database.v1.0.0", "demo-database.v1.2.0"]
-    );
-    assert_eq!(database.stderr, "notice: not used by the mirror: platform\n");
     let cache = compose(&work, &text, "--entry layout").exits(0);
     assert_eq!(bundles(&cache.stdout), ["demo-cache.v1.1.0"]);
-    compose(&work, &text, "")
-        .exits(1)
-        .complains("choose one of demo-latest, layout");
+    assert_eq!(cache.stderr, "notice: not used by the mirror: platform\n");
+    let several = compose(&work, &text, "").exits(1);
+    several.complains("choose one of demo-latest, layout");
 }
 
 #[test]
@@ -83,16 +69,19 @@ apiVersion: olm.operatorframework.io/filter/mirror/v1alpha1
 packages: [{name: demo-cache, channels: [{name: stable, versionRange: '>=1.0.1'}]}]
 ";
     let table = compose(&work, text, "--catalog demo --explain").exits(0).stdout;
-    for line in [
+    let lines = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    // What the file does not name is one row.
+    let expected = [
+        "PACKAGE BUNDLE VERSION REASON",
         "- demo-cache demo-cache.v1.0.0 1.0.0 outside of the range >=1.0.1 of stable",
+        "+ demo-cache demo-cache.v1.0.1 1.0.1 in the range >=1.0.1 of stable",
         "+ demo-cache demo-cache.v1.1.0 1.1.0 in the range >=1.0.1 of stable",
-        // What the file does not name is one row.
         "- (3 packages) not selected from demo",
         "in: packages 1, bundles 2; out: bundles 1, whole packages 3",
-    ] {
-        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(table.lines().any(|printed| words(printed) == line), "{table}");
-    }
+    ];
+    assert_eq!(lines.collect::<Vec<_>>(), expected);
     let json = compose(&work, text, "--catalog demo --explain --json").exits(0).json();
     let mut decisions = json.as_array().unwrap().iter();
     assert!(decisions.any(|decision| decision["bundle"] == "demo-cache.v1.0.1"));
@@ -103,7 +92,6 @@ fn compose_wrong_exits_with_1_or_2() {
     let work = Work::published();
     let rows = "
         inputs: [{catalog: nope}] # input nope: the store has no such catalog
-        inputs: [{source: 'dir:nope'}] # input dir:nope: cannot pull the catalog:
         {inputs: [{catalog: demo}], add: [{source: 'dir:nope'}]} # add dir:nope: cannot pull the catalog:
         input: [] # line 1:
         inputs: [{catalog: demo, select: {packages: [{name: demo-cache, minVersion: 7.0.0}]}}] # versions >=7.0.0 takes no bundle";
@@ -113,10 +101,8 @@ fn compose_wrong_exits_with_1_or_2() {
         let lines = failed.stderr.lines().count();
         assert_eq!((lines, &*failed.stdout), (1, ""), "{failed:#?}");
     }
-    let entry = compose(&work, "inputs: [{catalog: demo}]", "--entry x").exits(1);
-    entry.complains("--entry is for ImageSetConfigurations");
+    work.plays("1 compose --store store compose.yaml --entry x\n! --entry is for ImageSetConfigurations\n2 compose");
     compose(&work, "inputs: []", "--json").exits(2);
-    work.run("compose").exits(2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,11 +135,6 @@ async fn compose_image_is_that_of_the_mirror_in_layout_and_registry() {
     assert_eq!(pulled.stdout, lines);
     compose(&work, text, &push).exits(0).complains("nothing was pushed");
     let requests = registry.requests();
-    let mut tokens = requests.iter().filter(|request| request.kind == testkit::Kind::Token);
-    assert!(
-        tokens.any(|request| request.query.contains("%3Apull%2Cpush")),
-        "{requests:?}"
-    );
-    work.write("auth.json", "{}");
-    compose(&work, text, &push).exits(1).complains(host);
+    let mut queries = requests.iter().map(|request| &request.query);
+    assert!(queries.any(|query| query.contains("%3Apull%2Cpush")), "{requests:?}");
 }

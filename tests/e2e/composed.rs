@@ -1,29 +1,18 @@
 //! Compositions as catalogs: they follow their inputs, and stay served when they cannot.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use model::{Availability, CatalogName, Key, Outcome, Snapshot, Status};
 use publish::{Catalog, CatalogSource, ComposedSource, MirrorSettings, PollOptions, Report, Schedule};
 use store::{StoreExt, read_stored};
-use storekit::{Action, MemoryStore};
+use storekit::Action;
 use tokio_util::sync::CancellationToken;
-use upkeep::{GcOptions, Retention, RollbackOptions};
+use upkeep::RollbackOptions;
 
 use crate::support::{
-    catalogs::{Files, connected_package},
-    site::Site,
+    catalogs::package,
+    site::{Site, ten, ten_but},
 };
-
-fn ten() -> Files {
-    (0..10).map(|at| connected_package(&format!("p{at}"), 3)).collect()
-}
 
 fn composed(name: &str, text: &str) -> Catalog {
     let name: CatalogName = name.parse().unwrap();
@@ -88,7 +77,7 @@ async fn composition_follows_its_input_and_moves_only_what_it_selects() {
 
     // p6 is not selected: the composition only learns of the input's new state.
     let mut files = ten();
-    files[6] = connected_package("p6", 4);
+    files[6] = package("p6", 4);
     site.push(&files);
     site.poll().await;
     site.store.take_log();
@@ -97,7 +86,7 @@ async fn composition_follows_its_input_and_moves_only_what_it_selects() {
     assert_eq!(report.objects_published, 0);
     assert_eq!(snapshot(&site, "team").await, team);
 
-    files[5] = connected_package("p5", 4);
+    files[5] = package("p5", 4);
     site.push(&files);
     assert_eq!(site.poll().await.packages_validated, 1);
     let report = poll(&site, &selection()).await;
@@ -108,8 +97,7 @@ async fn composition_follows_its_input_and_moves_only_what_it_selects() {
     let is_shard = |key: &&Key| key.to_string().starts_with("packages/");
     // By the poll of the input. The composition takes the same object.
     assert_eq!(site.store.written().iter().filter(is_shard).count(), 1);
-    let found = upkeep::verify(&site.store, &"team".parse().unwrap()).await.unwrap();
-    assert_eq!(found.findings, []);
+    site.is_sound_as("team").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,9 +175,7 @@ async fn composition_waits_for_an_input_that_another_key_signed() {
 async fn rollback_of_the_input_moves_the_composition_and_its_own_stays() {
     let site = published().await;
     let first = site.current_of("team").await.content_hash;
-    let mut files = ten();
-    files[4] = connected_package("p4", 5);
-    site.push(&files);
+    site.push(&ten_but(4, 5));
     site.poll().await;
     let second = poll(&site, &selection()).await.content_hash.unwrap();
     assert_ne!(second, first);
@@ -200,22 +186,14 @@ async fn rollback_of_the_input_moves_the_composition_and_its_own_stays() {
     rollback("site").await;
     // The input is where the rollback of the composition was made of.
     assert_eq!(poll(&site, &selection()).await.content_hash, Some(first));
-    files[5] = connected_package("p5", 9);
-    site.push(&files);
+    site.push(&ten_but(5, 9));
     site.poll().await;
     assert_eq!(poll(&site, &selection()).await.outcome, Outcome::Published);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pinned_input_outlives_forty_updates_and_collection() {
-    let passed = Arc::new(AtomicU64::new(0));
-    let clock = passed.clone();
-    let store = MemoryStore::with_clock(move || {
-        UNIX_EPOCH + Duration::from_secs(1_767_225_600 + clock.load(Ordering::Relaxed))
-    });
-    let site = Site::start_on(store, MirrorSettings::default()).await;
-    site.push(&ten());
-    site.poll().await;
+    let site = Site::published().await;
     let first = site.current().await.content_hash;
     let pinned = |packages: &str| {
         let text = format!("inputs: [{{catalog: 'site@{first}', select: {{packages: [{packages}]}}}}]");
@@ -223,22 +201,11 @@ async fn pinned_input_outlives_forty_updates_and_collection() {
     };
     assert_eq!(poll(&site, &pinned("{name: p4}")).await.outcome, Outcome::Published);
     for at in 0..40 {
-        let mut files = ten();
-        files[3] = connected_package("p3", 4 + at);
-        site.push(&files);
+        site.push(&ten_but(3, 4 + at));
         assert_eq!(site.poll().await.outcome, Outcome::Published);
     }
-    let retention = Retention::default().with(Some(0), Some(0), Some(Duration::ZERO));
-    let mut deleted = 0;
-    for _ in 0..4 {
-        passed.fetch_add(7200, Ordering::Relaxed);
-        let options = GcOptions {
-            retention: retention.clone(),
-            ..GcOptions::default()
-        };
-        deleted += upkeep::gc(&site.store, &options).await.unwrap().deleted.objects;
-    }
-    assert!(deleted > 40, "{deleted}");
+    let collected = site.collect().await;
+    assert!(collected > 40, "{collected}");
     // The selection is edited after its input has moved on and the collection.
     let report = poll(&site, &pinned("{name: p3}")).await;
     assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
@@ -297,9 +264,7 @@ async fn schedule_polls_a_composition_when_its_input_was_published() {
         to.send((report.catalog.to_string(), published)).unwrap();
     });
     let running = tokio::spawn(schedule.run(stop.clone()));
-    let mut files = ten();
-    files[4] = connected_package("p4", 7);
-    site.push(&files);
+    site.push(&ten_but(4, 7));
     let next = async {
         while let Some(report) = reports.recv().await {
             if report == ("team".to_owned(), true) {
@@ -328,6 +293,5 @@ async fn damaged_shard_of_an_input_is_mended_by_the_input() {
     assert!(error.contains("p5"), "{error}");
     site.poll_forced().await;
     assert_eq!(site.mirror.poll(&team, options).await.error_text(), None);
-    let found = upkeep::verify(&site.store, &team.name).await.unwrap();
-    assert_eq!(found.findings, []);
+    site.is_sound_as("team").await;
 }

@@ -1,14 +1,10 @@
 //! Dependencies between our crates go one way. A new one is a decision, so this file must be changed too.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path};
 
 use serde_json::Value;
 
-use crate::support::cargo;
+use crate::support::{cargo, catalogs};
 
 /// Allowed direct dependencies of each crate on our own crates, in the order of the data flow.
 const ALLOWED: &[(&str, &str)] = &[
@@ -71,31 +67,19 @@ const FORBIDDEN: &str = "
 const LINES_MAX: usize = 4_000;
 
 #[test]
-fn crate_depends_only_on_allowed_crates() {
+fn crate_depends_only_on_allowed_crates_and_shared_crate_has_rule() {
     for package in members() {
-        let name = package["name"].as_str().unwrap();
-        let mut rules = ALLOWED.iter();
-        let Some((_, allowed)) = rules.find(|(short, _)| name == format!("catalog-mirror-{short}")) else {
+        let [name, manifest] = ["name", "manifest_path"].map(|field| package[field].as_str().unwrap());
+        let short = name.strip_prefix("catalog-mirror-");
+        let rule = ALLOWED.iter().find(|(rule, _)| short == Some(*rule));
+        let Some((_, allowed)) = rule else {
+            assert!(!manifest.contains("/shared/"), "{name} has no rule in this file");
             continue;
         };
         for other in own_dependencies(package) {
             let is_allowed = allowed.split(' ').any(|name| name == other);
             assert!(is_allowed, "{name} must not depend on {other}");
         }
-    }
-}
-
-#[test]
-fn shared_crate_always_has_rule() {
-    for package in members() {
-        let manifest = package["manifest_path"].as_str().unwrap();
-        if !manifest.contains("/shared/") {
-            continue;
-        }
-        let short = package["name"].as_str().unwrap().strip_prefix("catalog-mirror-");
-        let short = short.unwrap_or_else(|| panic!("the name of {manifest} lacks the prefix catalog-mirror-"));
-        let has_rule = ALLOWED.iter().any(|(name, _)| *name == short);
-        assert!(has_rule, "{short} has no rule in this file");
     }
 }
 
@@ -109,13 +93,9 @@ fn crate_has_at_most_4000_lines() {
         if !is_shipped.contains(&true) || folder.ends_with("testkit") {
             continue;
         }
-        let files = sources(&folder.join("src"));
-        let lines: usize = files.iter().map(|file| shipped_lines(file)).sum();
-        assert!(
-            (1..=LINES_MAX).contains(&lines),
-            "{} has {lines} lines",
-            folder.display()
-        );
+        let lines = shipped_lines(folder);
+        let folder = folder.display();
+        assert!((1..=LINES_MAX).contains(&lines), "{folder} has {lines} lines");
         checked += 1;
     }
     assert!(checked > 20, "only {checked} crates were found");
@@ -133,23 +113,23 @@ fn forbidden_crate_is_not_reached() {
     }
 }
 
-/// A Worker has neither sockets nor files. `cargo tree` needs no installed target.
+/// A Worker has neither sockets nor files, and other builds compile nothing of it. `cargo tree` needs no installed target.
 #[test]
-fn worker_reaches_no_sockets_and_no_files() {
-    let tree = tree("catalog-mirror-edge", "{p}", &["--target", "wasm32-unknown-unknown"]);
-    let names = names(&tree);
-    assert!(names.contains("catalog-mirror-http"), "{tree}");
-    assert!(names.contains("worker"), "{tree}");
+fn worker_reaches_no_sockets_and_no_files_and_is_empty_elsewhere() {
+    let names = names(&tree(
+        "catalog-mirror-edge",
+        "{p}",
+        &["--target", "wasm32-unknown-unknown"],
+    ));
+    assert!(
+        names.contains("catalog-mirror-http") && names.contains("worker"),
+        "{names:?}"
+    );
     for other in "mio rustix socket2 hyper rustls aws-sdk-s3 catalog-mirror-fbc catalog-mirror-publish".split(' ') {
         assert!(!names.contains(other), "the Worker reaches {other}");
     }
-}
-
-/// Other builds compile nothing of the Worker.
-#[test]
-fn worker_is_empty_elsewhere() {
-    let names = names(&tree("catalog-mirror-edge", "{p}", &[]));
-    assert_eq!(names, BTreeSet::from(["catalog-mirror-edge".to_owned()]));
+    let elsewhere = tree("catalog-mirror-edge", "{p}", &[]);
+    assert_eq!(elsewhere.lines().count(), 1, "{elsewhere}");
 }
 
 /// A demo is built by people who wait for it.
@@ -184,29 +164,17 @@ fn members() -> impl Iterator<Item = &'static Value> {
     packages.iter().filter(|package| members.contains(&package["id"]))
 }
 
-/// Returns the Rust files in a folder that are no tests.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.ends_with("tests") || path.ends_with("tests.rs") {
-            continue;
-        }
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found
-}
-
-/// Counts the lines of code before the tests, which stand at the end.
-fn shipped_lines(file: &Path) -> usize {
-    let text = fs::read_to_string(file).unwrap();
-    let shipped = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let lines = shipped.lines().map(str::trim);
-    lines.filter(|line| !line.is_empty() && !line.starts_with("//")).count()
+/// Counts the lines of code of a crate. Tests are in files of their own, or at the end of a file.
+fn shipped_lines(folder: &Path) -> usize {
+    let files = catalogs::files(&folder.join("src")).into_iter();
+    let shipped = files.filter(|(path, _)| path.ends_with(".rs") && !path.contains("tests"));
+    let lines = shipped.map(|(_, bytes)| {
+        let text = String::from_utf8(bytes).unwrap();
+        let shipped = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let lines = shipped.lines().map(str::trim);
+        lines.filter(|line| !line.is_empty() && !line.starts_with("//")).count()
+    });
+    lines.sum()
 }
 
 /// Returns the short names of our crates that a package depends on outside of its tests.

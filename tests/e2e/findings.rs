@@ -1,10 +1,17 @@
 //! Faults that an attack on an earlier version found, each as a user meets it.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
-use testkit::{S3, S3Call, S3Fault};
+use model::Outcome;
+use publish::MirrorSettings;
+use storekit::{Action, Answer, Moment};
+use trust::{Signer, SigningKey};
 
-use crate::support::{binary::Ran, catalogs, work::Work};
+use crate::support::{catalogs, site::Site, work::Work};
 
 impl Work {
     /// Returns the first file of the store whose path contains all these parts.
@@ -45,42 +52,33 @@ fn poll_restores_missing_and_truncated_objects_and_forced_flipped_ones() {
     }
 }
 
-/// Runs a line over the store in the bucket.
-fn on_s3(work: &Work, bucket: &S3, line: &str) -> Ran {
-    work.run_on_s3(bucket, &format!("{line} --store s3://bucket"))
-}
-
 /// Findings 5 and 12: a republication of equal content with other options replaced objects in place, so that its end in the
 /// middle left a published state that does not verify. The store refuses all writes after some number of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn republication_that_ends_after_any_write_leaves_a_sound_state() {
-    let work = Work::new();
-    work.run("keygen key").exits(0);
+    let key = SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap();
     for writes in 0..200 {
-        // A server of its own: the faults of the one before would not be used up.
-        let bucket = S3::start().await;
-        if republish(&work, &bucket, writes) {
+        let mut site = Site::published().await;
+        site.restart_with(MirrorSettings {
+            identity: true,
+            signer: Some(Signer::new(vec![key.clone()], Vec::new())),
+            ..MirrorSettings::default()
+        });
+        let done = AtomicUsize::new(0);
+        site.store.set_hook(move |call, moment| {
+            let is_write = matches!(call.action, Action::Put(_) | Action::Commit(_)) && moment == Moment::Before;
+            let is_refused = is_write && done.fetch_add(1, Ordering::Relaxed) >= writes;
+            if is_refused { Answer::Deny } else { Answer::GoOn }
+        });
+        let outcome = site.poll().await.outcome;
+        site.store.clear_hook();
+        site.is_sound().await;
+        if outcome == Outcome::Published {
             assert!(writes > 10, "a republication makes some writes");
             return;
         }
     }
     panic!("a republication never succeeded");
-}
-
-/// Publishes, and republishes signed and with other options, which may write so many objects. Returns true if that was enough.
-fn republish(work: &Work, bucket: &S3, writes: usize) -> bool {
-    let poll = |options: &str| on_s3(work, bucket, &format!("poll --catalog demo=oci:example:v1 {options}"));
-    poll("--identity=false");
-    for _ in 0..writes {
-        bucket.script(S3Call::Put, S3Fault::Late(Duration::ZERO));
-    }
-    for _ in 0..50 {
-        bucket.script(S3Call::Put, S3Fault::Status(403, "AccessDenied"));
-    }
-    let done = poll("--identity=true --signing-key key");
-    on_s3(work, bucket, "verify").exits(0);
-    // The earlier version exits with 10 after a publication.
-    matches!(done.code, Some(0 | 10))
 }
 
 /// Finding 14: a lost `catalogs.json` stayed lost, and every command succeeded on what looked like an empty store.

@@ -1,7 +1,6 @@
 //! End-to-end tests: the binary as a user runs it, and the crates as the entry points wire them.
 
 mod access;
-mod archive;
 mod binary;
 mod carry;
 mod compose;
@@ -9,11 +8,9 @@ mod composed;
 mod config;
 mod consume;
 mod copies;
-mod demo;
 mod dependencies;
 mod failed;
 mod findings;
-mod git;
 mod http;
 mod licences;
 mod maintenance;
@@ -22,12 +19,12 @@ mod notify;
 mod page_commands;
 mod pages;
 mod protocol;
-mod registry;
 mod registry_api;
 mod rollback;
 mod secrets;
 mod server;
 mod signed;
+mod sources;
 mod static_faults;
 mod static_tree;
 mod support;

@@ -41,6 +41,8 @@ poll --store s --catalog demo=http://127.0.0.1:1/a.tar
     plain http is refused; use https, or list 127.0.0.1:1 under plainHttp (--plain-http)
 poll --store s --catalog Demo=dir:folder
     lower-case letters, digits, '-' and '.', each part starting and ending with a letter or digit), not "Demo"
+render dir:map.yaml
+    cannot read map.yaml: not a directory
 render ./none
     `./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout
 validate folder
@@ -56,8 +58,6 @@ serve --no-poll --listen 80800
     "80800" is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses
 serve --no-poll --listen 192.0.2.1:80
     cannot listen on 192.0.2.1:80 (choose another address with --listen): Cannot assign requested address
-poll --store s --catalog demo=dir:folder --interval 0
-    0s is out of range: it must be from 1s to 365d
 poll --store s --catalog demo=dir:folder --interval ten
     "ten" is not a duration: write a number and a unit, such as 30s, 10m or 24h
 poll --store s --catalog demo=dir:folder --limit documents=x
@@ -118,6 +118,8 @@ images --store store --channel stabel
     none of the packages has a channel "stabel"
 search --store store --catalog dem etcd
     error: the store has no catalog dem (did you mean demo?)
+search --store store a b c d e f g h i j k
+    at most 10 words
 rm --store store dem
     the store has no catalog dem (did you mean demo?)
 verify --store store dem
@@ -184,7 +186,9 @@ fn mistakes_get_one_cause_in_plain_words() {
     let mut wrong = Vec::new();
     for (line, text) in mistakes() {
         let ran = work.run(line);
-        let is_refused = matches!(ran.code, Some(1 | 2)) && ran.stderr.contains(text);
+        // A failed poll or rollback is a row of a table too.
+        let is_quiet = ran.stdout.is_empty() || ran.stdout.contains(" OUTCOME ");
+        let is_refused = matches!(ran.code, Some(1 | 2)) && is_quiet && ran.stderr.contains(text);
         let is_foreign = FOREIGN_WORDS.iter().any(|word| ran.stderr.contains(word));
         if !is_refused || is_foreign || ran.stderr.lines().any(repeats_a_cause) {
             wrong.push((line, text, ran));
@@ -199,12 +203,10 @@ fn troubleshooting_page_has_messages_that_mistakes_get() {
     let messages = page
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    let messages: Vec<&str> = messages.collect();
+    let mut messages: Vec<&str> = messages.collect();
     assert!(messages.len() >= 20, "{messages:?}");
-    for message in messages {
-        let is_made = mistakes().any(|(_, text)| text.contains(message));
-        assert!(is_made, "no mistake gets {message:?}");
-    }
+    messages.retain(|message| !mistakes().any(|(_, text)| text.contains(message)));
+    assert_eq!(messages, [""; 0], "no mistake gets these");
 }
 
 #[test]
@@ -215,12 +217,10 @@ fn errors_and_failed_rows_are_red_where_colours_are_wanted() {
         let wanted = Ran::of(work.command(line).env("CLICOLOR_FORCE", "1"));
         let unwanted = Ran::of(work.command(line).env("NO_COLOR", "1"));
         let coloured = format!("\u{1b}[31m{red}");
-        assert!(
-            [&wanted.stdout, &wanted.stderr]
-                .iter()
-                .any(|text| text.contains(&coloured)),
-            "{wanted:?}"
-        );
+        let is_red = [&wanted.stdout, &wanted.stderr]
+            .iter()
+            .any(|text| text.contains(&coloured));
+        assert!(is_red, "{wanted:?}");
         assert!(!wanted.stdout.contains("\u{1b}[31m demo"), "{wanted:?}");
         assert!(!format!("{unwanted:?}").contains("u{1b}"), "{unwanted:?}");
     }
@@ -231,42 +231,15 @@ fn repeats_a_cause(line: &str) -> bool {
     causes.iter().collect::<BTreeSet<_>>().len() < causes.len()
 }
 
-/// A folder that is a file is no empty catalog.
-#[test]
-fn file_in_place_of_a_folder_fails_every_command() {
-    let work = Work::published();
-    work.write("catalog.yaml", "schema: olm.package\nname: p\n");
-    work.plays(
-        "1 render dir:catalog.yaml
-         1 diff dir:catalog.yaml dir:catalog.yaml
-         1 validate dir:catalog.yaml
-         1 poll --force --store store --catalog demo=dir:catalog.yaml",
-    );
-    assert_eq!(work.json("store/catalogs/demo/current.json")["serial"], 1);
-}
-
 /// A folder that is no store is most likely a misspelt name or a volume that is not mounted.
 #[test]
 fn folder_that_is_not_a_store_is_refused_and_left_alone() {
     let work = Work::new();
     work.write("other/file", "");
-    for line in [
-        "ls",
-        "ls demo",
-        "search etcd",
-        "validate demo",
-        "verify",
-        "verify --repair-from other",
-        "gc",
-        "gc --dry-run",
-        "rollback demo --previous",
-        "diff demo",
-        "images",
-        "manifests --url https://mirror.example",
-        "rm demo",
-        "export --to archive.tar",
-        "receipt",
-    ] {
+    let commands = "ls; ls demo; search etcd; validate demo; verify; verify --repair-from other; gc; gc --dry-run; \
+        rollback demo --previous; diff demo; images; manifests --url https://mirror.example; rm demo; \
+        export --to archive.tar; receipt";
+    for line in commands.split("; ") {
         for store in ["other", "some/missing"] {
             let refused = work.run(&format!("{line} --store {store}")).exits(1);
             refused.complains(&format!("error: {store} is not a store: it has no catalogs.json\n"));
@@ -278,15 +251,6 @@ fn folder_that_is_not_a_store_is_refused_and_left_alone() {
     work.run("sync other copy").exits(1).complains("other is not a store");
     assert_eq!(fs::read_dir(work.path("other")).unwrap().count(), 1);
     assert!(!["store", "some", "archive.tar"].iter().any(|path| work.exists(path)));
-}
-
-#[test]
-fn search_with_too_many_words_prints_only_the_error() {
-    let failed = Work::published()
-        .run("search --store store a b c d e f g h i j k")
-        .exits(1);
-    failed.complains("at most 10 words");
-    assert_eq!(failed.stdout, "");
 }
 
 /// Names, versions and images of a catalog may hold anything. On a terminal, control characters move the cursor or more.
@@ -329,11 +293,10 @@ fn control_characters_of_a_catalog_reach_no_table_and_no_list() {
 #[test]
 fn serve_runs_with_two_arenas_and_gives_large_buffers_back() {
     let server = Work::published().serve("");
-    let environment = fs::read(format!("/proc/{}/environ", server.id())).unwrap();
-    let variables = environment.split(|byte| *byte == 0);
-    let mut settings: Vec<String> = variables
-        .filter(|text| text.starts_with(b"MALLOC_"))
-        .map(|text| String::from_utf8_lossy(text).into_owned())
+    let environment = fs::read_to_string(format!("/proc/{}/environ", server.id())).unwrap();
+    let mut settings: Vec<&str> = environment
+        .split('\0')
+        .filter(|text| text.starts_with("MALLOC_"))
         .collect();
     settings.sort_unstable();
     assert_eq!(settings, ["MALLOC_ARENA_MAX=2", "MALLOC_MMAP_THRESHOLD_=262144"]);

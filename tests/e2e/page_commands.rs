@@ -69,10 +69,8 @@ $run "$BINARY" "$@" || { code=$?; ((code == 10)) || exit "$code"; }
 async fn commands_of_pages_run_in_order() {
     let mut count = 0;
     for page in pages() {
-        let blocks = page.blocks("sh").into_iter();
-        let blocks: Vec<_> = blocks
-            .filter(|block| block.info != "sh test" && !block.runs_elsewhere())
-            .collect();
+        let mut blocks = page.blocks("sh");
+        blocks.retain(|block| block.info != "sh test" && !block.runs_elsewhere());
         if blocks.is_empty() {
             continue;
         }
@@ -111,7 +109,6 @@ impl PageSite {
     async fn start(page: &Page) -> Self {
         let (work, registry) = (Work::new(), Registry::start().await);
         let host = registry.host();
-        let image_set = work.path("imageset.yaml");
         work.write(
             "catalogs.yaml",
             format!(
@@ -121,7 +118,7 @@ impl PageSite {
                  - {{name: community, source: '{host}/operatorhubio/catalog:latest'}}\n\
                  - {{name: redhat, source: '{host}/redhat/redhat-operator-index:v4.20'}}\n\
                  - compose: {{imageSet: {}}}\n",
-                image_set.display()
+                work.path("imageset.yaml").display()
             ),
         );
         work.write(
@@ -142,19 +139,15 @@ impl PageSite {
             fs::set_permissions(work.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
         }
         let certificate = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -keyout tls.key -out tls.crt";
-        Ran::of(
-            Command::new("openssl")
-                .args(certificate.split(' '))
-                .current_dir(work.root()),
-        )
-        .exits(0);
+        let mut openssl = Command::new("openssl");
+        Ran::of(openssl.args(certificate.split(' ')).current_dir(work.root())).exits(0);
         let mirror = Server::of(work.command("serve --no-poll"));
         let site = Self { work, registry, mirror };
         site.push("v1");
         for version in ["1", "2"] {
             let tag = format!("v{version}");
-            site.registry
-                .push("operatorhubio/etcd-bundle", &tag, &bundles::image(version));
+            let bundle = bundles::image(version);
+            site.registry.push("operatorhubio/etcd-bundle", &tag, &bundle);
         }
         let is_first = FIRST_STEPS.contains(&page.name().as_str());
         if page.name() != SIGNING {
@@ -216,13 +209,6 @@ impl PageSite {
             command.env(name, value);
         }
         let ran = Ran::of(&mut command);
-        assert_eq!(
-            ran.code,
-            Some(0),
-            "{}: {script}\n{}\n{}",
-            page.path.display(),
-            ran.stdout,
-            ran.stderr
-        );
+        assert_eq!(ran.code, Some(0), "{}: {script}\n{ran:#?}", page.path.display());
     }
 }

@@ -1,13 +1,9 @@
 //! Checks of all Markdown pages: shell examples run, command lines parse, links lead to files.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::PathBuf, process::Command};
 
 use crate::support::{
-    binary::{self, Server},
+    binary::{self, Ran, Server},
     cargo,
 };
 
@@ -27,11 +23,11 @@ pub(crate) struct Block {
 /// Runs every block that is marked `sh test` against a demo.
 #[test]
 fn page_examples_run_against_demo() {
-    let server = Server::start(["demo", "--update-after", "1h"]);
+    let server = Server::of(binary::command(["demo", "--update-after", "1h"]));
     let mut count = 0;
     for page in pages() {
         for block in page.blocks("sh test") {
-            run_block(&page.path, &block.text, &server.url);
+            run_block(&block.text, &server.url);
             count += 1;
         }
     }
@@ -45,11 +41,25 @@ fn page_command_lines_name_existing_options() {
     let mut count = 0;
     for page in pages() {
         for line in page.blocks("sh").iter().flat_map(|block| block.text.lines()) {
-            let words: Vec<&str> = line
-                .split_whitespace()
-                .take_while(|word| !["|", ">", "&&", "#", "\\", "<"].contains(word))
-                .collect();
-            count += check_program(&page, line, &words) + check_script(&page, line, &words);
+            let place = format!("{}: {line}", page.path.display());
+            let words = line.split_whitespace();
+            let mut words = words.take_while(|word| !["|", ">", "&&", "#", "\\", "<"].contains(word));
+            let text = match words.find(|word| *word == "catalog-mirror" || word.starts_with("scripts/")) {
+                Some("catalog-mirror") => match words.next() {
+                    Some(command) if !command.starts_with('-') && !command.contains('/') => {
+                        Ran::of(&mut binary::command([command, "--help"])).exits(0).stdout
+                    }
+                    // A file or package of that name is not a call.
+                    _ => continue,
+                },
+                Some(script) => fs::read_to_string(cargo::root().join(script)).expect(&place),
+                None => continue,
+            };
+            let names = words.filter_map(|word| word.split('=').next());
+            for option in names.filter(|name| name.starts_with("--")) {
+                assert!(text.contains(option), "{place}: no {option}");
+            }
+            count += 1;
         }
     }
     assert!(count >= 30, "only {count} command lines were found");
@@ -66,68 +76,15 @@ fn page_links_lead_to_files() {
     }
 }
 
-fn run_block(page: &Path, block: &str, url: &str) {
+fn run_block(block: &str, url: &str) {
     let script = block.replace("http://127.0.0.1:8080", url);
-    let output = Command::new("bash")
-        .args(["-euo", "pipefail", "-c", &script])
-        .current_dir(cargo::root())
-        .output()
-        .expect("bash runs");
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{}: {script}\n{stdout}\n{stderr}",
-        page.display()
-    );
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", &script]);
+    let ran = Ran::of(command.current_dir(cargo::root())).exits(0);
     // A line `# -> text` says that the block prints this text.
-    for expected in block.lines().filter_map(|line| line.split_once("# -> ")) {
-        let expected = expected.1.trim();
-        assert!(
-            stdout.contains(expected),
-            "{block}\nlacks {expected:?} in its output\n{stdout}"
-        );
+    for (_, expected) in block.lines().filter_map(|line| line.split_once("# -> ")) {
+        ran.prints(expected.trim());
     }
-}
-
-/// Returns the number of command lines that were checked.
-fn check_program(page: &Page, line: &str, words: &[&str]) -> usize {
-    let Some(at) = words.iter().position(|word| *word == "catalog-mirror") else {
-        return 0;
-    };
-    let arguments = &words[at + 1..];
-    // A file or package of that name is not a call.
-    let Some(subcommand) = arguments
-        .first()
-        .filter(|word| !word.starts_with('-') && !word.contains('/'))
-    else {
-        return 0;
-    };
-    let help = binary::run([subcommand, "--help"]).exits(0).stdout;
-    for option in options(arguments) {
-        let page = page.path.display();
-        assert!(help.contains(option), "{page}: {line}: {subcommand} has no {option}");
-    }
-    1
-}
-
-/// Returns the number of command lines that were checked.
-fn check_script(page: &Page, line: &str, words: &[&str]) -> usize {
-    let Some(at) = words.iter().position(|word| word.starts_with("scripts/")) else {
-        return 0;
-    };
-    let script = fs::read_to_string(cargo::root().join(words[at]))
-        .unwrap_or_else(|error| panic!("{}: {line}: {error}", page.path.display()));
-    for option in options(&words[at + 1..]) {
-        let page = page.path.display();
-        assert!(script.contains(option), "{page}: {line}: the script has no {option}");
-    }
-    1
-}
-
-fn options<'a>(words: &'a [&str]) -> impl Iterator<Item = &'a str> {
-    let names = words.iter().map(|word| word.split('=').next().unwrap_or(word));
-    names.filter(|name| name.starts_with("--"))
 }
 
 impl Page {

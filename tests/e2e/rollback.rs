@@ -1,8 +1,9 @@
 //! Rollbacks: an earlier state is published again and stays until the source changes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use model::{Key, Kind, Outcome};
 use publish::{PollError, UpdateCheck};
-use serde_json::Value;
 use store::Store;
 use storekit::{Action, Answer, Moment};
 use upkeep::RollbackOptions;
@@ -107,10 +108,10 @@ async fn rollback_to_unknown_or_ambiguous_target_names_the_problem() {
 async fn rollback_after_lost_race_is_retried() {
     let site = published_twice().await;
     let current = Key::Current(site.catalog.name.clone());
-    let raced = std::sync::atomic::AtomicBool::new(false);
+    let raced = AtomicBool::new(false);
     site.store.set_hook(move |call, moment| {
         let is_commit = matches!(call.action, Action::Put(_)) && call.key.as_ref() == Some(&current);
-        if is_commit && moment == Moment::Before && !raced.swap(true, std::sync::atomic::Ordering::Relaxed) {
+        if is_commit && moment == Moment::Before && !raced.swap(true, Ordering::Relaxed) {
             return Answer::Conflict;
         }
         Answer::GoOn
@@ -138,23 +139,24 @@ async fn update_check_pulls_nothing() {
 #[test]
 fn rollback_command_goes_back_and_forth() {
     let work = Work::new();
-    let report = |line: &str, code| -> Value {
-        let reports = work.run(&format!("{line} --json --store store")).exits(code).json();
-        reports[0].clone()
-    };
     let poll = |version: &str| -> String {
-        let report = report(&format!("poll --catalog demo=oci:example:{version}"), 0);
-        report["contentHash"].as_str().unwrap().to_owned()
+        work.poll(version).exits(0);
+        let current = work.json("store/catalogs/demo/current.json");
+        current["contentHash"].as_str().unwrap().to_owned()
     };
     let (first, second) = (poll("v1"), poll("v2"));
-    let back = |to: &str, code| report(&format!("rollback demo {to}"), code);
-    assert_eq!(back(&first[..8], 0)["contentHash"], first);
-    assert_eq!(back("--previous", 0)["contentHash"], second);
-    assert_eq!(back(&second, 0)["outcome"], "unchanged");
-    assert_eq!(back("0000", 1)["outcome"], "failed");
     work.plays(&format!(
-        "0 verify --store store
+        "0 rollback --json --store store demo {}
+         > \"contentHash\": \"{first}\"
+         0 rollback --json --store store demo --previous
+         > \"contentHash\": \"{second}\"
+         0 rollback --json --store store demo {second}
+         > \"outcome\": \"unchanged\"
+         1 rollback --json --store store demo 0000
+         > \"outcome\": \"failed\"
+         0 verify --store store
          2 rollback --store store demo
-         2 rollback --store store demo {first} --previous"
+         2 rollback --store store demo {first} --previous",
+        &first[..8]
     ));
 }

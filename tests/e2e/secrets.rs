@@ -9,36 +9,18 @@ use crate::support::{binary::Ran, catalogs, work::Work};
 const USER: &str = "robot-of-the-mirror";
 const PASSWORD: &str = "hunter2-hunter2-hunter2";
 
-/// Kind of authentication of the registry, with its entry in `auth.json`.
-#[derive(Clone, Copy, Debug)]
-enum Login {
-    Basic,
-    Bearer,
-    Identity,
-}
+type Protect = fn(RegistryBuilder, &str, &str) -> RegistryBuilder;
 
-impl Login {
-    fn registry(self) -> RegistryBuilder {
-        match self {
-            Self::Basic => Registry::builder().basic(USER, PASSWORD),
-            Self::Bearer | Self::Identity => Registry::builder().bearer(USER, PASSWORD),
-        }
-    }
-
-    fn entry(self) -> String {
-        match self {
-            Self::Basic | Self::Bearer => format!(r#"{{"auth": "{}"}}"#, basic()),
-            Self::Identity => format!(r#"{{"auth": "PHRva2VuPjo=", "identitytoken": "{PASSWORD}"}}"#),
-        }
-    }
-
-    /// Returns the text that is sent to the registry or its token service, which could repeat it.
-    fn sent_secret(self) -> String {
-        match self {
-            Self::Basic | Self::Bearer => basic(),
-            Self::Identity => PASSWORD.to_owned(),
-        }
-    }
+/// Returns the kinds of authentication: how the registry is protected, its entry in `auth.json`, and the text that is sent to the
+/// registry or its token service, which could repeat it.
+fn logins() -> [(&'static str, Protect, String, String); 3] {
+    let entry = format!(r#"{{"auth": "{}"}}"#, basic());
+    let identity = format!(r#"{{"auth": "PHRva2VuPjo=", "identitytoken": "{PASSWORD}"}}"#);
+    [
+        ("basic", RegistryBuilder::basic, entry.clone(), basic()),
+        ("bearer", RegistryBuilder::bearer, entry, basic()),
+        ("identity", RegistryBuilder::bearer, identity, PASSWORD.to_owned()),
+    ]
 }
 
 fn basic() -> String {
@@ -102,37 +84,31 @@ fn failures(other: &str, secret: &str) -> Vec<(&'static str, Kind, Vec<Fault>)> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_leaves_no_secret_in_output_or_store() {
-    for login in [Login::Basic, Login::Bearer, Login::Identity] {
+    for (login, protect, entry, sent) in logins() {
         let other = Registry::start().await;
-        for (name, kind, faults) in failures(other.host(), &login.sent_secret()) {
-            let registry = login.registry().start().await;
+        for (name, kind, faults) in failures(other.host(), &sent) {
+            let registry = protect(Registry::builder(), USER, PASSWORD).start().await;
             registry.push("ns/catalog", "latest", &catalogs::image(&[catalogs::package("a", 2)]));
             let fails = !faults.is_empty();
             faults.into_iter().for_each(|fault| registry.script(kind, fault));
-            let auth = format!(r#"{{"auths": {{"{}": {}}}}}"#, registry.host(), login.entry());
+            let auth = format!(r#"{{"auths": {{"{}": {entry}}}}}"#, registry.host());
             let (code, read) = poll(&registry, &auth);
-            let skipped = kind == Kind::Token && matches!(login, Login::Basic);
-            assert_eq!(code == Some(1), fails && !skipped, "{login:?}, {name}: {read}");
+            let skipped = kind == Kind::Token && login == "basic";
+            assert_eq!(code == Some(1), fails && !skipped, "{login}, {name}: {read}");
             assert!(fails || read.contains("DEBUG"), "everything was logged");
             for secret in secrets() {
-                assert!(!read.contains(&secret), "{login:?}, {name}: {secret} is in {read}");
+                assert!(!read.contains(&secret), "{login}, {name}: {secret} is in {read}");
             }
-            assert!(
-                was_sent(&registry, login),
-                "{login:?}, {name}: the registry never received the secret"
-            );
+            // The test does not look for a text that cannot be there.
+            let was_sent = registry.requests().iter().any(|request| {
+                let as_basic = request.authorization == Some(format!("Basic {sent}"));
+                as_basic || request.body.contains(&sent)
+            });
+            assert!(was_sent, "{login}, {name}: the registry never received the secret");
         }
         for request in other.requests() {
             let text = format!("{request:?}");
             assert!(request.authorization.is_none() && !text.contains(PASSWORD), "{text}");
         }
     }
-}
-
-/// Checks that the secret was sent, so that the test does not look for a text that cannot be there.
-fn was_sent(registry: &Registry, login: Login) -> bool {
-    registry.requests().iter().any(|request| match login {
-        Login::Basic | Login::Bearer => request.authorization == Some(format!("Basic {}", basic())),
-        Login::Identity => request.body.contains(PASSWORD),
-    })
 }

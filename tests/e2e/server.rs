@@ -91,14 +91,6 @@ async fn slow_request_head_is_closed_and_blocks_no_other_client() {
     site.is_fine().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn idle_connection_is_closed() {
-    let site = Site::start("idle: 500ms");
-    let answer = site.exchange(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    site.counts("connections_closed_total{reason=\"idle\"}").await;
-}
-
 /// Sends requests for more than the socket buffers hold, and reads nothing.
 async fn reads_nothing(site: &Site, buffer: u32) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
@@ -192,14 +184,12 @@ async fn request_head_and_content_above_limit_are_refused() {
     let get = |path: &str, fields: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n");
     let catalogs = |fields: &str| get("/catalogs", fields);
     let many: String = (0..120).map(|number| format!("x-{number}: a\r\n")).collect();
-    let (host, long, large) = ("bad-host", "uri-too-long", "content-too-large");
+    let (long, large) = ("uri-too-long", "content-too-large");
     let chunks = "4\r\nbody\r\n0\r\n\r\n";
     for (request, status, word) in [
         (catalogs(""), "200", ""),
-        // Two hosts, no host, and no valid one (RFC 9112, section 3.2).
-        (catalogs("Host: b\r\n"), "400", host),
-        (catalogs("").replace("Host: a\r\n", ""), "400", host),
-        (catalogs("").replace("Host: a", "Host: a b/c"), "400", host),
+        // Two hosts (RFC 9112, section 3.2).
+        (catalogs("Host: b\r\n"), "400", "bad-host"),
         (get(&format!("/{}", "a".repeat(7999)), ""), "404", "unknown-path"),
         (get(&format!("/{}", "a".repeat(8000)), ""), "414", long),
         (get(&format!("/c?{}", "a=b&".repeat(3000)), ""), "414", long),

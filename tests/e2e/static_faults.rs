@@ -19,7 +19,7 @@ use serde_json::Value;
 use tempfile::TempPath;
 use tokio::{runtime::Handle, task::block_in_place};
 use tree::{FolderTree, TreeError, TreeForm, TreeReport, TreeTarget, export};
-use upkeep::{GcOptions, Retention, RollbackOptions, gc};
+use upkeep::RollbackOptions;
 
 use crate::{
     static_tree::files,
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// Fault of the n-th change of a file.
+/// Fault of the n-th change of a file, or of a link, whose path begins with `link `.
 type Fault = Box<dyn Fn(usize, &str) -> Option<ErrorKind> + Send + Sync>;
 
 /// A folder with a fault.
@@ -37,7 +37,6 @@ struct FaultyFolder {
     folder: FolderTree,
     changes: AtomicUsize,
     fault: Fault,
-    has_links: bool,
 }
 
 impl FaultyFolder {
@@ -66,7 +65,10 @@ impl TreeTarget for FaultyFolder {
     }
 
     fn link(&self, path: &str, source: &str) -> Option<TempPath> {
-        self.has_links.then(|| self.folder.link(path, source)).flatten()
+        match (self.fault)(0, &format!("link {path}")) {
+            None => self.folder.link(path, source),
+            Some(_) => None,
+        }
     }
 
     async fn put(&self, path: &str, fields: &HeaderMap, file: TempPath) -> io::Result<()> {
@@ -80,68 +82,48 @@ impl TreeTarget for FaultyFolder {
     }
 }
 
-/// A run of [`export`] into a folder.
-struct Run {
-    fault: Fault,
-    has_links: bool,
-    /// Seconds since the test began.
-    later: u64,
+fn fault(fault: impl Fn(usize, &str) -> Option<ErrorKind> + Send + Sync + 'static) -> Fault {
+    Box::new(fault)
 }
 
-impl Default for Run {
-    fn default() -> Self {
-        Self {
-            fault: Box::new(|_, _| None),
-            has_links: true,
-            later: 0,
-        }
-    }
+/// A process that is killed before its n-th change.
+fn killed(at: usize) -> Fault {
+    fault(move |number, _| (number >= at).then_some(ErrorKind::Other))
 }
 
-impl Run {
-    fn with(fault: impl Fn(usize, &str) -> Option<ErrorKind> + Send + Sync + 'static) -> Self {
-        Self {
-            fault: Box::new(fault),
-            ..Self::default()
+/// Runs [`export`] into a folder, so many seconds from now.
+async fn run(site: &Site, folder: &Path, later: u64, fault: Fault) -> Result<TreeReport, TreeError> {
+    // A blocking thread of a run that failed may write a last file, and holds the folder until then.
+    let opened = loop {
+        match FolderTree::open(folder, &"s3://bucket".parse().unwrap(), false) {
+            Err(TreeError::Busy(_)) => tokio::time::sleep(Duration::from_millis(10)).await,
+            opened => break opened.unwrap(),
         }
-    }
+    };
+    let target = FaultyFolder {
+        folder: opened,
+        changes: AtomicUsize::new(0),
+        fault,
+    };
+    let now = SystemTime::now() + Duration::from_secs(later);
+    export(Arc::new(site.store.clone()), Arc::new(target), now).await
+}
 
-    fn killed(at: usize) -> Self {
-        Self::with(move |number, _| (number >= at).then_some(ErrorKind::Other))
-    }
+/// Runs [`export`] into a folder without faults.
+async fn update(site: &Site, folder: &Path, later: u64) {
+    run(site, folder, later, fault(|_, _| None)).await.unwrap();
+}
 
-    fn later(later: u64) -> Self {
-        Self {
-            later,
-            ..Self::default()
-        }
-    }
-
-    async fn of(self, site: &Site, folder: &Path) -> Result<TreeReport, TreeError> {
-        // A blocking thread of a run that failed may write a last file, and holds the folder until then.
-        let opened = loop {
-            match FolderTree::open(folder, &"s3://bucket".parse().unwrap(), false) {
-                Err(TreeError::Busy(_)) => tokio::time::sleep(Duration::from_millis(10)).await,
-                opened => break opened.unwrap(),
-            }
-        };
-        let target = FaultyFolder {
-            folder: opened,
-            changes: AtomicUsize::new(0),
-            fault: self.fault,
-            has_links: self.has_links,
-        };
-        let now = SystemTime::now() + Duration::from_secs(self.later);
-        export(Arc::new(site.store.clone()), Arc::new(target), now).await
-    }
+fn published(folder: &Path, name: &str) -> Option<Current> {
+    let pointer = fs::read(folder.join(format!("catalogs/{name}/current.json"))).ok()?;
+    Some(Current::from_bytes(&pointer).unwrap())
 }
 
 /// Returns the objects and blobs that the tree names and does not have.
 fn missing(folder: &Path) -> Vec<String> {
-    let Ok(pointer) = fs::read(folder.join("catalogs/site/current.json")) else {
+    let Some(current) = published(folder, "site") else {
         return Vec::new();
     };
-    let current = Current::from_bytes(&pointer).unwrap();
     let snapshot = fs::read(folder.join(current.snapshot.key().to_string())).unwrap();
     let snapshot = Snapshot::from_stored(&snapshot).unwrap();
     let mut named: Vec<String> = snapshot.objects().iter().map(|entry| entry.key().to_string()).collect();
@@ -169,7 +151,7 @@ fn missing(folder: &Path) -> Vec<String> {
 /// Returns the tree of a site in a new folder.
 async fn tree_of(site: &Site) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    Run::default().of(site, folder.path()).await.unwrap();
+    update(site, folder.path(), 0).await;
     folder
 }
 
@@ -192,10 +174,10 @@ async fn killed_run_leaves_a_whole_state_that_the_next_run_completes() {
     let writes = first.len();
     for at in (0..writes + 2).step_by(11) {
         let folder = tempfile::tempdir().unwrap();
-        let killed = Run::killed(at).of(&site, folder.path()).await;
+        let killed = run(&site, folder.path(), 0, killed(at)).await;
         assert!(killed.is_err() || at >= writes, "{at} of {writes}");
         assert_eq!(missing(folder.path()), [""; 0], "new, {at} of {writes}");
-        Run::default().of(&site, folder.path()).await.unwrap();
+        update(&site, folder.path(), 0).await;
         assert!(files(folder.path()) == first, "{at} of {writes}");
     }
     let earlier = Site::published().await;
@@ -209,21 +191,21 @@ async fn killed_run_leaves_a_whole_state_that_the_next_run_completes() {
         for (path, bytes) in &first {
             catalogs::write(folder.path(), path, bytes);
         }
-        let _ = Run::killed(at).of(&site, folder.path()).await;
+        let _ = run(&site, folder.path(), 0, killed(at)).await;
         assert_eq!(missing(folder.path()), [""; 0], "changed, {at}");
         if at % 2 == 0 {
             // The store went back to the state before.
-            Run::later(1).of(&earlier, folder.path()).await.unwrap();
+            update(&earlier, folder.path(), 1).await;
             let found = files(folder.path());
             for file in &wanted {
                 assert!(found.contains(file), "gone back at {at}: {}", file.0);
             }
             continue;
         }
-        Run::later(1).of(&site, folder.path()).await.unwrap();
+        update(&site, folder.path(), 1).await;
         assert_eq!(missing(folder.path()), [""; 0], "changed and completed, {at}");
         // Two hours later nothing of the old state is there but what is kept.
-        Run::later(7_202).of(&site, folder.path()).await.unwrap();
+        update(&site, folder.path(), 7_202).await;
         assert_eq!(paths(folder.path()), changed, "{at}");
     }
 }
@@ -232,26 +214,23 @@ async fn killed_run_leaves_a_whole_state_that_the_next_run_completes() {
 async fn run_on_a_bad_place_says_the_path_and_leaves_a_whole_state() {
     let site = updated().await;
     let whole = tree_of(&site).await;
-    let full = Run::with(|number, _| (number > 20).then_some(ErrorKind::StorageFull));
-    let read_only = Run::with(|_, _| Some(ErrorKind::ReadOnlyFilesystem));
-    let no_colons = Run::with(|_, path| path.contains(':').then_some(ErrorKind::InvalidFilename));
-    let no_links = Run {
-        has_links: false,
-        ..Run::default()
-    };
-    for (run, said) in [
+    let full = fault(|number, _| (number > 20).then_some(ErrorKind::StorageFull));
+    let read_only = fault(|_, _| Some(ErrorKind::ReadOnlyFilesystem));
+    let no_colons = fault(|_, path| path.contains(':').then_some(ErrorKind::InvalidFilename));
+    let no_links = fault(|_, path| path.starts_with("link ").then_some(ErrorKind::Unsupported));
+    for (fault, said) in [
         (full, "cannot write "),
         (read_only, "cannot write static.json"),
         (no_colons, "sha256:"),
         (no_links, ""),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        match run.of(&site, folder.path()).await {
+        match run(&site, folder.path(), 0, fault).await {
             Ok(report) => assert_eq!((said, report.linked), ("", 0)),
             Err(error) => assert!(!said.is_empty() && error.to_string().contains(said), "{said}: {error}"),
         }
         assert_eq!(missing(folder.path()), [""; 0], "{said}");
-        Run::default().of(&site, folder.path()).await.unwrap();
+        update(&site, folder.path(), 0).await;
         assert!(files(folder.path()) == files(whole.path()), "{said}");
     }
 }
@@ -268,12 +247,7 @@ async fn store_that_changes_during_a_run_gives_one_of_its_states() {
             Handle::current().block_on(site.rollback(RollbackOptions::default()));
         }),
         ("collected", |site| {
-            let options = GcOptions {
-                retention: Retention::default().with(Some(0), Some(0), Some(Duration::ZERO)),
-                offline: true,
-                ..GcOptions::default()
-            };
-            Handle::current().block_on(gc(&site.store, &options)).unwrap();
+            Handle::current().block_on(site.collect());
         }),
     ];
     for (case, change) in changes {
@@ -281,18 +255,15 @@ async fn store_that_changes_during_a_run_gives_one_of_its_states() {
             let (site, folder) = (Arc::new(updated().await), tempfile::tempdir().unwrap());
             let before = site.current().await.content_hash;
             let changing = site.clone();
-            let run = Run::with(move |number, _| {
+            let changes_store = fault(move |number, _| {
                 if number == at {
                     block_in_place(|| change(&changing));
                 }
                 None
             });
-            let pointer = folder.path().join("catalogs/site/current.json");
-            match run.of(&site, folder.path()).await {
-                Ok(_) => {
-                    let published = Current::from_bytes(&fs::read(&pointer).unwrap()).unwrap();
-                    assert_eq!(published.content_hash, before, "{case}, {at}");
-                }
+            let published = || published(folder.path(), "site").unwrap();
+            match run(&site, folder.path(), 0, changes_store).await {
+                Ok(_) => assert_eq!(published().content_hash, before, "{case}, {at}"),
                 // The image of an earlier state went away under a tag that names it.
                 Err(error) => {
                     assert_eq!(case, "collected", "{error}");
@@ -300,9 +271,8 @@ async fn store_that_changes_during_a_run_gives_one_of_its_states() {
                 }
             }
             assert_eq!(missing(folder.path()), [""; 0], "{case}, {at}");
-            Run::default().of(&site, folder.path()).await.unwrap();
-            let published = Current::from_bytes(&fs::read(&pointer).unwrap()).unwrap();
-            assert_eq!(published, site.current().await, "{case}, {at}");
+            update(&site, folder.path(), 0).await;
+            assert_eq!(published(), site.current().await, "{case}, {at}");
         }
     }
 }
@@ -316,23 +286,23 @@ async fn names_of_a_catalog_go_at_once_and_objects_of_others_stay() {
     site.catalog.name = "twin".parse().unwrap();
     site.poll().await;
     site.catalog.name = name;
-    Run::default().of(&site, folder.path()).await.unwrap();
+    update(&site, folder.path(), 0).await;
     site.catalog.availability = Availability::Unavailable;
     site.poll().await;
-    Run::default().of(&site, folder.path()).await.unwrap();
+    update(&site, folder.path(), 0).await;
     let found = paths(folder.path());
     let of_site = |path: &&String| path.starts_with("catalogs/site/") || path.starts_with("v2/site/");
     assert_eq!(found.iter().find(of_site), None);
-    let twin = fs::read(folder.path().join("catalogs/twin/current.json")).unwrap();
-    let snapshot = Current::from_bytes(&twin).unwrap().snapshot.key().to_string();
+    let twin = published(folder.path(), "twin").unwrap();
+    let snapshot = twin.snapshot.key().to_string();
     assert!(found.contains(&snapshot) && found.contains(&"v2/twin/manifests/latest.index".to_owned()));
     // A clock that jumps deletes nothing that is named, and brings nothing back.
     for later in [4_000_000_000, 0] {
-        Run::later(later).of(&site, folder.path()).await.unwrap();
+        update(&site, folder.path(), later).await;
         assert!(paths(folder.path()).contains(&snapshot), "{later}");
     }
     site.catalog.availability = Availability::Available;
     site.poll().await;
-    Run::default().of(&site, folder.path()).await.unwrap();
+    update(&site, folder.path(), 0).await;
     assert_eq!(missing(folder.path()), [""; 0]);
 }

@@ -1,6 +1,6 @@
 //! `validate`: exit codes, the table and the JSON document.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{binary::Ran, catalogs, work::Work};
 
@@ -19,13 +19,15 @@ fn edit(work: &Work, file: &str, from: &str, to: &str) {
     work.write(&file, text.replace(from, to));
 }
 
-fn validate(work: &Work, options: &str) -> Ran {
-    work.run(&format!("validate dir:catalog {options}"))
+/// Gives a channel a second head, and an entry a bad range.
+fn break_channel(work: &Work) {
+    let file = "demo-queue/catalog.yaml";
+    edit(work, file, "replaces: demo-queue.v2.0.0", "skipRange: x");
 }
 
 /// Validates the folder `catalog`, and returns the JSON document.
 fn report(work: &Work, code: i32) -> Value {
-    validate(work, "--json").exits(code).json()
+    work.run("validate dir:catalog --json").exits(code).json()
 }
 
 /// Publishes the folder `catalog` as `demo`, and validates that.
@@ -37,11 +39,14 @@ fn report_of_published(work: &Work, code: i32) -> Value {
 #[test]
 fn valid_source_and_published_catalog_exit_with_0() {
     let work = example();
-    let table = validate(&work, "").exits(0).stdout;
-    assert!(table.starts_with("valid: 0 errors"), "{table}");
+    work.write("catalog/other.yaml", "schema: olm.bundle.v2\n");
+    work.plays("0 validate dir:catalog\n> valid: 0 errors");
     let published = report_of_published(&work, 0);
     assert_eq!(published, report(&work, 0));
-    assert_eq!(published["valid"], true);
+    assert_eq!(
+        [&published["valid"], &published["documents"]["other"]],
+        [&json!(true), &json!({"olm.bundle.v2": 1})]
+    );
 }
 
 #[test]
@@ -61,14 +66,6 @@ fn catalog_that_refuses_errors_keeps_its_old_state_until_a_poll_is_forced() {
          0 poll --force --config catalogs.yaml
          1 validate --store store demo",
     );
-    let status = work.json("store/catalogs/demo/status.json");
-    assert_eq!(status["validation"]["errors"], 2, "{status}");
-}
-
-/// Gives a channel a second head, and an entry a bad range.
-fn break_channel(work: &Work) {
-    let file = "demo-queue/catalog.yaml";
-    edit(work, file, "replaces: demo-queue.v2.0.0", "skipRange: x");
 }
 
 #[test]
@@ -76,23 +73,26 @@ fn finding_names_file_document_and_line() {
     let work = example();
     break_channel(&work);
     let found = report(&work, 1);
-    assert_eq!(found["rules"]["channel-several-heads"], 1, "{found}");
-    assert_eq!((&found["valid"], &found["servable"]), (&false.into(), &false.into()));
     let text = work.read("catalog/demo-queue/catalog.yaml");
     let line = text.lines().position(|line| line == "schema: olm.channel").unwrap() + 1;
-    let finding = &found["findings"][0];
-    let fields = ["rule", "severity", "channel", "bundle", "file"].map(|field| &finding[field]);
-    let expected = [
-        "entry-skip-range-invalid",
-        "error",
-        "fast",
-        "demo-queue.v2.1.0",
-        "demo-queue/catalog.yaml",
-    ];
-    assert_eq!(fields, expected);
-    assert_eq!((&finding["document"], &finding["line"]), (&2.into(), &line.into()));
-    let table = validate(&work, "").exits(1);
-    table.prints(&format!("demo-queue/catalog.yaml:{line} (document 2)"));
+    let finding = json!({
+        "rule": "entry-skip-range-invalid",
+        "severity": "error",
+        "package": "demo-queue",
+        "channel": "fast",
+        "bundle": "demo-queue.v2.1.0",
+        "file": "demo-queue/catalog.yaml",
+        "document": 2,
+        "line": line,
+        "message": "the skipRange of the entry is not a version range",
+        "detail": "\"x\"",
+    });
+    assert_eq!(found["findings"][0], finding);
+    let rules = json!({"channel-several-heads": 1, "entry-skip-range-invalid": 1});
+    assert_eq!(found["rules"], rules);
+    work.plays(&format!(
+        "1 validate dir:catalog\n> demo-queue/catalog.yaml:{line} (document 2)"
+    ));
 }
 
 #[test]
@@ -100,45 +100,32 @@ fn finding_in_json_file_and_in_store_names_line() {
     let work = example();
     let (from, to) = (r#""replaces": "demo-cache.v1.0.1""#, r#""replaces": """#);
     edit(&work, "demo-cache/catalog.json", from, to);
-    let finding = &report(&work, 1)["findings"][0];
-    assert_eq!((&finding["document"], &finding["line"]), (&2.into(), &7.into()));
-    let finding = &report_of_published(&work, 1)["findings"][0];
-    assert_eq!((&finding["file"], &finding["line"]), (&Value::Null, &2.into()));
+    let place = |report: Value| ["file", "line"].map(|field| report["findings"][0][field].clone());
+    assert_eq!(place(report(&work, 1)), [json!("demo-cache/catalog.json"), json!(7)]);
+    assert_eq!(place(report_of_published(&work, 1)), [Value::Null, json!(2)]);
 }
 
 #[test]
-fn serve_error_exits_with_1_and_warning_with_0() {
+fn findings_of_serving_exit_with_1_and_are_counted_beyond_1000() {
     let work = example();
-    work.write("catalog/other.yaml", "schema: a/b\n");
-    let found = report(&work, 1);
-    assert_eq!((&found["valid"], &found["servable"]), (&true.into(), &false.into()));
-    work.write(
-        "catalog/other.yaml",
-        "schema: olm.package\nname: x\ndefaultChannel: c\nicon: {}\n---\nschema: olm.channel\nname: c\npackage: x\n",
-    );
-    let found = report(&work, 1);
-    assert_eq!([&found["warnings"], &found["errors"]], [1, 1], "{found}");
-    work.write("catalog/other.yaml", "schema: olm.bundle.v2\n");
-    assert_eq!(report(&work, 0)["documents"]["other"]["olm.bundle.v2"], 1);
-}
-
-#[test]
-fn file_without_fbc_is_a_finding() {
-    let work = example();
-    work.write("catalog/bad.yaml", "a: [\n");
-    let found = report(&work, 1);
-    assert_eq!(found["rules"]["not-fbc"], 1);
-    assert_eq!(found["findings"][0]["file"], "bad.yaml");
-}
-
-#[test]
-fn findings_beyond_1000_are_only_counted() {
-    let work = example();
-    work.write("catalog/many.yaml", "name: x\n---\n".repeat(1500));
-    let found = report(&work, 1);
-    assert_eq!(found["errors"], 1500);
-    assert_eq!(found["findings"].as_array().unwrap().len(), 1000);
-    validate(&work, "").exits(1).prints("and 500 more findings");
+    let no_channel =
+        "schema: olm.package\nname: x\ndefaultChannel: c\nicon: {}\n---\nschema: olm.channel\nname: c\npackage: x\n";
+    let many = "name: x\n---\n".repeat(1500);
+    // The content of a file, and valid, servable, the numbers of errors and warnings, and the findings shown.
+    for (content, expected) in [
+        ("schema: a/b\n", json!([true, false, 0, 0, 1])),
+        (no_channel, json!([false, false, 1, 1, 2])),
+        ("a: [\n", json!([false, false, 1, 0, 1])),
+        (&many, json!([false, false, 1500, 0, 1000])),
+    ] {
+        work.write("catalog/other.yaml", content);
+        let found = report(&work, 1);
+        let counts = ["valid", "servable", "errors", "warnings"].map(|field| &found[field]);
+        let shown = found["findings"].as_array().unwrap().len();
+        let [valid, servable, errors, warnings] = counts;
+        assert_eq!(json!([valid, servable, errors, warnings, shown]), expected, "{found}");
+    }
+    work.plays("1 validate dir:catalog\n> and 500 more findings");
 }
 
 #[test]

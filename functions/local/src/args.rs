@@ -283,18 +283,3 @@ impl S3Args {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn open_to_follow_or_create_takes_a_folder_that_is_not_a_store_yet() {
-        let folder = tempfile::tempdir().unwrap();
-        let missing = folder.path().join("missing");
-        for (access, path) in [(Access::Follow, folder.path()), (Access::Create, &missing)] {
-            let place = StorePlace::Folder(path.to_owned());
-            assert!(S3Args::default().open(&place, access).await.is_ok(), "{access:?}");
-        }
-    }
-}

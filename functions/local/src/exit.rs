@@ -41,20 +41,3 @@ impl Termination for Exit {
         ExitCode::from(self as u8)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exit_published_is_10_only_if_detailed() {
-        let exit = |outcomes: &[Outcome], detailed| Exit::of(outcomes.iter().copied(), detailed);
-        let (published, unchanged, failed) = (Outcome::Published, Outcome::Unchanged, Outcome::Failed);
-        assert_eq!(exit(&[], true), Exit::Success);
-        assert_eq!(exit(&[published, unchanged], false), Exit::Success);
-        assert_eq!(exit(&[published, unchanged], true), Exit::Changed);
-        assert_eq!(exit(&[unchanged], true), Exit::Success);
-        assert_eq!(exit(&[published, failed], true), Exit::Failed);
-        assert_eq!(exit(&[published, failed], false), Exit::Failed);
-    }
-}

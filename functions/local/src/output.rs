@@ -228,21 +228,13 @@ mod tests {
     #[test]
     fn age_has_one_unit() {
         let ago = |seconds| age(SystemTime::now() - std::time::Duration::from_secs(seconds));
-        assert_eq!(
-            [0, 59, 60, 3599, 3600].map(ago),
-            ["0 s ago", "59 s ago", "1 min ago", "59 min ago", "1 h ago"]
-        );
-        assert_eq!([172_799, 172_800].map(ago), ["47 h ago", "2 days ago"]);
+        let ages = [0, 59, 60, 3599, 3600, 172_799, 172_800].map(ago).join(", ");
+        let expected = "0 s ago, 59 s ago, 1 min ago, 59 min ago, 1 h ago, 47 h ago, 2 days ago";
+        assert_eq!(ages, expected);
     }
 
     #[test]
     fn cut_keeps_what_fits() {
         assert_eq!([cut("añb", 3), cut("añbc", 3)], ["añb", "añ…"]);
-    }
-
-    #[test]
-    fn printable_escapes_control_characters() {
-        let text = printable("a\u{1b}[2Jb\nc");
-        assert!(!text.contains(['\u{1b}', '\n']), "{text:?}");
     }
 }

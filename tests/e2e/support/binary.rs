@@ -40,22 +40,12 @@ pub(crate) fn path() -> &'static Path {
 /// Returns a command of the binary without the variables of the user's environment that change its behaviour.
 pub(crate) fn command<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
     let mut command = Command::new(path());
-    for name in [
-        "CATALOG_MIRROR_STORE",
-        "CATALOG_MIRROR_CONFIG",
-        "CATALOG_MIRROR_LISTEN",
-        "REGISTRY_AUTH_FILE",
-        "RUST_LOG",
-    ] {
+    let names = "CATALOG_MIRROR_STORE CATALOG_MIRROR_CONFIG CATALOG_MIRROR_LISTEN REGISTRY_AUTH_FILE RUST_LOG";
+    for name in names.split(' ') {
         command.env_remove(name);
     }
     command.args(arguments).stdin(Stdio::null());
     command
-}
-
-/// Runs the binary and waits for its end.
-pub(crate) fn run<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Ran {
-    Ran::of(&mut command(arguments))
 }
 
 /// Exit code and output of a run.
@@ -113,12 +103,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the binary with `--listen 127.0.0.1:0` and waits until it says where it listens.
-    pub(crate) fn start<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Self {
-        Self::of(command(arguments))
-    }
-
-    /// Starts a command of the binary like [`Server::start`].
+    /// Starts a command of the binary with `--listen 127.0.0.1:0`, and waits until it says where it listens.
     pub(crate) fn of(mut command: Command) -> Self {
         command.args(["--listen", "127.0.0.1:0", "--log-format", "text", "-v"]);
         let mut child = command
@@ -136,10 +121,8 @@ impl Server {
         };
         server.url = server.wait_for(|line| {
             let at = line.find("127.0.0.1:")?;
-            let end = line[at..]
-                .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':'))
-                .unwrap_or(line.len() - at);
-            Some(format!("http://{}", &line[at..at + end]))
+            let mut address = line[at..].split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':'));
+            Some(format!("http://{}", address.next()?))
         });
         server
     }
@@ -151,21 +134,19 @@ impl Server {
 
     /// Waits for a line of output that `find` accepts.
     pub(crate) fn wait_for<T>(&self, find: impl Fn(&str) -> Option<T>) -> T {
-        block_in_place(|| self.find_line(find))
-    }
-
-    fn find_line<T>(&self, find: impl Fn(&str) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let line = self
-                .lines
-                .recv_timeout(left)
-                .expect("the server says what the test waits for");
-            if let Some(found) = find(&line) {
-                return found;
+        let next = || {
+            self.lines
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        };
+        block_in_place(|| {
+            loop {
+                let line = next().expect("the server says what the test waits for");
+                if let Some(found) = find(&line) {
+                    return found;
+                }
             }
-        }
+        })
     }
 
     /// Returns the process ID.
@@ -175,14 +156,8 @@ impl Server {
 
     /// Sends SIGTERM and waits for the end.
     pub(crate) fn terminate(mut self) -> Option<i32> {
-        let id = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .arg(id)
-                .status()
-                .expect("kill can be run")
-                .success()
-        );
+        let killed = Command::new("kill").arg(self.id().to_string()).status();
+        assert!(killed.expect("kill can be run").success());
         let status = block_in_place(|| self.child.wait()).expect("the server can be waited for");
         status.code()
     }

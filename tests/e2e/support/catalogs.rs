@@ -66,19 +66,8 @@ pub(crate) fn image(files: &[(String, Vec<u8>)]) -> Image {
     ImageBuilder::catalog("/configs").layer(layer).build()
 }
 
-/// Returns path and content of a file with one package of `bundles` bundles.
+/// Returns path and content of a file with one package, which has a channel `stable` of `bundles` bundles, each of which replaces the one before.
 pub(crate) fn package(name: &str, bundles: usize) -> (String, Vec<u8>) {
-    let mut text = format!("schema: olm.package\nname: {name}\ndefaultChannel: stable\n");
-    for version in 0..bundles {
-        text.push_str(&format!(
-            "---\nschema: olm.bundle\nname: {name}.v{version}.0.0\npackage: {name}\n"
-        ));
-    }
-    (format!("{name}/catalog.yaml"), text.into_bytes())
-}
-
-/// Returns a package with a channel `stable` of `bundles` bundles, each of which replaces the one before.
-pub(crate) fn connected_package(name: &str, bundles: usize) -> (String, Vec<u8>) {
     let bundle = |version: usize| format!("{name}.v{version}.0.0");
     let entry = |version: usize| match version {
         0 => json!({"name": bundle(0)}),

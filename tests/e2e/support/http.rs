@@ -1,29 +1,25 @@
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-use reqwest::{Client, Method, Response};
+use reqwest::{Client, ClientBuilder, Method, Response};
 use serde_json::Value;
 
 use super::binary::Server;
 
-fn client() -> &'static Client {
-    static CLIENT: OnceLock<Client> = OnceLock::new();
-    CLIENT.get_or_init(|| {
-        // reqwest needs a provider although these tests use no TLS; another test may have installed one.
-        rustls::crypto::ring::default_provider().install_default().ok();
-        Client::builder()
-            .no_proxy()
-            .pool_max_idle_per_host(0)
-            .build()
-            .expect("a plain client can be made")
-    })
+/// Returns a client that opens a connection for each request.
+pub(crate) fn client() -> ClientBuilder {
+    // reqwest needs a provider; another test may have installed one.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    Client::builder().no_proxy().pool_max_idle_per_host(0)
 }
 
 /// Sends a request with these header fields.
 pub(crate) async fn request(method: Method, url: &str, fields: &[(&str, &str)]) -> Response {
-    let request = client().request(method, url);
+    static CLIENT: LazyLock<Client> = LazyLock::new(|| client().build().expect("a plain client can be made"));
     let request = fields
         .iter()
-        .fold(request, |request, (name, value)| request.header(*name, *value));
+        .fold(CLIENT.request(method, url), |request, (name, value)| {
+            request.header(*name, *value)
+        });
     request.send().await.expect("the server answers")
 }
 

@@ -5,6 +5,5 @@ pub(crate) mod bundles;
 pub(crate) mod cargo;
 pub(crate) mod catalogs;
 pub(crate) mod http;
-pub(crate) mod receiver;
 pub(crate) mod site;
 pub(crate) mod work;

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use model::{CatalogName, Current, Key, Outcome, Status};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
@@ -6,7 +6,7 @@ use source::{Source, SourceSettings, Sources};
 use store::{Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::{Image, Registry};
-use upkeep::RollbackOptions;
+use upkeep::{GcOptions, Retention, RollbackOptions};
 
 use super::catalogs::{self, Files};
 
@@ -20,12 +20,8 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) async fn start() -> Self {
-        Self::start_on(MemoryStore::new(), MirrorSettings::default()).await
-    }
-
-    pub(crate) async fn start_on(store: MemoryStore, settings: MirrorSettings) -> Self {
-        let registry = Registry::builder().start().await;
-        let mirror = mirror(&registry, &store, settings);
+        let (registry, store) = (Registry::start().await, MemoryStore::new());
+        let mirror = mirror(&registry, &store, MirrorSettings::default());
         let source = registry.reference("ns/catalog", "latest").parse::<Source>().unwrap();
         let name: CatalogName = "site".parse().unwrap();
         let catalog = Catalog::new(name, source);
@@ -43,7 +39,8 @@ impl Site {
     }
 
     pub(crate) async fn published_with(settings: MirrorSettings) -> Self {
-        let site = Self::start_on(MemoryStore::new(), settings).await;
+        let mut site = Self::start().await;
+        site.restart_with(settings);
         site.push(&ten());
         assert_eq!(site.poll().await.outcome, Outcome::Published);
         site
@@ -105,8 +102,22 @@ impl Site {
     }
 
     pub(crate) async fn is_sound(&self) {
-        let found = upkeep::verify(&self.store, &self.catalog.name).await.unwrap();
+        self.is_sound_as(self.catalog.name.as_str()).await;
+    }
+
+    pub(crate) async fn is_sound_as(&self, name: &str) {
+        let found = upkeep::verify(&self.store, &name.parse().unwrap()).await.unwrap();
         assert_eq!(found.findings, [], "{found:?}");
+    }
+
+    /// Deletes at once what no published state needs. Returns the number of objects.
+    pub(crate) async fn collect(&self) -> u64 {
+        let options = GcOptions {
+            retention: Retention::default().with(Some(0), Some(0), Some(Duration::ZERO)),
+            offline: true,
+            ..GcOptions::default()
+        };
+        upkeep::gc(&self.store, &options).await.unwrap().deleted.objects
     }
 }
 

@@ -87,7 +87,7 @@ impl Work {
     }
 
     /// Runs the lines of a transcript. A line begins with the expected exit code. Below it stand texts of its output: after `>` of
-    /// standard output, after `!` of standard error.
+    /// standard output, after `!` of standard error, and after `-` one that neither has.
     #[track_caller]
     pub(crate) fn plays(&self, transcript: &str) {
         let mut ran: Option<Ran> = None;
@@ -96,6 +96,10 @@ impl Work {
             match (mark, &ran) {
                 (">", Some(ran)) => ran.prints(rest),
                 ("!", Some(ran)) => ran.complains(rest),
+                ("-", Some(ran)) => assert!(
+                    ![&ran.stdout, &ran.stderr].iter().any(|text| text.contains(rest)),
+                    "{ran:#?}"
+                ),
                 _ => ran = Some(self.run(rest).exits(mark.parse().expect("an exit code is a number"))),
             }
         }
