@@ -165,7 +165,7 @@ fn remove_is_explained_as_it_is_written(#[case] select: &str, #[case] remove: &s
     }
 }
 
-/// What is added to which package of `one`, and the packages of the result or the error. A folder that extends a package has no
+/// Additions to packages of `one`, and the packages of the result or the error. A folder that extends a package has no
 /// `olm.package`.
 const ADDITIONS: &str = "\
 db entries 1.2.0<1.1.0 => db beta: 1.1.0; *stable: 1.0.0 1.1.0 1.2.0 | web=0

@@ -42,7 +42,7 @@ fn claim(overlay: &mut Overlay, depth: Depth, entry: &str) -> Result<Option<Stri
     Ok(overlay.claim(depth, path, kind)?.then(|| path.to_owned()))
 }
 
-/// What happens, the layers from the top down with `|` between, and the files that the sink gets.
+/// Rows: a name of the case, the layers from the top down with `|` between, and the files that the sink gets.
 const LAYERS: &str = "\
 a file replaces a file / a | a b => a@0 b@1
 folders merge / d/a | d/b => d/a@0 d/b@1

@@ -145,7 +145,7 @@ fn limit(settings: &mut SourceSettings, host: &str) {
     };
 }
 
-/// What a CDN says in place of all answers of one kind: a name, the steps, and the words for what comes of it.
+/// Answers of a CDN in place of all answers of one kind: a name, the steps, and the words for what comes of it.
 pub(crate) type Row<'a> = (&'a str, Vec<Say>, &'a str);
 
 /// Pulls from a registry that leads to such a CDN, except for the config. At most `most` bytes may be taken from there.
