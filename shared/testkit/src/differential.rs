@@ -3,7 +3,7 @@
 //! A file of answers has a line for each seed from 0: Go's answer, then a tab and the reason if this project answers
 //! otherwise on purpose. Tests compare with the file; `scripts/long-checks differential` compares with Go itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write as _;
 use std::ops::Range;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ const BATCH: u64 = 2000;
 /// Generator of pseudo-random numbers (SplitMix64), because a new version of a library must not change the inputs.
 #[derive(Debug)]
 pub struct Random {
-    choices: std::vec::IntoIter<u8>,
+    choices: VecDeque<u8>,
     state: u64,
 }
 
@@ -26,7 +26,7 @@ impl Random {
     /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
         Self {
-            choices: Vec::new().into_iter(),
+            choices: VecDeque::new(),
             state: seed,
         }
     }
@@ -34,14 +34,14 @@ impl Random {
     /// Creates a generator whose first numbers are these bytes, so that a fuzzer may change one choice and keep the others.
     pub fn of_choices(choices: &[u8]) -> Self {
         Self {
-            choices: choices.to_vec().into_iter(),
+            choices: choices.to_vec().into(),
             state: 0,
         }
     }
 
     /// Returns a number of 64 bits.
     pub fn number(&mut self) -> u64 {
-        if let Some(choice) = self.choices.next() {
+        if let Some(choice) = self.choices.pop_front() {
             return choice.into();
         }
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -119,6 +119,7 @@ fn parse_error_says_what_to_write() {
         ("git:https://robot@a.io/repo", SECRET),
         ("git:https://a.io/repo#-x", NO_REF),
         ("git:https://a.io/repo#a..b", NO_REF),
+        ("git:https://a.io/repo#a/.b", NO_REF),
         ("git:https://a.io/repo#a b", NO_REF),
         ("git:https://a.io/repo#a@{1}", NO_REF),
         ("git:https://a.io/repo#/a", NO_REF),
