@@ -61,11 +61,17 @@ pub(crate) fn overlay(input: &[u8]) {
     }
     // A path that occurs twice in a layer is refused, unless the layer is hidden; on a disk, either entry may win.
     match read(&image(root, &layers)) {
-        Ok(_) | Err(Error::Image(_) | Error::Unpack(UnpackError::Link { .. })) => {}
-        Err(Error::Unpack(UnpackError::Layer {
-            source: LayerError::Duplicate(_),
-            ..
-        })) => {}
+        Ok(_)
+        | Err(
+            Error::Image(_)
+            | Error::Unpack(
+                UnpackError::Link { .. }
+                | UnpackError::Layer {
+                    source: LayerError::Duplicate(_),
+                    ..
+                },
+            ),
+        ) => {}
         Err(error) => panic!("{error:?} for {about}"),
     }
 }
