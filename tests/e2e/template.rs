@@ -52,7 +52,7 @@ fn cdn_keeps_query_of_routes_that_take_one() {
         .collect();
     assert!(queried.len() >= 2, "{queried:?}");
     for path in queried {
-        let sample = path.replace('{', "").replace('}', "");
+        let sample = path.replace(['{', '}'], "");
         let found = behavior(&sample).unwrap_or_else(|| panic!("no behaviour for {path}"));
         assert_eq!(found[1], "QueriedCache", "{path} takes a query");
     }

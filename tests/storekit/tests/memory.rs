@@ -25,8 +25,9 @@ async fn put(store: &MemoryStore, key: &Key) -> Result<store::Version, StoreErro
 /// A task that waits and is dropped stands for a process that was killed there.
 #[tokio::test]
 async fn hook_answers_in_place_of_the_store_before_or_after_the_write() {
-    let rows: [(&str, fn() -> Answer); 3] = [
-        ("failed", || Answer::Fail),
+    let fail: fn() -> Answer = || Answer::Fail;
+    let rows = [
+        ("failed", fail),
         ("conflict", || Answer::Conflict),
         ("killed", || Answer::Wait(std::future::pending().boxed())),
     ];

@@ -131,10 +131,9 @@ async fn republished_catalog_has_new_event_id() {
 
 #[tokio::test(start_paused = true)]
 async fn refused_event_is_sent_again_after_next_poll_unless_it_is_refused_for_ever() {
-    let refused = || SendError::Refused("401".into());
+    let refused: fn() -> SendError = || SendError::Refused("401".into());
     let refused_for_ever = || SendError::Permanent("410".into());
-    let rows: [(fn() -> SendError, usize, &str); 2] =
-        [(refused, 1, "receiver: 0"), (refused_for_ever, 0, "receiver: 1")];
+    let rows = [(refused, 1, "receiver: 0"), (refused_for_ever, 0, "receiver: 1")];
     for (error, repeats, cursor) in rows {
         let (store, receiver, notifier) = one();
         receiver.answers(move |_| Err(error()));

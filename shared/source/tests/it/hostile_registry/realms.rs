@@ -136,7 +136,7 @@ async fn identity_token_is_sent_to_realm_only() {
     let (host, other) = (registry.host().to_owned(), Registry::start().await);
     let identity = format!(r#""auth": "PHRva2VuPjo=", "identitytoken": "{PASSWORD}""#);
     let lab = Lab::of(registry, other, &host, |settings| {
-        settings.logins = login(&host, &identity)
+        settings.logins = login(&host, &identity);
     });
     lab.expect("an identity token", "read").await;
     for request in lab.registry.requests() {
