@@ -98,8 +98,11 @@ impl LayerScan {
     }
 
     fn open<'a>(&'a self, raw: &'a mut impl BufRead) -> Result<LayerTar<'a>, UnpackError> {
-        let plain = decompress(raw).map_err(|error| self.error(error))?;
-        let metered = MeteredReader::new(plain, &self.budget, &self.layer);
+        let metered = MeteredReader {
+            inner: decompress(raw).map_err(|error| self.error(error))?,
+            scan: self,
+            bytes: 0,
+        };
         Ok(TarReader::new(metered, self.budget.limits.header_bytes))
     }
 
@@ -141,7 +144,7 @@ impl LayerScan {
         }
     }
 
-    fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         format!("layer {}", self.layer.digest)
     }
 
