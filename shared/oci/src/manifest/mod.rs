@@ -161,30 +161,29 @@ fn listed(entries: impl Iterator<Item = String>, none: &str) -> String {
 
 /// Returns the digest and size of the manifest that an index names.
 fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let digest = entry.digest.parse().map_err(|source| ImageError::Digest {
-        manifest: index.clone(),
-        source,
-    })?;
-    let wrong = |problem: String| ImageError::Descriptor {
-        index: index.clone(),
-        digest: Digest::clone(&digest),
-        problem,
-    };
+    let blob = blob(index, entry)?;
     let kind = entry.media_type.as_str();
-    if !kind.is_empty() && !INDEX_TYPES.contains(&kind) && !IMAGE_TYPES.contains(&kind) {
-        return Err(wrong(format!("the media type {}", shown(kind.as_bytes()))));
+    if kind.is_empty() || INDEX_TYPES.contains(&kind) || IMAGE_TYPES.contains(&kind) {
+        return Ok(blob);
     }
-    let size = u64::try_from(entry.size).map_err(|_| wrong(format!("the size {}", entry.size)))?;
-    Ok(BlobRef { digest, size })
+    Err(ImageError::Descriptor {
+        holder: index.clone(),
+        digest: blob.digest,
+        problem: format!("the media type {}", shown(kind.as_bytes())),
+    })
 }
 
 fn unknown(digest: &Digest, outline: ManifestOutline) -> ImageError {
     match outline.artifact_type.or(outline.media_type) {
-        Some(kind) => ImageError::Artifact {
-            digest: digest.clone(),
-            kind: shown(kind.as_bytes()),
-        },
+        Some(kind) => artifact(digest, &kind),
         None => ImageError::Unknown(digest.clone()),
+    }
+}
+
+fn artifact(digest: &Digest, kind: &str) -> ImageError {
+    ImageError::Artifact {
+        digest: digest.clone(),
+        kind: shown(kind.as_bytes()),
     }
 }
 
@@ -196,11 +195,8 @@ fn image(
 ) -> Result<ImageManifest, ImageError> {
     let manifest: WrittenManifest = parse_document("manifest", digest, body)?;
     if !is_image_config(&manifest.config.media_type) {
-        let kind = outline.artifact_type.clone().unwrap_or(manifest.config.media_type);
-        return Err(ImageError::Artifact {
-            digest: digest.clone(),
-            kind: shown(kind.as_bytes()),
-        });
+        let kind = outline.artifact_type.as_ref().unwrap_or(&manifest.config.media_type);
+        return Err(artifact(digest, kind));
     }
     let place = || format!("manifest {digest}");
     NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
@@ -244,14 +240,20 @@ fn is_layer(media_type: &str) -> bool {
         && (packed.is_empty() || packed.starts_with(['+', '.']))
 }
 
-fn blob(manifest: &Digest, descriptor: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let size = u64::try_from(descriptor.size).map_err(|_| ImageError::NegativeSize(manifest.clone()))?;
-    let digest = descriptor.digest.parse();
-    let digest = digest.map_err(|source| ImageError::Digest {
-        manifest: manifest.clone(),
+/// Returns the digest and size that a manifest or index declares.
+fn blob(holder: &Digest, descriptor: &ImageDescriptor) -> Result<BlobRef, ImageError> {
+    let digest: Digest = descriptor.digest.parse().map_err(|source| ImageError::Digest {
+        manifest: holder.clone(),
         source,
     })?;
-    Ok(BlobRef { digest, size })
+    match u64::try_from(descriptor.size) {
+        Ok(size) => Ok(BlobRef { digest, size }),
+        Err(_) => Err(ImageError::Descriptor {
+            holder: holder.clone(),
+            digest,
+            problem: format!("the negative size {}", descriptor.size),
+        }),
+    }
 }
 
 /// Parses a JSON document that belongs to an image. `digest` names it in errors.

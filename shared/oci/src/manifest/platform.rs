@@ -165,7 +165,7 @@ mod tests {
             assert_eq!(chosen(media_type, 5).unwrap().size, 5);
         }
         for (media_type, size, says) in [
-            (crate::media_type::MANIFEST, -5, "the size -5"),
+            (crate::media_type::MANIFEST, -5, "the negative size -5"),
             (
                 crate::media_type::LAYER,
                 5,
