@@ -6,7 +6,7 @@ use super::error::{LayerError, UnpackError};
 use super::limits::ImageLimits;
 use super::overlay::{Depth, LinkResolver, NodeKind, Overlay, Root, Touch};
 use super::scan::LayerScan;
-use super::sink::{ContentReader, FileSink};
+use super::sink::{FileSink, pass_file, pass_link};
 use crate::path::shown;
 
 /// The files found so far and the sink that takes them. Exactly one layer at a time holds it, from the top down.
@@ -82,14 +82,10 @@ impl<S: FileSink> OverlayState<S> {
 
     fn feed(&mut self, scan: &LayerScan, path: &str, size: u64, content: &mut dyn Read) -> Result<(), UnpackError> {
         scan.budget.check_file(path, size)?;
-        let mut content = ContentReader::new(content, size);
-        let outcome = self.sink.file(path, size, &mut content);
-        // First the content's own error: the sink's error would only repeat it in other words.
-        if let Some(error) = content.take_failure() {
+        pass_file(&mut self.sink, path, size, content, |error| {
             let path = shown(path.as_bytes());
-            return Err(scan.broken(error, |source| LayerError::Content { path, source }));
-        }
-        outcome.map_err(UnpackError::Sink)
+            scan.broken(error, |source| LayerError::Content { path, source })
+        })
     }
 
     /// Resolves the links and returns the sink. Only after the last layer is it known where a link leads.
@@ -98,15 +94,8 @@ impl<S: FileSink> OverlayState<S> {
     /// Links that lead to no file and that the sink does not exclude, and more than `linkSteps` of work.
     pub fn finish(self, root: &Root, limits: &ImageLimits) -> Result<S, UnpackError> {
         let Self { overlay, mut sink } = self;
-        for (path, target) in LinkResolver::new(&overlay, root, limits.link_steps).resolve()? {
-            match target {
-                Ok(target) => sink.link(path, &target).map_err(UnpackError::Sink)?,
-                Err(_) if sink.excludes(path) => {}
-                Err(source) => {
-                    let path = shown(path.as_bytes());
-                    return Err(UnpackError::Link { path, source });
-                }
-            }
+        for (path, target) in LinkResolver::new(&overlay, root).resolve(limits.link_steps)? {
+            pass_link(&mut sink, path, target)?;
         }
         Ok(sink)
     }
