@@ -52,7 +52,7 @@ impl Session {
         let text = String::from_utf8_lossy(value.as_bytes());
         let digest = text.parse().map(Some);
         digest.map_err(|_| {
-            let error = DigestError::of(self.server.secrets.lock().show(&text));
+            let error = DigestError(self.server.secrets.lock().show(&text));
             self.server.failed_at(response, error)
         })
     }
