@@ -62,7 +62,7 @@ pub(crate) fn read_file(path: &Path, limit: NamedLimit) -> Result<Bytes, Error> 
 fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<(), Error> {
     let failed = Error::reading(path);
     let mut file = open_file(path).map_err(failed)?;
-    let mut check = BlobCheck::new("layer", blob);
+    let mut check = BlobCheck::new(blob);
     loop {
         let chunk = next_chunk(&mut file).map_err(failed)?;
         if chunk.is_empty() {

@@ -14,7 +14,7 @@ use crate::registry::manifest::blob_request;
 impl Session {
     /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
-        let mut check = BlobCheck::new("layer", blob);
+        let mut check = BlobCheck::new(blob);
         let retries = self.server.retries();
         if check.is_complete() {
             return check.finish();
