@@ -32,16 +32,15 @@ use crate::web::{BodyCopy, WebSession};
 /// download again. The bytes of an archive that is published already are never read, and others wait for their space.
 const KEPT: Duration = Duration::from_secs(2 * 60);
 
-/// Last answers for all archives. Clones share them.
-#[derive(Clone, Default)]
-pub(crate) struct Archives(Arc<Mutex<BTreeMap<String, SharedArchive>>>);
+/// Last answers for all archives, by their URLs. Clones share them.
+pub(crate) type Archives = Arc<Mutex<BTreeMap<String, SharedArchive>>>;
 
 /// Locked during a request, so that two catalogs in one archive download it once.
-type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
+pub(crate) type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
 
 /// Last answer for the archive at one URL.
 #[derive(Default)]
-struct KnownArchive {
+pub(crate) struct KnownArchive {
     digest: Option<Digest>,
     /// Version that the server gave to the body, if it did. A time is none: a file may change twice within its second.
     tag: Option<HeaderValue>,
@@ -51,7 +50,7 @@ struct KnownArchive {
 impl Sources {
     /// Returns the revision that an archive has now.
     pub(crate) async fn resolve_archive(&self, location: &ArchiveLocation) -> Result<Digest, Error> {
-        let shared = self.archives.at(location);
+        let shared = self.archive_at(location);
         let mut known = shared.lock().await;
         let session = WebSession::open(self, &location.url).await?;
         let digest = known.ask(&session, location).await?;
@@ -68,7 +67,7 @@ impl Sources {
         expected: &Digest,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let shared = self.archives.at(location);
+        let shared = self.archive_at(location);
         let session = WebSession::open(self, &location.url).await?;
         let copy = {
             let mut known = shared.lock().await;
@@ -116,6 +115,11 @@ impl Sources {
         };
         Ok((sink, pull))
     }
+
+    fn archive_at(&self, location: &ArchiveLocation) -> SharedArchive {
+        let mut archives = self.archives.lock();
+        Arc::clone(archives.entry(location.url.to_string()).or_default())
+    }
 }
 
 impl KnownArchive {
@@ -152,13 +156,6 @@ impl KnownArchive {
         (self.digest, self.tag) = (Some(digest.clone()), tag);
         self.copy = Some(Arc::new(copy));
         Ok(digest)
-    }
-}
-
-impl Archives {
-    fn at(&self, location: &ArchiveLocation) -> SharedArchive {
-        let mut archives = self.0.lock();
-        Arc::clone(archives.entry(location.url.to_string()).or_default())
     }
 }
 
