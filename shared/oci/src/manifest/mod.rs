@@ -58,7 +58,7 @@ pub struct ImageDescriptor {
     size: i64,
     platform: Option<TargetPlatform>,
     /// Notes of any kind, such as the tag of an image in a layout.
-    pub annotations: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
     artifact_type: Option<String>,
 }
 
@@ -125,26 +125,28 @@ impl ManifestOutline {
     }
 }
 
+impl ImageDescriptor {
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+}
+
 impl ImageIndex {
     /// Returns the digest of the image with this tag in an image layout, or of its only image. `digest` is that of the index.
     ///
     /// # Errors
     /// [`ImageError::NoTag`] for none or several, and a malformed entry.
     pub fn tagged(&self, tag: Option<&str>, digest: &Digest) -> Result<Digest, ImageError> {
-        let name = |entry: &ImageDescriptor| entry.annotations.as_ref()?.get(REF_NAME).cloned();
-        let fits = |entry: &&ImageDescriptor| tag.is_none() || name(entry).as_deref() == tag;
+        let fits = |entry: &&ImageDescriptor| tag.is_none() || entry.annotation(REF_NAME) == tag;
         let fitting: Vec<_> = self.manifests.iter().filter(fits).collect();
         if let [entry] = fitting.as_slice() {
             return Ok(manifest_of(digest, entry)?.digest);
         }
-        let tags = self
-            .manifests
-            .iter()
-            .map(|entry| name(entry).unwrap_or_else(|| "(no tag)".to_owned()));
+        let name = |entry: &ImageDescriptor| entry.annotation(REF_NAME).unwrap_or("(no tag)").to_owned();
         let without = || "without a tag that is the only one".to_owned();
         Err(ImageError::NoTag {
             wanted: tag.map_or_else(without, |tag| format!("tagged {tag}")),
-            found: listed(tags, "none"),
+            found: listed(self.manifests.iter().map(name), "none"),
         })
     }
 }
