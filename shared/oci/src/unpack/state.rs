@@ -75,17 +75,15 @@ impl<S: FileSink> OverlayState<S> {
                 let path = shown(path.as_bytes());
                 Err(scan.error(LayerError::Kind { path, kind }))
             }
-            NodeKind::File if is_visible => self.feed(scan, path, entry.size, entry.content),
+            NodeKind::File if is_visible => {
+                scan.budget.check_file(path, entry.size)?;
+                pass_file(&mut self.sink, path, entry.size, entry.content, |error| {
+                    let path = shown(path.as_bytes());
+                    scan.broken(error, |source| LayerError::Content { path, source })
+                })
+            }
             _ => Ok(()),
         }
-    }
-
-    fn feed(&mut self, scan: &LayerScan, path: &str, size: u64, content: &mut dyn Read) -> Result<(), UnpackError> {
-        scan.budget.check_file(path, size)?;
-        pass_file(&mut self.sink, path, size, content, |error| {
-            let path = shown(path.as_bytes());
-            scan.broken(error, |source| LayerError::Content { path, source })
-        })
     }
 
     /// Resolves the links and returns the sink. Only after the last layer is it known where a link leads.
