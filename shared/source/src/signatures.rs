@@ -26,11 +26,7 @@ impl Sources {
             signatures: ImageSignatures::default(),
             left: self.settings().limits.signatures,
         };
-        let searching = async {
-            found.by_tag(digest).await?;
-            found.by_referrers(digest).await
-        };
-        let searched = self.in_time(searching).await;
+        let searched = self.in_time(found.search(digest)).await;
         searched.map_err(|error| found.session.server.redact(error))?;
         Ok(found.signatures)
     }
@@ -51,7 +47,7 @@ impl Sources {
 }
 
 async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, Error> {
-    let list = format!("{}-{}", digest.algorithm(), digest.hex());
+    let list = list_tag(digest);
     let mut found = Vec::new();
     for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
         if session.exists(&tag).await? {
@@ -69,6 +65,11 @@ async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, 
     Ok(found)
 }
 
+/// Returns the tag of the list of referrers ("Referrers Tag Schema"). Those of cosign begin with it.
+fn list_tag(digest: &Digest) -> String {
+    format!("{}-{}", digest.algorithm(), digest.hex())
+}
+
 /// The collection of the signatures of one image.
 struct SignatureSearch {
     session: Session,
@@ -78,22 +79,18 @@ struct SignatureSearch {
 }
 
 impl SignatureSearch {
-    async fn by_tag(&mut self, digest: &Digest) -> Result<(), Error> {
-        let tag = format!("{}-{}.sig", digest.algorithm(), digest.hex());
-        match self.session.tagged(&tag).await? {
-            Some(body) => self.layers(&tag, &body).await,
-            None => Ok(()),
+    /// Reads the signatures under the tag of cosign, then the list of referrers (OCI Distribution Specification v1.1, "Listing
+    /// Referrers"). A registry without that API keeps the list under a tag ("Referrers Tag Schema").
+    async fn search(&mut self, digest: &Digest) -> Result<(), Error> {
+        let list = list_tag(digest);
+        let tag = format!("{list}.sig");
+        if let Some(body) = self.session.tagged(&tag).await? {
+            self.layers(&tag, &body).await?;
         }
-    }
-
-    /// Reads the list of referrers (OCI Distribution Specification v1.1, "Listing Referrers"). A registry without that API
-    /// keeps the list under a tag ("Referrers Tag Schema").
-    async fn by_referrers(&mut self, digest: &Digest) -> Result<(), Error> {
         let mut pages = self.session.referrers(digest);
         let mut next = self.session.next_page(&mut pages).await?;
         if next.is_none() {
-            let tag = format!("{}-{}", digest.algorithm(), digest.hex());
-            next = self.session.tagged(&tag).await?;
+            next = self.session.tagged(&list).await?;
         }
         while let Some(page) = next {
             self.entries(digest, &page).await?;
