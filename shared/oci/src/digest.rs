@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ring::digest::{Context, SHA256, SHA512, digest};
 use serde::{Deserialize, Serialize};
 
-use crate::path::shown;
+use crate::shown;
 
 /// A valid content digest: `sha256:<64 hex>` or `sha512:<128 hex>`, in lower case.
 ///

@@ -1,6 +1,7 @@
 use tar::{EntryType, Header};
 
-use crate::folder::{self, ROOT};
+use crate::ROOT;
+use crate::folder::{self};
 
 /// Size of a tar block, in bytes.
 const BLOCK: usize = 512;

@@ -21,12 +21,10 @@ use reqwest::header::{ETAG, HeaderValue, IF_NONE_MATCH};
 use tokio::time::sleep;
 use work::Budget;
 
-use crate::error::Error;
-use crate::location::ArchiveLocation;
-use crate::sources::{Pull, Sources};
 use crate::stream::{bounded, within};
-use crate::tree::{TreeArchive, TreeFault};
+use crate::tree::TreeArchive;
 use crate::web::{BodyCopy, WebSession};
+use crate::{ArchiveLocation, Error, Pull, Sources, TreeFault};
 
 /// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads
 /// download again. The bytes of an archive that is published already are never read, and others wait for their space.

@@ -5,7 +5,7 @@ use fetch::Traffic;
 use oci::{BlobRef, Digest, DigestHasher};
 use tokio::sync::mpsc::Sender;
 
-use crate::error::Error;
+use crate::Error;
 use crate::layout::Layout;
 use crate::registry::Session;
 

@@ -8,8 +8,7 @@ use oci::{Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, U
 use walkdir::{DirEntry, WalkDir};
 use work::Budget;
 
-use crate::error::Error;
-use crate::settings::SourceSettings;
+use crate::{Error, SourceSettings};
 
 /// Returns the digest of a folder: sha256 over paths and contents in the order of the walk.
 pub(crate) fn digest(dir: &Path, settings: &SourceSettings) -> Result<Digest, Error> {

@@ -15,11 +15,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 
 use crate::blob_source::BlobSource;
-use crate::error::Error;
 use crate::layers::{SIDE_BY_SIDE, from_the_top};
-use crate::source::Source;
-use crate::sources::Sources;
 use crate::stream::{blocking, within, write_chunks};
+use crate::{Error, Source, Sources};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
 const SHARE: u64 = 4;

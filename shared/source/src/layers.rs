@@ -21,10 +21,8 @@ use tracing::Instrument;
 use work::Budget;
 
 use crate::blob_source::BlobSource;
-use crate::error::Error;
-use crate::settings::SourceSettings;
-use crate::sources::Pull;
 use crate::stream::{CHUNKS_AHEAD, bounded, reader_of};
+use crate::{Error, Pull, SourceSettings};
 
 /// Number of layers that are fetched at a time, as in docker.
 pub(crate) const SIDE_BY_SIDE: usize = 3;

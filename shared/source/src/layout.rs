@@ -8,8 +8,8 @@ use bytes::Bytes;
 use oci::{BlobRef, Digest, ImageIndex, ImageLimits, NamedLimit, UnpackError, parse_document};
 use tokio::sync::mpsc::Sender;
 
+use crate::Error;
 use crate::blob_source::BlobCheck;
-use crate::error::Error;
 use crate::stream::blocking;
 
 /// Size of a chunk. Large enough for few system calls, small enough to hold several in memory.

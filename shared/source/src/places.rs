@@ -7,11 +7,9 @@ use oci::Digest;
 use oci_client::Reference;
 
 use crate::blob_source::BlobSource;
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
-use crate::sources::Sources;
 use crate::stream::within;
+use crate::{Error, ServerFault, Sources};
 
 /// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or the registry is asked after it.
 const MIRROR_TIME: Duration = Duration::from_secs(20);

@@ -7,9 +7,7 @@ use fetch::{
 use parking_lot::Mutex;
 use reqwest::Url;
 
-use crate::error::Error;
-use crate::failure::{ServerFailure, ServerFault, ServerPlace};
-use crate::settings::SourceSettings;
+use crate::{Error, ServerFailure, ServerFault, ServerPlace, SourceSettings};
 
 /// The connections to a server for one resolve, read or push.
 pub(crate) struct AskedServer {

@@ -3,10 +3,9 @@
 use model::{AttachedSignature, ImageSignatures};
 use oci::{BlobRef, Digest, SignatureDescriptor, SignatureManifest, parse_document};
 
-use crate::error::Error;
 use crate::registry::Session;
-use crate::source::Source;
-use crate::sources::{PARSING, Sources};
+use crate::sources::PARSING;
+use crate::{Error, Source, Sources};
 
 /// Kind of a document with signatures, for errors.
 const MANIFEST: &str = "signature manifest";

@@ -12,7 +12,8 @@ use oci::Digest;
 use oci_client::Reference;
 
 use crate::grammar;
-use crate::location::{ArchiveLocation, GitLocation, is_web_url};
+use crate::location::is_web_url;
+use crate::{ArchiveLocation, GitLocation};
 
 /// The source of a catalog, as a user writes it.
 ///

@@ -16,14 +16,12 @@ use tracing::Instrument;
 use crate::archive::Archives;
 use crate::blob_source::{BlobSource, wrong_size};
 use crate::dir;
-use crate::error::Error;
 use crate::git::GitCommits;
 use crate::layers;
 use crate::layout::Layout;
 use crate::registry::{AuthStates, if_found};
-use crate::settings::SourceSettings;
-use crate::source::Source;
 use crate::stream::{blocking, within};
+use crate::{Error, Source, SourceSettings};
 
 /// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
 const MAX_INDEXES: usize = 3;

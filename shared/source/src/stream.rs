@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::Budget;
 
-use crate::error::Error;
+use crate::Error;
 
 /// Chunks between a fetch and its scan or file. A few keep both busy; each may have some hundred KiB.
 pub(crate) const CHUNKS_AHEAD: usize = 4;

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::digest::{Digest, DigestError};
-use crate::unpack::LimitExceeded;
+use crate::{Digest, DigestError, LimitExceeded};
 
 /// The reason for which an image holds no catalog that can be read.
 #[derive(Debug, thiserror::Error)]

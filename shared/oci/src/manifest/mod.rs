@@ -9,10 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::digest::{BlobRef, Digest};
 use crate::media_type;
-use crate::path::shown;
-use crate::unpack::{ImageLimits, NamedLimit};
+use crate::{BlobRef, Digest, ImageLimits, NamedLimit, shown};
 
 pub use config::{ImageContent, content_root};
 pub use error::ImageError;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::{ImageDescriptor, ImageError, ImageIndex, listed, manifest_of};
-use crate::digest::{BlobRef, Digest};
+use crate::{BlobRef, Digest};
 
 /// An operating system and a CPU, as an index names them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -6,9 +6,7 @@ use std::io::{self, BufRead, Cursor, Read};
 use flate2::bufread::MultiGzDecoder;
 use work::OverBudget;
 
-use super::error::LayerError;
-use super::limits::NamedLimit;
-use super::scan::LayerScan;
+use crate::{LayerError, LayerScan, NamedLimit};
 
 /// Maximum window of zstd, 128 MiB: the default limit of every decoder.
 const MAX_WINDOW_LOG: u32 = 27;

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use ::tar::EntryType;
 
-use super::decompress::{MeteredReader, decompress};
-use super::error::{LayerError, UnpackError};
-use super::limits::{LimitExceeded, NamedLimit, UnpackBudget};
-use super::overlay::{Depth, NodeKind, Root, Touch};
-use super::sink::FileSink;
-use super::state::{LayerEntry, OverlayState};
+use super::decompress::MeteredReader;
+use super::overlay::{NodeKind, Touch};
+use super::state::LayerEntry;
 use super::tar::{TarEntry, TarError, TarReader};
-use crate::digest::BlobRef;
-use crate::path::{clean_path, shown};
+use crate::{
+    BlobRef, Depth, FileSink, LayerError, LimitExceeded, NamedLimit, OverlayState, Root, UnpackBudget, UnpackError,
+    clean_path, decompress, shown,
+};
 
 /// The entries of a layer, decompressed and counted.
 type LayerTar<'a> = TarReader<MeteredReader<'a, Box<dyn Read + 'a>>>;

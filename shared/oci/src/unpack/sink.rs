@@ -2,9 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::error::UnpackError;
-use super::overlay::LinkError;
-use crate::path::shown;
+use crate::{LinkError, UnpackError, shown};
 
 /// Takes each file of a catalog exactly once.
 ///

@@ -2,12 +2,8 @@
 
 use std::io::Read;
 
-use super::error::{LayerError, UnpackError};
-use super::limits::ImageLimits;
-use super::overlay::{Depth, LinkResolver, NodeKind, Overlay, Root, Touch};
-use super::scan::LayerScan;
-use super::sink::{FileSink, pass_file, pass_link};
-use crate::path::shown;
+use super::overlay::{LinkResolver, NodeKind, Overlay, Touch};
+use crate::{Depth, FileSink, ImageLimits, LayerError, LayerScan, Root, UnpackError, pass_file, pass_link, shown};
 
 /// The files found so far and the sink that takes them. Exactly one layer at a time holds it, from the top down.
 pub struct OverlayState<S> {

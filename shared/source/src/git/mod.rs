@@ -30,10 +30,8 @@ use std::sync::Arc;
 use oci::{Digest, FileSink};
 use parking_lot::Mutex;
 
-use crate::error::Error;
 use crate::git::program::GitProgram;
-use crate::location::GitLocation;
-use crate::sources::{Pull, Sources};
+use crate::{Error, GitLocation, Pull, Sources};
 
 /// The commits that were resolved last, by the text of their source. Clones share them.
 pub(crate) type GitCommits = Arc<Mutex<BTreeMap<String, String>>>;

@@ -19,12 +19,10 @@ use walkdir::WalkDir;
 use work::Budget;
 
 use crate::download::{give_back, temporary_folder};
-use crate::error::Error;
-use crate::location::GitLocation;
-use crate::sources::{Pull, Sources};
 use crate::stream::bounded;
-use crate::tree::{TreeArchive, TreeFault};
+use crate::tree::TreeArchive;
 use crate::web::WebSession;
+use crate::{Error, GitLocation, Pull, Sources, TreeFault};
 
 /// Path below the repository's URL that answers with what the server can.
 const INFO: &str = "/info/refs";

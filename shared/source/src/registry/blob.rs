@@ -6,8 +6,8 @@ use oci::{BlobRef, UnpackError};
 use reqwest::{Method, StatusCode};
 use tokio::sync::mpsc::Sender;
 
+use crate::Error;
 use crate::blob_source::{BlobCheck, wrong_size};
-use crate::error::Error;
 use crate::registry::Session;
 use crate::registry::manifest::blob_request;
 

@@ -6,11 +6,10 @@ use oci::NamedLimit;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::challenge::Challenge;
 use crate::web::is_web_page;
+use crate::{Error, ServerFault};
 
 /// A request to the registry's API.
 pub(crate) struct ApiRequest {

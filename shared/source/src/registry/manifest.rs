@@ -6,10 +6,9 @@ use oci::{BlobRef, Digest, DigestError, NamedLimit};
 use reqwest::Method;
 
 use crate::blob_source::{verify, verify_blob};
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, if_found};
+use crate::{Error, ServerFault};
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \

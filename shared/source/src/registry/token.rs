@@ -9,10 +9,9 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::auth_state::BearerToken;
+use crate::{Error, ServerFault};
 
 /// Lifetime of a token whose answer gives none, in seconds: the default of the token protocol.
 const DEFAULT_LIFETIME_S: u64 = 60;

@@ -9,8 +9,8 @@ use oci::{BlobRef, DigestHasher, UnpackError};
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::Error;
 use crate::download::give_back;
-use crate::error::Error;
 use crate::stream::write_chunks;
 use crate::web::WebSession;
 

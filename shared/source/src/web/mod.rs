@@ -13,11 +13,8 @@ use fetch::{FetchError, FetchResponse, Login, RequestSpec, Secret, authority};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
-use crate::error::Error;
-use crate::failure::{ServerFault, ServerPlace};
 use crate::server::AskedServer;
-use crate::settings::SourceSettings;
-use crate::sources::Sources;
+use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
 
 pub(crate) use copy::BodyCopy;
 

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use super::super::limits::{LimitExceeded, NamedLimit};
 use super::{Depth, NodeKind, Overlay, Root};
-use crate::path::{clean_path, parent, shown};
+use crate::path::parent;
+use crate::{LimitExceeded, NamedLimit, clean_path, shown};
 
 /// Maximum number of links that one link may lead through, as in Linux.
 const MAX_HOPS: usize = 40;

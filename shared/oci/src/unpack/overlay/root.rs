@@ -1,6 +1,6 @@
 //! The FBC root inside the image, and the effect of a layer's entry on it.
 
-use crate::path::clean_path;
+use crate::clean_path;
 
 /// Start of the name of a whiteout, which hides the rest of the name (OCI image specification, "Whiteouts").
 const WHITEOUT: &str = ".wh.";

@@ -9,7 +9,7 @@ use std::io::Read;
 use testkit::{Differential, REFUSED};
 
 use super::super::{TarError, TarReader};
-use crate::digest::Digest;
+use crate::Digest;
 
 /// A deviation: the only one for which Go refuses an archive that this reader reads.
 const SPARSE: &str = "sparse";
