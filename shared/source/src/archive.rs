@@ -105,7 +105,7 @@ impl Sources {
             // not rely on their version.
             shared.lock().await.tag = None;
         }
-        let sink = unpacked.map_err(|error| session.server.redact(error))?;
+        let sink = session.server.redacted(unpacked)?;
         let pull = Pull {
             traffic,
             layers_fetched: 1,
@@ -127,10 +127,7 @@ impl KnownArchive {
         loop {
             match self.attempt(session, location).await {
                 Ok(digest) => return Ok(digest),
-                Err(error) => retries
-                    .pause(error)
-                    .await
-                    .map_err(|error| session.server.redact(error))?,
+                Err(error) => session.server.redacted(retries.pause(error).await)?,
             }
         }
     }

@@ -57,10 +57,10 @@ impl BlobSource {
     }
 
     /// Replaces an error whose text repeats a secret that was sent.
-    pub(crate) fn redact(&self, error: Error) -> Error {
+    pub(crate) fn redacted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         match self {
-            Self::Registry(session) => session.server.redact(error),
-            Self::Layout(_) => error,
+            Self::Registry(session) => session.server.redacted(result),
+            Self::Layout(_) => result,
         }
     }
 }

@@ -45,10 +45,11 @@ impl Sources {
         let mut registry = self.session(&places.registry);
         for mirror in &places.mirrors {
             let session = self.session(mirror);
-            match within(MIRROR_TIME, session.resolve(version)).await {
+            let resolved = within(MIRROR_TIME, session.resolve(version)).await;
+            match session.server.redacted(resolved) {
                 Ok(digest) => return Ok((session, Some(digest))),
                 Err(error) => {
-                    let failure = chain(&session.server.redact(error));
+                    let failure = chain(&error);
                     tracing::debug!(failure, "a mirror of the registry failed");
                     registry.server.place.failed_mirrors.push(failure);
                 }

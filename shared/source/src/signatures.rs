@@ -26,7 +26,7 @@ impl Sources {
             left: self.settings().limits.signatures,
         };
         let searched = self.in_time(found.search(digest)).await;
-        searched.map_err(|error| found.session.server.redact(error))?;
+        found.session.server.redacted(searched)?;
         Ok(found.signatures)
     }
 
@@ -41,7 +41,7 @@ impl Sources {
         };
         let session = self.session_with(reference, digest.as_str()).await?;
         let found = self.in_time(attachments(&session, digest)).await;
-        found.map_err(|error| session.server.redact(error))
+        session.server.redacted(found)
     }
 }
 

@@ -177,7 +177,7 @@ impl Sources {
         };
         let blobs = self.registry_with(reference, digest).await?;
         let found = self.in_time(self.image(&blobs, digest)).await;
-        let chosen = found.map_err(|error| blobs.redact(error))?.digest;
+        let chosen = blobs.redacted(found)?.digest;
         Ok(Some(chosen).filter(|chosen| chosen != digest))
     }
 
@@ -210,8 +210,7 @@ impl Sources {
                 return Ok((sink, pull));
             }
         };
-        let read = self.read_image(&blobs, digest, empty, sink).await;
-        read.map_err(|error| blobs.redact(error))
+        blobs.redacted(self.read_image(&blobs, digest, empty, sink).await)
     }
 
     async fn read_image<S: FileSink + 'static>(

@@ -40,8 +40,7 @@ impl Sources {
     /// Returns the revision that a source in a repository has now.
     pub(crate) async fn resolve_git(&self, location: &GitLocation) -> Result<Digest, Error> {
         let program = GitProgram::open(self, location).await?;
-        let commit = program.resolve().await;
-        let commit = commit.map_err(|error| program.session.server.redact(error))?;
+        let commit = program.session.server.redacted(program.resolve().await)?;
         let revision = location.revision(&commit);
         self.commits.lock().insert(location.to_string(), commit);
         Ok(revision)
@@ -60,6 +59,6 @@ impl Sources {
             let commit = program.commit(known, expected).await?;
             program.read(&commit, sink).await
         };
-        reading.await.map_err(|error| program.session.server.redact(error))
+        program.session.server.redacted(reading.await)
     }
 }

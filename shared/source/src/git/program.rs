@@ -102,9 +102,7 @@ impl<'a> GitProgram<'a> {
         if url.scheme() == "https" {
             fs::write(&ca_file, fetcher.ca_bundle()).map_err(Error::writing(&ca_file))?;
         }
-        let proxy = fetcher
-            .proxy(&url)
-            .map_err(|failed| session.server.fetch_failed(failed))?;
+        let proxy = session.server.fetched(fetcher.proxy(&url))?;
         let program = Self {
             location,
             environment: environment(&session, proxy, ca_file.into()),

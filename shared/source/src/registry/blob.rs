@@ -27,8 +27,7 @@ impl Session {
             }
             // `send` has its own retries. Those of the body are for the breaks.
             let rest = self.request_blob(blob, body.position()).await?;
-            body.continue_with(rest)
-                .map_err(|error| self.server.fetch_failed(error))?;
+            self.server.fetched(body.continue_with(rest))?;
         }
     }
 
@@ -55,7 +54,7 @@ impl Session {
         check: &mut BlobCheck<'_>,
         to: &Sender<Bytes>,
     ) -> Result<(), Error> {
-        while let Some(chunk) = body.chunk().await.map_err(|error| self.server.fetch_failed(error))? {
+        while let Some(chunk) = self.server.fetched(body.chunk().await)? {
             check.update(&chunk)?;
             to.send(chunk).await.map_err(|_| UnpackError::Abandoned)?;
         }

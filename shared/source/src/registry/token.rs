@@ -47,8 +47,9 @@ pub(crate) async fn request(
     let asked = Instant::now();
     let (target, spec) = token_request(session, target, service).await?;
     // Not `follow`: the request may carry a password, which is meant for the realm alone.
-    let response = session.server.fetcher.send(&target, &spec).await;
-    let response = response.map_err(|error| session.server.fetch_failed(error))?;
+    let response = session
+        .server
+        .fetched(session.server.fetcher.send(&target, &spec).await)?;
     match response.status() {
         StatusCode::OK => {}
         status if status.is_redirection() => return Err(wrong("redirects, which is not followed")),
