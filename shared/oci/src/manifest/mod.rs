@@ -108,7 +108,10 @@ pub fn parse_manifest(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Res
     match (outline.manifests.is_some(), outline.layers.is_some()) {
         (true, _) => Ok(ImageDocument::Index(parse_document("index", digest, body)?)),
         (_, true) => image(digest, &outline, body, limits).map(ImageDocument::Image),
-        _ => Err(unknown(digest, outline)),
+        _ => Err(match outline.artifact_type.or(outline.media_type) {
+            Some(kind) => artifact(digest, &kind),
+            None => ImageError::Unknown(digest.clone()),
+        }),
     }
 }
 
@@ -171,13 +174,6 @@ fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, Image
         digest: blob.digest,
         problem: format!("the media type {}", shown(kind.as_bytes())),
     })
-}
-
-fn unknown(digest: &Digest, outline: ManifestOutline) -> ImageError {
-    match outline.artifact_type.or(outline.media_type) {
-        Some(kind) => artifact(digest, &kind),
-        None => ImageError::Unknown(digest.clone()),
-    }
 }
 
 fn artifact(digest: &Digest, kind: &str) -> ImageError {
