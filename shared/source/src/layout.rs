@@ -64,12 +64,14 @@ fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<(), Er
     let mut file = open_file(path).map_err(failed)?;
     let mut check = BlobCheck::new(blob);
     loop {
-        let chunk = next_chunk(&mut file).map_err(failed)?;
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        let mut next = file.by_ref().take(CHUNK_BYTES as u64);
+        next.read_to_end(&mut chunk).map_err(failed)?;
         if chunk.is_empty() {
             return check.finish();
         }
         check.update(&chunk)?;
-        to.blocking_send(chunk).map_err(|_| UnpackError::Abandoned)?;
+        to.blocking_send(chunk.into()).map_err(|_| UnpackError::Abandoned)?;
     }
 }
 
@@ -79,10 +81,4 @@ fn open_file(path: &Path) -> io::Result<File> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     File::open(path)
-}
-
-fn next_chunk(file: &mut File) -> io::Result<Bytes> {
-    let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-    file.take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
-    Ok(chunk.into())
 }

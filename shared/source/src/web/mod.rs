@@ -93,6 +93,5 @@ impl<'a> WebSession<'a> {
 /// Returns true for HTML, which no source is made of.
 pub(crate) fn is_web_page(response: &FetchResponse) -> bool {
     let media_type = response.headers().get(CONTENT_TYPE);
-    let media_type = media_type.map(|value| value.as_bytes().to_ascii_lowercase());
-    media_type.is_some_and(|value| value.starts_with(b"text/html"))
+    media_type.is_some_and(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"text/html"))
 }
