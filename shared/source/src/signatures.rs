@@ -3,7 +3,7 @@
 use model::{AttachedSignature, ImageSignatures};
 use oci::{BlobRef, Digest, SignatureDescriptor, SignatureManifest, parse_document};
 
-use crate::registry::Session;
+use crate::registry::{Session, if_found};
 use crate::sources::PARSING;
 use crate::{Error, Source, Sources};
 
@@ -23,7 +23,7 @@ impl Sources {
         let mut found = SignatureSearch {
             session: self.session_with(reference, digest.as_str()).await?,
             signatures: ImageSignatures::default(),
-            left: self.settings().limits.signatures,
+            taken: 0,
         };
         let searched = self.in_time(found.search(digest)).await;
         found.session.server.redacted(searched)?;
@@ -49,7 +49,7 @@ async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, 
     let list = list_tag(digest);
     let mut found = Vec::new();
     for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
-        if session.exists(&tag).await? {
+        if if_found(session.resolve(&tag).await)?.is_some() {
             found.push(tag);
         }
     }
@@ -73,8 +73,8 @@ fn list_tag(digest: &Digest) -> String {
 struct SignatureSearch {
     session: Session,
     signatures: ImageSignatures,
-    /// Number of documents that may still be fetched.
-    left: u64,
+    /// Number of documents that were fetched.
+    taken: u64,
 }
 
 impl SignatureSearch {
@@ -145,14 +145,14 @@ impl SignatureSearch {
 
     /// Returns the number of entries of a list to keep: one more than may be fetched, so that too many fail.
     fn one_too_many(&self) -> usize {
-        usize::try_from(self.left).unwrap_or(usize::MAX).saturating_add(1)
+        let left = self.session.settings.limits.signatures.saturating_sub(self.taken);
+        usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1)
     }
 
+    /// Counts a document before it is fetched.
     fn take(&mut self, of: &str) -> Result<(), Error> {
-        let place = || format!("what is attached to {of}");
+        self.taken += 1;
         let limit = self.session.settings.limits.signatures();
-        let left = self.left.checked_sub(1);
-        self.left = left.ok_or_else(|| limit.exceeded(place()))?;
-        Ok(())
+        Ok(limit.check(self.taken, || format!("what is attached to {of}"))?)
     }
 }

@@ -137,17 +137,18 @@ impl Sources {
     /// # Errors
     /// A registry that refuses to answer is an error and does not count as absent.
     pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
-        match source {
+        let resolved = match source {
             Source::Registry { reference, pinned } => {
                 let tag = reference.tag().unwrap_or("latest");
                 let version = pinned.as_ref().map_or(tag, Digest::as_str);
-                let asking = async { self.session_with(reference, version).await?.exists(version).await };
+                let asking = async { self.session_with(reference, version).await?.resolve(version).await };
                 self.in_time(asking).await
             }
             Source::Archive(_) | Source::Git(_) | Source::OciLayout { .. } | Source::Dir(_) => {
-                Ok(if_found(self.resolve(source).await)?.is_some())
+                self.resolve(source).await
             }
-        }
+        };
+        Ok(if_found(resolved)?.is_some())
     }
 
     /// Reads the image `digest` and passes each FBC file to `sink` once. Layers in `empty` are not fetched.

@@ -7,7 +7,7 @@ use reqwest::Method;
 
 use crate::blob_source::{verify, verify_blob};
 use crate::registry::Session;
-use crate::registry::exchange::{ApiRequest, if_found};
+use crate::registry::exchange::ApiRequest;
 use crate::{Error, ServerFault};
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
@@ -36,11 +36,6 @@ impl Session {
             Some(digest) => verify(&digest, "manifest", body).map(|_| digest),
             None => Ok(Digest::of(&body)),
         }
-    }
-
-    /// Returns true if a manifest with that tag or digest exists, by the requests of [`Self::resolve`].
-    pub(crate) async fn exists(&self, version: &str) -> Result<bool, Error> {
-        Ok(if_found(self.resolve(version).await)?.is_some())
     }
 
     /// Returns the digest in the header of an answer, not verified.
