@@ -126,9 +126,8 @@ impl Sources {
                 }
             }
         };
-        resolving
-            .instrument(tracing::debug_span!("resolve", source = %source))
-            .await
+        let span = tracing::debug_span!("resolve", source = %source);
+        resolving.instrument(span).await
     }
 
     /// Returns true if the source exists. Sends the requests of [`Self::resolve`] for an image in a registry, also for a

@@ -65,9 +65,8 @@ impl Session {
         blob: &BlobRef,
         limit: NamedLimit,
     ) -> Result<Bytes, Error> {
-        let body = self
-            .whole_document(&blob_request(Method::GET, kind, &blob.digest), limit)
-            .await?;
+        let request = blob_request(Method::GET, kind, &blob.digest);
+        let body = self.whole_document(&request, limit).await?;
         verify_blob(blob, kind, body)
     }
 
