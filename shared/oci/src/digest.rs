@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ring::digest::{Context, SHA256, SHA512, digest};
 use serde::{Deserialize, Serialize};
 
-use crate::path::shown;
+use crate::shown;
 
 /// A valid content digest: `sha256:<64 hex>` or `sha512:<128 hex>`, in lower case.
 ///
@@ -22,10 +22,10 @@ use crate::path::shown;
 #[serde(try_from = "String")]
 pub struct Digest(String);
 
-/// The text is not a digest.
+/// The text is not a digest. Holds the text, made printable.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{0}` is not a digest: write sha256:<64 hex digits in lower case>")]
-pub struct DigestError(String);
+pub struct DigestError(pub String);
 
 /// A digest and a size in bytes, as a manifest declares them.
 ///
@@ -41,13 +41,6 @@ pub struct BlobRef {
 /// A running hash of one of the algorithms that a digest may name.
 // *ring* is twice as fast as the portable crates on processors without SHA instructions, which many clouds have.
 pub struct DigestHasher(Context);
-
-impl DigestError {
-    /// Reports a text that the caller has already made printable.
-    pub fn of(shown: String) -> Self {
-        Self(shown)
-    }
-}
 
 impl Digest {
     /// Returns the sha256 digest of `bytes`.

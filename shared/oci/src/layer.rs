@@ -1,20 +1,21 @@
 use tar::{EntryType, Header};
 
-use crate::folder::{self, ROOT};
+use crate::ROOT;
+use crate::folder::{self};
 
 /// Size of a tar block, in bytes.
 const BLOCK: usize = 512;
 /// Size of the name field of a header, in bytes. A longer name goes into a pax header before it (POSIX.1-2001).
 const NAME_FIELD: usize = 100;
 
-/// The tar archive around the lines of all packages. For each package it returns the bytes that go before the lines.
+/// The tar archive around the lines of all packages. It has none at first. For each package it returns the bytes that go before the lines.
 ///
 /// Every folder has an entry. Times, owners and groups are zero.
 ///
 /// ```
 /// use catalog_mirror_oci::Layer;
 ///
-/// let mut layer = Layer::new();
+/// let mut layer = Layer::default();
 /// let mut archive = layer.before("cache", 3);
 /// archive.extend(b"{}\n");
 /// archive.extend(layer.end());
@@ -28,11 +29,6 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Starts an archive that has no packages yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Returns the bytes before the lines of the next package, which have `size` bytes. The empty name is the global group.
     pub fn before(&mut self, package: &str, size: u64) -> Vec<u8> {
         let mut bytes = self.close();
@@ -111,7 +107,7 @@ mod tests {
     use super::*;
 
     fn archive(packages: &[(&str, &[u8])]) -> Vec<u8> {
-        let mut layer = Layer::new();
+        let mut layer = Layer::default();
         let mut bytes = Vec::new();
         for (name, lines) in packages {
             bytes.extend(layer.before(name, lines.len() as u64));
@@ -181,7 +177,7 @@ mod tests {
 
     #[test]
     fn header_of_nine_gigabytes_has_right_size() {
-        let mut layer = Layer::new();
+        let mut layer = Layer::default();
         let bytes = layer.before("a", 9 << 30);
         let header = Header::from_byte_slice(&bytes[bytes.len() - BLOCK..]);
         assert_eq!(header.entry_size().unwrap(), 9 << 30);

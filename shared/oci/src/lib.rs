@@ -18,8 +18,8 @@ pub use manifest::{
 };
 pub use path::{clean_path, shown};
 pub use unpack::{
-    ContentReader, Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, NamedLimit,
-    OverlayState, Root, UnpackBudget, UnpackError, decompress,
+    Depth, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, LinkError, NamedLimit, OverlayState, Root,
+    UnpackBudget, UnpackError, decompress, pass_file, pass_link,
 };
 
 /// Media types of images (OCI image specification, "Media Types").

@@ -105,7 +105,7 @@ impl Rendering {
     fn feed(&self, fan_out: FanOut, framed: bool) -> Result<Sha256, RenderError> {
         let mut blocks = BlockWriter {
             hasher: Hasher::new(),
-            layer: framed.then(oci::Layer::new),
+            layer: framed.then(oci::Layer::default),
             frame: Vec::new(),
             begins: true,
             block: Vec::with_capacity(BLOCK_BYTES),

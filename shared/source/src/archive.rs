@@ -21,27 +21,24 @@ use reqwest::header::{ETAG, HeaderValue, IF_NONE_MATCH};
 use tokio::time::sleep;
 use work::Budget;
 
-use crate::error::Error;
-use crate::location::ArchiveLocation;
-use crate::sources::{Pull, Sources};
 use crate::stream::{bounded, within};
-use crate::tree::{TreeArchive, TreeFault};
+use crate::tree::TreeArchive;
 use crate::web::{BodyCopy, WebSession};
+use crate::{ArchiveLocation, Error, Pull, Sources, TreeFault};
 
 /// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads
 /// download again. The bytes of an archive that is published already are never read, and others wait for their space.
 const KEPT: Duration = Duration::from_secs(2 * 60);
 
-/// Last answers for all archives. Clones share them.
-#[derive(Clone, Default)]
-pub(crate) struct Archives(Arc<Mutex<BTreeMap<String, SharedArchive>>>);
+/// Last answers for all archives, by their URLs. Clones share them.
+pub(crate) type Archives = Arc<Mutex<BTreeMap<String, SharedArchive>>>;
 
 /// Locked during a request, so that two catalogs in one archive download it once.
-type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
+pub(crate) type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
 
 /// Last answer for the archive at one URL.
 #[derive(Default)]
-struct KnownArchive {
+pub(crate) struct KnownArchive {
     digest: Option<Digest>,
     /// Version that the server gave to the body, if it did. A time is none: a file may change twice within its second.
     tag: Option<HeaderValue>,
@@ -51,7 +48,7 @@ struct KnownArchive {
 impl Sources {
     /// Returns the revision that an archive has now.
     pub(crate) async fn resolve_archive(&self, location: &ArchiveLocation) -> Result<Digest, Error> {
-        let shared = self.archives.at(location);
+        let shared = self.archive_at(location);
         let mut known = shared.lock().await;
         let session = WebSession::open(self, &location.url).await?;
         let digest = known.ask(&session, location).await?;
@@ -68,7 +65,7 @@ impl Sources {
         expected: &Digest,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let shared = self.archives.at(location);
+        let shared = self.archive_at(location);
         let session = WebSession::open(self, &location.url).await?;
         let copy = {
             let mut known = shared.lock().await;
@@ -108,13 +105,18 @@ impl Sources {
             // not rely on their version.
             shared.lock().await.tag = None;
         }
-        let sink = unpacked.map_err(|error| session.server.redact(error))?;
+        let sink = session.server.redacted(unpacked)?;
         let pull = Pull {
             traffic,
             layers_fetched: 1,
             ..Pull::default()
         };
         Ok((sink, pull))
+    }
+
+    fn archive_at(&self, location: &ArchiveLocation) -> SharedArchive {
+        let mut archives = self.archives.lock();
+        Arc::clone(archives.entry(location.url.to_string()).or_default())
     }
 }
 
@@ -125,10 +127,7 @@ impl KnownArchive {
         loop {
             match self.attempt(session, location).await {
                 Ok(digest) => return Ok(digest),
-                Err(error) => retries
-                    .pause(error)
-                    .await
-                    .map_err(|error| session.server.redact(error))?,
+                Err(error) => session.server.redacted(retries.pause(error).await)?,
             }
         }
     }
@@ -152,13 +151,6 @@ impl KnownArchive {
         (self.digest, self.tag) = (Some(digest.clone()), tag);
         self.copy = Some(Arc::new(copy));
         Ok(digest)
-    }
-}
-
-impl Archives {
-    fn at(&self, location: &ArchiveLocation) -> SharedArchive {
-        let mut archives = self.0.lock();
-        Arc::clone(archives.entry(location.url.to_string()).or_default())
     }
 }
 

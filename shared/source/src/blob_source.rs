@@ -5,7 +5,7 @@ use fetch::Traffic;
 use oci::{BlobRef, Digest, DigestHasher};
 use tokio::sync::mpsc::Sender;
 
-use crate::error::Error;
+use crate::Error;
 use crate::layout::Layout;
 use crate::registry::Session;
 
@@ -57,10 +57,10 @@ impl BlobSource {
     }
 
     /// Replaces an error whose text repeats a secret that was sent.
-    pub(crate) fn redact(&self, error: Error) -> Error {
+    pub(crate) fn redacted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         match self {
-            Self::Registry(session) => session.server.redact(error),
-            Self::Layout(_) => error,
+            Self::Registry(session) => session.server.redacted(result),
+            Self::Layout(_) => result,
         }
     }
 }
@@ -70,6 +70,14 @@ pub(crate) fn verify(expected: &Digest, what: &'static str, bytes: Bytes) -> Res
     let mut hasher = expected.hasher();
     hasher.update(&bytes);
     finish(hasher, expected, what).map(|()| bytes)
+}
+
+/// Returns `bytes` if they have the size and the digest of `blob`.
+pub(crate) fn verify_blob(blob: &BlobRef, what: &'static str, bytes: Bytes) -> Result<Bytes, Error> {
+    match bytes.len() as u64 {
+        size if size == blob.size => verify(&blob.digest, what, bytes),
+        other => Err(wrong_size(what, blob, other)),
+    }
 }
 
 fn finish(hasher: DigestHasher, expected: &Digest, what: &'static str) -> Result<(), Error> {
@@ -84,26 +92,17 @@ fn finish(hasher: DigestHasher, expected: &Digest, what: &'static str) -> Result
     })
 }
 
-/// Compares bytes that stream by with a declared size and digest.
+/// Compares the bytes of a layer that stream by with its declared size and digest.
 pub(crate) struct BlobCheck<'a> {
     blob: &'a BlobRef,
-    what: &'static str,
     hasher: DigestHasher,
     seen: u64,
 }
 
-/// Returns `bytes` if they have the size and the digest of `blob`.
-pub(crate) fn verify_blob(blob: &BlobRef, what: &'static str, bytes: Bytes) -> Result<Bytes, Error> {
-    let mut check = BlobCheck::new(what, blob);
-    check.update(&bytes)?;
-    check.finish().map(|()| bytes)
-}
-
 impl<'a> BlobCheck<'a> {
-    pub(crate) fn new(what: &'static str, blob: &'a BlobRef) -> Self {
+    pub(crate) fn new(blob: &'a BlobRef) -> Self {
         Self {
             blob,
-            what,
             hasher: blob.digest.hasher(),
             seen: 0,
         }
@@ -117,7 +116,7 @@ impl<'a> BlobCheck<'a> {
     pub(crate) fn update(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.seen += bytes.len() as u64;
         if self.seen > self.blob.size {
-            return Err(wrong_size(self.what, self.blob, self.seen));
+            return Err(wrong_size("layer", self.blob, self.seen));
         }
         self.hasher.update(bytes);
         Ok(())
@@ -125,9 +124,9 @@ impl<'a> BlobCheck<'a> {
 
     pub(crate) fn finish(self) -> Result<(), Error> {
         if !self.is_complete() {
-            return Err(wrong_size(self.what, self.blob, self.seen));
+            return Err(wrong_size("layer", self.blob, self.seen));
         }
-        finish(self.hasher, &self.blob.digest, self.what)
+        finish(self.hasher, &self.blob.digest, "layer")
     }
 }
 

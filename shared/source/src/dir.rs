@@ -4,14 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Take};
 use std::path::{Path, PathBuf};
 
-use oci::{
-    ContentReader, Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, UnpackBudget, UnpackError,
-};
+use oci::{Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, UnpackBudget, pass_file, pass_link};
 use walkdir::{DirEntry, WalkDir};
 use work::Budget;
 
-use crate::error::Error;
-use crate::settings::SourceSettings;
+use crate::{Error, SourceSettings};
 
 /// Returns the digest of a folder: sha256 over paths and contents in the order of the walk.
 pub(crate) fn digest(dir: &Path, settings: &SourceSettings) -> Result<Digest, Error> {
@@ -82,14 +79,7 @@ impl FolderWalk {
             }
         }
         for link in &self.links {
-            match self.resolve(link) {
-                Ok(target) => sink.link(link, &target).map_err(UnpackError::Sink)?,
-                Err(_) if sink.excludes(link) => {}
-                Err(source) => {
-                    let path = link.clone();
-                    return Err(UnpackError::Link { path, source }.into());
-                }
-            }
+            pass_link(sink, link, self.resolve(link))?;
         }
         Ok(self.hasher.finish())
     }
@@ -135,13 +125,7 @@ impl FolderWalk {
             file: opened.take(size),
             hasher: DigestHasher::default(),
         };
-        let mut content = ContentReader::new(&mut hashing, size);
-        let outcome = sink.file(path, size, &mut content);
-        if let Some(source) = content.take_failure() {
-            return Err(failed(source));
-        }
-        outcome.map_err(UnpackError::Sink)?;
-        drop(content);
+        pass_file(sink, path, size, &mut hashing, failed)?;
         io::copy(&mut hashing, &mut io::sink()).map_err(failed)?;
         Ok(hashing.hasher.finish())
     }

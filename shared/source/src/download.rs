@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fetch::Traffic;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{TryStreamExt, stream};
 use model::EmptyLayers;
 use oci::{BlobRef, Digest, LimitExceeded, NamedLimit};
 use oci_client::Reference;
@@ -15,11 +15,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 
 use crate::blob_source::BlobSource;
-use crate::error::Error;
 use crate::layers::{SIDE_BY_SIDE, from_the_top};
-use crate::source::Source;
-use crate::sources::Sources;
 use crate::stream::{blocking, within, write_chunks};
+use crate::{Error, Source, Sources};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
 const SHARE: u64 = 4;
@@ -131,8 +129,7 @@ impl Sources {
         let blobs = self.registry_with(reference, digest).await?;
         let copying = self.copy(&blobs, digest, empty, space);
         let copying = copying.instrument(tracing::info_span!("download", source = %reference, %digest));
-        let copied = within(self.settings().pull_timeout, copying).await;
-        copied.map_err(|error| blobs.redact(error))
+        blobs.redacted(within(self.settings().pull_timeout, copying).await)
     }
 
     async fn copy(
@@ -157,12 +154,9 @@ impl Sources {
             let path = to.path(&digest);
             blocking(move || create_file(&path)?.write_all(&body).map_err(Error::writing(&path))).await?;
         }
-        let copies: Vec<_> = layers
-            .into_iter()
-            .map(|layer| copy_layer(blobs, layer, to.path(&layer.digest)))
-            .collect();
-        let copies = stream::iter(copies).buffer_unordered(SIDE_BY_SIDE);
-        copies.try_collect::<Vec<()>>().await?;
+        let copy = |layer| copy_layer(blobs, layer, to.path(&layer.digest));
+        let layers = stream::iter(layers.into_iter().map(Ok));
+        layers.try_for_each_concurrent(SIDE_BY_SIDE, copy).await?;
         Ok(Download {
             dir,
             traffic: blobs.traffic(),

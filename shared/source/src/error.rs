@@ -10,8 +10,7 @@ use fetch::{
 use model::text::chain;
 use oci::{Digest, ImageError, LimitExceeded, UnpackError};
 
-use crate::failure::{ServerFailure, ServerFault};
-use crate::tree::TreeFault;
+use crate::{ServerFailure, ServerFault, TreeFault};
 
 /// Error of resolving or reading a source.
 #[derive(Debug, thiserror::Error)]

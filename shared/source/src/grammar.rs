@@ -9,23 +9,21 @@ use oci_client::Reference;
 /// Maximum length of a repository's name in the distribution specification.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Builds a reference from its host, its `path[:tag]` and its digest, which the caller has checked. The error names the
-/// wrong part.
-pub(crate) fn reference(host: &str, path: &str, digest: Option<&str>) -> Result<Reference, &'static str> {
-    let (name, tag) = match path.split_once(':') {
-        Some((name, tag)) => (name, Some(tag)),
-        None => (path, None),
-    };
+/// Checks the parts of a reference, except for its digest. The error names the wrong part.
+pub(crate) fn reference(image: ImageReference) -> Result<Reference, &'static str> {
+    let (host, name) = (image.registry.as_str(), image.repository.as_str());
     let has_port = host.split_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_ok());
     check(has_port && ImageReference::is_host(host), "its host is malformed")?;
     check(
         name.len() <= MAX_NAME_BYTES && name.split('/').all(ImageReference::is_component),
         "its repository may hold only lower case letters, digits and single separators",
     )?;
-    check(tag.is_none_or(ImageReference::is_tag), "its tag is malformed")?;
+    check(
+        image.tag.as_deref().is_none_or(ImageReference::is_tag),
+        "its tag is malformed",
+    )?;
     let (host, name) = docker_hub(host, name);
-    let digest = digest.map(ToOwned::to_owned);
-    Ok(match (tag.map(ToOwned::to_owned), digest) {
+    Ok(match (image.tag, image.digest) {
         (Some(tag), Some(digest)) => Reference::with_tag_and_digest(host, name, tag, digest),
         (None, Some(digest)) => Reference::with_digest(host, name, digest),
         (Some(tag), None) => Reference::with_tag(host, name, tag),
@@ -57,8 +55,9 @@ mod tests {
              quay.io/-a:v1 quay.io/a-:v1 quay.io/a//b:v1 quay.io/a/:v1 quay.io/a: quay.io/a:.v1 quay.io/a:v1:v2 \
              -quay.io/a:v1 quay..io/a:v1 quay.io:x/a:v1 quay.io:+80/a:v1 quay.io/\u{e9}:v1 quay.io/../etc:v1";
         for text in accepted_or_not.split(' ').chain(["quay.io/a:v 1"]) {
-            let (host, path) = text.split_once('/').unwrap();
-            let ours = reference(host, path, None).ok().map(|reference| reference.whole());
+            let ours = reference(ImageReference::as_written(text))
+                .ok()
+                .map(|reference| reference.whole());
             let theirs = text.parse::<Reference>().ok().map(|reference| reference.whole());
             assert_eq!(ours, theirs, "{text}");
         }

@@ -21,10 +21,8 @@ use tracing::Instrument;
 use work::Budget;
 
 use crate::blob_source::BlobSource;
-use crate::error::Error;
-use crate::settings::SourceSettings;
-use crate::sources::Pull;
 use crate::stream::{CHUNKS_AHEAD, bounded, reader_of};
+use crate::{Error, Pull, SourceSettings};
 
 /// Number of layers that are fetched at a time, as in docker.
 pub(crate) const SIDE_BY_SIDE: usize = 3;
@@ -98,9 +96,6 @@ struct LayerRead<S> {
     last: Option<OverlayState<S>>,
 }
 
-/// The result of a scan: the state, or the channel that it will come from if the layer did not need it.
-type Scanned<S> = (Option<OverlayState<S>>, Option<oneshot::Receiver<OverlayState<S>>>);
-
 /// Fetches, scans and verifies one layer. Takes the state from the layer above it, and passes it to the one below.
 async fn read_layer<S: FileSink + 'static>(
     blobs: &BlobSource,
@@ -114,19 +109,13 @@ async fn read_layer<S: FileSink + 'static>(
     let raw = reader_of(from);
     let scanner = bounded(&budget, move || scan_layer(&scan, raw, above));
     let (fetched, scanned) = tokio::join!(blobs.stream(&layer, to), scanner);
-    let (state, above) = match (fetched, scanned) {
+    let (state, is_empty) = match (fetched, scanned) {
         // A scan that reads no further has the reason.
         (Err(Error::Unpack(UnpackError::Abandoned)), Err(error)) => return Err(error),
         // Else the failure of the fetch explains that of the scan.
         (fetched, scanned) => fetched.and(scanned)?,
     };
-    let empty = state.is_none().then(|| layer.digest.to_string());
-    tracing::debug!(empty = empty.is_some(), "read a layer");
-    let state = match (state, above) {
-        (Some(state), _) => state,
-        (None, Some(above)) => above.await.map_err(|_| UnpackError::Abandoned)?,
-        (None, None) => return Err(UnpackError::Abandoned.into()),
-    };
+    tracing::debug!(empty = is_empty, "read a layer");
     let last = if state.is_closed_below(depth) {
         Some(state)
     } else {
@@ -134,20 +123,25 @@ async fn read_layer<S: FileSink + 'static>(
         below.send(state).ok();
         None
     };
+    let empty = is_empty.then(|| layer.digest.to_string());
     Ok(LayerRead { empty, last })
 }
 
-/// Scans one layer on a blocking thread.
+/// Scans one layer on a blocking thread. Returns the state, and true if the layer has nothing for the catalog.
 fn scan_layer<S: FileSink>(
     scan: &LayerScan,
     mut raw: impl BufRead,
     above: oneshot::Receiver<OverlayState<S>>,
-) -> Result<Scanned<S>, UnpackError> {
+) -> Result<(OverlayState<S>, bool), UnpackError> {
     let mut above = Some(above);
-    let scanned = scan.run(&mut raw, || above.take()?.blocking_recv().ok());
+    let mut take_state = || above.take()?.blocking_recv().ok();
+    let scanned = scan.run(&mut raw, &mut take_state);
     if !matches!(scanned, Err(UnpackError::Abandoned)) {
         // To the end of the stream, because a wrong digest there explains the failure better.
         io::copy(&mut raw, &mut io::sink()).ok();
     }
-    Ok((scanned?, above))
+    match scanned? {
+        Some(state) => Ok((state, false)),
+        None => Ok((take_state().ok_or(UnpackError::Abandoned)?, true)),
+    }
 }

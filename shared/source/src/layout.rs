@@ -8,8 +8,8 @@ use bytes::Bytes;
 use oci::{BlobRef, Digest, ImageIndex, ImageLimits, NamedLimit, UnpackError, parse_document};
 use tokio::sync::mpsc::Sender;
 
+use crate::Error;
 use crate::blob_source::BlobCheck;
-use crate::error::Error;
 use crate::stream::blocking;
 
 /// Size of a chunk. Large enough for few system calls, small enough to hold several in memory.
@@ -62,14 +62,16 @@ pub(crate) fn read_file(path: &Path, limit: NamedLimit) -> Result<Bytes, Error> 
 fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<(), Error> {
     let failed = Error::reading(path);
     let mut file = open_file(path).map_err(failed)?;
-    let mut check = BlobCheck::new("layer", blob);
+    let mut check = BlobCheck::new(blob);
     loop {
-        let chunk = next_chunk(&mut file).map_err(failed)?;
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        let mut next = file.by_ref().take(CHUNK_BYTES as u64);
+        next.read_to_end(&mut chunk).map_err(failed)?;
         if chunk.is_empty() {
             return check.finish();
         }
         check.update(&chunk)?;
-        to.blocking_send(chunk).map_err(|_| UnpackError::Abandoned)?;
+        to.blocking_send(chunk.into()).map_err(|_| UnpackError::Abandoned)?;
     }
 }
 
@@ -79,10 +81,4 @@ fn open_file(path: &Path) -> io::Result<File> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     File::open(path)
-}
-
-fn next_chunk(file: &mut File) -> io::Result<Bytes> {
-    let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-    file.take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
-    Ok(chunk.into())
 }

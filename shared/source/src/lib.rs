@@ -26,7 +26,7 @@ mod web;
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::Error;
 pub use crate::failure::{ServerFailure, ServerFault, ServerPlace};
-pub use crate::location::{ArchiveLocation, GitLocation, LocationError};
+pub use crate::location::{ArchiveLocation, GitLocation};
 pub use crate::lookaside::{Lookaside, LookasideError};
 pub use crate::registry::{Pushed, RegistryMirror, RegistryRule, RegistryRules};
 pub use crate::settings::SourceSettings;

@@ -1,7 +1,6 @@
 //! The URLs of archives and git repositories, with the folder in them.
 
 use std::fmt;
-use std::str::FromStr;
 
 use fetch::unusable;
 use model::text::is_unprintable;
@@ -14,23 +13,17 @@ const SUFFIXES: [&str; 5] = [".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar"];
 /// Length of a commit's full name, in hex digits of SHA-1.
 const HEX_DIGITS: usize = 40;
 
-/// The reason for which a text is not the location of an archive or of a git repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct LocationError(&'static str);
-
-const NOT_GIT: LocationError = LocationError(
-    "git is read over https only: write git:https://HOST/PATH#REF:PATH, \
-     or the URL of an archive of the branch, such as https://HOST/PATH.tar.gz",
-);
+/// The error for the URL of a git repository in another form than `git:https://HOST/PATH`.
+const NOT_GIT: &str = "git is read over https only: write git:https://HOST/PATH#REF:PATH, \
+     or the URL of an archive of the branch, such as https://HOST/PATH.tar.gz";
 
 /// An archive on a web server: `https://HOST/PATH.tar.gz[#PATH]`.
 ///
 /// ```
-/// use catalog_mirror_source::ArchiveLocation;
+/// use catalog_mirror_source::Source;
 ///
-/// let location: ArchiveLocation = "https://example.com/v1.tar.gz#./configs/".parse().unwrap();
-/// assert_eq!(location.to_string(), "https://example.com/v1.tar.gz#configs");
+/// let source: Source = "https://example.com/v1.tar.gz#./configs/".parse().unwrap();
+/// assert_eq!(source.to_string(), "https://example.com/v1.tar.gz#configs");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveLocation {
@@ -43,10 +36,10 @@ pub struct ArchiveLocation {
 /// A folder in a git repository: `git:https://HOST/PATH[#REF[:PATH]]`.
 ///
 /// ```
-/// use catalog_mirror_source::GitLocation;
+/// use catalog_mirror_source::Source;
 ///
-/// let location: GitLocation = "https://example.com/repo.git/#main:./catalogs/".parse().unwrap();
-/// assert_eq!(location.to_string(), "git:https://example.com/repo.git#main:catalogs");
+/// let source: Source = "git:https://example.com/repo.git/#main:./catalogs/".parse().unwrap();
+/// assert_eq!(source.to_string(), "git:https://example.com/repo.git#main:catalogs");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitLocation {
@@ -69,6 +62,23 @@ impl ArchiveLocation {
             Some(parts) => Digest::of(format!("{archive}#{}", parts.join("/")).as_bytes()),
         }
     }
+
+    /// Parses the text of a source. The error says what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+        let (url, folder) = match text.split_once('#') {
+            Some((url, folder)) => (url, Some(folder)),
+            None => (text, None),
+        };
+        let url = web_url(url, "it is not a URL with a host")?;
+        let path = url.path().to_ascii_lowercase();
+        if !SUFFIXES.iter().any(|suffix| path.ends_with(suffix)) {
+            return Err(
+                "its path does not end in .tar.gz, .tgz, .tar.zst, .tzst or .tar; an image has no https:// in front, only docker://",
+            );
+        }
+        let folder = folder.map(components).transpose()?;
+        Ok(Self { url, folder })
+    }
 }
 
 impl GitLocation {
@@ -76,35 +86,9 @@ impl GitLocation {
     pub(crate) fn revision(&self, commit: &str) -> Digest {
         Digest::of(format!("git:{commit}:{}", self.folder.join("/")).as_bytes())
     }
-}
 
-impl FromStr for ArchiveLocation {
-    type Err = LocationError;
-
-    fn from_str(text: &str) -> Result<Self, LocationError> {
-        let (url, folder) = match text.split_once('#') {
-            Some((url, folder)) => (url, Some(folder)),
-            None => (text, None),
-        };
-        let url = web_url(url, LocationError("it is not a URL with a host"))?;
-        let path = url.path().to_ascii_lowercase();
-        if !SUFFIXES.iter().any(|suffix| path.ends_with(suffix)) {
-            return Err(LocationError(
-                "its path does not end in .tar.gz, .tgz, .tar.zst, .tzst or .tar; an image has no https:// in front, only docker://",
-            ));
-        }
-        Ok(Self {
-            url,
-            folder: folder.map(components).transpose()?,
-        })
-    }
-}
-
-impl FromStr for GitLocation {
-    type Err = LocationError;
-
-    /// Parses the text after `git:`.
-    fn from_str(text: &str) -> Result<Self, LocationError> {
+    /// Parses the text of a source after `git:`. The error says what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let (url, rest) = text.split_once('#').unwrap_or((text, ""));
         // The name of a branch or tag cannot hold a colon, but a folder can.
         let (reference, folder) = rest.split_once(':').unwrap_or((rest, ""));
@@ -115,9 +99,7 @@ impl FromStr for GitLocation {
         }
         url.set_path(&path);
         if !reference.is_empty() && !is_reference(reference) {
-            return Err(LocationError(
-                "the part after # is no name of a branch, tag or commit: write #REF:PATH",
-            ));
+            return Err("the part after # is no name of a branch, tag or commit: write #REF:PATH");
         }
         let mut location = Self {
             url,
@@ -140,24 +122,24 @@ pub(crate) fn is_web_url(text: &str) -> bool {
     scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http"))
 }
 
-fn web_url(text: &str, otherwise: LocationError) -> Result<Url, LocationError> {
+fn web_url(text: &str, otherwise: &'static str) -> Result<Url, &'static str> {
     let url = Url::parse(text).ok().filter(|url| url.has_host() && is_web_url(text));
     let url = url.ok_or(otherwise)?;
     if unusable(&url).is_some() || url.query().is_some() {
         // The source of a catalog is published, and each of them can be a secret.
-        return Err(LocationError(
+        return Err(
             "it has a user, a password or a query, which would be published with the catalog: \
              leave it out and add credentials to a file of authFiles (--auth-file)",
-        ));
+        );
     }
     Ok(url)
 }
 
-fn components(folder: &str) -> Result<Vec<String>, LocationError> {
+fn components(folder: &str) -> Result<Vec<String>, &'static str> {
     if folder.contains(is_unprintable) {
-        return Err(LocationError("the folder after the URL has control characters"));
+        return Err("the folder after the URL has control characters");
     }
-    let parts = clean_path(folder).ok_or(LocationError("the folder after the URL leads out of it"))?;
+    let parts = clean_path(folder).ok_or("the folder after the URL leads out of it")?;
     Ok(parts.into_iter().map(ToOwned::to_owned).collect())
 }
 

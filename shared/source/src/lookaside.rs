@@ -7,12 +7,10 @@ use bytes::Bytes;
 use oci::Digest;
 use reqwest::Url;
 
-use crate::error::Error;
 use crate::layout::read_file;
 use crate::registry::Session;
-use crate::source::Source;
-use crate::sources::Sources;
 use crate::stream::blocking;
+use crate::{Error, Source, Sources};
 
 /// Location of signatures that are kept beside a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,11 +7,9 @@ use oci::Digest;
 use oci_client::Reference;
 
 use crate::blob_source::BlobSource;
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
-use crate::sources::Sources;
 use crate::stream::within;
+use crate::{Error, ServerFault, Sources};
 
 /// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or the registry is asked after it.
 const MIRROR_TIME: Duration = Duration::from_secs(20);
@@ -47,10 +45,11 @@ impl Sources {
         let mut registry = self.session(&places.registry);
         for mirror in &places.mirrors {
             let session = self.session(mirror);
-            match within(MIRROR_TIME, session.resolve(version)).await {
+            let resolved = within(MIRROR_TIME, session.resolve(version)).await;
+            match session.server.redacted(resolved) {
                 Ok(digest) => return Ok((session, Some(digest))),
                 Err(error) => {
-                    let failure = chain(&session.server.redact(error));
+                    let failure = chain(&error);
                     tracing::debug!(failure, "a mirror of the registry failed");
                     registry.server.place.failed_mirrors.push(failure);
                 }

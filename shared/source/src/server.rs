@@ -7,9 +7,7 @@ use fetch::{
 use parking_lot::Mutex;
 use reqwest::Url;
 
-use crate::error::Error;
-use crate::failure::{ServerFailure, ServerFault, ServerPlace};
-use crate::settings::SourceSettings;
+use crate::{Error, ServerFailure, ServerFault, ServerPlace, SourceSettings};
 
 /// The connections to a server for one resolve, read or push.
 pub(crate) struct AskedServer {
@@ -55,8 +53,7 @@ impl AskedServer {
             return Err(self.report(Some(peer), ServerFault::PlainHttp));
         }
         let home = RedirectTarget::configured(url).map_err(|error| self.failed(error))?;
-        let followed = self.fetcher.follow(&home, request).await;
-        followed.map_err(|failed| self.fetch_failed(failed))
+        self.fetched(self.fetcher.follow(&home, request).await)
     }
 
     pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
@@ -68,8 +65,9 @@ impl AskedServer {
         self.report(Some(response.peer.clone()), fault.into())
     }
 
-    pub(crate) fn fetch_failed(&self, failed: FailedFetch) -> Error {
-        self.report(Some(failed.peer), failed.error.into())
+    /// Reports the failure of an exchange, if it failed.
+    pub(crate) fn fetched<T>(&self, fetched: Result<T, FailedFetch>) -> Result<T, Error> {
+        fetched.map_err(|failed| self.report(Some(failed.peer), failed.error.into()))
     }
 
     /// Reports a failure, of another server if `at` is one. Its text is cleaned of what the server chose.
@@ -89,7 +87,7 @@ impl AskedServer {
     }
 
     /// Replaces an error whose text repeats a secret that was sent.
-    pub(crate) fn redact(&self, error: Error) -> Error {
-        error.without(&self.secrets.lock())
+    pub(crate) fn redacted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.map_err(|error| error.without(&self.secrets.lock()))
     }
 }

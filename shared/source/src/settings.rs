@@ -6,8 +6,7 @@ use std::time::Duration;
 use fetch::{FetchSettings, HeaderFiles, Logins};
 use oci::{ImageContent, ImageLimits, NamedLimit, TargetPlatform};
 
-use crate::download::DownloadSpace;
-use crate::registry::RegistryRules;
+use crate::{DownloadSpace, RegistryRules};
 
 /// Settings for reading images. The default suits a public registry.
 #[derive(Clone, Debug)]

@@ -3,10 +3,9 @@
 use model::{AttachedSignature, ImageSignatures};
 use oci::{BlobRef, Digest, SignatureDescriptor, SignatureManifest, parse_document};
 
-use crate::error::Error;
-use crate::registry::Session;
-use crate::source::Source;
-use crate::sources::{PARSING, Sources};
+use crate::registry::{Session, if_found};
+use crate::sources::PARSING;
+use crate::{Error, Source, Sources};
 
 /// Kind of a document with signatures, for errors.
 const MANIFEST: &str = "signature manifest";
@@ -24,14 +23,10 @@ impl Sources {
         let mut found = SignatureSearch {
             session: self.session_with(reference, digest.as_str()).await?,
             signatures: ImageSignatures::default(),
-            left: self.settings().limits.signatures,
+            taken: 0,
         };
-        let searching = async {
-            found.by_tag(digest).await?;
-            found.by_referrers(digest).await
-        };
-        let searched = self.in_time(searching).await;
-        searched.map_err(|error| found.session.server.redact(error))?;
+        let searched = self.in_time(found.search(digest)).await;
+        found.session.server.redacted(searched)?;
         Ok(found.signatures)
     }
 
@@ -46,15 +41,15 @@ impl Sources {
         };
         let session = self.session_with(reference, digest.as_str()).await?;
         let found = self.in_time(attachments(&session, digest)).await;
-        found.map_err(|error| session.server.redact(error))
+        session.server.redacted(found)
     }
 }
 
 async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, Error> {
-    let list = format!("{}-{}", digest.algorithm(), digest.hex());
+    let list = list_tag(digest);
     let mut found = Vec::new();
     for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
-        if session.exists(&tag).await? {
+        if if_found(session.resolve(&tag).await)?.is_some() {
             found.push(tag);
         }
     }
@@ -69,31 +64,32 @@ async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, 
     Ok(found)
 }
 
+/// Returns the tag of the list of referrers ("Referrers Tag Schema"). Those of cosign begin with it.
+fn list_tag(digest: &Digest) -> String {
+    format!("{}-{}", digest.algorithm(), digest.hex())
+}
+
 /// The collection of the signatures of one image.
 struct SignatureSearch {
     session: Session,
     signatures: ImageSignatures,
-    /// Number of documents that may still be fetched.
-    left: u64,
+    /// Number of documents that were fetched.
+    taken: u64,
 }
 
 impl SignatureSearch {
-    async fn by_tag(&mut self, digest: &Digest) -> Result<(), Error> {
-        let tag = format!("{}-{}.sig", digest.algorithm(), digest.hex());
-        match self.session.tagged(&tag).await? {
-            Some(body) => self.layers(&tag, &body).await,
-            None => Ok(()),
+    /// Reads the signatures under the tag of cosign, then the list of referrers (OCI Distribution Specification v1.1, "Listing
+    /// Referrers"). A registry without that API keeps the list under a tag ("Referrers Tag Schema").
+    async fn search(&mut self, digest: &Digest) -> Result<(), Error> {
+        let list = list_tag(digest);
+        let tag = format!("{list}.sig");
+        if let Some(body) = self.session.tagged(&tag).await? {
+            self.layers(&tag, &body).await?;
         }
-    }
-
-    /// Reads the list of referrers (OCI Distribution Specification v1.1, "Listing Referrers"). A registry without that API
-    /// keeps the list under a tag ("Referrers Tag Schema").
-    async fn by_referrers(&mut self, digest: &Digest) -> Result<(), Error> {
         let mut pages = self.session.referrers(digest);
         let mut next = self.session.next_page(&mut pages).await?;
         if next.is_none() {
-            let tag = format!("{}-{}", digest.algorithm(), digest.hex());
-            next = self.session.tagged(&tag).await?;
+            next = self.session.tagged(&list).await?;
         }
         while let Some(page) = next {
             self.entries(digest, &page).await?;
@@ -149,14 +145,14 @@ impl SignatureSearch {
 
     /// Returns the number of entries of a list to keep: one more than may be fetched, so that too many fail.
     fn one_too_many(&self) -> usize {
-        usize::try_from(self.left).unwrap_or(usize::MAX).saturating_add(1)
+        let left = self.session.settings.limits.signatures.saturating_sub(self.taken);
+        usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1)
     }
 
+    /// Counts a document before it is fetched.
     fn take(&mut self, of: &str) -> Result<(), Error> {
-        let place = || format!("what is attached to {of}");
+        self.taken += 1;
         let limit = self.session.settings.limits.signatures();
-        let left = self.left.checked_sub(1);
-        self.left = left.ok_or_else(|| limit.exceeded(place()))?;
-        Ok(())
+        Ok(limit.check(self.taken, || format!("what is attached to {of}"))?)
     }
 }

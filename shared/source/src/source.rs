@@ -7,11 +7,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use model::ImageReference;
 use oci::Digest;
 use oci_client::Reference;
 
 use crate::grammar;
-use crate::location::{ArchiveLocation, GitLocation, LocationError, is_web_url};
+use crate::location::is_web_url;
+use crate::{ArchiveLocation, GitLocation};
 
 /// The source of a catalog, as a user writes it.
 ///
@@ -111,12 +113,12 @@ impl FromStr for Source {
             ))
         } else if is_git(text) {
             // Other forms than `git:` are not URLs of the web, with their scheme or without.
-            let location = text.strip_prefix("git:").unwrap_or_default().parse();
+            let location = GitLocation::parse(text.strip_prefix("git:").unwrap_or_default());
             let refused = SourceError::location("a git repository that can be read", text);
             location.map(Self::Git).map_err(refused)
         } else if is_web_url(text) {
             let refused = SourceError::location("the URL of an archive", text);
-            text.parse().map(Self::Archive).map_err(refused)
+            ArchiveLocation::parse(text).map(Self::Archive).map_err(refused)
         } else {
             registry(text.strip_prefix("docker://").unwrap_or(text))
         }
@@ -129,7 +131,7 @@ impl SourceError {
     }
 
     /// Reports a URL that is not of this kind.
-    fn location(kind: &str, text: &str) -> impl FnOnce(LocationError) -> Self {
+    fn location(kind: &str, text: &str) -> impl FnOnce(&'static str) -> Self {
         move |what| Self(format!("`{}` is not {kind}: {what}", without_secrets(text)))
     }
 }
@@ -199,23 +201,20 @@ fn registry(text: &str) -> Result<Source, SourceError> {
             "is a path: write dir:{text} for a folder of catalog files, oci:{text} for an image layout"
         ));
     }
-    let (host, path) = text.split_once('/').unwrap_or(("", text));
+    let (host, _) = text.split_once('/').unwrap_or(("", text));
     if !(host.contains(['.', ':']) || host == "localhost") {
         return refused(format!(
             "names no registry: write it out, such as quay.io/{text} or docker.io/{text}, or dir:{text} for a folder"
         ));
     }
-    if !path.contains([':', '@']) {
+    let image = ImageReference::as_written(text);
+    if image.tag.is_none() && image.digest.is_none() {
         return refused(format!("has neither tag nor digest: add one, such as {text}:latest"));
     }
-    let (path, digest) = match path.split_once('@') {
-        Some((path, digest)) => (path, Some(digest)),
-        None => (path, None),
-    };
-    let Ok(pinned) = digest.map(str::parse).transpose() else {
+    let Ok(pinned) = image.digest.as_deref().map(str::parse).transpose() else {
         return refused("has a malformed digest: write sha256:<64 hex digits in lower case>".into());
     };
-    match grammar::reference(host, path, digest) {
+    match grammar::reference(image) {
         Ok(reference) => Ok(Source::Registry { reference, pinned }),
         Err(what) => refused(format!("is not an image reference: {what}")),
     }

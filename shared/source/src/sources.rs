@@ -16,14 +16,12 @@ use tracing::Instrument;
 use crate::archive::Archives;
 use crate::blob_source::{BlobSource, wrong_size};
 use crate::dir;
-use crate::error::Error;
 use crate::git::GitCommits;
 use crate::layers;
 use crate::layout::Layout;
 use crate::registry::{AuthStates, if_found};
-use crate::settings::SourceSettings;
-use crate::source::Source;
 use crate::stream::{blocking, within};
+use crate::{Error, Source, SourceSettings};
 
 /// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
 const MAX_INDEXES: usize = 3;
@@ -128,9 +126,8 @@ impl Sources {
                 }
             }
         };
-        resolving
-            .instrument(tracing::debug_span!("resolve", source = %source))
-            .await
+        let span = tracing::debug_span!("resolve", source = %source);
+        resolving.instrument(span).await
     }
 
     /// Returns true if the source exists. Sends the requests of [`Self::resolve`] for an image in a registry, also for a
@@ -139,17 +136,18 @@ impl Sources {
     /// # Errors
     /// A registry that refuses to answer is an error and does not count as absent.
     pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
-        match source {
+        let resolved = match source {
             Source::Registry { reference, pinned } => {
                 let tag = reference.tag().unwrap_or("latest");
                 let version = pinned.as_ref().map_or(tag, Digest::as_str);
-                let asking = async { self.session_with(reference, version).await?.exists(version).await };
+                let asking = async { self.session_with(reference, version).await?.resolve(version).await };
                 self.in_time(asking).await
             }
             Source::Archive(_) | Source::Git(_) | Source::OciLayout { .. } | Source::Dir(_) => {
-                Ok(if_found(self.resolve(source).await)?.is_some())
+                self.resolve(source).await
             }
-        }
+        };
+        Ok(if_found(resolved)?.is_some())
     }
 
     /// Reads the image `digest` and passes each FBC file to `sink` once. Layers in `empty` are not fetched.
@@ -179,7 +177,7 @@ impl Sources {
         };
         let blobs = self.registry_with(reference, digest).await?;
         let found = self.in_time(self.image(&blobs, digest)).await;
-        let chosen = found.map_err(|error| blobs.redact(error))?.digest;
+        let chosen = blobs.redacted(found)?.digest;
         Ok(Some(chosen).filter(|chosen| chosen != digest))
     }
 
@@ -212,8 +210,7 @@ impl Sources {
                 return Ok((sink, pull));
             }
         };
-        let read = self.read_image(&blobs, digest, empty, sink).await;
-        read.map_err(|error| blobs.redact(error))
+        blobs.redacted(self.read_image(&blobs, digest, empty, sink).await)
     }
 
     async fn read_image<S: FileSink + 'static>(

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::Budget;
 
-use crate::error::Error;
+use crate::Error;
 
 /// Chunks between a fetch and its scan or file. A few keep both busy; each may have some hundred KiB.
 pub(crate) const CHUNKS_AHEAD: usize = 4;
@@ -25,14 +25,10 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 /// Runs `read` on a blocking thread. If the future is dropped, `budget` is stopped.
-pub(crate) async fn bounded<T, E>(
+pub(crate) async fn bounded<T: Send + 'static, E: Into<Error> + Send + 'static>(
     budget: &Budget,
     read: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, Error>
-where
-    T: Send + 'static,
-    E: Into<Error> + Send + 'static,
-{
+) -> Result<T, Error> {
     let done = work::run(budget.clone(), read).await;
     done.map_err(Error::Task)?.map_err(Into::into)
 }

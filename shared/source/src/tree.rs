@@ -9,7 +9,7 @@ use oci::{
 
 use work::Budget;
 
-use crate::error::Error;
+use crate::Error;
 
 /// The reason for which an archive or a git repository holds no catalog that can be read.
 #[derive(Debug, thiserror::Error)]

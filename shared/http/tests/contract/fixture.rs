@@ -108,7 +108,7 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
 }
 
 async fn put_image(store: &dyn Store, groups: &BTreeMap<String, String>) -> CatalogImage {
-    let (mut layer, mut tar) = (oci::Layer::new(), Vec::new());
+    let (mut layer, mut tar) = (oci::Layer::default(), Vec::new());
     for (name, lines) in groups {
         tar.extend(layer.before(name, lines.len() as u64));
         tar.extend_from_slice(lines.as_bytes());

@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{ImageError, parse_document};
-use crate::digest::Digest;
-use crate::documents::LABEL;
-use crate::path::{clean_path, shown};
-use crate::unpack::{ImageLimits, NamedLimit, Root};
+use crate::{Digest, ImageLimits, LABEL, NamedLimit, Root, clean_path, shown};
 
 const DATABASE: &str = "operators.operatorframework.io.index.database.v1";
 

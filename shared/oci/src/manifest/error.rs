@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::digest::{Digest, DigestError};
-use crate::unpack::LimitExceeded;
+use crate::{Digest, DigestError, LimitExceeded};
 
 /// The reason for which an image holds no catalog that can be read.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +25,6 @@ pub enum ImageError {
         /// The underlying error, which the chain prints after this one.
         source: DigestError,
     },
-    /// A negative size in a manifest.
-    #[error("manifest {0} declares a negative size")]
-    NegativeSize(Digest),
     /// A manifest of Docker schema 1.
     #[error(
         "manifest {0} is a Docker schema 1 manifest, which is not supported: push the image again with a current tool"
@@ -45,12 +41,12 @@ pub enum ImageError {
     /// A document that readers could take for an index or for an image manifest.
     #[error("manifest {0} is an image manifest and an index at once: readers could disagree about its content")]
     Ambiguous(Digest),
-    /// An index that describes the chosen manifest in an impossible way.
-    #[error("index {index} names the manifest {digest} with {problem}")]
+    /// A manifest or index that describes a blob, or the chosen manifest, in an impossible way.
+    #[error("manifest {holder} names {digest} with {problem}")]
     Descriptor {
-        /// Digest of the index that has the problem.
-        index: Digest,
-        /// Digest of the manifest that it names.
+        /// Digest of the manifest or index that has the problem.
+        holder: Digest,
+        /// Digest that it names.
         digest: Digest,
         /// The wrong field with its value, cleaned for logs.
         problem: String,

@@ -9,10 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::digest::{BlobRef, Digest};
 use crate::media_type;
-use crate::path::shown;
-use crate::unpack::{ImageLimits, NamedLimit};
+use crate::{BlobRef, Digest, ImageLimits, NamedLimit, shown};
 
 pub use config::{ImageContent, content_root};
 pub use error::ImageError;
@@ -58,7 +56,7 @@ pub struct ImageDescriptor {
     size: i64,
     platform: Option<TargetPlatform>,
     /// Notes of any kind, such as the tag of an image in a layout.
-    pub annotations: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
     artifact_type: Option<String>,
 }
 
@@ -110,7 +108,10 @@ pub fn parse_manifest(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Res
     match (outline.manifests.is_some(), outline.layers.is_some()) {
         (true, _) => Ok(ImageDocument::Index(parse_document("index", digest, body)?)),
         (_, true) => image(digest, &outline, body, limits).map(ImageDocument::Image),
-        _ => Err(unknown(digest, outline)),
+        _ => Err(match outline.artifact_type.or(outline.media_type) {
+            Some(kind) => artifact(digest, &kind),
+            None => ImageError::Unknown(digest.clone()),
+        }),
     }
 }
 
@@ -125,26 +126,28 @@ impl ManifestOutline {
     }
 }
 
+impl ImageDescriptor {
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+}
+
 impl ImageIndex {
     /// Returns the digest of the image with this tag in an image layout, or of its only image. `digest` is that of the index.
     ///
     /// # Errors
     /// [`ImageError::NoTag`] for none or several, and a malformed entry.
     pub fn tagged(&self, tag: Option<&str>, digest: &Digest) -> Result<Digest, ImageError> {
-        let name = |entry: &ImageDescriptor| entry.annotations.as_ref()?.get(REF_NAME).cloned();
-        let fits = |entry: &&ImageDescriptor| tag.is_none() || name(entry).as_deref() == tag;
+        let fits = |entry: &&ImageDescriptor| tag.is_none() || entry.annotation(REF_NAME) == tag;
         let fitting: Vec<_> = self.manifests.iter().filter(fits).collect();
         if let [entry] = fitting.as_slice() {
             return Ok(manifest_of(digest, entry)?.digest);
         }
-        let tags = self
-            .manifests
-            .iter()
-            .map(|entry| name(entry).unwrap_or_else(|| "(no tag)".to_owned()));
+        let name = |entry: &ImageDescriptor| entry.annotation(REF_NAME).unwrap_or("(no tag)").to_owned();
         let without = || "without a tag that is the only one".to_owned();
         Err(ImageError::NoTag {
             wanted: tag.map_or_else(without, |tag| format!("tagged {tag}")),
-            found: listed(tags, "none"),
+            found: listed(self.manifests.iter().map(name), "none"),
         })
     }
 }
@@ -161,30 +164,22 @@ fn listed(entries: impl Iterator<Item = String>, none: &str) -> String {
 
 /// Returns the digest and size of the manifest that an index names.
 fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let digest = entry.digest.parse().map_err(|source| ImageError::Digest {
-        manifest: index.clone(),
-        source,
-    })?;
-    let wrong = |problem: String| ImageError::Descriptor {
-        index: index.clone(),
-        digest: Digest::clone(&digest),
-        problem,
-    };
+    let blob = blob(index, entry)?;
     let kind = entry.media_type.as_str();
-    if !kind.is_empty() && !INDEX_TYPES.contains(&kind) && !IMAGE_TYPES.contains(&kind) {
-        return Err(wrong(format!("the media type {}", shown(kind.as_bytes()))));
+    if kind.is_empty() || INDEX_TYPES.contains(&kind) || IMAGE_TYPES.contains(&kind) {
+        return Ok(blob);
     }
-    let size = u64::try_from(entry.size).map_err(|_| wrong(format!("the size {}", entry.size)))?;
-    Ok(BlobRef { digest, size })
+    Err(ImageError::Descriptor {
+        holder: index.clone(),
+        digest: blob.digest,
+        problem: format!("the media type {}", shown(kind.as_bytes())),
+    })
 }
 
-fn unknown(digest: &Digest, outline: ManifestOutline) -> ImageError {
-    match outline.artifact_type.or(outline.media_type) {
-        Some(kind) => ImageError::Artifact {
-            digest: digest.clone(),
-            kind: shown(kind.as_bytes()),
-        },
-        None => ImageError::Unknown(digest.clone()),
+fn artifact(digest: &Digest, kind: &str) -> ImageError {
+    ImageError::Artifact {
+        digest: digest.clone(),
+        kind: shown(kind.as_bytes()),
     }
 }
 
@@ -196,11 +191,8 @@ fn image(
 ) -> Result<ImageManifest, ImageError> {
     let manifest: WrittenManifest = parse_document("manifest", digest, body)?;
     if !is_image_config(&manifest.config.media_type) {
-        let kind = outline.artifact_type.clone().unwrap_or(manifest.config.media_type);
-        return Err(ImageError::Artifact {
-            digest: digest.clone(),
-            kind: shown(kind.as_bytes()),
-        });
+        let kind = outline.artifact_type.as_ref().unwrap_or(&manifest.config.media_type);
+        return Err(artifact(digest, kind));
     }
     let place = || format!("manifest {digest}");
     NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
@@ -244,14 +236,20 @@ fn is_layer(media_type: &str) -> bool {
         && (packed.is_empty() || packed.starts_with(['+', '.']))
 }
 
-fn blob(manifest: &Digest, descriptor: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let size = u64::try_from(descriptor.size).map_err(|_| ImageError::NegativeSize(manifest.clone()))?;
-    let digest = descriptor.digest.parse();
-    let digest = digest.map_err(|source| ImageError::Digest {
-        manifest: manifest.clone(),
+/// Returns the digest and size that a manifest or index declares.
+fn blob(holder: &Digest, descriptor: &ImageDescriptor) -> Result<BlobRef, ImageError> {
+    let digest: Digest = descriptor.digest.parse().map_err(|source| ImageError::Digest {
+        manifest: holder.clone(),
         source,
     })?;
-    Ok(BlobRef { digest, size })
+    match u64::try_from(descriptor.size) {
+        Ok(size) => Ok(BlobRef { digest, size }),
+        Err(_) => Err(ImageError::Descriptor {
+            holder: holder.clone(),
+            digest,
+            problem: format!("the negative size {}", descriptor.size),
+        }),
+    }
 }
 
 /// Parses a JSON document that belongs to an image. `digest` names it in errors.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::{ImageDescriptor, ImageError, ImageIndex, listed, manifest_of};
-use crate::digest::{BlobRef, Digest};
+use crate::{BlobRef, Digest};
 
 /// An operating system and a CPU, as an index names them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -74,7 +74,7 @@ pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatf
     };
     let fitting = images
         .iter()
-        .filter_map(|entry| Some((rank(entry)?, !is_zstd(entry), entry)));
+        .filter_map(|entry| Some((rank(entry)?, entry.annotation(ZSTD) != Some("true"), entry)));
     let fitting = fitting
         .min_by_key(|(rank, is_gzip, _)| (*rank, *is_gzip))
         .map(|(_, _, entry)| entry);
@@ -90,15 +90,9 @@ pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatf
 
 /// Returns false for the attestations that build tools add to an index as manifests of an unknown platform.
 fn is_image(entry: &ImageDescriptor) -> bool {
-    let attests = |notes: &std::collections::BTreeMap<_, _>| notes.contains_key("vnd.docker.reference.type");
     entry.artifact_type.is_none()
-        && !entry.annotations.as_ref().is_some_and(attests)
+        && entry.annotation("vnd.docker.reference.type").is_none()
         && name(entry) != "unknown/unknown"
-}
-
-fn is_zstd(entry: &ImageDescriptor) -> bool {
-    let notes = entry.annotations.as_ref();
-    notes.is_some_and(|notes| notes.get(ZSTD).is_some_and(|value| value == "true"))
 }
 
 fn name(entry: &ImageDescriptor) -> String {
@@ -165,7 +159,7 @@ mod tests {
             assert_eq!(chosen(media_type, 5).unwrap().size, 5);
         }
         for (media_type, size, says) in [
-            (crate::media_type::MANIFEST, -5, "the size -5"),
+            (crate::media_type::MANIFEST, -5, "the negative size -5"),
             (
                 crate::media_type::LAYER,
                 5,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::digest::Digest;
+use crate::Digest;
 
 /// Media type of a signed payload (cosign, specs/SIGNATURE_SPEC.md).
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";

@@ -6,9 +6,7 @@ use std::io::{self, BufRead, Cursor, Read};
 use flate2::bufread::MultiGzDecoder;
 use work::OverBudget;
 
-use super::error::LayerError;
-use super::limits::{NamedLimit, UnpackBudget};
-use crate::digest::BlobRef;
+use crate::{LayerError, LayerScan, NamedLimit};
 
 /// Maximum window of zstd, 128 MiB: the default limit of every decoder.
 const MAX_WINDOW_LOG: u32 = 27;
@@ -47,38 +45,29 @@ pub fn decompress<'a>(raw: &'a mut impl BufRead) -> Result<Box<dyn Read + 'a>, L
 
 /// Counts the bytes that a decompressor returns. An exceeded limit ends the stream with the limit as the error.
 pub(crate) struct MeteredReader<'a, R> {
-    inner: R,
-    budget: &'a UnpackBudget,
-    layer: &'a BlobRef,
-    bytes: u64,
-}
-
-impl<'a, R> MeteredReader<'a, R> {
-    pub(crate) fn new(inner: R, budget: &'a UnpackBudget, layer: &'a BlobRef) -> Self {
-        Self {
-            inner,
-            budget,
-            layer,
-            bytes: 0,
-        }
-    }
+    pub(crate) inner: R,
+    pub(crate) scan: &'a LayerScan,
+    /// Number of bytes so far.
+    pub(crate) bytes: u64,
 }
 
 impl<R: Read> Read for MeteredReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.budget.work().is_stopped() {
+        let LayerScan { budget, layer, .. } = self.scan;
+        if budget.work().is_stopped() {
             return Err(io::Error::other(OverBudget::Stopped));
         }
         let count = self.inner.read(buffer)? as u64;
-        let place = || format!("layer {}", self.layer.digest);
         // The whole image first, so that many layers below their own ratio cannot exceed the total.
-        self.budget.count_bytes(count, place).map_err(io::Error::other)?;
+        budget
+            .count_bytes(count, || self.scan.place())
+            .map_err(io::Error::other)?;
         self.bytes += count;
-        let limits = &self.budget.limits;
-        let most = limits.ratio.saturating_mul(self.layer.size);
+        let limits = &budget.limits;
+        let most = limits.ratio.saturating_mul(layer.size);
         if self.bytes > most.max(limits.ratio_floor_bytes) {
             let limit = NamedLimit::new("ratio", limits.ratio);
-            return Err(io::Error::other(limit.exceeded(place())));
+            return Err(io::Error::other(limit.exceeded(self.scan.place())));
         }
         Ok(count as usize)
     }
@@ -109,13 +98,22 @@ mod tests {
 
     #[test]
     fn read_of_stopped_work_fails() {
-        let blob = crate::BlobRef {
+        let layer = crate::BlobRef {
             digest: crate::Digest::of(b""),
             size: 100,
         };
         let work = work::Budget::default();
-        let budget = crate::UnpackBudget::new(&crate::ImageLimits::default(), work.clone());
-        let mut reader = MeteredReader::new(io::repeat(0), &budget, &blob);
+        let scan = LayerScan {
+            depth: 0,
+            layer,
+            root: crate::Root::plain(Vec::new()),
+            budget: crate::UnpackBudget::new(&crate::ImageLimits::default(), work.clone()).into(),
+        };
+        let mut reader = MeteredReader {
+            inner: io::repeat(0),
+            scan: &scan,
+            bytes: 0,
+        };
         let mut buffer = [1; 4];
         reader.read_exact(&mut buffer).unwrap();
         work.stop();

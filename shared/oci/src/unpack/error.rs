@@ -2,9 +2,8 @@
 
 use std::io;
 
-use super::limits::LimitExceeded;
-use super::overlay::{LinkError, MAX_DEPTH};
-use crate::digest::Digest;
+use super::overlay::MAX_DEPTH;
+use crate::{Digest, LimitExceeded, LinkError};
 
 /// A failure between the layers of an image and its files.
 #[derive(Debug, thiserror::Error)]

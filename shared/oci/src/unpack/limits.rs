@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use work::Budget;
 
-use crate::digest::Digest;
-use crate::path::shown;
+use crate::{Digest, shown};
 
 /// Limits on an image. A value equal to the limit passes, one more is a [`LimitExceeded`].
 ///

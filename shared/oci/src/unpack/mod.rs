@@ -37,5 +37,5 @@ pub use error::{LayerError, UnpackError};
 pub use limits::{ImageLimits, LimitExceeded, NamedLimit, UnpackBudget};
 pub use overlay::{Depth, LinkError, Root};
 pub use scan::LayerScan;
-pub use sink::{ContentReader, FileSink};
+pub use sink::{FileSink, pass_file, pass_link};
 pub use state::OverlayState;

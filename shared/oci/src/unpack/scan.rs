@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
-use super::decompress::{MeteredReader, decompress};
-use super::error::{LayerError, UnpackError};
-use super::limits::{LimitExceeded, NamedLimit, UnpackBudget};
-use super::overlay::{Depth, NodeKind, Root, Touch};
-use super::sink::FileSink;
-use super::state::{LayerEntry, OverlayState};
-use super::tar::{TarEntry, TarError, TarReader, kind};
-use crate::digest::BlobRef;
-use crate::path::{clean_path, shown};
+use ::tar::EntryType;
+
+use super::decompress::MeteredReader;
+use super::overlay::{NodeKind, Touch};
+use super::state::LayerEntry;
+use super::tar::{TarEntry, TarError, TarReader};
+use crate::{
+    BlobRef, Depth, FileSink, LayerError, LimitExceeded, NamedLimit, OverlayState, Root, UnpackBudget, UnpackError,
+    clean_path, decompress, shown,
+};
 
 /// The entries of a layer, decompressed and counted.
 type LayerTar<'a> = TarReader<MeteredReader<'a, Box<dyn Read + 'a>>>;
@@ -31,34 +32,32 @@ pub struct LayerScan {
 
 impl LayerScan {
     /// Reads the layer from `raw`. At the first entry that matters, waits for the upper layers by calling `take_state`,
-    /// which returns `None` if they have failed. Returns the state, or `None` if no entry mattered.
+    /// once, which returns `None` if they have failed. Returns the state, or `None` if no entry mattered.
     ///
     /// # Errors
     /// Broken or hostile layers, exceeded limits and errors of the sink.
     pub fn run<S: FileSink>(
         &self,
         raw: &mut impl BufRead,
-        take_state: impl FnOnce() -> Option<OverlayState<S>>,
+        mut take_state: impl FnMut() -> Option<OverlayState<S>>,
     ) -> Result<Option<OverlayState<S>>, UnpackError> {
         let mut archive = self.open(raw)?;
-        let mut take_state = Some(take_state);
         let mut state = None;
         while let Some(entry) = self.next_entry(&mut archive)? {
             let Some(touch) = self.touch(&entry)? else {
                 continue;
             };
-            // Only now: waiting for the upper layers any earlier would keep base layers from being scanned meanwhile.
-            if let Some(take) = take_state.take() {
-                state = Some(take().ok_or(UnpackError::Abandoned)?);
-            }
+            let state = match &mut state {
+                Some(state) => state,
+                // Only now: waiting for the upper layers any earlier would keep base layers from being scanned meanwhile.
+                none => none.insert(take_state().ok_or(UnpackError::Abandoned)?),
+            };
             let layer_entry = LayerEntry {
                 kind: self.kind(&entry)?,
                 size: entry.size,
                 content: &mut archive,
             };
-            if let Some(state) = &mut state {
-                state.apply(self, touch, layer_entry)?;
-            }
+            state.apply(self, touch, layer_entry)?;
         }
         // A layer is not read on to the end of the compression, as catalogd does not: only a bomb or a wrong checksum of gzip could
         // follow, and its digest covers those bytes. An archive has no digest but that of its bytes.
@@ -87,7 +86,7 @@ impl LayerScan {
             let parts = clean_path(name).unwrap_or_default();
             match parts.as_slice() {
                 [] => {}
-                [_] if entry.kind != kind::DIR => return Ok(None),
+                [_] if !entry.kind.is_dir() => return Ok(None),
                 [top, ..] if common.as_deref().is_none_or(|common| common == *top) => {
                     common.get_or_insert_with(|| (*top).to_owned());
                 }
@@ -98,8 +97,11 @@ impl LayerScan {
     }
 
     fn open<'a>(&'a self, raw: &'a mut impl BufRead) -> Result<LayerTar<'a>, UnpackError> {
-        let plain = decompress(raw).map_err(|error| self.error(error))?;
-        let metered = MeteredReader::new(plain, &self.budget, &self.layer);
+        let metered = MeteredReader {
+            inner: decompress(raw).map_err(|error| self.error(error))?,
+            scan: self,
+            bytes: 0,
+        };
         Ok(TarReader::new(metered, self.budget.limits.header_bytes))
     }
 
@@ -141,14 +143,14 @@ impl LayerScan {
         }
     }
 
-    fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         format!("layer {}", self.layer.digest)
     }
 
     /// Returns the effect of an entry on the catalog, or `None` if it has none.
     fn touch(&self, entry: &TarEntry) -> Result<Option<Touch>, UnpackError> {
         self.budget.check_path(&entry.path, || self.place())?;
-        let touch = self.touch_of_path(&entry.path, entry.kind == kind::DIR)?;
+        let touch = self.touch_of_path(&entry.path, entry.kind.is_dir())?;
         let Some(sparse) = &entry.sparse else {
             return Ok(touch);
         };
@@ -180,22 +182,22 @@ impl LayerScan {
             target.map_err(|_| self.error(LayerError::NotUtf8(shown(&entry.target))))
         };
         Ok(match entry.kind {
-            kind::DIR => NodeKind::Dir,
+            EntryType::Directory => NodeKind::Dir,
             // Not type 7, which POSIX lets readers take for a file: containerd refuses an image with it.
-            kind::OLD_FILE | kind::FILE => NodeKind::File,
-            kind::SYMLINK => NodeKind::Symlink(link()?),
-            kind::HARD_LINK => NodeKind::HardLink(link()?),
+            EntryType::Regular => NodeKind::File,
+            EntryType::Symlink => NodeKind::Symlink(link()?),
+            EntryType::Link => NodeKind::HardLink(link()?),
             other => NodeKind::Special(special(other)),
         })
     }
 }
 
 /// Returns the type of a special file in words.
-fn special(kind: u8) -> String {
+fn special(kind: EntryType) -> String {
     match kind {
-        kind::CHARACTER_DEVICE => "a character device".to_owned(),
-        kind::BLOCK_DEVICE => "a block device".to_owned(),
-        kind::FIFO => "a fifo".to_owned(),
-        other => format!("of tar type {:?}", char::from(other)),
+        EntryType::Char => "a character device".to_owned(),
+        EntryType::Block => "a block device".to_owned(),
+        EntryType::Fifo => "a fifo".to_owned(),
+        other => format!("of tar type {:?}", char::from(other.as_byte())),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use crate::{LinkError, UnpackError, shown};
+
 /// Takes each file of a catalog exactly once.
 ///
 /// All calls come from blocking threads, one at a time, in any order of the files. Paths are relative to the FBC root and
@@ -21,36 +23,60 @@ pub trait FileSink: Send {
 
     /// Returns true if a broken link may be skipped, as `.indexignore` can allow. Called after all files, only for links
     /// that cannot be resolved.
-    fn excludes(&self, path: &str) -> bool {
-        let _ = path;
+    fn excludes(&self, _path: &str) -> bool {
         false
+    }
+}
+
+/// Passes a file of exactly `size` bytes to `sink`. `broken` reports a content that fails or ends early.
+///
+/// # Errors
+/// That of the content, else that of the sink.
+pub fn pass_file<E: From<UnpackError>>(
+    sink: &mut impl FileSink,
+    path: &str,
+    size: u64,
+    content: &mut dyn Read,
+    broken: impl FnOnce(io::Error) -> E,
+) -> Result<(), E> {
+    let mut content = ContentReader {
+        inner: content,
+        missing: size,
+        failure: None,
+    };
+    let outcome = sink.file(path, size, &mut content);
+    // First the content's own error: the sink's error would only repeat it in other words.
+    match content.failure {
+        Some(error) => Err(broken(error)),
+        None => outcome.map_err(|error| UnpackError::Sink(error).into()),
+    }
+}
+
+/// Passes a link to `sink`, unless it is broken and `sink` excludes it.
+///
+/// # Errors
+/// A broken link, and the error of the sink.
+pub fn pass_link(sink: &mut impl FileSink, path: &str, target: Result<String, LinkError>) -> Result<(), UnpackError> {
+    match target {
+        Ok(target) => sink.link(path, &target).map_err(UnpackError::Sink),
+        Err(_) if sink.excludes(path) => Ok(()),
+        Err(source) => Err(UnpackError::Link {
+            path: shown(path.as_bytes()),
+            source,
+        }),
     }
 }
 
 /// Reads a file's content for a sink, and keeps the content's own error apart from the sink's errors.
 ///
 /// A content that ends early is an error too. Half a file must not pass for a whole one.
-pub struct ContentReader<'a> {
+struct ContentReader<'a> {
     inner: &'a mut dyn Read,
     missing: u64,
     failure: Option<io::Error>,
 }
 
-impl<'a> ContentReader<'a> {
-    /// Creates a reader that expects exactly `size` bytes from `inner`.
-    pub fn new(inner: &'a mut dyn Read, size: u64) -> Self {
-        Self {
-            inner,
-            missing: size,
-            failure: None,
-        }
-    }
-
-    /// Returns the error of the content itself, if there was one.
-    pub fn take_failure(&mut self) -> Option<io::Error> {
-        self.failure.take()
-    }
-
+impl ContentReader<'_> {
     fn fail(&mut self, error: io::Error) -> io::Error {
         let copy = io::Error::new(error.kind(), "the content cannot be read to its end");
         self.failure.get_or_insert(error);
@@ -83,11 +109,15 @@ mod tests {
     fn content_reader_keeps_error_of_truncated_content() {
         for (size, expected) in [(4, None), (8, Some("4 bytes are missing"))] {
             let mut content: &[u8] = b"half";
-            let mut reader = ContentReader::new(&mut content, size);
+            let mut reader = ContentReader {
+                inner: &mut content,
+                missing: size,
+                failure: None,
+            };
             let error = io::copy(&mut reader, &mut io::sink())
                 .err()
                 .map(|error| error.to_string());
-            let failure = reader.take_failure().map(|failure| failure.to_string());
+            let failure = reader.failure.map(|failure| failure.to_string());
             assert_eq!(failure.as_deref(), expected);
             assert_eq!(
                 error.as_deref(),

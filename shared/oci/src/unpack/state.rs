@@ -2,12 +2,8 @@
 
 use std::io::Read;
 
-use super::error::{LayerError, UnpackError};
-use super::limits::ImageLimits;
-use super::overlay::{Depth, LinkResolver, NodeKind, Overlay, Root, Touch};
-use super::scan::LayerScan;
-use super::sink::{ContentReader, FileSink};
-use crate::path::shown;
+use super::overlay::{LinkResolver, NodeKind, Overlay, Touch};
+use crate::{Depth, FileSink, ImageLimits, LayerError, LayerScan, Root, UnpackError, pass_file, pass_link, shown};
 
 /// The files found so far and the sink that takes them. Exactly one layer at a time holds it, from the top down.
 pub struct OverlayState<S> {
@@ -75,21 +71,15 @@ impl<S: FileSink> OverlayState<S> {
                 let path = shown(path.as_bytes());
                 Err(scan.error(LayerError::Kind { path, kind }))
             }
-            NodeKind::File if is_visible => self.feed(scan, path, entry.size, entry.content),
+            NodeKind::File if is_visible => {
+                scan.budget.check_file(path, entry.size)?;
+                pass_file(&mut self.sink, path, entry.size, entry.content, |error| {
+                    let path = shown(path.as_bytes());
+                    scan.broken(error, |source| LayerError::Content { path, source })
+                })
+            }
             _ => Ok(()),
         }
-    }
-
-    fn feed(&mut self, scan: &LayerScan, path: &str, size: u64, content: &mut dyn Read) -> Result<(), UnpackError> {
-        scan.budget.check_file(path, size)?;
-        let mut content = ContentReader::new(content, size);
-        let outcome = self.sink.file(path, size, &mut content);
-        // First the content's own error: the sink's error would only repeat it in other words.
-        if let Some(error) = content.take_failure() {
-            let path = shown(path.as_bytes());
-            return Err(scan.broken(error, |source| LayerError::Content { path, source }));
-        }
-        outcome.map_err(UnpackError::Sink)
     }
 
     /// Resolves the links and returns the sink. Only after the last layer is it known where a link leads.
@@ -98,15 +88,8 @@ impl<S: FileSink> OverlayState<S> {
     /// Links that lead to no file and that the sink does not exclude, and more than `linkSteps` of work.
     pub fn finish(self, root: &Root, limits: &ImageLimits) -> Result<S, UnpackError> {
         let Self { overlay, mut sink } = self;
-        for (path, target) in LinkResolver::new(&overlay, root, limits.link_steps).resolve()? {
-            match target {
-                Ok(target) => sink.link(path, &target).map_err(UnpackError::Sink)?,
-                Err(_) if sink.excludes(path) => {}
-                Err(source) => {
-                    let path = shown(path.as_bytes());
-                    return Err(UnpackError::Link { path, source });
-                }
-            }
+        for (path, target) in LinkResolver::new(&overlay, root).resolve(limits.link_steps)? {
+            pass_link(&mut sink, path, target)?;
         }
         Ok(sink)
     }

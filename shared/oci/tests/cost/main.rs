@@ -51,7 +51,8 @@ fn read(layer: &[u8]) -> Result<(), UnpackError> {
             root: root.clone(),
             budget: Arc::clone(&budget),
         };
-        match scan.run(&mut &*layer, || Some(state))? {
+        let mut above = Some(state);
+        match scan.run(&mut &*layer, || above.take())? {
             Some(next) => state = next,
             None => return Ok(()),
         }

@@ -30,10 +30,8 @@ use std::sync::Arc;
 use oci::{Digest, FileSink};
 use parking_lot::Mutex;
 
-use crate::error::Error;
 use crate::git::program::GitProgram;
-use crate::location::GitLocation;
-use crate::sources::{Pull, Sources};
+use crate::{Error, GitLocation, Pull, Sources};
 
 /// The commits that were resolved last, by the text of their source. Clones share them.
 pub(crate) type GitCommits = Arc<Mutex<BTreeMap<String, String>>>;
@@ -42,8 +40,7 @@ impl Sources {
     /// Returns the revision that a source in a repository has now.
     pub(crate) async fn resolve_git(&self, location: &GitLocation) -> Result<Digest, Error> {
         let program = GitProgram::open(self, location).await?;
-        let commit = program.resolve().await;
-        let commit = commit.map_err(|error| program.session.server.redact(error))?;
+        let commit = program.session.server.redacted(program.resolve().await)?;
         let revision = location.revision(&commit);
         self.commits.lock().insert(location.to_string(), commit);
         Ok(revision)
@@ -62,6 +59,6 @@ impl Sources {
             let commit = program.commit(known, expected).await?;
             program.read(&commit, sink).await
         };
-        reading.await.map_err(|error| program.session.server.redact(error))
+        program.session.server.redacted(reading.await)
     }
 }

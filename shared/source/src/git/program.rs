@@ -19,12 +19,10 @@ use walkdir::WalkDir;
 use work::Budget;
 
 use crate::download::{give_back, temporary_folder};
-use crate::error::Error;
-use crate::location::GitLocation;
-use crate::sources::{Pull, Sources};
 use crate::stream::bounded;
-use crate::tree::{TreeArchive, TreeFault};
+use crate::tree::TreeArchive;
 use crate::web::WebSession;
+use crate::{Error, GitLocation, Pull, Sources, TreeFault};
 
 /// Path below the repository's URL that answers with what the server can.
 const INFO: &str = "/info/refs";
@@ -104,9 +102,7 @@ impl<'a> GitProgram<'a> {
         if url.scheme() == "https" {
             fs::write(&ca_file, fetcher.ca_bundle()).map_err(Error::writing(&ca_file))?;
         }
-        let proxy = fetcher
-            .proxy(&url)
-            .map_err(|failed| session.server.fetch_failed(failed))?;
+        let proxy = session.server.fetched(fetcher.proxy(&url))?;
         let program = Self {
             location,
             environment: environment(&session, proxy, ca_file.into()),
@@ -115,9 +111,8 @@ impl<'a> GitProgram<'a> {
             dir,
         };
         let limit = sources.settings().limits.manifest();
-        program
-            .run(&["init", "--quiet", "--bare", "--template="], limit)
-            .await?;
+        let init = ["init", "--quiet", "--bare", "--template="];
+        program.run(&init, limit).await?;
         Ok(program)
     }
 
@@ -181,10 +176,8 @@ impl<'a> GitProgram<'a> {
         // A tree and not the commit, which would add its name to the archive.
         let (tree, path) = (format!("{commit}^{{tree}}"), root.path());
         let folder = Some(path.as_str()).filter(|path| !path.is_empty());
-        let arguments: Vec<_> = ["archive", "--format=tar", "--worktree-attributes", &tree, "--"]
-            .into_iter()
-            .chain(folder)
-            .collect();
+        let arguments = ["archive", "--format=tar", "--worktree-attributes", &tree, "--"].into_iter();
+        let arguments: Vec<_> = arguments.chain(folder).collect();
         let (tar, output) = io::pipe().map_err(|error| self.failed(&error))?;
         let mut process = self.start(&arguments, MESSAGE_BYTES, output.into())?;
         let unpacked = bounded(&work, move || archive.unpack(&mut BufReader::new(tar), root, sink)).await;
@@ -220,10 +213,8 @@ impl<'a> GitProgram<'a> {
             if columns.starts_with("160000 ") {
                 return Err(TreeFault::Submodule(place()).at(self.location));
             }
-            if path
-                .split('/')
-                .any(|name| NO_NAMES.contains(&&*name.to_ascii_lowercase()))
-            {
+            let mut names = path.split('/');
+            if names.any(|name| NO_NAMES.contains(&&*name.to_ascii_lowercase())) {
                 return Err(TreeFault::Name(place()).at(self.location));
             }
         }

@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use fetch::{AddressScope, FetchResponse, RequestSpec};
 
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::challenge::Challenge;
 use crate::registry::{Session, token};
+use crate::{Error, ServerFault};
 
 /// The state of authentication for one repository of one registry.
 #[derive(Default)]

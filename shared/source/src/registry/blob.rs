@@ -6,15 +6,15 @@ use oci::{BlobRef, UnpackError};
 use reqwest::{Method, StatusCode};
 use tokio::sync::mpsc::Sender;
 
+use crate::Error;
 use crate::blob_source::{BlobCheck, wrong_size};
-use crate::error::Error;
 use crate::registry::Session;
 use crate::registry::manifest::blob_request;
 
 impl Session {
     /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
-        let mut check = BlobCheck::new("layer", blob);
+        let mut check = BlobCheck::new(blob);
         let retries = self.server.retries();
         if check.is_complete() {
             return check.finish();
@@ -27,8 +27,7 @@ impl Session {
             }
             // `send` has its own retries. Those of the body are for the breaks.
             let rest = self.request_blob(blob, body.position()).await?;
-            body.continue_with(rest)
-                .map_err(|error| self.server.fetch_failed(error))?;
+            self.server.fetched(body.continue_with(rest))?;
         }
     }
 
@@ -55,7 +54,7 @@ impl Session {
         check: &mut BlobCheck<'_>,
         to: &Sender<Bytes>,
     ) -> Result<(), Error> {
-        while let Some(chunk) = body.chunk().await.map_err(|error| self.server.fetch_failed(error))? {
+        while let Some(chunk) = self.server.fetched(body.chunk().await)? {
             check.update(&chunk)?;
             to.send(chunk).await.map_err(|_| UnpackError::Abandoned)?;
         }

@@ -6,11 +6,10 @@ use oci::NamedLimit;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::challenge::Challenge;
 use crate::web::is_web_page;
+use crate::{Error, ServerFault};
 
 /// A request to the registry's API.
 pub(crate) struct ApiRequest {
@@ -103,11 +102,10 @@ impl Session {
     /// Reads a whole body into memory.
     pub(crate) async fn body(&self, response: FetchResponse, limit: NamedLimit, what: &str) -> Result<Bytes, Error> {
         let place = || format!("{what} from {}/{}", self.server.place.name, self.repository);
-        let read = response.bytes(limit.value).await;
-        read.map_err(|failed| match failed.error {
-            FetchError::TooLarge { .. } => limit.exceeded(place()).into(),
-            _ => self.server.fetch_failed(failed),
-        })
+        match response.bytes(limit.value).await {
+            Err(failed) if matches!(failed.error, FetchError::TooLarge { .. }) => Err(limit.exceeded(place()).into()),
+            read => self.server.fetched(read),
+        }
     }
 }
 

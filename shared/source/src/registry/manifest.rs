@@ -6,10 +6,9 @@ use oci::{BlobRef, Digest, DigestError, NamedLimit};
 use reqwest::Method;
 
 use crate::blob_source::{verify, verify_blob};
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
-use crate::registry::exchange::{ApiRequest, if_found};
+use crate::registry::exchange::ApiRequest;
+use crate::{Error, ServerFault};
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -39,11 +38,6 @@ impl Session {
         }
     }
 
-    /// Returns true if a manifest with that tag or digest exists, by the requests of [`Self::resolve`].
-    pub(crate) async fn exists(&self, version: &str) -> Result<bool, Error> {
-        Ok(if_found(self.resolve(version).await)?.is_some())
-    }
-
     /// Returns the digest in the header of an answer, not verified.
     fn promised_digest(&self, response: &FetchResponse) -> Result<Option<Digest>, Error> {
         let Some(value) = response.headers().get(DIGEST_HEADER) else {
@@ -52,7 +46,7 @@ impl Session {
         let text = String::from_utf8_lossy(value.as_bytes());
         let digest = text.parse().map(Some);
         digest.map_err(|_| {
-            let error = DigestError::of(self.server.secrets.lock().show(&text));
+            let error = DigestError(self.server.secrets.lock().show(&text));
             self.server.failed_at(response, error)
         })
     }
@@ -71,9 +65,8 @@ impl Session {
         blob: &BlobRef,
         limit: NamedLimit,
     ) -> Result<Bytes, Error> {
-        let body = self
-            .whole_document(&blob_request(Method::GET, kind, &blob.digest), limit)
-            .await?;
+        let request = blob_request(Method::GET, kind, &blob.digest);
+        let body = self.whole_document(&request, limit).await?;
         verify_blob(blob, kind, body)
     }
 

@@ -32,11 +32,8 @@ use parking_lot::Mutex;
 use reqwest::Url;
 use tokio::sync::OnceCell;
 
-use crate::error::Error;
-use crate::failure::{ServerFault, ServerPlace};
 use crate::server::AskedServer;
-use crate::settings::SourceSettings;
-use crate::sources::Sources;
+use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
 
 use auth_state::AuthState;
 

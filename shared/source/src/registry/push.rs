@@ -7,12 +7,10 @@ use oci_client::Reference;
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, if_found, path_and_query};
 use crate::registry::manifest::blob_request;
-use crate::sources::Sources;
+use crate::{Error, ServerFault, Sources};
 
 /// Media type of a blob that is uploaded.
 const BLOB: &str = "application/octet-stream";

@@ -8,11 +8,10 @@ use oci::{Digest, media_type};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode, Url};
 
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, if_found, path_and_query};
 use crate::registry::manifest::manifest_request;
+use crate::{Error, ServerFault};
 
 /// The progress of reading a list.
 pub(crate) struct ReferrerPages {

@@ -75,13 +75,10 @@ impl RegistryRules {
         let moved = |location: &String| moved(reference, &format!("{location}{rest}"));
         let is_asked = |mirror: &&RegistryMirror| if by_digest { mirror.for_digests } else { mirror.for_tags };
         let mirrors = rule.mirrors.iter().filter(is_asked);
+        let registry = rule.location.as_ref().and_then(moved);
         Some(Places {
             mirrors: mirrors.filter_map(|mirror| moved(&mirror.location)).collect(),
-            registry: rule
-                .location
-                .as_ref()
-                .and_then(moved)
-                .unwrap_or_else(|| reference.clone()),
+            registry: registry.unwrap_or_else(|| reference.clone()),
         })
     }
 }

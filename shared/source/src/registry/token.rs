@@ -9,10 +9,9 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::failure::ServerFault;
 use crate::registry::Session;
 use crate::registry::auth_state::BearerToken;
+use crate::{Error, ServerFault};
 
 /// Lifetime of a token whose answer gives none, in seconds: the default of the token protocol.
 const DEFAULT_LIFETIME_S: u64 = 60;
@@ -48,8 +47,9 @@ pub(crate) async fn request(
     let asked = Instant::now();
     let (target, spec) = token_request(session, target, service).await?;
     // Not `follow`: the request may carry a password, which is meant for the realm alone.
-    let response = session.server.fetcher.send(&target, &spec).await;
-    let response = response.map_err(|error| session.server.fetch_failed(error))?;
+    let response = session
+        .server
+        .fetched(session.server.fetcher.send(&target, &spec).await)?;
     match response.status() {
         StatusCode::OK => {}
         status if status.is_redirection() => return Err(wrong("redirects, which is not followed")),

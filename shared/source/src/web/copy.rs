@@ -9,8 +9,8 @@ use oci::{BlobRef, DigestHasher, UnpackError};
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::Error;
 use crate::download::give_back;
-use crate::error::Error;
 use crate::stream::write_chunks;
 use crate::web::WebSession;
 
@@ -48,8 +48,7 @@ impl BodyCopy {
         let copy = file.reopen().map_err(Error::writing(file.path()))?;
         let received = write_chunks(copy, file.path().to_owned(), async |to| {
             let (mut hasher, mut received) = (DigestHasher::default(), 0);
-            let report = |failed| session.server.fetch_failed(failed);
-            while let Some(chunk) = response.chunk().await.map_err(report)? {
+            while let Some(chunk) = session.server.fetched(response.chunk().await)? {
                 received += chunk.len() as u64;
                 // A declared length may be missing or wrong.
                 max.check(received, place)?;

@@ -13,11 +13,8 @@ use fetch::{FetchError, FetchResponse, Login, RequestSpec, Secret, authority};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
-use crate::error::Error;
-use crate::failure::{ServerFault, ServerPlace};
 use crate::server::AskedServer;
-use crate::settings::SourceSettings;
-use crate::sources::Sources;
+use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
 
 pub(crate) use copy::BodyCopy;
 
@@ -96,6 +93,5 @@ impl<'a> WebSession<'a> {
 /// Returns true for HTML, which no source is made of.
 pub(crate) fn is_web_page(response: &FetchResponse) -> bool {
     let media_type = response.headers().get(CONTENT_TYPE);
-    let media_type = media_type.map(|value| value.as_bytes().to_ascii_lowercase());
-    media_type.is_some_and(|value| value.starts_with(b"text/html"))
+    media_type.is_some_and(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"text/html"))
 }

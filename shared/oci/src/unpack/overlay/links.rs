@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use super::super::limits::{LimitExceeded, NamedLimit};
 use super::{Depth, NodeKind, Overlay, Root};
-use crate::path::{clean_path, parent, shown};
+use crate::path::parent;
+use crate::{LimitExceeded, NamedLimit, clean_path, shown};
 
 /// Maximum number of links that one link may lead through, as in Linux.
 const MAX_HOPS: usize = 40;
@@ -36,23 +36,19 @@ type ResolvedLink<'a> = (&'a str, Result<String, LinkError>);
 pub(crate) struct LinkResolver<'a> {
     overlay: &'a Overlay,
     root: &'a Root,
-    max_steps: u64,
     steps: Cell<u64>,
 }
 
 impl<'a> LinkResolver<'a> {
-    /// `max_steps` limits the work of all links together, because each may lead through forty others.
-    pub(crate) fn new(overlay: &'a Overlay, root: &'a Root, max_steps: u64) -> Self {
-        Self {
-            overlay,
-            root,
-            max_steps,
-            steps: Cell::new(0),
-        }
+    pub(crate) fn new(overlay: &'a Overlay, root: &'a Root) -> Self {
+        let steps = Cell::new(0);
+        Self { overlay, root, steps }
     }
 
-    /// Returns every link with the file that it leads to, in byte order of the links.
-    pub(crate) fn resolve(&self) -> Result<Vec<ResolvedLink<'a>>, LimitExceeded> {
+    /// Returns every link with the file that it leads to, in byte order of the links. `max_steps` limits the work of all links
+    /// together, because each may lead through forty others.
+    pub(crate) fn resolve(&self, max_steps: u64) -> Result<Vec<ResolvedLink<'a>>, LimitExceeded> {
+        let limit = NamedLimit::new("linkSteps", max_steps);
         let nodes = self.overlay.nodes.iter();
         let links = nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Symlink(_) | NodeKind::HardLink(_)));
         let mut links: Vec<&str> = links.map(|(path, _)| path.as_str()).collect();
@@ -60,14 +56,11 @@ impl<'a> LinkResolver<'a> {
         links.sort_unstable();
         let resolved = links.into_iter().map(|path| {
             let target = self.follow(path, path, 0);
-            self.within_bounds(path).map(|()| (path, target))
+            let place = || format!("the links up to {}", shown(path.as_bytes()));
+            limit.check(self.steps.get(), place)?;
+            Ok((path, target))
         });
         resolved.collect()
-    }
-
-    fn within_bounds(&self, path: &str) -> Result<(), LimitExceeded> {
-        let place = || format!("the links up to {}", shown(path.as_bytes()));
-        NamedLimit::new("linkSteps", self.max_steps).check(self.steps.get(), place)
     }
 
     fn count_step(&self) {
@@ -95,10 +88,8 @@ impl<'a> LinkResolver<'a> {
     /// Follows a hard link. It means the content of its own layer or a lower one, never a newer content.
     fn hard(&self, link: &str, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
         let outside = || LinkError::Outside(shown(target.as_bytes()));
-        let path = self
-            .root
-            .relative(&clean_path(target).ok_or_else(outside)?)
-            .ok_or_else(outside)?;
+        let path = clean_path(target).and_then(|parts| self.root.relative(&parts));
+        let path = path.ok_or_else(outside)?;
         match self.overlay.nodes.get(&path) {
             Some(node) if node.depth >= depth => self.follow(link, &path, hops),
             None if !self.overlay.gone.contains_key(&path) && self.overlay.is_visible(Depth::MAX, &path) => {
@@ -108,8 +99,7 @@ impl<'a> LinkResolver<'a> {
         }
     }
 
-    fn symbolic(&self, link: &str, target: &str, hops: usize) -> Result<String, LinkError> {
-        let mut hops = hops;
+    fn symbolic(&self, link: &str, target: &str, mut hops: usize) -> Result<String, LinkError> {
         let folder = parent(link).split('/').filter(|part| !part.is_empty());
         let mut here: Vec<&str> = self.root.parts.iter().map(String::as_str).chain(folder).collect();
         // Parts of targets that are still to be walked, the next one last.

@@ -1,9 +1,11 @@
 //! The FBC root inside the image, and the effect of a layer's entry on it.
 
-use crate::path::clean_path;
+use crate::clean_path;
 
+/// Start of the name of a whiteout, which hides the rest of the name (OCI image specification, "Whiteouts").
 const WHITEOUT: &str = ".wh.";
-const OPAQUE: &str = ".wh..wh..opq";
+/// Rest of the name of a whiteout that hides all of its folder.
+const OPAQUE: &str = ".wh..opq";
 
 /// Maximum number of components of a path below the FBC root. Each of them costs look-ups of the path up to there, so a deep
 /// path costs the square of its length. Catalogs have two to four.
@@ -83,22 +85,24 @@ impl Root {
         let Some(last) = parts.last().copied() else {
             return self.parts.is_empty().then_some(Touch::Root);
         };
-        if self.is_plain {
+        let hidden = last.strip_prefix(WHITEOUT).filter(|_| !self.is_plain);
+        let Some(hidden) = hidden else {
             return self.position(&parts, is_dir);
-        }
-        if last == OPAQUE {
-            parts.pop();
-            return self.hides(&parts, Touch::Opaque);
-        }
-        if last.starts_with(".wh..wh.") {
+        };
+        parts.pop();
+        match hidden {
+            OPAQUE => self.hides(&parts, Touch::Opaque),
             // Internal files of aufs.
-            return None;
+            _ if hidden.starts_with(WHITEOUT) => None,
+            "" | "." | ".." => {
+                let matters = self.relative(&parts).is_some() || self.is_above(&parts);
+                matters.then(|| Touch::Malformed(name.to_owned()))
+            }
+            _ => {
+                parts.push(hidden);
+                self.hides(&parts, Touch::Whiteout)
+            }
         }
-        if let Some(hidden) = last.strip_prefix(WHITEOUT) {
-            parts.pop();
-            return self.whiteout(parts, hidden, name);
-        }
-        self.position(&parts, is_dir)
     }
 
     /// Classifies an entry that is not a whiteout.
@@ -108,15 +112,6 @@ impl Root {
             Some(path) => Some(Touch::Entry(path)),
             None => (self.is_above(parts) && !is_dir).then_some(Touch::Blocks),
         }
-    }
-
-    fn whiteout<'a>(&self, mut parts: Vec<&'a str>, hidden: &'a str, name: &str) -> Option<Touch> {
-        if matches!(hidden, "" | "." | "..") {
-            let matters = self.relative(&parts).is_some() || self.is_above(&parts);
-            return matters.then(|| Touch::Malformed(name.to_owned()));
-        }
-        parts.push(hidden);
-        self.hides(&parts, Touch::Whiteout)
     }
 
     fn hides(&self, parts: &[&str], touch: impl Fn(String) -> Touch) -> Option<Touch> {

@@ -130,7 +130,7 @@ fn link_is_followed_inside_catalog() {
         let (layers, expected) = row.split_once(" => ").unwrap();
         let (link, expected) = expected.split_once(' ').unwrap();
         let (overlay, _) = stack(layers).unwrap();
-        let links = LinkResolver::new(&overlay, &root, u64::MAX).resolve().unwrap();
+        let links = LinkResolver::new(&overlay, &root).resolve(u64::MAX).unwrap();
         let (_, target) = links.into_iter().find(|(path, _)| *path == link).unwrap();
         assert_eq!(format!("{target:?}"), expected, "{row}");
     }

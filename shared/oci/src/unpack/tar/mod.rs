@@ -10,6 +10,7 @@ mod pax;
 
 use std::io::{self, Read, Take};
 
+use ::tar::EntryType;
 use header::{BLOCK_BYTES, Header};
 use pax::EntryExtras;
 
@@ -31,7 +32,7 @@ pub(crate) struct TarEntry {
     pub(crate) path: Vec<u8>,
     /// Target of a link; empty for other entries.
     pub(crate) target: Vec<u8>,
-    pub(crate) kind: u8,
+    pub(crate) kind: EntryType,
     pub(crate) size: u64,
     pub(crate) sparse: Option<SparseFile>,
 }
@@ -52,19 +53,6 @@ pub(crate) enum TarError {
     Malformed(&'static str),
     /// The headers before an entry are too long.
     HeaderBytes,
-}
-
-/// Types of entries (POSIX.1-2017 `pax`, "ustar Interchange Format").
-pub(crate) mod kind {
-    pub(crate) const OLD_FILE: u8 = 0;
-    pub(crate) const FILE: u8 = b'0';
-    pub(crate) const HARD_LINK: u8 = b'1';
-    pub(crate) const SYMLINK: u8 = b'2';
-    pub(crate) const CHARACTER_DEVICE: u8 = b'3';
-    pub(crate) const BLOCK_DEVICE: u8 = b'4';
-    pub(crate) const DIR: u8 = b'5';
-    pub(crate) const FIFO: u8 = b'6';
-    pub(crate) const GNU_SPARSE: u8 = b'S';
 }
 
 impl From<io::Error> for TarError {
@@ -113,19 +101,28 @@ impl<R: Read> TarReader<R> {
     fn member(&mut self, header: &Header, extras: EntryExtras, held: u64) -> Result<TarEntry, TarError> {
         let declared = header.size().map_err(TarError::Malformed)?;
         // Archives of the time before POSIX mark a directory by a slash at the end of its name.
-        let is_old_dir = |path: &[u8]| header.kind() == kind::OLD_FILE && path.ends_with(b"/");
+        let is_old_dir = |path: &[u8]| header.kind() == 0 && path.ends_with(b"/");
         let pax = extras.into_fields().map_err(TarError::Malformed)?;
         let path = pax.path.unwrap_or_else(|| header.path());
-        let kind = if is_old_dir(&path) { kind::DIR } else { header.kind() };
+        let kind = if is_old_dir(&path) {
+            EntryType::Directory
+        } else {
+            EntryType::new(header.kind())
+        };
         // No content follows these entries, whatever size they declare.
         let size = match kind {
-            kind::HARD_LINK..=kind::FIFO => 0,
+            EntryType::Link
+            | EntryType::Symlink
+            | EntryType::Char
+            | EntryType::Block
+            | EntryType::Directory
+            | EntryType::Fifo => 0,
             // A PAX size overrides the header, which cannot hold more than 8 GiB. Readers that ignored it took content
             // for headers.
             _ => pax.size.unwrap_or(declared),
         };
         let mut sparse = pax.sparse;
-        if kind == kind::GNU_SPARSE {
+        if kind == EntryType::GNUSparse {
             sparse.get_or_insert_default();
             self.skip_sparse_map(header, held)?;
         }
@@ -134,7 +131,7 @@ impl<R: Read> TarReader<R> {
             path,
             // Other entries have no target, whatever a long name or a PAX record says.
             target: match kind {
-                kind::HARD_LINK | kind::SYMLINK => pax.target.unwrap_or_else(|| header.target()),
+                EntryType::Link | EntryType::Symlink => pax.target.unwrap_or_else(|| header.target()),
                 _ => Vec::new(),
             },
             kind,

@@ -1,5 +1,7 @@
 //! Extended headers, which describe the entry that follows them.
 
+use std::collections::BTreeMap;
+
 use super::SparseFile;
 use super::header::{Header, NEGATIVE, text};
 
@@ -66,22 +68,14 @@ impl EntryExtras {
 impl PaxHeader {
     /// Applies PAX records. The last record of a key counts.
     fn parse(content: &[u8]) -> Result<Self, &'static str> {
-        const NONE: &[u8] = &[];
         let mut header = Self::default();
-        let (mut path, mut target, mut size) = (NONE, NONE, NONE);
-        let (mut owner, mut group) = (NONE, NONE);
-        let (mut changed, mut accessed, mut created) = (NONE, NONE, NONE);
+        let mut last = BTreeMap::new();
         for record in Records(content) {
             let (key, value) = record?;
             match key {
-                b"path" => path = value,
-                b"linkpath" => target = value,
-                b"size" => size = value,
-                b"uid" => owner = value,
-                b"gid" => group = value,
-                b"mtime" => changed = value,
-                b"atime" => accessed = value,
-                b"ctime" => created = value,
+                b"path" | b"linkpath" | b"size" | b"uid" | b"gid" | b"mtime" | b"atime" | b"ctime" => {
+                    last.insert(key, value);
+                }
                 b"GNU.sparse.name" => header.sparse.get_or_insert_default().path = name(value),
                 key if key.starts_with(b"GNU.sparse.") => {
                     header.sparse.get_or_insert_default();
@@ -89,15 +83,17 @@ impl PaxHeader {
                 _ => {}
             }
         }
+        let value = |key: &str| last.get(key.as_bytes()).copied().unwrap_or_default();
+        let are_integers = ["uid", "gid"].map(value).into_iter().all(is_integer);
         // As Go: no cluster could read an image with other owners or times.
-        if !is_integer(owner) || !is_integer(group) || ![changed, accessed, created].into_iter().all(is_time) {
+        if !are_integers || !["mtime", "atime", "ctime"].map(value).into_iter().all(is_time) {
             header.fault = Some("a PAX record has a malformed number");
         }
-        match self::size(size) {
+        match size(value("size")) {
             Ok(size) => header.size = size,
             Err(fault) => header.fault = Some(fault),
         }
-        (header.path, header.target) = (name(path), name(target));
+        (header.path, header.target) = (name(value("path")), name(value("linkpath")));
         Ok(header)
     }
 }

@@ -27,7 +27,11 @@ fn list(archive: &[u8]) -> Vec<String> {
                     String::from_utf8_lossy(&member.path),
                     String::from_utf8_lossy(&member.target),
                 );
-                found.push(format!("{}{path}>{target}:{}", char::from(member.kind), member.size));
+                found.push(format!(
+                    "{}{path}>{target}:{}",
+                    char::from(member.kind.as_byte()),
+                    member.size
+                ));
             }
             Ok(None) => return found,
             Err(TarError::Malformed(what)) => {

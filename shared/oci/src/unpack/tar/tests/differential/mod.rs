@@ -8,8 +8,8 @@ use std::io::Read;
 
 use testkit::{Differential, REFUSED};
 
-use super::super::{TarError, TarReader, kind};
-use crate::digest::Digest;
+use super::super::{TarError, TarReader};
+use crate::Digest;
 
 /// A deviation: the only one for which Go refuses an archive that this reader reads.
 const SPARSE: &str = "sparse";
@@ -72,11 +72,7 @@ fn answer(archive: &[u8]) -> (Result<String, String>, bool) {
         if reader.read_to_end(&mut content).is_err() || content.len() as u64 != entry.size {
             return (Err("content".to_owned()), has_sparse);
         }
-        list.push(if entry.kind == kind::OLD_FILE {
-            kind::FILE
-        } else {
-            entry.kind
-        });
+        list.push(entry.kind.as_byte());
         list.extend([&entry.path[..], b"\0", &entry.target, b"\0"].concat());
         list.extend(format!("{}\n", content.len()).into_bytes());
         list.extend(content);
