@@ -112,7 +112,7 @@ impl StoreHandle {
             async move {
                 match store.put(&key, bytes.clone(), condition).await {
                     // The store of S3 takes equal bytes for its own after a lost answer.
-                    Err(StoreError::Conflict { .. }) if repeated && store.objects().get(&key) == Some(&bytes) => {
+                    Err(StoreError::Conflict(_)) if repeated && store.objects().get(&key) == Some(&bytes) => {
                         let found = store.head(&key).await?.expect("its bytes were just read");
                         Ok(found.version)
                     }

@@ -56,7 +56,7 @@ async fn put_is_repeated_or_ends_by_the_code_of_its_answer() {
         let put = store.put(&shard(), "x".into(), replace).await;
         let found = match &put {
             Ok(_) => "done",
-            Err(StoreError::Conflict { .. }) => "conflict",
+            Err(StoreError::Conflict(_)) => "conflict",
             Err(StoreError::Denied { .. }) => "denied",
             Err(error) => {
                 assert!(format!("{error:?}").contains(code), "{error:?}");
