@@ -61,8 +61,8 @@ impl Store for FolderStore {
     }
 
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
-        if let Ok(info) = self.inner.stat_file(key, ReadMode::CacheOnly) {
-            return Ok(Some(info));
+        if let Ok(opened) = self.inner.open(key, ReadMode::CacheOnly) {
+            return Ok(Some(opened.info));
         }
         self.with_key(Operation::Get, key, |inner, key| inner.find_file(key))
             .await
@@ -169,9 +169,10 @@ impl FolderStore {
     /// [`StoreError::Failed`] if the folder is missing or cannot be read.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        Self::open_at(path, false)
-            .map_err(say_what_is_missing)
-            .map_err(|source| StoreError::failed(Operation::Open, &path.display(), source))
+        Self::open_at(path, false).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => StoreError::failed(Operation::Open, &path.display(), "there is no such folder"),
+            _ => StoreError::failed(Operation::Open, &path.display(), source),
+        })
     }
 
     fn open_writable(path: &Path) -> io::Result<Self> {
@@ -225,13 +226,5 @@ fn create(path: &Path) -> io::Result<()> {
     match std::fs::create_dir(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Dir::root(above)?.sync(),
-    }
-}
-
-fn say_what_is_missing(error: io::Error) -> io::Error {
-    if error.kind() == io::ErrorKind::NotFound {
-        io::Error::new(io::ErrorKind::NotFound, "there is no such folder")
-    } else {
-        error
     }
 }

@@ -1,4 +1,8 @@
-use std::{collections::BTreeSet, fs::File, io};
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{self, Write as _},
+};
 
 use model::Key;
 use parking_lot::Mutex;
@@ -26,7 +30,7 @@ impl Inner {
             return Ok(None);
         }
         let mut temp = Temp::create(folder)?;
-        temp.write(bytes)?;
+        temp.file.write_all(bytes)?;
         self.publish(temp, key, condition)
     }
 
@@ -37,9 +41,10 @@ impl Inner {
 
     /// Gives a finished file its key. Returns `None` if the condition does not hold.
     pub(super) fn publish(&self, mut temp: Temp, key: &Key, condition: &Condition) -> io::Result<Option<Version>> {
-        temp.sync()?;
+        // Before the file gets its key, so that every object is whole, also after a power cut.
+        temp.file.sync_data()?;
         let version = if key.is_immutable() {
-            file_version(&temp.metadata()?)
+            file_version(&temp.file.metadata()?)
         } else {
             temp.content_version()?
         };
