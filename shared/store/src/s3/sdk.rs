@@ -1,4 +1,4 @@
-use std::{env, path::PathBuf};
+use std::{env, path::Path};
 
 use aws_config::{
     BehaviorVersion, ConfigLoader, Region, SdkConfig,
@@ -30,7 +30,7 @@ const ANY_REGION: &str = "us-east-1";
 pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
     settings.check_endpoint()?;
     let loader = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(client(tls_context(settings)?, settings.proxy_of))
+        .http_client(client(tls_context()?, settings.proxy_of))
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
@@ -52,7 +52,7 @@ pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, Ope
         .credentials_provider(SharedCredentialsProvider::new(
             EnvironmentVariableCredentialsProvider::new(),
         ))
-        .http_client(client(tls_context(settings)?, settings.proxy_of))
+        .http_client(client(tls_context()?, settings.proxy_of))
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
@@ -113,11 +113,10 @@ fn endpoint() -> Option<String> {
 const BUNDLE: &str = "AWS_CA_BUNDLE";
 
 /// Returns the CA certificates of the system and those of the operator.
-pub(crate) fn tls_context(settings: &S3Settings) -> Result<TlsContext, OpenError> {
-    let bundle = env::var_os(BUNDLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+fn tls_context() -> Result<TlsContext, OpenError> {
     let mut trusted = TrustStore::default();
-    for path in settings.ca_files.iter().chain(&bundle) {
-        trusted.add_pem_certificate(certificates(path)?);
+    if let Some(bundle) = env::var_os(BUNDLE).filter(|path| !path.is_empty()) {
+        trusted.add_pem_certificate(certificates(Path::new(&bundle))?);
     }
     let context = TlsContext::builder().with_trust_store(trusted).build();
     Ok(context.expect("a trust store is all it takes"))
@@ -125,7 +124,7 @@ pub(crate) fn tls_context(settings: &S3Settings) -> Result<TlsContext, OpenError
 
 /// Reads the certificates of a file and tries each of them. One that cannot be used is logged and skipped, as for registries; the
 /// SDK would panic at it, at the first request only.
-fn certificates(path: &PathBuf) -> Result<Vec<u8>, OpenError> {
+fn certificates(path: &Path) -> Result<Vec<u8>, OpenError> {
     let bytes = std::fs::read(path).map_err(|error| {
         let what = format!("cannot read the CA certificates in {}", path.display());
         OpenError::new(what, Some(error))
@@ -165,7 +164,7 @@ mod tests {
 
     #[test]
     fn certificates_of_a_bad_file_fail() {
-        let error = certificates(&"/nonexistent".into()).unwrap_err().to_string();
+        let error = certificates("/nonexistent".as_ref()).unwrap_err().to_string();
         assert_eq!(error, "cannot read the CA certificates in /nonexistent");
         let cut = "-----BEGIN CERTIFICATE-----\nAAAA\n";
         let hollow = format!("{cut}-----END CERTIFICATE-----\n");

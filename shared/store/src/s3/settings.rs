@@ -1,4 +1,4 @@
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use crate::s3::{ProxyOfUrl, sdk::is_endpoint_named};
 
@@ -12,8 +12,6 @@ pub struct S3Settings {
     pub region: Option<String>,
     /// Puts the bucket into the path (`https://endpoint/bucket/key`) instead of the host name. Default: false.
     pub path_style: bool,
-    /// PEM files of CA certificates that are trusted beside those of the system.
-    pub ca_files: Vec<PathBuf>,
     /// Chooser of the proxy of each request. Default: none, so that all servers are asked directly.
     pub proxy_of: Option<ProxyOfUrl>,
     /// Maximum number of attempts of one request. Default: 4. A delete has one attempt.
@@ -37,7 +35,6 @@ impl Default for S3Settings {
             endpoint: None,
             region: None,
             path_style: false,
-            ca_files: Vec::new(),
             proxy_of: None,
             // The waits double from at most one second, so about 7 s of trouble are survived.
             attempts: 4,
