@@ -1,11 +1,11 @@
-use std::{ops::Range, time::SystemTime};
+use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_util::{TryStreamExt as _, stream::BoxStream};
 use model::{Document, DocumentError, Key, Sha256};
 
-use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, Stat, Store, StoreError, Version};
+use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, Store, StoreError, Version};
 
 /// Maximum size of a document that is read into memory, in bytes. It is far above a snapshot of 100,000 packages and far
 /// below the memory of the smallest Lambda.
@@ -68,18 +68,6 @@ pub fn optional<T>(read: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
     }
 }
 
-/// A document and the store's own time at which the store held this one.
-#[derive(Debug, Clone)]
-pub struct Dated<T> {
-    /// Time of the answer, by the store's own clock.
-    pub date: SystemTime,
-    /// The document with what is known of its object; `None` where there is none yet.
-    pub document: Option<(T, ObjectInfo)>,
-}
-
-/// Number of times that a document is read anew because it changed between its reading and the look at the clock.
-const DATED_ATTEMPTS: u32 = 10;
-
 /// Operations that every store has in the same way.
 #[async_trait]
 pub trait StoreExt: Store {
@@ -126,27 +114,6 @@ pub trait StoreExt: Store {
             source,
         })?;
         Ok(Some((document, info.version)))
-    }
-
-    /// Reads a document with its age: content, version and age belong to one state of the object.
-    ///
-    /// # Errors
-    /// As [`StoreExt::read_document`] and [`Store::stat`]; [`StoreError::Conflict`] where the document keeps changing.
-    async fn read_dated<T: Document + Send>(&self, key: &Key) -> Result<Dated<T>, ReadError> {
-        for _ in 0..DATED_ATTEMPTS {
-            let read = self.read_document::<T>(key).await?;
-            let Stat { date, object } = self.stat(key).await?;
-            match (read, object) {
-                (None, None) => return Ok(Dated { date, document: None }),
-                // No version comes back, so the document was this one all the time between the two answers.
-                (Some((document, version)), Some(info)) if info.version == version => {
-                    let document = Some((document, info));
-                    return Ok(Dated { date, document });
-                }
-                _ => {}
-            }
-        }
-        Err(StoreError::conflict(key).into())
     }
 
     /// Writes a document in its canonical form.
