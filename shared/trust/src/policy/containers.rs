@@ -59,9 +59,6 @@ pub enum PolicyError {
     NoOpenPgp,
 }
 
-/// Words for any of the fields that name a key of a transparency log.
-const REKOR: &str = "a Rekor public key";
-
 /// Structure of `policy.json` (containers-policy.json(5)).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,10 +82,12 @@ struct RequirementEntry {
     key_datas: Option<Vec<String>>,
     fulcio: Option<IgnoredAny>,
     pki: Option<IgnoredAny>,
+    #[serde(
+        alias = "rekorPublicKeyPaths",
+        alias = "rekorPublicKeyData",
+        alias = "rekorPublicKeyDatas"
+    )]
     rekor_public_key_path: Option<IgnoredAny>,
-    rekor_public_key_paths: Option<IgnoredAny>,
-    rekor_public_key_data: Option<IgnoredAny>,
-    rekor_public_key_datas: Option<IgnoredAny>,
     #[serde(default, deserialize_with = "object")]
     signed_identity: IdentityRule,
 }
@@ -188,10 +187,7 @@ impl RequirementEntry {
         let others = [
             (&self.fulcio, "fulcio"),
             (&self.pki, "pki"),
-            (&self.rekor_public_key_path, REKOR),
-            (&self.rekor_public_key_paths, REKOR),
-            (&self.rekor_public_key_data, REKOR),
-            (&self.rekor_public_key_datas, REKOR),
+            (&self.rekor_public_key_path, "a Rekor public key"),
         ];
         if let Some((_, name)) = others.into_iter().find(|(other, _)| other.is_some()) {
             return Err(PolicyError::NotKeys(name));
