@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, io, path::Path, slice};
+use std::{collections::BTreeMap, io, path::Path};
 
 use crate::{KeyError, PublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -199,13 +199,11 @@ impl RequirementEntry {
             })
         };
         let decode = |data: &String| STANDARD.decode(data).map_err(|_| PolicyError::Data);
-        let paths = [self.key_path.as_ref().map(slice::from_ref), self.key_paths.as_deref()];
-        let paths: Vec<_> = paths.into_iter().flatten().collect();
-        let data = [self.key_data.as_ref().map(slice::from_ref), self.key_datas.as_deref()];
-        let data: Vec<_> = data.into_iter().flatten().collect();
-        match (&*paths, &*data) {
-            ([paths], []) if !paths.is_empty() => paths.iter().map(read).collect(),
-            ([], [data]) if !data.is_empty() => data.iter().map(decode).collect(),
+        match (&self.key_path, &self.key_paths, &self.key_data, &self.key_datas) {
+            (Some(path), None, None, None) => Ok(vec![read(path)?]),
+            (None, Some(paths), None, None) if !paths.is_empty() => paths.iter().map(read).collect(),
+            (None, None, Some(data), None) => Ok(vec![decode(data)?]),
+            (None, None, None, Some(datas)) if !datas.is_empty() => datas.iter().map(decode).collect(),
             _ => Err(PolicyError::Keys(requirement)),
         }
     }
