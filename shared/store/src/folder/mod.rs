@@ -19,7 +19,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use model::Key;
 use rustix::fs::Mode;
 use tokio::task::{JoinError, spawn_blocking};
@@ -98,7 +98,15 @@ impl Store for FolderStore {
     }
 
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-        list::list(self, prefix)
+        let (store, prefix) = (self.clone(), prefix.to_owned());
+        // The whole tree at once, when the stream is first read.
+        let listed = async move {
+            let own = prefix.clone();
+            let work = move |inner: &Shared| inner.list(&own);
+            let listed = store.blocking(Operation::List, prefix, work).await?;
+            Ok(stream::iter(listed).map(Ok))
+        };
+        stream::once(listed).try_flatten().boxed()
     }
 }
 

@@ -23,7 +23,8 @@ impl Inner {
     /// Writes a whole object. Returns `None` if the condition does not hold.
     pub(super) fn put(&self, key: &Key, bytes: &[u8], condition: &Condition) -> io::Result<Option<Version>> {
         let folder = self.temp_folder()?;
-        if *condition == Condition::CreateOnly && self.exists(key) {
+        // What is there already need not be written. A race is decided by the rename, not here.
+        if *condition == Condition::CreateOnly && self.path.join(key.to_string()).symlink_metadata().is_ok() {
             if key.is_immutable() {
                 self.remember(key)?;
             }
@@ -32,11 +33,6 @@ impl Inner {
         let mut temp = Temp::create(folder)?;
         temp.file.write_all(bytes)?;
         self.publish(temp, key, condition)
-    }
-
-    /// True if there is an object already, so that it need not be written. A race is decided by the rename, not here.
-    fn exists(&self, key: &Key) -> bool {
-        self.path.join(key.to_string()).symlink_metadata().is_ok()
     }
 
     /// Gives a finished file its key. Returns `None` if the condition does not hold.
