@@ -5,7 +5,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{TryStreamExt as _, stream::BoxStream};
 use model::{Document, DocumentError, Key, Sha256};
 
-use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, Store, StoreError, Version};
+use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, Store, StoreError, Version};
 
 /// Maximum size of a document that is read into memory, in bytes. It is far above a snapshot of 100,000 packages and far
 /// below the memory of the smallest Lambda.
@@ -70,11 +70,11 @@ pub fn optional<T>(read: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
 
 /// Operations that every store has in the same way.
 #[async_trait]
-pub trait StoreExt: Store {
+pub trait StoreExt: ReadStore {
     /// Opens an object to read all of it, or a part of it.
     ///
     /// # Errors
-    /// As [`Store::get`].
+    /// As [`ReadStore::get`].
     async fn open(&self, key: &Key, range: Option<Range<u64>>) -> Result<Object, StoreError> {
         match self.get(key, Get { range, unless: None }).await? {
             Fetched::Object(object) => Ok(object),
@@ -88,7 +88,7 @@ pub trait StoreExt: Store {
     /// Reads a whole object of at most `max` bytes.
     ///
     /// # Errors
-    /// As [`Store::get`], and [`ReadError::TooLarge`].
+    /// As [`ReadStore::get`], and [`ReadError::TooLarge`].
     async fn read_all(&self, key: &Key, max: u64) -> Result<(Bytes, ObjectInfo), ReadError> {
         let Object { info, body } = self.open(key, None).await?;
         if info.size > max {
@@ -125,12 +125,15 @@ pub trait StoreExt: Store {
         key: &Key,
         document: &T,
         condition: Condition,
-    ) -> Result<Version, StoreError> {
+    ) -> Result<Version, StoreError>
+    where
+        Self: Store,
+    {
         self.put(key, document.to_bytes().into(), condition).await
     }
 }
 
-impl<S: Store + ?Sized> StoreExt for S {}
+impl<S: ReadStore + ?Sized> StoreExt for S {}
 
 /// Joins the chunks of a body of about `expected` bytes. A small object comes as one chunk, which is passed on without a copy. A
 /// store that sends more than it announced is not read on.

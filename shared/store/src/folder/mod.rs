@@ -25,7 +25,7 @@ use rustix::fs::Mode;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::{
-    Condition, Fetched, Get, Listed, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version,
+    Condition, Fetched, Get, Listed, ObjectInfo, Operation, ReadStore, Staged, Stat, Store, StoreError, Version,
     folder::{
         dir::Dir,
         publish::Unflushed,
@@ -51,7 +51,7 @@ struct Inner {
 }
 
 #[async_trait]
-impl Store for FolderStore {
+impl ReadStore for FolderStore {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
         if let Ok(found) = self.inner.get(key, &get, ReadMode::CacheOnly) {
             return found;
@@ -67,7 +67,10 @@ impl Store for FolderStore {
         self.with_key(Operation::Get, key, |inner, key| inner.find_file(key))
             .await
     }
+}
 
+#[async_trait]
+impl Store for FolderStore {
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
         self.with_key(Operation::Get, key, |inner, key| inner.stat(key)).await
     }
