@@ -116,20 +116,25 @@ pub trait StoreExt: ReadStore {
         Ok(Some((document, info.version)))
     }
 
-    /// Writes a document in its canonical form.
+    /// Writes a document in its canonical form if its object still has the version `before`, or if there is still none. Returns
+    /// the new version; `None` if another writer was faster.
     ///
     /// # Errors
-    /// As [`Store::put`].
-    async fn write_document<T: Document + Sync>(
+    /// As [`Store::put`], a conflict excepted.
+    async fn swap_document<T: Document + Sync>(
         &self,
         key: &Key,
         document: &T,
-        condition: Condition,
-    ) -> Result<Version, StoreError>
+        before: Option<Version>,
+    ) -> Result<Option<Version>, StoreError>
     where
         Self: Store,
     {
-        self.put(key, document.to_bytes().into(), condition).await
+        let condition = before.map_or(Condition::CreateOnly, Condition::Replace);
+        match self.put(key, document.to_bytes().into(), condition).await {
+            Err(error) if error.is_conflict() => Ok(None),
+            written => written.map(Some),
+        }
     }
 }
 

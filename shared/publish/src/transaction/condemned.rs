@@ -7,7 +7,7 @@ use std::{
 };
 
 use model::{Garbage, GcPhase, GcState, Key, ObjectKey, ObjectRef};
-use store::{Condition, ReadError, Stat, Store, StoreError, StoreExt, Version, read_usable};
+use store::{ReadError, Stat, Store, StoreError, StoreExt, Version, read_usable};
 use tokio::sync::Mutex;
 
 use crate::{Env, PublishError};
@@ -68,18 +68,6 @@ impl DatedGcState {
         let age = |since| self.date.duration_since(since).unwrap_or_default();
         self.since.map_or(Duration::MAX, age)
     }
-
-    /// Replaces the document if it is still the one that was read. Returns the new version; `None` if another writer was faster.
-    ///
-    /// # Errors
-    /// As [`Store::put`], a conflict excepted.
-    pub async fn replace(&self, store: &dyn Store, next: &GcState) -> Result<Option<Version>, StoreError> {
-        let condition = self.version.clone().map_or(Condition::CreateOnly, Condition::Replace);
-        match store.write_document(&Key::Gc, next, condition).await {
-            Err(error) if error.is_conflict() => Ok(None),
-            written => written.map(Some),
-        }
-    }
 }
 
 /// `gc.json` as a publication read it, before it put or found its first object.
@@ -132,7 +120,8 @@ impl GcView {
             let Some(next) = list.spare(&wanted, first.as_ref())? else {
                 return Ok(());
             };
-            let Some(version) = list.gc.replace(store, &next).await? else {
+            let before = list.gc.version.clone();
+            let Some(version) = store.swap_document(&Key::Gc, &next, before).await? else {
                 *list = CondemnedList::read(store).await?;
                 continue;
             };

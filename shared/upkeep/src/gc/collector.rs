@@ -287,7 +287,8 @@ impl Collector<'_> {
     /// Begins a phase. Returns the state for the report; `None` if another writer was faster.
     async fn replace(&self, before: &DatedGcState, phase: GcPhase) -> Result<Option<DatedGcState>, GcError> {
         let next = before.state.with_phase(phase);
-        let replaced = before.replace(self.store, &next).await?;
+        let version = before.version.clone();
+        let replaced = self.store.swap_document(&Key::Gc, &next, version).await?;
         Ok(replaced.map(|version| DatedGcState {
             state: next,
             version: Some(version),

@@ -3,7 +3,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use model::{Catalogs, Key};
+use model::{Catalogs, Document as _, Key};
 
 use super::{both, current, head, put};
 use store::{Condition, Store, StoreExt as _};
@@ -59,7 +59,7 @@ async fn stat_names_the_version_that_is_read(store: &dyn Store) {
     let stat = async || store.stat(&key).await.expect("a store has a clock");
     assert!(read().await.is_none() && stat().await.object.is_none());
     let written = Catalogs::default();
-    let version = store.write_document(&key, &written, Condition::CreateOnly).await;
+    let version = store.put(&key, written.to_bytes().into(), Condition::CreateOnly).await;
     let version = version.expect("the key is free");
     let stat = stat().await;
     assert_eq!(read().await, Some((written, version.clone())));
