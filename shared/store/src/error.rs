@@ -21,7 +21,7 @@ pub enum Operation {
 }
 
 /// Any error that another thread may take.
-type BoxedError = Box<dyn Error + Send + Sync>;
+pub(crate) type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// Failure of an operation on a store. Tell the kinds apart by variant, never by text.
 #[derive(Debug, thiserror::Error)]
