@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, io, path::Path};
+use std::{collections::BTreeMap, io, iter, path::Path};
 
 use crate::{KeyError, PublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -135,17 +135,11 @@ fn scopes(image: &ImageReference) -> Vec<String> {
         (None, Some(tag)) => vec![format!("{name}:{tag}")],
         (None, None) => Vec::new(),
     };
-    let mut folder = name.as_str();
-    scopes.push(folder.to_owned());
-    while let Some((above, _)) = folder.rsplit_once('/') {
-        folder = above;
-        scopes.push(folder.to_owned());
-    }
-    let mut domain = image.registry.split(':').next().unwrap_or_default();
-    while let Some((_, above)) = domain.split_once('.') {
-        domain = above;
-        scopes.push(format!("*.{domain}"));
-    }
+    let folders = iter::successors(Some(&*name), |folder| Some(folder.rsplit_once('/')?.0));
+    scopes.extend(folders.map(str::to_owned));
+    let host = image.registry.split(':').next().unwrap_or_default();
+    let domains = iter::successors(Some(host), |domain| Some(domain.split_once('.')?.1));
+    scopes.extend(domains.skip(1).map(|domain| format!("*.{domain}")));
     scopes.push(String::new());
     scopes
 }
