@@ -71,15 +71,10 @@ impl fmt::Display for S3Location {
 /// True for a valid bucket name, by the rules that hold everywhere (Amazon S3 User Guide, "General purpose bucket naming
 /// rules").
 fn is_bucket(name: &str) -> bool {
-    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = name.as_bytes();
-    (3..=63).contains(&bytes.len())
-        && bytes
-            .iter()
-            .all(|&byte| alphanumeric(byte) || matches!(byte, b'.' | b'-'))
-        && bytes.first().is_some_and(|&byte| alphanumeric(byte))
-        && bytes.last().is_some_and(|&byte| alphanumeric(byte))
-        && !name.contains("..")
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_label = |label: &str| !label.is_empty() && label.bytes().all(is_plain);
+    let has_hyphen_at_end = name.starts_with('-') || name.ends_with('-');
+    (3..=63).contains(&name.len()) && !has_hyphen_at_end && name.split('.').all(is_label)
 }
 
 /// True for a part of a prefix that survives in a URL path. Clients resolve `.` and `..` there, and decode `%`.

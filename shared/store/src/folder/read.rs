@@ -155,13 +155,13 @@ impl ReadMode {
 fn read(file: &File, mut range: Range<u64>, length: usize) -> io::Result<Bytes> {
     let mut buffer = Buffer::take(length);
     while !range.is_empty() {
-        match pread(file, spare_capacity(buffer.bytes()), range.start)? {
+        match pread(file, spare_capacity(&mut buffer.0), range.start)? {
             0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut short")),
             read => range.start += read as u64,
         }
     }
     // Its allocator may have given more.
-    buffer.bytes().truncate(length);
+    buffer.0.truncate(length);
     Ok(Bytes::from_owner(buffer))
 }
 
