@@ -2,9 +2,9 @@
 
 use std::{fs, time::Duration};
 
-use model::{Key, OpenPulls, Outcome};
+use model::{Document as _, Key, OpenPulls, Outcome};
 use publish::{MirrorSettings, PollError, PollOptions};
-use store::{Condition, StoreExt};
+use store::{Condition, Store as _};
 use testkit::{Kind, Registry, until};
 
 use crate::support::{
@@ -139,7 +139,7 @@ async fn two_deaths_in_a_row_fail_a_revision_and_ordinary_errors_do_not() {
     let (status, key) = (site.status().await.unwrap(), Key::Status(site.catalog.name.clone()));
     site.store.lose(&key);
     assert_eq!(site.poll().await.outcome, Outcome::Published);
-    let written = site.store.write_document(&key, &status, Condition::Always);
+    let written = site.store.put(&key, status.to_bytes().into(), Condition::Always);
     written.await.unwrap();
     site.push(&ten()[..8].to_vec());
     assert_eq!(site.poll().await.outcome, Outcome::Published);

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use model::{Current, Key, Outcome};
+use model::{Current, Document as _, Key, Outcome};
 use publish::{MirrorSettings, PollError, PublishError};
 use serde_json::json;
 use store::{Condition, DOCUMENT_MAX, Store, StoreExt};
@@ -45,7 +45,7 @@ impl Site {
         let mut current = self.current().await;
         forge(&mut current);
         let pointer = self.pointer();
-        let written = self.store.write_document(&pointer, &current, Condition::Always);
+        let written = self.store.put(&pointer, current.to_bytes().into(), Condition::Always);
         written.await.unwrap();
     }
 }

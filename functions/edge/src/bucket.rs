@@ -11,12 +11,10 @@ use bytes::Bytes;
 use futures_util::{
     FutureExt, StreamExt,
     future::{Either, select},
-    stream::{self, BoxStream},
+    stream,
 };
 use model::Key;
-use store::{
-    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version,
-};
+use store::{Body, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, StoreError, Version};
 use worker::{
     Bucket, Conditional, Delay, Range,
     send::{SendFuture, SendWrapper},
@@ -125,10 +123,6 @@ fn failed(key: &Key, error: &worker::Error) -> StoreError {
     StoreError::failed(Operation::Get, key, error.to_string())
 }
 
-fn read_only(operation: Operation, key: &dyn fmt::Display) -> StoreError {
-    StoreError::denied(operation, key, "a Worker only reads")
-}
-
 impl fmt::Debug for R2Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("R2Store")
@@ -138,36 +132,12 @@ impl fmt::Debug for R2Store {
 }
 
 #[async_trait]
-impl Store for R2Store {
+impl ReadStore for R2Store {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
         SendFuture::new(self.fetch(key, get)).await
     }
 
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
         SendFuture::new(self.info(key)).await
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
-        Err(read_only(Operation::Get, key))
-    }
-
-    async fn put(&self, key: &Key, _: Bytes, _: Condition) -> Result<Version, StoreError> {
-        Err(read_only(Operation::Put, key))
-    }
-
-    async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
-        Err(read_only(Operation::Put, &self.prefix))
-    }
-
-    async fn flush(&self) -> Result<(), StoreError> {
-        Err(read_only(Operation::Flush, &self.prefix))
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        Err(read_only(Operation::Delete, key))
-    }
-
-    fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-        stream::once(ready(Err(read_only(Operation::List, &prefix)))).boxed()
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -44,11 +43,10 @@ pub struct Traffic {
 
 #[derive(Debug, Default)]
 pub(crate) struct TrafficCounter {
-    bytes: AtomicU64,
-    requests: AtomicU64,
-    /// Milliseconds spent waiting for servers. Waits that overlap count each.
-    waited_ms: AtomicU64,
-    /// Maximum of `waited_ms`. `None` for no limit.
+    counted: Mutex<Traffic>,
+    /// Time spent waiting for servers. Waits that overlap count each.
+    waited: Mutex<Duration>,
+    /// Maximum of `waited`. `None` for no limit.
     wait_max: Option<Duration>,
 }
 
@@ -141,10 +139,7 @@ impl Fetcher {
 
     /// Returns the bytes and requests counted so far.
     pub fn traffic(&self) -> Traffic {
-        Traffic {
-            bytes: self.traffic.bytes.load(Ordering::Relaxed),
-            requests: self.traffic.requests.load(Ordering::Relaxed),
-        }
+        *self.traffic.counted.lock()
     }
 
     /// Waits before another attempt. The wait counts as one for a server.
@@ -192,7 +187,7 @@ impl Fetcher {
         request: &RequestSpec,
         is_home: bool,
     ) -> Result<FetchResponse, FailedFetch> {
-        self.traffic.requests.fetch_add(1, Ordering::Relaxed);
+        self.traffic.counted.lock().requests += 1;
         let proxy = self.proxy(&target.url)?;
         let client = self.shared.client(&target.url, target.nearest, proxy);
         let mut builder = client
@@ -230,7 +225,7 @@ impl fmt::Debug for Fetcher {
 
 impl TrafficCounter {
     pub(crate) fn add_bytes(&self, count: usize) {
-        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        self.counted.lock().bytes += count as u64;
     }
 
     /// Waits for a server, within what is left of the limit.
@@ -241,11 +236,10 @@ impl TrafficCounter {
         let Some(max) = self.wait_max else {
             return answer.await.map_err(FetchError::from_transport);
         };
-        let waited = Duration::from_millis(self.waited_ms.load(Ordering::Relaxed));
+        let left = max.saturating_sub(*self.waited.lock());
         let started = Instant::now();
-        let answered = timeout(max.saturating_sub(waited), answer).await;
-        let waited_ms = started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
-        self.waited_ms.fetch_add(waited_ms, Ordering::Relaxed);
+        let answered = timeout(left, answer).await;
+        *self.waited.lock() += started.elapsed();
         let answered = answered.map_err(|_| FetchError::WaitedTooLong(max))?;
         answered.map_err(FetchError::from_transport)
     }

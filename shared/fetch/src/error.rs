@@ -163,25 +163,16 @@ impl FetchError {
 
     /// Returns true if the same request may succeed a little later.
     pub const fn is_transient(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::RateLimited { .. }
-            | Self::Unavailable { .. }
-            | Self::Connect(_)
-            | Self::Timeout(_)
-            | Self::Broken(_)
-            | Self::Truncated { .. }
-            | Self::TooSlow { .. } => true,
-            Self::Status(_)
-            | Self::Tls(_)
-            | Self::NotTls
-            | Self::WaitedTooLong(_)
-            | Self::TooLarge { .. }
-            | Self::Range
-            | Self::Coding(_)
-            | Self::Proxy(_)
-            | Self::Redirect { .. }
-            | Self::Address { .. } => false,
-        }
+                | Self::Unavailable { .. }
+                | Self::Connect(_)
+                | Self::Timeout(_)
+                | Self::Broken(_)
+                | Self::Truncated { .. }
+                | Self::TooSlow { .. }
+        )
     }
 
     /// Returns the wait that the server asked for in `Retry-After`.

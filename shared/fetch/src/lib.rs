@@ -17,7 +17,7 @@ mod settings;
 mod throughput;
 mod tls;
 
-pub use auth::{CredentialsError, Login, Logins, Secret, find_login};
+pub use auth::{CredentialsError, Login, Logins, find_login};
 pub use client::{Fetcher, Traffic};
 pub use error::{FailedFetch, FetchError, Peer};
 pub use header_file::{HeaderFileError, HeaderFiles, read_header_file};

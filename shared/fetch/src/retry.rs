@@ -33,20 +33,17 @@ pub struct RetryWaits {
 }
 
 /// Number of attempts of one request, for errors. Its text is empty for one attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AttemptCount(usize);
-
-impl Default for AttemptCount {
-    fn default() -> Self {
-        Self(1)
-    }
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AttemptCount {
+    /// Attempts after the first.
+    repeats: usize,
 }
 
 impl fmt::Display for AttemptCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            1 => Ok(()),
-            attempts => write!(f, " ({attempts} attempts)"),
+        match self.repeats {
+            0 => Ok(()),
+            repeats => write!(f, " ({} attempts)", repeats + 1),
         }
     }
 }
@@ -93,7 +90,7 @@ impl RetryWaits {
         let delay = asked.map_or(delay, |asked| asked.saturating_add(delay / 4));
         // Compared as durations: a server can ask for a wait beyond the range of the clock.
         let fits = delay <= self.deadline.saturating_duration_since(Instant::now());
-        self.attempts.0 += usize::from(fits);
+        self.attempts.repeats += usize::from(fits);
         fits.then_some(delay)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use model::text::chain;
 use model::{CatalogName, Current, Key, Notified, PublicationId, Snapshot};
 use publish::ChangedPackages;
-use store::{Condition, ReadError, Store, StoreExt, find_stored};
+use store::{ReadError, Store, StoreExt, find_stored};
 
 /// Serial that no publication has: before it comes the present one.
 pub(crate) const AFTER_ALL: u64 = u64::MAX;
@@ -128,16 +128,13 @@ async fn change(
     let key = Key::Notified(catalog.clone());
     // Each lost race means that another cursor was written, so the loop ends.
     loop {
-        let (mut notified, condition) = match store.read_document::<Notified>(&key).await? {
-            Some((notified, version)) => (notified, Condition::Replace(version)),
-            None => (Notified::default(), Condition::CreateOnly),
-        };
+        let (notified, version) = store.read_document::<Notified>(&key).await?.unzip();
+        let mut notified = notified.unwrap_or_default();
         if !edit(&mut notified.receivers) {
             return Ok(());
         }
-        match store.write_document(&key, &notified, condition).await {
-            Err(error) if error.is_conflict() => {}
-            written => return written.map(drop).map_err(Into::into),
+        if store.swap_document(&key, &notified, version).await?.is_some() {
+            return Ok(());
         }
     }
 }

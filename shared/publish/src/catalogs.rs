@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogName, Catalogs, Current, DocumentError, Key};
-use store::{Condition, Listed, ReadError, Store, StoreError, StoreExt};
+use store::{Listed, ReadError, Store, StoreError, StoreExt, Version};
 
 /// Number of catalogs whose pointers are looked at at a time: each is one small request.
 const HEADS_IN_FLIGHT: usize = 32;
@@ -59,14 +59,9 @@ pub async fn drop_stale_names(store: &dyn Store, age_min: Duration) -> Result<()
         tracing::info!(catalog = %name, "removed a name without a catalog");
         names.remove(&name);
     }
-    match store
-        .write_document(&Key::Catalogs, &names, Condition::Replace(version))
-        .await
-    {
-        // The next round looks again.
-        Err(error) if error.is_conflict() => Ok(()),
-        written => Ok(written.map(drop)?),
-    }
+    // After a lost race the next round looks again.
+    store.swap_document(&Key::Catalogs, &names, Some(version)).await?;
+    Ok(())
 }
 
 /// Adds the name of a catalog to `catalogs.json`, and makes a lost or damaged document again from the pointers. With `anew` the
@@ -134,45 +129,40 @@ pub async fn is_listed(store: &dyn Store, name: &CatalogName) -> Result<bool, Re
 
 struct NameList {
     names: Catalogs,
-    condition: Condition,
+    version: Option<Version>,
     /// True if the names come from a listing.
     is_restored: bool,
 }
 
 impl NameList {
     async fn read(store: &dyn Store) -> Result<Self, ReadError> {
-        let condition = match store.read_document::<Catalogs>(&Key::Catalogs).await {
+        let version = match store.read_document::<Catalogs>(&Key::Catalogs).await {
             Ok(Some((names, version))) => {
                 return Ok(Self {
                     names,
-                    condition: Condition::Replace(version),
+                    version: Some(version),
                     is_restored: false,
                 });
             }
-            Ok(None) => Condition::CreateOnly,
+            Ok(None) => None,
             // A document of a newer or older program is not damaged: it is refused.
             Err(ReadError::Document {
                 source: DocumentError::Malformed { .. },
                 ..
-            }) => {
-                let found = store.head(&Key::Catalogs).await?;
-                found.map_or(Condition::CreateOnly, |info| Condition::Replace(info.version))
-            }
+            }) => store.head(&Key::Catalogs).await?.map(|info| info.version),
             Err(error) => return Err(error),
         };
         Ok(Self {
             names: names_of_pointers(store).await?,
-            condition,
+            version,
             is_restored: true,
         })
     }
 
     /// Writes the names. Returns false if another writer was faster.
     async fn write(self, store: &dyn Store) -> Result<bool, ReadError> {
-        match store.write_document(&Key::Catalogs, &self.names, self.condition).await {
-            Err(error) if error.is_conflict() => Ok(false),
-            written => Ok(written.map(|_| true)?),
-        }
+        let written = store.swap_document(&Key::Catalogs, &self.names, self.version).await?;
+        Ok(written.is_some())
     }
 }
 
@@ -250,6 +240,7 @@ pub async fn followers(store: &dyn Store, input: &CatalogName) -> Result<Vec<Cat
 
 #[cfg(test)]
 mod tests {
+    use store::Condition;
     use storekit::MemoryStore;
 
     use super::*;

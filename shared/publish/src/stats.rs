@@ -40,7 +40,7 @@ impl AddAssign for ObjectStats {
 /// and truncated objects, not flipped bits, for one HEAD each.
 ///
 /// # Errors
-/// As [`Store::head`].
+/// As [`ReadStore::head`](store::ReadStore::head).
 pub async fn find_unservable(store: &dyn Store, snapshot: &Snapshot) -> Result<BTreeMap<Key, String>, StoreError> {
     let objects = snapshot.objects().into_iter();
     let stats: Vec<_> = objects.map(|entry| stat(store, entry.object)).collect();

@@ -2,7 +2,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::text::chain;
 use model::{CatalogName, Key, Status};
-use store::{Condition, ReadError, Store, StoreError, StoreExt};
+use store::{ReadError, Store, StoreError, StoreExt};
 
 /// Time after which `status.json` is written although only its times have changed. 300 catalogs that are polled every ten
 /// minutes cost 7,200 writes a day then, instead of 43,000; readers still see that polls go on.
@@ -55,12 +55,11 @@ pub(crate) async fn update_status(
     let key = Key::Status(catalog.clone());
     let mut written = None;
     for _ in 0..WRITE_ATTEMPTS {
-        let (before, condition) = match store.read_document::<Status>(&key).await {
-            Ok(Some((before, version))) => (Some(before), Condition::Replace(version)),
-            Ok(None) => (None, Condition::CreateOnly),
+        let (before, version) = match store.read_document::<Status>(&key).await {
+            Ok(found) => found.unzip(),
             Err(ReadError::Store(error)) => return Err(error),
             // A damaged one is of no use to any writer.
-            Err(_) => (None, Condition::Always),
+            Err(_) => (None, store.head(&key).await?.map(|info| info.version)),
         };
         if before.is_some() && before == written {
             // The write has taken effect, and its answer was lost. A second one would count twice.
@@ -69,10 +68,10 @@ pub(crate) async fn update_status(
         let Some(next) = change(before.as_ref()) else {
             return Ok(());
         };
-        match store.write_document(&key, &next, condition).await {
-            Err(error) if error.is_conflict() => written = Some(next),
-            written => return written.map(drop),
+        if store.swap_document(&key, &next, version).await?.is_some() {
+            return Ok(());
         }
+        written = Some(next);
     }
     Err(StoreError::conflict(&key))
 }

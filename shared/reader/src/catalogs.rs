@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_channel::oneshot;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogName, Catalogs, Document, Key};
-use store::{Object, Store, StoreExt};
+use store::{Object, ReadStore, StoreExt};
 
 use crate::{
     cache::Caches,
@@ -31,7 +31,7 @@ pub struct PublishedCatalogs(pub(crate) Arc<SharedReader>);
 /// State that all copies of [`PublishedCatalogs`] share.
 #[derive(Debug)]
 pub(crate) struct SharedReader {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn ReadStore>,
     pub(crate) settings: ReaderSettings,
     pub(crate) pointers: Pointers,
     pub(crate) caches: Caches,
@@ -39,7 +39,7 @@ pub(crate) struct SharedReader {
 
 impl PublishedCatalogs {
     /// Creates the reader of a store. Reads nothing.
-    pub fn new(store: Arc<dyn Store>, settings: ReaderSettings) -> Self {
+    pub fn new(store: Arc<dyn ReadStore>, settings: ReaderSettings) -> Self {
         Self(Arc::new(SharedReader {
             caches: Caches::new(settings.cache_bytes),
             pointers: Pointers::default(),
@@ -49,7 +49,7 @@ impl PublishedCatalogs {
     }
 
     /// Returns the store.
-    pub fn store(&self) -> &dyn Store {
+    pub fn store(&self) -> &dyn ReadStore {
         &*self.0.store
     }
 

@@ -36,7 +36,7 @@ impl AskedServer {
             let origin = login.origin;
             return Err(Error::RefusedLogin { origin, reason });
         }
-        login.secret.add_to(&mut self.secrets.lock());
+        self.secrets.lock().add_login(&login.user, &login.password);
         Ok(Some(login))
     }
 

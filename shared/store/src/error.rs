@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{error::Error, fmt::Display};
 
 /// Operation during which a store failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
@@ -20,21 +20,18 @@ pub enum Operation {
     Open,
 }
 
+/// Any error that another thread may take.
+pub(crate) type BoxedError = Box<dyn Error + Send + Sync>;
+
 /// Failure of an operation on a store. Tell the kinds apart by variant, never by text.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The store has no object under this key.
-    #[error("the store has no {key}")]
-    NotFound {
-        /// Key of the missing object, as a path.
-        key: String,
-    },
-    /// The condition of a put did not hold, because another writer was faster.
-    #[error("{key} was changed by another writer in the meantime")]
-    Conflict {
-        /// Key of the object, as a path.
-        key: String,
-    },
+    /// The store has no object under this key, a path.
+    #[error("the store has no {0}")]
+    NotFound(String),
+    /// The condition of a put did not hold, because another writer was faster. Holds the key of the object, as a path.
+    #[error("{0} was changed by another writer in the meantime")]
+    Conflict(String),
     /// The object does not have the requested range.
     #[error("{key} has only {size} bytes")]
     RangeNotSatisfiable {
@@ -51,7 +48,7 @@ pub enum StoreError {
         /// Key, prefix, or name of the store.
         key: String,
         /// Answer of the store or of the operating system.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: BoxedError,
     },
     /// Any other failure, of the disk or the network, say. A retry may help.
     #[error("cannot {operation} {key}")]
@@ -61,36 +58,36 @@ pub enum StoreError {
         /// Key, prefix, or name of the store.
         key: String,
         /// The underlying error, which the chain prints after this one.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: BoxedError,
     },
 }
 
 impl StoreError {
     /// True if there is no such object.
     pub const fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound { .. })
+        matches!(self, Self::NotFound(_))
     }
 
     /// True if another writer was faster. Read again before you write again.
     pub const fn is_conflict(&self) -> bool {
-        matches!(self, Self::Conflict { .. })
+        matches!(self, Self::Conflict(_))
     }
 }
 
 /// Constructors for the implementations of [`Store`](crate::Store).
 impl StoreError {
     /// Returns the error for a missing object under `key`.
-    pub fn not_found(key: &dyn fmt::Display) -> Self {
-        Self::NotFound { key: key.to_string() }
+    pub fn not_found(key: &dyn Display) -> Self {
+        Self::NotFound(key.to_string())
     }
 
     /// Returns the error for a put to `key` whose condition did not hold.
-    pub fn conflict(key: &dyn fmt::Display) -> Self {
-        Self::Conflict { key: key.to_string() }
+    pub fn conflict(key: &dyn Display) -> Self {
+        Self::Conflict(key.to_string())
     }
 
     /// Returns the error for a range beyond the `size` bytes of the object under `key`.
-    pub fn range_not_satisfiable(key: &dyn fmt::Display, size: u64) -> Self {
+    pub fn range_not_satisfiable(key: &dyn Display, size: u64) -> Self {
         Self::RangeNotSatisfiable {
             key: key.to_string(),
             size,
@@ -98,11 +95,7 @@ impl StoreError {
     }
 
     /// Returns the error for an `operation` on `key` that `source` does not allow.
-    pub fn denied(
-        operation: Operation,
-        key: &dyn fmt::Display,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
+    pub fn denied(operation: Operation, key: &dyn Display, source: impl Into<BoxedError>) -> Self {
         Self::Denied {
             operation,
             key: key.to_string(),
@@ -111,11 +104,7 @@ impl StoreError {
     }
 
     /// Returns the error for an `operation` on `key` that failed because of `source`.
-    pub fn failed(
-        operation: Operation,
-        key: &dyn fmt::Display,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
+    pub fn failed(operation: Operation, key: &dyn Display, source: impl Into<BoxedError>) -> Self {
         Self::Failed {
             operation,
             key: key.to_string(),

@@ -1,11 +1,11 @@
-use std::{ops::Range, time::SystemTime};
+use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_util::{TryStreamExt as _, stream::BoxStream};
 use model::{Document, DocumentError, Key, Sha256};
 
-use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, Stat, Store, StoreError, Version};
+use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, Store, StoreError, Version};
 
 /// Maximum size of a document that is read into memory, in bytes. It is far above a snapshot of 100,000 packages and far
 /// below the memory of the smallest Lambda.
@@ -68,25 +68,13 @@ pub fn optional<T>(read: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
     }
 }
 
-/// A document and the store's own time at which the store held this one.
-#[derive(Debug, Clone)]
-pub struct Dated<T> {
-    /// Time of the answer, by the store's own clock.
-    pub date: SystemTime,
-    /// The document with what is known of its object; `None` where there is none yet.
-    pub document: Option<(T, ObjectInfo)>,
-}
-
-/// Number of times that a document is read anew because it changed between its reading and the look at the clock.
-const DATED_ATTEMPTS: u32 = 10;
-
 /// Operations that every store has in the same way.
 #[async_trait]
-pub trait StoreExt: Store {
+pub trait StoreExt: ReadStore {
     /// Opens an object to read all of it, or a part of it.
     ///
     /// # Errors
-    /// As [`Store::get`].
+    /// As [`ReadStore::get`].
     async fn open(&self, key: &Key, range: Option<Range<u64>>) -> Result<Object, StoreError> {
         match self.get(key, Get { range, unless: None }).await? {
             Fetched::Object(object) => Ok(object),
@@ -100,7 +88,7 @@ pub trait StoreExt: Store {
     /// Reads a whole object of at most `max` bytes.
     ///
     /// # Errors
-    /// As [`Store::get`], and [`ReadError::TooLarge`].
+    /// As [`ReadStore::get`], and [`ReadError::TooLarge`].
     async fn read_all(&self, key: &Key, max: u64) -> Result<(Bytes, ObjectInfo), ReadError> {
         let Object { info, body } = self.open(key, None).await?;
         if info.size > max {
@@ -128,42 +116,29 @@ pub trait StoreExt: Store {
         Ok(Some((document, info.version)))
     }
 
-    /// Reads a document with its age: content, version and age belong to one state of the object.
+    /// Writes a document in its canonical form if its object still has the version `before`, or if there is still none. Returns
+    /// the new version; `None` if another writer was faster.
     ///
     /// # Errors
-    /// As [`StoreExt::read_document`] and [`Store::stat`]; [`StoreError::Conflict`] where the document keeps changing.
-    async fn read_dated<T: Document + Send>(&self, key: &Key) -> Result<Dated<T>, ReadError> {
-        for _ in 0..DATED_ATTEMPTS {
-            let read = self.read_document::<T>(key).await?;
-            let Stat { date, object } = self.stat(key).await?;
-            match (read, object) {
-                (None, None) => return Ok(Dated { date, document: None }),
-                // No version comes back, so the document was this one all the time between the two answers.
-                (Some((document, version)), Some(info)) if info.version == version => {
-                    let document = Some((document, info));
-                    return Ok(Dated { date, document });
-                }
-                _ => {}
-            }
-        }
-        Err(StoreError::conflict(key).into())
-    }
-
-    /// Writes a document in its canonical form.
-    ///
-    /// # Errors
-    /// As [`Store::put`].
-    async fn write_document<T: Document + Sync>(
+    /// As [`Store::put`], a conflict excepted.
+    async fn swap_document<T: Document + Sync>(
         &self,
         key: &Key,
         document: &T,
-        condition: Condition,
-    ) -> Result<Version, StoreError> {
-        self.put(key, document.to_bytes().into(), condition).await
+        before: Option<Version>,
+    ) -> Result<Option<Version>, StoreError>
+    where
+        Self: Store,
+    {
+        let condition = before.map_or(Condition::CreateOnly, Condition::Replace);
+        match self.put(key, document.to_bytes().into(), condition).await {
+            Err(error) if error.is_conflict() => Ok(None),
+            written => written.map(Some),
+        }
     }
 }
 
-impl<S: Store + ?Sized> StoreExt for S {}
+impl<S: ReadStore + ?Sized> StoreExt for S {}
 
 /// Joins the chunks of a body of about `expected` bytes. A small object comes as one chunk, which is passed on without a copy. A
 /// store that sends more than it announced is not read on.

@@ -23,7 +23,7 @@ pub enum ObjectState {
 /// Reads an object to its end, and compares the hash of its bytes with its key. Memory is one chunk.
 ///
 /// # Errors
-/// As [`Store::get`]. An object that is missing or damaged is not an error.
+/// As [`ReadStore::get`](crate::ReadStore::get). An object that is missing or damaged is not an error.
 pub async fn check_object(store: &dyn Store, object: &ObjectRef) -> Result<ObjectState, StoreError> {
     let body = match store.open(&object.key(), None).await {
         Ok(object) => object.body,

@@ -7,8 +7,8 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 pub struct S3Location {
     /// Name of the bucket.
     pub bucket: String,
-    /// Prefix of every key, without slashes at its ends. Empty for the whole bucket.
-    pub prefix: String,
+    /// Prefix of the names of all objects, with the slash at its end. Empty for the whole bucket.
+    prefix: String,
 }
 
 /// Reason for which a text is not the location of a store.
@@ -22,20 +22,12 @@ const SCHEME: &str = "s3://";
 impl S3Location {
     /// Returns the name of an object in S3 for the path of its key.
     pub fn name(&self, path: &str) -> String {
-        if self.prefix.is_empty() {
-            path.to_owned()
-        } else {
-            format!("{}/{path}", self.prefix)
-        }
+        format!("{}{path}", self.prefix)
     }
 
     /// Returns the path of the key for the name of an object in S3. Returns `None` outside of the prefix.
     pub(crate) fn path<'a>(&self, name: &'a str) -> Option<&'a str> {
-        if self.prefix.is_empty() {
-            Some(name)
-        } else {
-            name.strip_prefix(&self.prefix)?.strip_prefix('/')
-        }
+        name.strip_prefix(&self.prefix)
     }
 }
 
@@ -47,48 +39,42 @@ impl FromStr for S3Location {
             return Err(StorePlaceError(format!("{text:?} does not start with s3://")));
         };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
+        let mut prefix = prefix.strip_suffix('/').unwrap_or(prefix).to_owned();
         if !is_bucket(bucket) {
             return Err(StorePlaceError(format!(
                 "{bucket:?} is no bucket name: 3 to 63 of a-z, 0-9, dot and hyphen, with a letter or digit at both ends"
             )));
         }
-        // Another prefix would not survive as part of a URL path.
-        if !prefix.is_empty() && !prefix.split('/').all(is_part) {
-            return Err(StorePlaceError(format!(
-                "{prefix:?} is no prefix: its parts are neither empty nor dots, and hold only visible ASCII without ?#%\\"
-            )));
+        if !prefix.is_empty() {
+            // Another prefix would not survive as part of a URL path.
+            if !prefix.split('/').all(is_part) {
+                return Err(StorePlaceError(format!(
+                    "{prefix:?} is no prefix: its parts are neither empty nor dots, and hold only visible ASCII without ?#%\\"
+                )));
+            }
+            prefix.push('/');
         }
         Ok(Self {
             bucket: bucket.to_owned(),
-            prefix: prefix.to_owned(),
+            prefix,
         })
     }
 }
 
 impl fmt::Display for S3Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}{}", self.bucket)?;
-        if self.prefix.is_empty() {
-            Ok(())
-        } else {
-            write!(f, "/{}", self.prefix)
-        }
+        let place = format!("{SCHEME}{}/{}", self.bucket, self.prefix);
+        f.write_str(place.trim_end_matches('/'))
     }
 }
 
 /// True for a valid bucket name, by the rules that hold everywhere (Amazon S3 User Guide, "General purpose bucket naming
 /// rules").
 fn is_bucket(name: &str) -> bool {
-    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = name.as_bytes();
-    (3..=63).contains(&bytes.len())
-        && bytes
-            .iter()
-            .all(|&byte| alphanumeric(byte) || matches!(byte, b'.' | b'-'))
-        && bytes.first().is_some_and(|&byte| alphanumeric(byte))
-        && bytes.last().is_some_and(|&byte| alphanumeric(byte))
-        && !name.contains("..")
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_label = |label: &str| !label.is_empty() && label.bytes().all(is_plain);
+    let has_hyphen_at_end = name.starts_with('-') || name.ends_with('-');
+    (3..=63).contains(&name.len()) && !has_hyphen_at_end && name.split('.').all(is_label)
 }
 
 /// True for a part of a prefix that survives in a URL path. Clients resolve `.` and `..` there, and decode `%`.
@@ -163,8 +149,8 @@ mod tests {
         for (text, bucket, prefix, shown) in [
             ("s3://my-bucket", "my-bucket", "", "s3://my-bucket"),
             ("s3://my-bucket/", "my-bucket", "", "s3://my-bucket"),
-            ("s3://my.bucket/a", "my.bucket", "a", "s3://my.bucket/a"),
-            ("s3://b0b/a/b=c/", "b0b", "a/b=c", "s3://b0b/a/b=c"),
+            ("s3://my.bucket/a", "my.bucket", "a/", "s3://my.bucket/a"),
+            ("s3://b0b/a/b=c/", "b0b", "a/b=c/", "s3://b0b/a/b=c"),
         ] {
             let place: S3Location = text.parse().unwrap();
             assert_eq!((place.bucket.as_str(), place.prefix.as_str()), (bucket, prefix));

@@ -55,7 +55,7 @@ impl Stat {
     }
 }
 
-/// Options of [`Store::get`]. The default reads the whole object.
+/// Options of [`ReadStore::get`]. The default reads the whole object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Get {
     /// Reads these bytes only, at least one. The end is cut to the size of the object; a start at or beyond the size is an error.
@@ -78,7 +78,7 @@ impl Get {
     }
 }
 
-/// Result of [`Store::get`]: the object, or that it is unchanged.
+/// Result of [`ReadStore::get`]: the object, or that it is unchanged.
 pub enum Fetched {
     /// The object, with a body that is still to be read.
     Object(Object),
@@ -108,9 +108,9 @@ pub struct Listed {
     pub modified: SystemTime,
 }
 
-/// Store of objects under keys. One conformance suite runs on every implementation.
+/// Reads of objects under keys, all that a server needs.
 #[async_trait]
-pub trait Store: Debug + Send + Sync + 'static {
+pub trait ReadStore: Debug + Send + Sync + 'static {
     /// Reads an object.
     ///
     /// # Errors
@@ -122,7 +122,11 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::Failed`].
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError>;
+}
 
+/// Store of objects under keys. One conformance suite runs on every implementation.
+#[async_trait]
+pub trait Store: ReadStore {
     /// Looks at a key and at the store's own clock in one answer. It is not for hot paths: a folder writes a file to
     /// learn the time.
     ///

@@ -104,7 +104,7 @@ impl RequestError for OriginError {
 impl From<StoreError> for OriginError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NotFound { key } => Self::NotFound(key),
+            StoreError::NotFound(key) => Self::NotFound(key),
             error => Self::Store(error.into()),
         }
     }

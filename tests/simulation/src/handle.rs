@@ -13,7 +13,9 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use model::Key;
-use store::{Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Staged, Stat, Store, StoreError, Version};
+use store::{
+    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, ReadStore, Staged, Stat, Store, StoreError, Version,
+};
 use storekit::MemoryStore;
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +40,7 @@ impl fmt::Debug for StoreHandle {
 }
 
 #[async_trait]
-impl Store for StoreHandle {
+impl ReadStore for StoreHandle {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
         let effect = move |store: MemoryStore, key: Key| {
             let get = get.clone();
@@ -58,7 +60,10 @@ impl Store for StoreHandle {
         let effect = |store: MemoryStore, key: Key| async move { store.head(&key).await }.boxed();
         self.ask(Kind::Head, key, effect).await
     }
+}
 
+#[async_trait]
+impl Store for StoreHandle {
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
         let effect = |store: MemoryStore, key: Key| async move { store.stat(&key).await }.boxed();
         self.ask(Kind::Head, key, effect).await
@@ -112,7 +117,7 @@ impl StoreHandle {
             async move {
                 match store.put(&key, bytes.clone(), condition).await {
                     // The store of S3 takes equal bytes for its own after a lost answer.
-                    Err(StoreError::Conflict { .. }) if repeated && store.objects().get(&key) == Some(&bytes) => {
+                    Err(StoreError::Conflict(_)) if repeated && store.objects().get(&key) == Some(&bytes) => {
                         let found = store.head(&key).await?.expect("its bytes were just read");
                         Ok(found.version)
                     }

@@ -151,8 +151,8 @@ impl StoreHandle {
     fn note<T>(&self, operation: &Operation, fault: Option<Fault>, result: &Result<T, StoreError>) {
         let outcome = match result {
             Ok(_) => "done",
-            Err(StoreError::NotFound { .. }) => "not found",
-            Err(StoreError::Conflict { .. }) => "conflict",
+            Err(StoreError::NotFound(_)) => "not found",
+            Err(StoreError::Conflict(_)) => "conflict",
             Err(_) => "failed",
         };
         let fault = fault.map(|fault| format!(" ({fault:?})")).unwrap_or_default();

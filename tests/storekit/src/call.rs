@@ -6,11 +6,11 @@ use store::Condition;
 /// Operation that a caller asks of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Call of [`Store::get`](store::Store::get).
+    /// Call of [`ReadStore::get`](store::ReadStore::get).
     Get,
     /// One chunk of a body, before it is passed on.
     Read,
-    /// Call of [`Store::head`](store::Store::head).
+    /// Call of [`ReadStore::head`](store::ReadStore::head).
     Head,
     /// Call of [`Store::stat`](store::Store::stat).
     Stat,

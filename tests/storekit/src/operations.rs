@@ -5,14 +5,15 @@ use model::Key;
 
 use crate::{Action, Answer, Call, Injected, MemoryStore, Moment, staged::StagedBytes, state::Entry};
 use store::{
-    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version,
+    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, ReadStore, Staged, Stat, Store, StoreError,
+    Version,
 };
 
 /// Size of the chunks of a body in bytes. It is small, so that tests with small objects see bodies that break half way.
 const CHUNK: usize = 16 << 10;
 
 #[async_trait]
-impl Store for MemoryStore {
+impl ReadStore for MemoryStore {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
         let work = || self.read(key, &get);
         self.call(Operation::Get, Action::Get, Some(key), work).await
@@ -22,7 +23,10 @@ impl Store for MemoryStore {
         let work = || Ok(self.entry(key).ok().map(|entry| entry.info));
         self.call(Operation::Get, Action::Head, Some(key), work).await
     }
+}
 
+#[async_trait]
+impl Store for MemoryStore {
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
         let work = || {
             let object = self.entry(key).ok().map(|entry| entry.info);

@@ -11,7 +11,7 @@ use std::{
 use catalog_mirror_storekit::{Action, Answer, MemoryStore, Moment};
 use futures_util::FutureExt as _;
 use model::{Key, Kind, Sha256};
-use store::{Condition, Store as _, StoreError, StoreExt as _};
+use store::{Condition, ReadStore as _, Store as _, StoreError, StoreExt as _};
 use tokio::sync::Notify;
 
 fn shard(number: u8) -> Key {

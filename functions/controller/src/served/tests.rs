@@ -2,6 +2,7 @@
 
 use axum::{Router, body::Body, middleware, routing::get};
 use kube::runtime::watcher::Event;
+use model::Document as _;
 use serde_json::json;
 use store::Condition;
 use storekit::MemoryStore;
@@ -62,7 +63,7 @@ impl Replica {
         let written = self
             .served
             .store
-            .write_document(&key, &current, Condition::Always)
+            .put(&key, current.to_bytes().into(), Condition::Always)
             .await;
         written.unwrap();
     }

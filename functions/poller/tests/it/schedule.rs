@@ -2,9 +2,9 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use model::{Key, Status};
+use model::{Document as _, Key, Status};
 use serde_json::json;
-use store::{Condition, StoreExt};
+use store::{Condition, Store as _, StoreExt};
 use testkit::{Kind, Registry};
 
 use crate::world::{MINUTE, World, first_error, outcomes, recorded};
@@ -189,7 +189,7 @@ async fn invalid_revision_costs_one_head_and_no_message_until_its_status_is_lost
     let key = Key::Status("bad".parse().unwrap());
     let (mut status, _) = world.store.read_document::<Status>(&key).await.unwrap().unwrap();
     status.last_poll = UNIX_EPOCH;
-    let written = world.store.write_document(&key, &status, Condition::Always).await;
+    let written = world.store.put(&key, status.to_bytes().into(), Condition::Always).await;
     written.unwrap();
     world.configure(&["bad"]);
     world.restart();

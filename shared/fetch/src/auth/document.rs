@@ -11,7 +11,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
-use crate::auth::{CredentialsError, Login, Secret, helper};
+use crate::auth::{CredentialsError, Login, TOKEN_USER, helper};
 
 /// Names of Docker Hub that share one login in docker.
 const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
@@ -74,10 +74,9 @@ impl AuthDocument {
                 return self.ask(helper, &key).await;
             }
             if let Some(entry) = self.entry(&key)
-                && let Some(secret) = self.secret(&key, entry)?
+                && let Some(login) = self.login(&key, entry)?
             {
-                let origin = self.origin.clone();
-                return Ok(Some(Login { secret, origin }));
+                return Ok(Some(login));
             }
         }
         let server = if is_docker_hub(registry) {
@@ -94,9 +93,10 @@ impl AuthDocument {
     /// Asks a helper program by its short name.
     async fn ask(&self, name: &str, server: &str) -> Result<Option<Login>, CredentialsError> {
         let helper = format!("docker-credential-{name}");
-        let secret = helper::get(&helper, server).await?;
-        Ok(secret.map(|secret| Login {
-            secret,
+        let answer = helper::get(&helper, server).await?;
+        Ok(answer.map(|answer| Login {
+            user: answer.username,
+            password: answer.secret,
             origin: format!("{helper} (named in {})", self.origin),
         }))
     }
@@ -110,25 +110,27 @@ impl AuthDocument {
             .or_else(|| auths.iter().find(|(written, _)| same(written)).map(|(_, entry)| entry))
     }
 
-    fn secret(&self, key: &str, entry: &AuthEntry) -> Result<Option<Secret>, CredentialsError> {
+    fn login(&self, key: &str, entry: &AuthEntry) -> Result<Option<Login>, CredentialsError> {
+        let login = |user: &str, password: &str| Login {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            origin: self.origin.clone(),
+        };
         if let Some(token) = entry.identitytoken.as_ref().filter(|token| !token.is_empty()) {
-            return Ok(Some(Secret::IdentityToken(token.clone())));
+            return Ok(Some(login(TOKEN_USER, token)));
         }
         if let Some(auth) = entry.auth.as_ref().filter(|auth| !auth.is_empty()) {
             let decoded = decode(auth);
-            return decoded.map(Some).ok_or_else(|| CredentialsError::Format {
+            let fields = decoded.as_deref().and_then(|text| text.split_once(':'));
+            let (user, password) = fields.ok_or_else(|| CredentialsError::Format {
                 origin: self.origin.clone(),
                 why: format!("`auth` of {key} is not base64 of user:password"),
-            });
+            })?;
+            return Ok(Some(login(user, password.trim_end_matches('\0'))));
         }
-        Ok(match (&entry.username, &entry.password) {
-            (Some(user), Some(password)) => Some(Secret::Password {
-                user: user.clone(),
-                password: password.clone(),
-            }),
-            // docker writes an empty entry when the credentials are in the store.
-            _ => None,
-        })
+        // docker writes an empty entry when the credentials are in the store.
+        let fields = entry.username.as_ref().zip(entry.password.as_ref());
+        Ok(fields.map(|(user, password)| login(user, password)))
     }
 }
 
@@ -152,15 +154,10 @@ fn host_of(key: &str) -> &str {
     stripped.map_or(key, |rest| rest.split('/').next().unwrap_or(rest))
 }
 
-fn decode(auth: &str) -> Option<Secret> {
+fn decode(auth: &str) -> Option<String> {
     let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let bytes = GeneralPurpose::new(&STANDARD, lenient).decode(auth.trim()).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
-    let (user, password) = text.split_once(':')?;
-    Some(Secret::Password {
-        user: user.to_owned(),
-        password: password.trim_end_matches('\0').to_owned(),
-    })
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -186,10 +183,13 @@ mod tests {
         let document = AuthDocument::parse("auth.json".to_owned(), FILE.as_bytes())?;
         Ok(match document.find(registry, repository).await {
             Err(CredentialsError::Run { helper, .. }) => helper,
-            found => match found?.unwrap().secret {
-                Secret::Password { user, password } => format!("{user}:{password}"),
-                Secret::IdentityToken(token) => format!("identity {token}"),
-            },
+            found => {
+                let login = found?.unwrap();
+                match login.identity_token() {
+                    None => format!("{}:{}", login.user, login.password),
+                    Some(token) => format!("identity {token}"),
+                }
+            }
         })
     }
 

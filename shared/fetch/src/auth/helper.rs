@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::auth::{CredentialsError, Secret, TOKEN_USER};
+use crate::auth::CredentialsError;
 
 /// Maximum time for one helper. Some ask a cloud, which takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -18,13 +18,13 @@ const NOT_FOUND: &str = "credentials not found in native keychain";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct HelperAnswer {
-    username: String,
-    secret: String,
+pub(crate) struct HelperAnswer {
+    pub(crate) username: String,
+    pub(crate) secret: String,
 }
 
 /// Asks `helper` for the credentials of `server`. Returns `None` if it does not know the server.
-pub(crate) async fn get(helper: &str, server: &str) -> Result<Option<Secret>, CredentialsError> {
+pub(crate) async fn get(helper: &str, server: &str) -> Result<Option<HelperAnswer>, CredentialsError> {
     let failed = |why: String| CredentialsError::Helper {
         helper: helper.to_owned(),
         why,
@@ -43,16 +43,8 @@ pub(crate) async fn get(helper: &str, server: &str) -> Result<Option<Secret>, Cr
             Err(failed(output.status.to_string()))
         };
     }
-    let answer: HelperAnswer =
-        serde_json::from_slice(&output.stdout).map_err(|_| failed("its answer is not understood".to_owned()))?;
-    Ok(Some(if answer.username == TOKEN_USER {
-        Secret::IdentityToken(answer.secret)
-    } else {
-        Secret::Password {
-            user: answer.username,
-            password: answer.secret,
-        }
-    }))
+    let answer = serde_json::from_slice(&output.stdout);
+    answer.map_err(|_| failed("its answer is not understood".to_owned()))
 }
 
 async fn run(helper: &str, server: &str) -> std::io::Result<Output> {

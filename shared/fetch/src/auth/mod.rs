@@ -11,60 +11,34 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::auth::document::AuthDocument;
-use crate::redact::SentSecrets;
-use crate::request::RequestSpec;
+
+/// User in whose place a token is sent, as docker does it.
+const TOKEN_USER: &str = "<token>";
 
 /// Credentials for one repository and their origin.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Login {
-    /// Password or token.
-    pub secret: Secret,
+    /// Name of the user, for basic authentication.
+    pub user: String,
+    /// Password of the user, or a token that stands for a login.
+    pub password: String,
     /// Origin for error messages: a file, or a helper named in it.
     pub origin: String,
 }
 
-/// User in whose place a token is sent.
-const TOKEN_USER: &str = "<token>";
-
-/// A secret for a registry or its token service.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Secret {
-    /// A user and a password, for basic authentication.
-    Password {
-        /// Name of the user.
-        user: String,
-        /// Password of the user.
-        password: String,
-    },
-    /// A token that stands for a login.
-    IdentityToken(String),
-}
-
-impl Secret {
-    /// Adds the secret to the texts that must not be shown.
-    pub fn add_to(&self, secrets: &mut SentSecrets) {
-        match self {
-            Self::Password { user, password } => secrets.add_login(user, password),
-            Self::IdentityToken(token) => secrets.add_login(TOKEN_USER, token),
-        }
-    }
-
-    /// Sends the secret to the first server by basic authentication. A token is sent as docker does it.
-    #[must_use]
-    pub fn authorize(&self, request: RequestSpec) -> RequestSpec {
-        match self {
-            Self::Password { user, password } => request.with_basic_auth(user, password),
-            Self::IdentityToken(token) => request.with_basic_auth(TOKEN_USER, token),
-        }
+impl Login {
+    /// Returns the token that stands for a login, if there is one in place of a password.
+    pub fn identity_token(&self) -> Option<&str> {
+        (self.user == TOKEN_USER).then_some(&self.password)
     }
 }
 
-impl fmt::Debug for Secret {
+/// Prints neither the user nor the password.
+impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Password { .. } => "Password(<redacted>)",
-            Self::IdentityToken(_) => "IdentityToken(<redacted>)",
-        })
+        f.debug_struct("Login")
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
     }
 }
 

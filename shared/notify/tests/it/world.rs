@@ -9,7 +9,8 @@ use std::{
 use async_trait::async_trait;
 use catalog_mirror_notify::{Event, Notifier, NotifierSettings, Receiver, SendError};
 use model::{
-    CatalogName, Current, Key, Kind, Notified, ObjectDigest, Outcome, PublicationId, Snapshot, StoredDocument,
+    CatalogName, Current, Document as _, Key, Kind, Notified, ObjectDigest, Outcome, PublicationId, Snapshot,
+    StoredDocument,
 };
 use publish::Report;
 use store::{Condition, Store, StoreExt};
@@ -37,7 +38,10 @@ pub(crate) async fn publish(store: &MemoryStore, packages: &str) -> Report {
     let builder = CurrentBuilder::new(&snapshot).after(before.as_ref());
     let current = builder.source("quay.io/ns/catalog:v4.20", "sha256:00").build();
     let key = Key::Current(name());
-    store.write_document(&key, &current, Condition::Always).await.unwrap();
+    store
+        .put(&key, current.to_bytes().into(), Condition::Always)
+        .await
+        .unwrap();
     report(Outcome::Published, Some((&current).into()))
 }
 

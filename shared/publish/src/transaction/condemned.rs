@@ -7,7 +7,7 @@ use std::{
 };
 
 use model::{Garbage, GcPhase, GcState, Key, ObjectKey, ObjectRef};
-use store::{Condition, Dated, Store, StoreError, StoreExt, Version, read_usable};
+use store::{ReadError, Stat, Store, StoreError, StoreExt, Version, read_usable};
 use tokio::sync::Mutex;
 
 use crate::{Env, PublishError};
@@ -15,6 +15,9 @@ use crate::{Env, PublishError};
 /// Number of times that a spare starts again after a lost race. Each loss means that another publication spared
 /// something, or that the collector took a step.
 const SPARE_ATTEMPTS: u32 = 16;
+
+/// Number of times that the document is read anew because it changed between its reading and the look at the clock.
+const READ_ATTEMPTS: u32 = 10;
 
 /// `gc.json` as it was read, with times by the clock of the store.
 #[derive(Debug)]
@@ -29,38 +32,41 @@ pub struct DatedGcState {
     pub date: SystemTime,
 }
 
-impl From<Dated<GcState>> for DatedGcState {
-    fn from(Dated { date, document }: Dated<GcState>) -> Self {
-        let (state, info) = document.unzip();
+impl DatedGcState {
+    /// Reads the document with its age: content, version and age belong to one state of the object.
+    ///
+    /// # Errors
+    /// As [`StoreExt::read_document`] and [`Store::stat`]; [`StoreError::Conflict`] if the document keeps changing.
+    pub async fn read(store: &dyn Store) -> Result<Self, ReadError> {
+        for _ in 0..READ_ATTEMPTS {
+            let (state, version) = store.read_document(&Key::Gc).await?.unzip();
+            let stat = store.stat(&Key::Gc).await?;
+            // No version comes back, so the document was this one all the time between the two answers.
+            if version.as_ref() == stat.object.as_ref().map(|object| &object.version) {
+                return Ok(Self::new(state, stat));
+            }
+        }
+        Err(StoreError::conflict(&Key::Gc).into())
+    }
+
+    /// Adds what the store says about its object to a document.
+    pub fn new(state: Option<GcState>, stat: Stat) -> Self {
         let state = state.unwrap_or_default();
+        let (modified, version) = stat.object.map(|object| (object.modified, object.version)).unzip();
         Self {
             // A spare rewrites the document and so renews its time in the store. `since` keeps the time at which the state
             // began.
-            since: state.since.or(info.as_ref().map(|info| info.modified)),
-            version: info.map(|info| info.version),
+            since: state.since.or(modified),
+            version,
             state,
-            date,
+            date: stat.date,
         }
     }
-}
 
-impl DatedGcState {
     /// Returns the age of the state at the read; the longest if there is no document, because nothing came before.
     pub fn age(&self) -> Duration {
         let age = |since| self.date.duration_since(since).unwrap_or_default();
         self.since.map_or(Duration::MAX, age)
-    }
-
-    /// Replaces the document if it is still the one that was read. Returns the new version; `None` if another writer was faster.
-    ///
-    /// # Errors
-    /// As [`Store::put`], a conflict excepted.
-    pub async fn replace(&self, store: &dyn Store, next: &GcState) -> Result<Option<Version>, StoreError> {
-        let condition = self.version.clone().map_or(Condition::CreateOnly, Condition::Replace);
-        match store.write_document(&Key::Gc, next, condition).await {
-            Err(error) if error.is_conflict() => Ok(None),
-            written => written.map(Some),
-        }
     }
 }
 
@@ -114,7 +120,8 @@ impl GcView {
             let Some(next) = list.spare(&wanted, first.as_ref())? else {
                 return Ok(());
             };
-            let Some(version) = list.gc.replace(store, &next).await? else {
+            let before = list.gc.version.clone();
+            let Some(version) = store.swap_document(&Key::Gc, &next, before).await? else {
                 *list = CondemnedList::read(store).await?;
                 continue;
             };
@@ -131,7 +138,7 @@ impl GcView {
 
 impl CondemnedList {
     async fn read(store: &dyn Store) -> Result<Self, PublishError> {
-        let gc = DatedGcState::from(store.read_dated(&Key::Gc).await?);
+        let gc = DatedGcState::read(store).await?;
         let keys = match gc.state.garbage() {
             None => Some(BTreeSet::new()),
             // A list that cannot be read says nothing, so every key counts as listed: publications go on, at the price of a spare.

@@ -32,7 +32,7 @@ impl Session {
         Ok(match &state.challenge {
             None => request,
             Some((Challenge::Basic, _)) => match self.login().await? {
-                Some(login) => login.secret.authorize(request),
+                Some(login) => request.with_basic_auth(&login.user, &login.password),
                 None => request,
             },
             Some((Challenge::Bearer { realm, service }, sender)) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fetch::{AddressScope, FetchError, RedirectTarget, RequestSpec, Secret};
+use fetch::{AddressScope, FetchError, RedirectTarget, RequestSpec};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
@@ -106,13 +106,8 @@ async fn token_request(
     let mut pairs = vec![("scope", scope.as_str())];
     pairs.extend(service.map(|service| ("service", service)));
     let mut spec = RequestSpec::default();
-    match session.login().await?.map(|login| &login.secret) {
-        None => {}
-        Some(Secret::Password { user, password }) => {
-            pairs.push(("account", user));
-            spec = spec.with_basic_auth(user, password);
-        }
-        Some(Secret::IdentityToken(identity)) => {
+    if let Some(login) = session.login().await? {
+        if let Some(identity) = login.identity_token() {
             pairs.extend([
                 ("grant_type", "refresh_token"),
                 ("client_id", "catalog-mirror"),
@@ -127,6 +122,8 @@ async fn token_request(
             spec.headers.insert(CONTENT_TYPE, form_type);
             return Ok((target, spec));
         }
+        pairs.push(("account", &login.user));
+        spec = spec.with_basic_auth(&login.user, &login.password);
     }
     target.url.query_pairs_mut().extend_pairs(pairs);
     Ok((target, spec))

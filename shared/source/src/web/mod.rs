@@ -9,7 +9,7 @@
 
 mod copy;
 
-use fetch::{FetchError, FetchResponse, Login, RequestSpec, Secret, authority};
+use fetch::{FetchError, FetchResponse, Login, RequestSpec, authority};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
@@ -78,11 +78,12 @@ impl<'a> WebSession<'a> {
 
     /// Adds the credentials for the configured server.
     pub(crate) fn authorize(&self, request: RequestSpec) -> RequestSpec {
-        let mut request = match self.login.as_ref().map(|login| &login.secret) {
-            // With the first request: servers of private files answer 404, and not 401, to an anonymous one.
-            Some(Secret::Password { user, password }) => request.with_basic_auth(user, password),
-            Some(Secret::IdentityToken(token)) => request.with_bearer_auth(token),
-            None => request,
+        let token = self.login.as_ref().and_then(Login::identity_token);
+        // With the first request: servers of private files answer 404, and not 401, to an anonymous one.
+        let mut request = match (&self.login, token) {
+            (None, _) => request,
+            (Some(_), Some(token)) => request.with_bearer_auth(token),
+            (Some(login), None) => request.with_basic_auth(&login.user, &login.password),
         };
         // The file for this one host wins over a credential file for all.
         request.credentials.extend(self.fields.clone());

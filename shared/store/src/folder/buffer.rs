@@ -14,17 +14,13 @@ static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 /// Memory of one chunk. It serves for another one once it was sent, because to map the pages of new memory takes longer than to read
 /// the bytes into it.
-pub(super) struct Buffer(Vec<u8>);
+pub(super) struct Buffer(pub(super) Vec<u8>);
 
 impl Buffer {
     /// Returns an empty buffer for `length` bytes.
     pub(super) fn take(length: usize) -> Self {
         let free = (length == CHUNK).then(|| FREE.lock().pop()).flatten();
         Self(free.unwrap_or_else(|| Vec::with_capacity(length)))
-    }
-
-    pub(super) const fn bytes(&mut self) -> &mut Vec<u8> {
-        &mut self.0
     }
 }
 

@@ -1,28 +1,16 @@
 use std::{fs::DirEntry, io};
 
-use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use model::{Key, Kind};
 
-use super::{FolderStore, Inner, read::modified};
-use crate::{Listed, Operation, StoreError};
+use super::{Inner, read::modified};
+use crate::Listed;
 
 /// Folder of the mutable documents of each catalog.
 const CATALOGS: &str = "catalogs";
 
-/// Lists the whole tree when the stream is first read: an entry takes a hundred bytes.
-pub(super) fn list(store: &FolderStore, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-    let (store, prefix) = (store.clone(), prefix.to_owned());
-    let listed = async move {
-        let own = prefix.clone();
-        let work = move |inner: &super::Shared| inner.list(&own);
-        let listed = store.blocking(Operation::List, prefix, work).await?;
-        Ok(stream::iter(listed).map(Ok))
-    };
-    stream::once(listed).try_flatten().boxed()
-}
-
 impl Inner {
-    fn list(&self, prefix: &str) -> io::Result<Vec<Listed>> {
+    /// Returns all objects whose path starts with `prefix`: an entry takes a hundred bytes.
+    pub(super) fn list(&self, prefix: &str) -> io::Result<Vec<Listed>> {
         let (mut found, mut folders) = (Vec::new(), vec![String::new()]);
         while let Some(folder) = folders.pop() {
             let entries = match self.path.join(&folder).read_dir() {

@@ -19,13 +19,13 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use model::Key;
 use rustix::fs::Mode;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::{
-    Condition, Fetched, Get, Listed, ObjectInfo, Operation, Staged, Stat, Store, StoreError, Version,
+    Condition, Fetched, Get, Listed, ObjectInfo, Operation, ReadStore, Staged, Stat, Store, StoreError, Version,
     folder::{
         dir::Dir,
         publish::Unflushed,
@@ -51,7 +51,7 @@ struct Inner {
 }
 
 #[async_trait]
-impl Store for FolderStore {
+impl ReadStore for FolderStore {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
         if let Ok(found) = self.inner.get(key, &get, ReadMode::CacheOnly) {
             return found;
@@ -61,13 +61,16 @@ impl Store for FolderStore {
     }
 
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
-        if let Ok(info) = self.inner.stat_file(key, ReadMode::CacheOnly) {
-            return Ok(Some(info));
+        if let Ok(opened) = self.inner.open(key, ReadMode::CacheOnly) {
+            return Ok(Some(opened.info));
         }
         self.with_key(Operation::Get, key, |inner, key| inner.find_file(key))
             .await
     }
+}
 
+#[async_trait]
+impl Store for FolderStore {
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
         self.with_key(Operation::Get, key, |inner, key| inner.stat(key)).await
     }
@@ -98,7 +101,15 @@ impl Store for FolderStore {
     }
 
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-        list::list(self, prefix)
+        let (store, prefix) = (self.clone(), prefix.to_owned());
+        // The whole tree at once, when the stream is first read.
+        let listed = async move {
+            let own = prefix.clone();
+            let work = move |inner: &Shared| inner.list(&own);
+            let listed = store.blocking(Operation::List, prefix, work).await?;
+            Ok(stream::iter(listed).map(Ok))
+        };
+        stream::once(listed).try_flatten().boxed()
     }
 }
 
@@ -169,9 +180,10 @@ impl FolderStore {
     /// [`StoreError::Failed`] if the folder is missing or cannot be read.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        Self::open_at(path, false)
-            .map_err(say_what_is_missing)
-            .map_err(|source| StoreError::failed(Operation::Open, &path.display(), source))
+        Self::open_at(path, false).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => StoreError::failed(Operation::Open, &path.display(), "there is no such folder"),
+            _ => StoreError::failed(Operation::Open, &path.display(), source),
+        })
     }
 
     fn open_writable(path: &Path) -> io::Result<Self> {
@@ -225,13 +237,5 @@ fn create(path: &Path) -> io::Result<()> {
     match std::fs::create_dir(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Dir::root(above)?.sync(),
-    }
-}
-
-fn say_what_is_missing(error: io::Error) -> io::Error {
-    if error.kind() == io::ErrorKind::NotFound {
-        io::Error::new(io::ErrorKind::NotFound, "there is no such folder")
-    } else {
-        error
     }
 }

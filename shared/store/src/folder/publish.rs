@@ -1,4 +1,8 @@
-use std::{collections::BTreeSet, fs::File, io};
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{self, Write as _},
+};
 
 use model::Key;
 use parking_lot::Mutex;
@@ -19,27 +23,24 @@ impl Inner {
     /// Writes a whole object. Returns `None` if the condition does not hold.
     pub(super) fn put(&self, key: &Key, bytes: &[u8], condition: &Condition) -> io::Result<Option<Version>> {
         let folder = self.temp_folder()?;
-        if *condition == Condition::CreateOnly && self.exists(key) {
+        // What is there already need not be written. A race is decided by the rename, not here.
+        if *condition == Condition::CreateOnly && self.path.join(key.to_string()).symlink_metadata().is_ok() {
             if key.is_immutable() {
                 self.remember(key)?;
             }
             return Ok(None);
         }
         let mut temp = Temp::create(folder)?;
-        temp.write(bytes)?;
+        temp.file.write_all(bytes)?;
         self.publish(temp, key, condition)
-    }
-
-    /// True if there is an object already, so that it need not be written. A race is decided by the rename, not here.
-    fn exists(&self, key: &Key) -> bool {
-        self.path.join(key.to_string()).symlink_metadata().is_ok()
     }
 
     /// Gives a finished file its key. Returns `None` if the condition does not hold.
     pub(super) fn publish(&self, mut temp: Temp, key: &Key, condition: &Condition) -> io::Result<Option<Version>> {
-        temp.sync()?;
+        // Before the file gets its key, so that every object is whole, also after a power cut.
+        temp.file.sync_data()?;
         let version = if key.is_immutable() {
-            file_version(&temp.metadata()?)
+            file_version(&temp.file.metadata()?)
         } else {
             temp.content_version()?
         };

@@ -22,30 +22,18 @@ use crate::{
     },
 };
 
-/// Content of an object that was found: an open file, or all bytes where only these tell the version.
-enum Opened {
-    /// Immutable object of any size. Its body is read on demand.
-    File(File),
-    /// Mutable object. It is a small document.
-    Bytes(Bytes),
-}
-
-impl Opened {
-    fn body(self, key: &Key, range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
-        match self {
-            Self::File(file) => of_file(file, key.to_string(), range, mode),
-            Self::Bytes(bytes) => {
-                let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
-                Ok(of_bytes(bytes.slice(start..end)))
-            }
-        }
-    }
+/// Object that was found.
+pub(super) struct Opened {
+    pub(super) info: ObjectInfo,
+    file: File,
+    /// All bytes of a mutable object, because only these tell its version. It is a small document.
+    content: Option<Bytes>,
 }
 
 impl Inner {
     /// Reads an object. The inner error is final. The outer one may only mean that an impatient read had to wait.
     pub(super) fn get(&self, key: &Key, get: &Get, mode: ReadMode) -> io::Result<Result<Fetched, StoreError>> {
-        let (info, opened) = self.open(key, mode)?;
+        let Opened { info, file, content } = self.open(key, mode)?;
         if get.unless.as_ref() == Some(&info.version) {
             return Ok(Ok(Fetched::NotModified));
         }
@@ -53,44 +41,46 @@ impl Inner {
             Ok(range) => range,
             Err(error) => return Ok(Err(error)),
         };
-        let body = opened.body(key, range, mode)?;
+        let body = match content {
+            Some(content) => {
+                let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+                of_bytes(content.slice(start..end))
+            }
+            None => of_file(file, key.to_string(), range, mode)?,
+        };
         Ok(Ok(Fetched::Object(Object { info, body })))
     }
 
     /// Opens an object. The handle keeps the content whole when the key is replaced or deleted.
-    fn open(&self, key: &Key, mode: ReadMode) -> io::Result<(ObjectInfo, Opened)> {
+    pub(super) fn open(&self, key: &Key, mode: ReadMode) -> io::Result<Opened> {
         let file = mode.open(&self.root, &key.to_string())?;
         let metadata = file.metadata()?;
         let (size, modified) = (metadata.len(), modified(&metadata));
-        let (version, opened) = if key.is_immutable() {
+        let content = if key.is_immutable() {
             // A caller that finds an object may rely on it, and its writer may not have flushed it yet.
             if self.writable {
                 self.remember(key)?;
             }
-            (file_version(&metadata), Opened::File(file))
+            None
         } else {
-            let content = mode.read(&file, 0..size)?;
-            (content_version(&content), Opened::Bytes(content))
+            Some(mode.read(&file, 0..size)?)
         };
+        let version = content
+            .as_deref()
+            .map_or_else(|| file_version(&metadata), content_version);
         let info = ObjectInfo {
             size,
             version,
             modified,
         };
-        Ok((info, opened))
+        Ok(Opened { info, file, content })
     }
 
-    /// Returns the facts about an object. Opens it as a read does, so that both agree on what is an object.
-    pub(super) fn stat_file(&self, key: &Key, mode: ReadMode) -> io::Result<ObjectInfo> {
-        let (info, _) = self.open(key, mode)?;
-        Ok(info)
-    }
-
-    /// Returns the facts about an object; `None` if it is missing.
+    /// Returns the facts about an object; `None` if it is missing. Opens it as a read does, so that both agree on what is an object.
     pub(super) fn find_file(&self, key: &Key) -> io::Result<Option<ObjectInfo>> {
-        match self.stat_file(key, ReadMode::Blocking) {
+        match self.open(key, ReadMode::Blocking) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => read.map(Some),
+            opened => opened.map(|opened| Some(opened.info)),
         }
     }
 
@@ -98,7 +88,7 @@ impl Inner {
     pub(super) fn stat(&self, key: &Key) -> io::Result<Stat> {
         let object = self.find_file(key)?;
         // Taken after the object was read, so that no object is younger than its date.
-        let date = modified(&Temp::create(self.temp_folder()?)?.metadata()?);
+        let date = modified(&Temp::create(self.temp_folder()?)?.file.metadata()?);
         Ok(Stat { date, object })
     }
 }
@@ -112,12 +102,9 @@ pub(super) fn content_version(content: &[u8]) -> Version {
 /// Returns the version of an immutable object. Its hash is in its name, so its bytes need not be hashed again. The facts of the
 /// file system only tell a repaired file from the damaged one.
 pub(super) fn file_version(metadata: &Metadata) -> Version {
+    let (size, inode) = (metadata.len(), metadata.ino());
     let (seconds, nanos) = (metadata.mtime(), metadata.mtime_nsec());
-    Version(format!(
-        "{:x}-{seconds:x}.{nanos:x}-{:x}",
-        metadata.len(),
-        metadata.ino()
-    ))
+    Version(format!("{size:x}-{seconds:x}.{nanos:x}-{inode:x}"))
 }
 
 /// Returns the time at which the file got its content and its name. A rename changes the latter time only: a writer
@@ -168,13 +155,13 @@ impl ReadMode {
 fn read(file: &File, mut range: Range<u64>, length: usize) -> io::Result<Bytes> {
     let mut buffer = Buffer::take(length);
     while !range.is_empty() {
-        match pread(file, spare_capacity(buffer.bytes()), range.start)? {
+        match pread(file, spare_capacity(&mut buffer.0), range.start)? {
             0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut short")),
             read => range.start += read as u64,
         }
     }
     // Its allocator may have given more.
-    buffer.bytes().truncate(length);
+    buffer.0.truncate(length);
     Ok(Bytes::from_owner(buffer))
 }
 

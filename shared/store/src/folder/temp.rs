@@ -1,5 +1,5 @@
 use std::{
-    fs::{File, Metadata},
+    fs::File,
     hash::{BuildHasher as _, Hasher as _, RandomState},
     io::{self, Read as _, Seek as _, Write as _},
     sync::Arc,
@@ -37,7 +37,7 @@ const LEFTOVER: Duration = Duration::from_mins(10);
 pub(super) struct Temp {
     folder: Arc<Dir>,
     name: String,
-    file: File,
+    pub(super) file: File,
     published: bool,
 }
 
@@ -55,20 +55,6 @@ impl Temp {
         // Without locks it cannot be seen that a file is in use. Then `remove_leftovers` cannot lock it either, and leaves it.
         let _ = temp.file.lock();
         Ok(temp)
-    }
-
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
-    }
-
-    /// Makes the content durable. This happens before the file gets its key, so that every object is whole, also after a
-    /// power cut.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-
-    pub(super) fn metadata(&self) -> io::Result<Metadata> {
-        self.file.metadata()
     }
 
     /// Returns the version that the content has under a mutable key.
@@ -193,7 +179,12 @@ impl Staged for StagedFile {
             return Ok(());
         }
         let (mut temp, pending) = self.take()?;
-        let write = move |_: &_| pending.iter().try_for_each(|bytes| temp.write(bytes)).map(|()| temp);
+        let write = move |_: &_| {
+            pending
+                .iter()
+                .try_for_each(|bytes| temp.file.write_all(bytes))
+                .map(|()| temp)
+        };
         self.temp = Some(self.store.blocking(Operation::Put, NAME, write).await?);
         Ok(())
     }
@@ -201,7 +192,7 @@ impl Staged for StagedFile {
     async fn commit(mut self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
         let (mut temp, pending) = self.take()?;
         let commit = move |inner: &super::Shared, key: &Key| {
-            pending.iter().try_for_each(|bytes| temp.write(bytes))?;
+            pending.iter().try_for_each(|bytes| temp.file.write_all(bytes))?;
             inner.publish(temp, key, &condition)
         };
         let version = self.store.with_key(Operation::Put, key, commit).await?;
@@ -228,7 +219,7 @@ mod tests {
 
     fn temp(dir: &Arc<Dir>, content: &str) -> Temp {
         let mut temp = Temp::create(Arc::clone(dir)).unwrap();
-        temp.write(content.as_bytes()).unwrap();
+        temp.file.write_all(content.as_bytes()).unwrap();
         temp
     }
 

@@ -1,6 +1,6 @@
 use std::{error::Error, fmt::Display};
 
-use crate::{Operation, StoreError};
+use crate::{Operation, StoreError, error::BoxedError};
 use aws_sdk_s3::{
     error::{ProvideErrorMetadata, SdkError},
     operation::RequestId,
@@ -26,12 +26,12 @@ pub(crate) enum Meaning {
     Failed,
 }
 
-/// Cause of a failure, for people.
+/// Error of S3 or of its settings, in words.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
-struct Cause {
-    what: String,
-    source: Option<Box<dyn Error + Send + Sync>>,
+pub struct S3Error {
+    pub(crate) what: String,
+    pub(crate) source: Option<BoxedError>,
 }
 
 pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
@@ -61,9 +61,9 @@ where
     if source.is_none() && matches!(status, Some(401 | 403)) {
         let hint = "S3 also denies what is missing to those who may not list the bucket (s3:ListBucket)";
         let what = format!("{what}; {hint}");
-        return StoreError::denied(operation, key, Cause { what, source });
+        return StoreError::denied(operation, key, S3Error { what, source });
     }
-    StoreError::failed(operation, key, Cause { what, source })
+    StoreError::failed(operation, key, S3Error { what, source })
 }
 
 fn answer<E: ProvideErrorMetadata>(error: &SdkError<E>) -> String {

@@ -12,7 +12,8 @@ mod staged;
 mod store;
 mod write;
 
+pub use fault::S3Error;
 pub use proxy::ProxyOfUrl;
 pub use sdk::{sdk_config, sdk_config_of_environment};
-pub use settings::{OpenError, S3Settings};
+pub use settings::S3Settings;
 pub use store::{S3Store, client};

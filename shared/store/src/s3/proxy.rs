@@ -56,7 +56,7 @@ struct ConnectorKey {
 }
 
 /// Connector that chooses the proxy of each request.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ProxyConnector {
     connectors: Arc<Connectors>,
     settings: HttpConnectorSettings,
@@ -88,21 +88,19 @@ impl ProxyConnector {
 
 impl HttpConnector for ProxyConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let proxy = match self.connectors.proxy_of.map(|proxy_of| proxy_of(request.uri())) {
-            Some(Err(reason)) => return HttpConnectorFuture::ready(Err(ConnectorError::user(reason.into()))),
-            Some(Ok(proxy)) => proxy,
-            None => None,
-        };
-        let connector = match self.connector(proxy.as_deref()) {
-            Err(error) => return HttpConnectorFuture::ready(Err(ConnectorError::user(error.into()))),
-            Ok(connector) => connector,
-        };
-        let Some(proxy) = proxy else {
-            return connector.call(request);
-        };
+        let chooser = self.clone();
         HttpConnectorFuture::new(async move {
+            let proxy = match chooser.connectors.proxy_of {
+                Some(proxy_of) => proxy_of(request.uri()).map_err(|reason| ConnectorError::user(reason.into()))?,
+                None => None,
+            };
+            let connector = chooser.connector(proxy.as_deref());
+            let connector = connector.map_err(|error| ConnectorError::user(error.into()))?;
             let answer = connector.call(request).await;
-            answer.map_err(|error| ProxyFault::of(&proxy, error))
+            answer.map_err(|error| match proxy {
+                Some(proxy) => ProxyFault::of(&proxy, error),
+                None => error,
+            })
         })
     }
 }

@@ -13,7 +13,7 @@ use futures_util::{StreamExt as _, stream};
 use model::Key;
 
 use crate::{
-    Body, Fetched, Get, Object, ObjectInfo, Operation, Store as _, StoreError, Version,
+    Body, Fetched, Get, Object, ObjectInfo, Operation, ReadStore as _, StoreError, Version,
     s3::{
         S3Store,
         attempts::Exchange,

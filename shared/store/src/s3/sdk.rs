@@ -1,4 +1,4 @@
-use std::{env, path::PathBuf};
+use std::{env, path::Path};
 
 use aws_config::{
     BehaviorVersion, ConfigLoader, Region, SdkConfig,
@@ -17,7 +17,7 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
-use crate::s3::{OpenError, S3Settings, proxy::client};
+use crate::s3::{S3Error, S3Settings, proxy::client};
 
 /// Region of an endpoint without regions: the name that most S3-compatible servers take.
 const ANY_REGION: &str = "us-east-1";
@@ -26,11 +26,11 @@ const ANY_REGION: &str = "us-east-1";
 /// time limits.
 ///
 /// # Errors
-/// [`OpenError`]. Missing credentials show at the first request only.
-pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
+/// [`S3Error`]. Missing credentials show at the first request only.
+pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, S3Error> {
     settings.check_endpoint()?;
     let loader = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(client(tls_context(settings)?, settings.proxy_of))
+        .http_client(client(tls_context()?, settings.proxy_of))
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
@@ -43,7 +43,7 @@ pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
 ///
 /// # Errors
 /// The errors of [`sdk_config`].
-pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, OpenError> {
+pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, S3Error> {
     settings.check_endpoint()?;
     let region = settings.region.clone().or_else(|| variable("AWS_REGION"));
     let mut config = SdkConfig::builder()
@@ -52,7 +52,7 @@ pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, Ope
         .credentials_provider(SharedCredentialsProvider::new(
             EnvironmentVariableCredentialsProvider::new(),
         ))
-        .http_client(client(tls_context(settings)?, settings.proxy_of))
+        .http_client(client(tls_context()?, settings.proxy_of))
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
@@ -113,11 +113,10 @@ fn endpoint() -> Option<String> {
 const BUNDLE: &str = "AWS_CA_BUNDLE";
 
 /// Returns the CA certificates of the system and those of the operator.
-pub(crate) fn tls_context(settings: &S3Settings) -> Result<TlsContext, OpenError> {
-    let bundle = env::var_os(BUNDLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+fn tls_context() -> Result<TlsContext, S3Error> {
     let mut trusted = TrustStore::default();
-    for path in settings.ca_files.iter().chain(&bundle) {
-        trusted.add_pem_certificate(certificates(path)?);
+    if let Some(bundle) = env::var_os(BUNDLE).filter(|path| !path.is_empty()) {
+        trusted.add_pem_certificate(certificates(Path::new(&bundle))?);
     }
     let context = TlsContext::builder().with_trust_store(trusted).build();
     Ok(context.expect("a trust store is all it takes"))
@@ -125,10 +124,11 @@ pub(crate) fn tls_context(settings: &S3Settings) -> Result<TlsContext, OpenError
 
 /// Reads the certificates of a file and tries each of them. One that cannot be used is logged and skipped, as for registries; the
 /// SDK would panic at it, at the first request only.
-fn certificates(path: &PathBuf) -> Result<Vec<u8>, OpenError> {
+fn certificates(path: &Path) -> Result<Vec<u8>, S3Error> {
     let bytes = std::fs::read(path).map_err(|error| {
         let what = format!("cannot read the CA certificates in {}", path.display());
-        OpenError::new(what, Some(error))
+        let source = Some(error.into());
+        S3Error { what, source }
     })?;
     let mut usable = Vec::new();
     for (pem, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
@@ -147,7 +147,7 @@ fn certificates(path: &PathBuf) -> Result<Vec<u8>, OpenError> {
     }
     if usable.is_empty() {
         let what = format!("{} holds no usable certificate", path.display());
-        return Err(OpenError::new(what, None));
+        return Err(S3Error { what, source: None });
     }
     Ok(usable)
 }
@@ -156,7 +156,7 @@ fn certificates(path: &PathBuf) -> Result<Vec<u8>, OpenError> {
 mod tests {
     use super::*;
 
-    fn checked(content: &[u8]) -> Result<Vec<u8>, OpenError> {
+    fn checked(content: &[u8]) -> Result<Vec<u8>, S3Error> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.pem");
         std::fs::write(&path, content).unwrap();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn certificates_of_a_bad_file_fail() {
-        let error = certificates(&"/nonexistent".into()).unwrap_err().to_string();
+        let error = certificates("/nonexistent".as_ref()).unwrap_err().to_string();
         assert_eq!(error, "cannot read the CA certificates in /nonexistent");
         let cut = "-----BEGIN CERTIFICATE-----\nAAAA\n";
         let hollow = format!("{cut}-----END CERTIFICATE-----\n");

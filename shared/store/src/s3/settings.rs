@@ -1,6 +1,6 @@
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use crate::s3::{ProxyOfUrl, sdk::is_endpoint_named};
+use crate::s3::{ProxyOfUrl, S3Error, sdk::is_endpoint_named};
 
 /// Settings of the connection to S3. Unset ones come from the environment and the profile, as in every AWS tool:
 /// credentials, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, `AWS_CA_BUNDLE`.
@@ -12,8 +12,6 @@ pub struct S3Settings {
     pub region: Option<String>,
     /// Puts the bucket into the path (`https://endpoint/bucket/key`) instead of the host name. Default: false.
     pub path_style: bool,
-    /// PEM files of CA certificates that are trusted beside those of the system.
-    pub ca_files: Vec<PathBuf>,
     /// Chooser of the proxy of each request. Default: none, so that all servers are asked directly.
     pub proxy_of: Option<ProxyOfUrl>,
     /// Maximum number of attempts of one request. Default: 4. A delete has one attempt.
@@ -37,7 +35,6 @@ impl Default for S3Settings {
             endpoint: None,
             region: None,
             path_style: false,
-            ca_files: Vec::new(),
             proxy_of: None,
             // The waits double from at most one second, so about 7 s of trouble are survived.
             attempts: 4,
@@ -52,20 +49,6 @@ impl Default for S3Settings {
     }
 }
 
-/// Error in the settings of S3.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub struct OpenError {
-    what: String,
-    source: Option<std::io::Error>,
-}
-
-impl OpenError {
-    pub(crate) const fn new(what: String, source: Option<std::io::Error>) -> Self {
-        Self { what, source }
-    }
-}
-
 impl S3Settings {
     /// Returns the settings for the server that the environment names. One that is not AWS seldom has a host name for each bucket.
     pub fn of_environment() -> Self {
@@ -77,7 +60,7 @@ impl S3Settings {
 
     /// Checks the form of the endpoint. Credentials in it are refused and not repeated, because a URL is printed in logs and
     /// errors.
-    pub(crate) fn check_endpoint(&self) -> Result<(), OpenError> {
+    pub(crate) fn check_endpoint(&self) -> Result<(), S3Error> {
         let Some(endpoint) = &self.endpoint else {
             return Ok(());
         };
@@ -94,7 +77,7 @@ impl S3Settings {
             return Ok(());
         };
         let what = format!("the S3 endpoint {shown:?} is not an http:// or https:// URL of a host");
-        Err(OpenError::new(what, None))
+        Err(S3Error { what, source: None })
     }
 }
 

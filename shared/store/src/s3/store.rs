@@ -12,7 +12,8 @@ use model::Key;
 use tokio::sync::OnceCell;
 
 use crate::{
-    Condition, Fetched, Get, Listed, ObjectInfo, Operation, S3Location, Staged, Stat, Store, StoreError, Version,
+    Condition, Fetched, Get, Listed, ObjectInfo, Operation, ReadStore, S3Location, Staged, Stat, Store, StoreError,
+    Version,
     s3::{
         S3Settings,
         attempts::{Exchange, TooManyWrites},
@@ -77,7 +78,7 @@ impl fmt::Debug for S3Store {
 }
 
 #[async_trait]
-impl Store for S3Store {
+impl ReadStore for S3Store {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
         self.read(key, get).await
     }
@@ -85,7 +86,10 @@ impl Store for S3Store {
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
         self.look_at(key, &Exchange::default()).await
     }
+}
 
+#[async_trait]
+impl Store for S3Store {
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
         let exchange = Exchange::default();
         let object = self.look_at(key, &exchange).await?;

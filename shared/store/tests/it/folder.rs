@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, fs, io, os::unix::fs::symlink, path::Path, time::Duration};
 
-use catalog_mirror_store::{Condition, FolderStore, Get, Store as _, StoreError, StoreExt as _};
+use catalog_mirror_store::{Condition, FolderStore, Get, ReadStore as _, Store as _, StoreError, StoreExt as _};
 use futures_util::{TryStreamExt as _, future::try_join_all};
 use model::{CatalogName, Key, Kind, Sha256};
 use tempfile::TempDir;

@@ -85,9 +85,12 @@ pub(crate) async fn write_pointer(store: &Arc<dyn Store>, name: &CatalogName, cu
     let mut catalogs = catalogs.map(|(catalogs, _)| catalogs).unwrap_or_default();
     catalogs.add(name);
     let always = || Condition::Always;
-    store.write_document(&Key::Catalogs, &catalogs, always()).await.unwrap();
+    store
+        .put(&Key::Catalogs, catalogs.to_bytes().into(), always())
+        .await
+        .unwrap();
     let key = Key::Current(name.clone());
-    store.write_document(&key, current, always()).await.unwrap();
+    store.put(&key, current.to_bytes().into(), always()).await.unwrap();
 }
 
 /// Puts the image around a layer whose tar archive has the hash `diff_id`.

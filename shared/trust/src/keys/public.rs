@@ -35,11 +35,14 @@ pub struct PublicKey {
     der: Vec<u8>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::IntoStaticStr)]
 enum KeyKind {
     Ed25519,
+    #[strum(serialize = "ECDSA P-256")]
     P256,
+    #[strum(serialize = "ECDSA P-384")]
     P384,
+    #[strum(serialize = "RSA")]
     Rsa,
 }
 
@@ -85,7 +88,7 @@ impl PublicKey {
         let kind = KeyKind::of(&info)?;
         let key = info.subject_public_key.raw_bytes().to_vec();
         if !kind.fits(&key) {
-            return Err(KeyError::Unusable(kind.name()));
+            return Err(KeyError::Unusable(kind.into()));
         }
         Ok(Self { kind, key, der })
     }
@@ -115,7 +118,7 @@ impl PublicKey {
 
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PublicKey({} {})", self.kind.name(), self.id())
+        write!(f, "PublicKey({} {})", self.kind, self.id())
     }
 }
 
@@ -155,15 +158,6 @@ impl KeyKind {
             // Signers differ: cosign hashes with sha256, OpenSSL and KMS services with sha384.
             Self::P384 => vec![&ECDSA_P384_SHA256_ASN1, &ECDSA_P384_SHA384_ASN1],
             Self::Rsa => vec![&RSA_PKCS1_2048_8192_SHA256],
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Ed25519 => "Ed25519",
-            Self::P256 => "ECDSA P-256",
-            Self::P384 => "ECDSA P-384",
-            Self::Rsa => "RSA",
         }
     }
 }

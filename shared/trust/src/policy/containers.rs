@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, io, path::Path, slice};
+use std::{collections::BTreeMap, io, iter, path::Path};
 
 use crate::{KeyError, PublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -59,9 +59,6 @@ pub enum PolicyError {
     NoOpenPgp,
 }
 
-/// Words for any of the fields that name a key of a transparency log.
-const REKOR: &str = "a Rekor public key";
-
 /// Structure of `policy.json` (containers-policy.json(5)).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,10 +82,12 @@ struct RequirementEntry {
     key_datas: Option<Vec<String>>,
     fulcio: Option<IgnoredAny>,
     pki: Option<IgnoredAny>,
+    #[serde(
+        alias = "rekorPublicKeyPaths",
+        alias = "rekorPublicKeyData",
+        alias = "rekorPublicKeyDatas"
+    )]
     rekor_public_key_path: Option<IgnoredAny>,
-    rekor_public_key_paths: Option<IgnoredAny>,
-    rekor_public_key_data: Option<IgnoredAny>,
-    rekor_public_key_datas: Option<IgnoredAny>,
     #[serde(default, deserialize_with = "object")]
     signed_identity: IdentityRule,
 }
@@ -136,17 +135,11 @@ fn scopes(image: &ImageReference) -> Vec<String> {
         (None, Some(tag)) => vec![format!("{name}:{tag}")],
         (None, None) => Vec::new(),
     };
-    let mut folder = name.as_str();
-    scopes.push(folder.to_owned());
-    while let Some((above, _)) = folder.rsplit_once('/') {
-        folder = above;
-        scopes.push(folder.to_owned());
-    }
-    let mut domain = image.registry.split(':').next().unwrap_or_default();
-    while let Some((_, above)) = domain.split_once('.') {
-        domain = above;
-        scopes.push(format!("*.{domain}"));
-    }
+    let folders = iter::successors(Some(&*name), |folder| Some(folder.rsplit_once('/')?.0));
+    scopes.extend(folders.map(str::to_owned));
+    let host = image.registry.split(':').next().unwrap_or_default();
+    let domains = iter::successors(Some(host), |domain| Some(domain.split_once('.')?.1));
+    scopes.extend(domains.skip(1).map(|domain| format!("*.{domain}")));
     scopes.push(String::new());
     scopes
 }
@@ -188,10 +181,7 @@ impl RequirementEntry {
         let others = [
             (&self.fulcio, "fulcio"),
             (&self.pki, "pki"),
-            (&self.rekor_public_key_path, REKOR),
-            (&self.rekor_public_key_paths, REKOR),
-            (&self.rekor_public_key_data, REKOR),
-            (&self.rekor_public_key_datas, REKOR),
+            (&self.rekor_public_key_path, "a Rekor public key"),
         ];
         if let Some((_, name)) = others.into_iter().find(|(other, _)| other.is_some()) {
             return Err(PolicyError::NotKeys(name));
@@ -203,13 +193,11 @@ impl RequirementEntry {
             })
         };
         let decode = |data: &String| STANDARD.decode(data).map_err(|_| PolicyError::Data);
-        let paths = [self.key_path.as_ref().map(slice::from_ref), self.key_paths.as_deref()];
-        let paths: Vec<_> = paths.into_iter().flatten().collect();
-        let data = [self.key_data.as_ref().map(slice::from_ref), self.key_datas.as_deref()];
-        let data: Vec<_> = data.into_iter().flatten().collect();
-        match (&*paths, &*data) {
-            ([paths], []) if !paths.is_empty() => paths.iter().map(read).collect(),
-            ([], [data]) if !data.is_empty() => data.iter().map(decode).collect(),
+        match (&self.key_path, &self.key_paths, &self.key_data, &self.key_datas) {
+            (Some(path), None, None, None) => Ok(vec![read(path)?]),
+            (None, Some(paths), None, None) if !paths.is_empty() => paths.iter().map(read).collect(),
+            (None, None, Some(data), None) => Ok(vec![decode(data)?]),
+            (None, None, None, Some(datas)) if !datas.is_empty() => datas.iter().map(decode).collect(),
             _ => Err(PolicyError::Keys(requirement)),
         }
     }

@@ -7,7 +7,7 @@ use std::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Garbage, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, StoredDocument};
 use publish::DatedGcState;
-use store::{Dated, Store, StoreExt, put_object, read_usable};
+use store::{Stat, Store, StoreExt, put_object, read_usable};
 
 use super::{DELETING_MAX, GcError, GcOptions, GcReport, GcStep, marks::Marks};
 
@@ -90,17 +90,16 @@ impl Collector<'_> {
 
     async fn read(&self) -> Result<DatedGcState, GcError> {
         if !self.options.dry_run {
-            return Ok(self.store.read_dated(&Key::Gc).await?.into());
+            return Ok(DatedGcState::read(self.store).await?);
         }
         // The time of a folder comes from a fresh file. A dry run must also work where this process may only read, so it takes the
         // time from the own clock.
         let found = self.store.read_document::<GcState>(&Key::Gc).await?;
-        let info = self.store.head(&Key::Gc).await?;
-        let dated = Dated {
+        let stat = Stat {
             date: (self.options.env.clock)(),
-            document: found.map(|(state, _)| state).zip(info),
+            object: self.store.head(&Key::Gc).await?,
         };
-        Ok(dated.into())
+        Ok(DatedGcState::new(found.map(|(state, _)| state), stat))
     }
 
     /// Marks, and returns the sizes of all immutable objects that nothing names.
@@ -288,7 +287,8 @@ impl Collector<'_> {
     /// Begins a phase. Returns the state for the report; `None` if another writer was faster.
     async fn replace(&self, before: &DatedGcState, phase: GcPhase) -> Result<Option<DatedGcState>, GcError> {
         let next = before.state.with_phase(phase);
-        let replaced = before.replace(self.store, &next).await?;
+        let version = before.version.clone();
+        let replaced = self.store.swap_document(&Key::Gc, &next, version).await?;
         Ok(replaced.map(|version| DatedGcState {
             state: next,
             version: Some(version),

@@ -3,7 +3,7 @@ use std::time::Duration;
 use catalog_mirror_upkeep::{GcReport, GcStep, Retention, UnreadableState};
 use model::{Document, Encoding, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, Snapshot};
 use publish::PublishError;
-use store::Store;
+use store::ReadStore as _;
 use storekit::{Answer, Moment};
 
 use super::kit::{DAY, HOUR, World, built, commit, name, put_all, shard};

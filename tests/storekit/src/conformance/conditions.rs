@@ -14,7 +14,7 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
 
 /// Checks that a write was a Conflict that names its key.
 fn assert_conflict(written: &Result<Version, StoreError>, key: &Key) {
-    let is_conflict = matches!(written, Err(StoreError::Conflict { key: named }) if *named == key.to_string());
+    let is_conflict = matches!(written, Err(StoreError::Conflict(named)) if *named == key.to_string());
     assert!(is_conflict, "a Conflict that names {key}, not {written:?}");
 }
 

@@ -20,7 +20,7 @@ async fn get_of_missing_object_is_not_found(store: &dyn Store) {
         for get in [Get::default(), ranged(0..1)] {
             let read = store.get(&key, get).await;
             assert!(
-                matches!(&read, Err(StoreError::NotFound { key: named }) if *named == key.to_string()),
+                matches!(&read, Err(StoreError::NotFound(named)) if *named == key.to_string()),
                 "get of nothing is NotFound and names the key"
             );
         }

@@ -3,7 +3,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use model::{Catalogs, Key};
+use model::{Catalogs, Document as _, Key};
 
 use super::{both, current, head, put};
 use store::{Condition, Store, StoreExt as _};
@@ -12,7 +12,7 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
     stat_and_head_agree(&*make().await).await;
     dates_do_not_go_back(&*make().await).await;
     age_starts_with_each_write(&*make().await).await;
-    dated_document_is_the_stored_one(&*make().await).await;
+    stat_names_the_version_that_is_read(&*make().await).await;
 }
 
 async fn stat_and_head_agree(store: &dyn Store) {
@@ -53,18 +53,16 @@ async fn age_starts_with_each_write(store: &dyn Store) {
     assert!(modified(&later) < modified(&second), "{later:?}, {second:?}");
 }
 
-async fn dated_document_is_the_stored_one(store: &dyn Store) {
+async fn stat_names_the_version_that_is_read(store: &dyn Store) {
     let key = Key::Catalogs;
-    let dated = store
-        .read_dated::<Catalogs>(&key)
-        .await
-        .expect("a missing document is no error");
-    assert!(dated.document.is_none());
+    let read = async || store.read_document::<Catalogs>(&key).await.expect("it can be read");
+    let stat = async || store.stat(&key).await.expect("a store has a clock");
+    assert!(read().await.is_none() && stat().await.object.is_none());
     let written = Catalogs::default();
-    let version = store.write_document(&key, &written, Condition::CreateOnly).await;
-    let dated = store.read_dated::<Catalogs>(&key).await.expect("there is one");
-    let (read, info) = dated.document.as_ref().expect("there is one");
-    assert_eq!((read, &info.version), (&written, &version.expect("the key is free")));
-    let age = dated.date.duration_since(info.modified).unwrap_or_default();
-    assert!(age < Duration::from_secs(60), "{dated:?}");
+    let version = store.put(&key, written.to_bytes().into(), Condition::CreateOnly).await;
+    let version = version.expect("the key is free");
+    let stat = stat().await;
+    assert_eq!(read().await, Some((written, version.clone())));
+    assert_eq!(stat.object.as_ref().map(|object| &object.version), Some(&version));
+    assert!(stat.age() < Some(Duration::from_secs(60)), "{stat:?}");
 }

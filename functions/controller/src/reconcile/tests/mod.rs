@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::Key;
 use serde_json::{Value, json};
-use store::{Condition, Store};
+use store::{Condition, ReadStore as _, Store};
 use testkit::{ImageBuilder, Kind, Layer, until};
 
 use self::cluster::Cluster;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use bytes::Bytes;
 use catalog_mirror_store::s3::{S3Settings, S3Store};
-use catalog_mirror_store::{Condition, Staged, Store as _, StoreError, StoreExt as _, Version};
+use catalog_mirror_store::{Condition, ReadStore as _, Staged, Store as _, StoreError, StoreExt as _, Version};
 use model::{Sha256, text::chain};
 use storekit::conformance::pattern;
 use testkit::{S3, S3Call, S3Fault, S3Request, Say, Wire};
@@ -56,7 +56,7 @@ async fn put_is_repeated_or_ends_by_the_code_of_its_answer() {
         let put = store.put(&shard(), "x".into(), replace).await;
         let found = match &put {
             Ok(_) => "done",
-            Err(StoreError::Conflict { .. }) => "conflict",
+            Err(StoreError::Conflict(_)) => "conflict",
             Err(StoreError::Denied { .. }) => "denied",
             Err(error) => {
                 assert!(format!("{error:?}").contains(code), "{error:?}");
