@@ -10,14 +10,16 @@ use fbc::{DocumentPosition, Meta};
 use model::{IndexedMeta, ObjectDigest, Sha256};
 use parking_lot::Mutex;
 
-use crate::{RenderError, ShardPart, context::RenderContext, shard::load};
+use crate::{
+    RenderError, ShardPart,
+    context::{ChunkPlace, RenderContext},
+    shard::load,
+};
 
 /// The lines of one Package that one chunk of one file holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
-    pub(crate) path: Arc<str>,
-    /// Number of the chunk in its file, from 0.
-    pub(crate) part: usize,
+    pub(crate) place: Arc<ChunkPlace>,
     /// Name of the Package; empty for the global group.
     pub(crate) group: Arc<str>,
     /// Position of each line in this fragment.
@@ -30,8 +32,6 @@ pub(crate) struct Fragment {
     pub(crate) whole: Option<Sha256>,
     /// The lines in a published Shard, if they were not parsed.
     pub(crate) published: Option<Box<ShardPart>>,
-    /// Hash of the chunk, if it is recorded.
-    pub(crate) chunk: Option<Arc<Sha256>>,
     /// The lines, or the published Shard that they are a part of.
     pub(crate) body: CompressedLines,
 }

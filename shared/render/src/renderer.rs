@@ -16,7 +16,8 @@ use work::Budget;
 
 use crate::{
     RenderError, RenderSettings, Rendering, Shard, StoredShards,
-    context::{ChunkJob, ChunkPlace, RenderContext},
+    assemble::assemble,
+    context::{ChunkJob, RenderContext},
     error::shown,
 };
 
@@ -108,12 +109,13 @@ impl Renderer {
                     let bytes = settings.limits.document.memory_of(chunk.size());
                     let memory = settings.budget.take(bytes);
                     let memory = memory.ok_or_else(|| io::Error::other(RenderError::Stopped))?;
-                    let place = ChunkPlace {
+                    self.send(ChunkJob {
                         path: path.clone(),
                         part,
                         sole,
-                    };
-                    self.send(ChunkJob { place, chunk, memory })?;
+                        chunk,
+                        memory,
+                    })?;
                 }
                 // The caller's, and no problem of the file.
                 Err(FbcError {
@@ -168,15 +170,12 @@ impl Renderer {
             let ended = ended.unwrap_or_else(|panic| panic::resume_unwind(panic));
             ended.map_err(RenderError::Scratch)?;
         }
-        let mut results = mem::take(&mut *self.context.results.lock());
-        if let Some(error) = results.scratch_error.take() {
-            return Err(RenderError::Scratch(error));
-        }
         self.context.check_limits()?;
         self.context.check_budget()?;
+        let files = mem::take(&mut *self.context.files.lock());
         let (links, stored) = (mem::take(&mut self.links), mem::take(&mut self.shards));
         let ignore = mem::replace(&mut self.ignore, Ok(IndexIgnore::default()))?;
-        results.assemble(&ignore, links, stored, self.context.clone())
+        assemble(files, &ignore, links, stored, self.context.clone())
     }
 
     /// Closes the queue and waits for the workers.

@@ -22,7 +22,6 @@ use crate::{
 /// A rendered catalog: its Shards in the order in which they make up `all.json`.
 pub struct Rendering {
     pub(crate) shards: Vec<Shard>,
-    pub(crate) chunks: ChunkLines,
     pub(crate) context: Arc<RenderContext>,
 }
 
@@ -33,7 +32,6 @@ impl Rendering {
     pub fn of_snapshot(snapshot: &Snapshot, shards: Arc<dyn StoredShards>, settings: RenderSettings) -> Self {
         Self {
             shards: snapshot.shards().map(Shard::of_ref).collect(),
-            chunks: ChunkLines::new(),
             context: Arc::new(RenderContext::new(settings, shards)),
         }
     }
@@ -58,9 +56,21 @@ impl Rendering {
         &self.shards
     }
 
-    /// Returns where the lines of each chunk are, if chunks were hashed.
-    pub const fn chunks(&self) -> &ChunkLines {
-        &self.chunks
+    /// Returns where the lines of each chunk are, if chunks were hashed. A chunk may be in several files: those of one of them count.
+    pub fn chunks(&self) -> ChunkLines {
+        let mut chunks = BTreeMap::<_, Vec<_>>::new();
+        for shard in &self.shards {
+            for (place, range) in &shard.chunks {
+                chunks
+                    .entry(place)
+                    .or_default()
+                    .push((shard.lines.sha256, range.clone()));
+            }
+        }
+        let hashed = chunks
+            .into_iter()
+            .filter_map(|(place, lines)| Some((place.hash?, lines)));
+        hashed.collect()
     }
 
     /// Returns the budget of the work on the catalog.
