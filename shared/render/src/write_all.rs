@@ -25,15 +25,14 @@ use crate::{
 pub(crate) type Block = Vec<u8>;
 
 /// A block on its way to the compressors.
-#[derive(Clone)]
 pub(crate) struct Piece {
     /// Tar header that goes before it in the layer.
     pub(crate) frame: Vec<u8>,
     pub(crate) block: Arc<Block>,
+    /// The block before it, if that belongs to the same Shard.
+    pub(crate) before: Option<Arc<Block>>,
     /// The block as a segment, if a published object has it.
     pub(crate) deflated: Option<Vec<u8>>,
-    /// True for the first block of a Shard.
-    pub(crate) begins: bool,
 }
 
 /// Size of a block, in bytes: small enough that a dozen in flight do not matter, large enough that a dictionary of 32 kB
@@ -107,7 +106,7 @@ impl Rendering {
             hasher: Hasher::new(),
             layer: framed.then(oci::Layer::new),
             frame: Vec::new(),
-            begins: true,
+            before: None,
             block: Vec::with_capacity(BLOCK_BYTES),
             deflated: None,
             fan_out,
@@ -290,7 +289,7 @@ struct BlockWriter {
     /// The tar archive around the lines, if the layer has a sink.
     layer: Option<oci::Layer>,
     frame: Vec<u8>,
-    begins: bool,
+    before: Option<Arc<Block>>,
     block: Block,
     deflated: Option<Vec<u8>>,
     fan_out: FanOut,
@@ -298,7 +297,7 @@ struct BlockWriter {
 
 impl BlockWriter {
     fn begin(&mut self, shard: &Shard) {
-        self.begins = true;
+        self.before = None;
         if let Some(layer) = &mut self.layer {
             self.frame.extend(layer.before(&shard.name, shard.lines.size));
         }
@@ -337,12 +336,12 @@ impl BlockWriter {
         if self.block.is_empty() && self.frame.is_empty() {
             return Ok(());
         }
-        let block = mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES));
+        let block = Arc::new(mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES)));
         self.fan_out.send(Piece {
             frame: mem::take(&mut self.frame),
-            block: Arc::new(block),
+            before: self.before.replace(block.clone()),
+            block,
             deflated: self.deflated.take(),
-            begins: mem::replace(&mut self.begins, false),
         })
     }
 }
