@@ -11,7 +11,7 @@ use std::{
     thread::Scope,
 };
 
-use flate2::{Compress, Compression, FlushCompress, Status};
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 
 use crate::write_all::{Block, Piece};
 
@@ -35,11 +35,10 @@ pub(crate) struct Segment {
     pub(crate) lines: Deflated,
 }
 
-/// Compressed bytes, with the checksum and the size of the plain bytes, which a gzip member records.
+/// Compressed bytes, with the checksum of the plain bytes, which knows their number too. A gzip member records both.
 pub(crate) struct Deflated {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) checksum: crc32fast::Hasher,
-    pub(crate) size: usize,
+    pub(crate) checksum: Crc,
 }
 
 pub(crate) fn lanes<'scope>(scope: &'scope Scope<'scope, '_>, count: usize, level: u32) -> (Lanes, Segments) {
@@ -108,13 +107,9 @@ impl Deflated {
     }
 
     fn of(bytes: Vec<u8>, plain: &[u8]) -> Self {
-        let mut checksum = crc32fast::Hasher::new();
+        let mut checksum = Crc::new();
         checksum.update(plain);
-        Self {
-            bytes,
-            checksum,
-            size: plain.len(),
-        }
+        Self { bytes, checksum }
     }
 }
 
