@@ -75,13 +75,25 @@ impl Rendering {
     /// [`RenderError::Sink`], [`RenderError::Scratch`].
     pub fn write_all(&self, mut sinks: Sinks) -> Result<AllFacts, RenderError> {
         let size = self.shards.iter().map(|shard| shard.lines.size).sum();
+        let settings = &self.context.settings;
         thread::scope(|scope| {
             let mut fan_out = FanOut::default();
             let [zstd, gzip, identity, layer] = MADE.map(|kind| sinks.remove(&kind));
-            let zstd = zstd.map(|sink| self.spawn_zstd(scope, &mut fan_out, size, sink));
+            let zstd = zstd.map(|sink| {
+                let write = move |blocks| write_zstd(blocks, settings.zstd_level, size, sink);
+                fan_out.spawn(scope, write)
+            });
+            let identity = identity.map(|sink| {
+                let write = |blocks| write_blocks(blocks, HashingWriter::new(sink))?.finish();
+                fan_out.spawn(scope, write)
+            });
             let is_framed = layer.is_some();
-            let gzip = self.spawn_gzip(scope, &mut fan_out, gzip, layer);
-            let identity = identity.map(|sink| spawn_identity(scope, &mut fan_out, sink));
+            let gzip = (gzip.is_some() || is_framed).then(|| {
+                let threads = thread::available_parallelism().map_or(1, NonZero::get);
+                let (lanes, segments) = deflate::lanes(scope, threads, settings.gzip_level);
+                fan_out.gzip = Some(lanes);
+                scope.spawn(move || gzip::write(&segments, gzip, layer))
+            });
             let read = match self.feed(fan_out, is_framed) {
                 // The writers then ended too soon: their errors are a consequence.
                 Err(error) if !matches!(error, RenderError::Scratch(_)) => return Err(error),
@@ -187,40 +199,6 @@ impl Rendering {
             _ => Err(RenderError::Damaged(shard.stored.sha256)),
         }
     }
-
-    fn spawn_zstd<'scope>(
-        &self,
-        scope: &'scope Scope<'scope, '_>,
-        fan_out: &mut FanOut,
-        size: u64,
-        sink: Sink,
-    ) -> Writer<'scope> {
-        let blocks = fan_out.add_plain();
-        let level = self.context.settings.zstd_level;
-        scope.spawn(move || {
-            let mut encoder = encoder(HashingWriter::new(sink), level, size)?;
-            // Versions of a package repeat each other, some megabytes apart.
-            encoder.window_log(ZSTD_WINDOW_LOG_MAX)?;
-            encoder.long_distance_matching(true)?;
-            write_blocks(blocks, encoder)?.finish()?.finish()
-        })
-    }
-
-    fn spawn_gzip<'scope>(
-        &self,
-        scope: &'scope Scope<'scope, '_>,
-        fan_out: &mut FanOut,
-        all: Option<Sink>,
-        layer: Option<Sink>,
-    ) -> Option<ScopedJoinHandle<'scope, Result<gzip::GzipDigests, RenderError>>> {
-        if all.is_none() && layer.is_none() {
-            return None;
-        }
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let (lanes, segments) = deflate::lanes(scope, threads, self.context.settings.gzip_level);
-        fan_out.gzip = Some(lanes);
-        Some(scope.spawn(move || gzip::write(&segments, all, layer)))
-    }
 }
 
 /// Names the published object in the error of reading it.
@@ -234,9 +212,12 @@ fn in_published<T>(sha256: Sha256, read: io::Result<T>) -> Result<T, RenderError
 
 type Writer<'scope> = ScopedJoinHandle<'scope, io::Result<ObjectDigest>>;
 
-fn spawn_identity<'scope>(scope: &'scope Scope<'scope, '_>, fan_out: &mut FanOut, sink: Sink) -> Writer<'scope> {
-    let blocks = fan_out.add_plain();
-    scope.spawn(move || write_blocks(blocks, HashingWriter::new(sink))?.finish())
+fn write_zstd(blocks: Receiver<Arc<Block>>, level: i32, size: u64, sink: Sink) -> io::Result<ObjectDigest> {
+    let mut encoder = encoder(HashingWriter::new(sink), level, size)?;
+    // Versions of a package repeat each other, some megabytes apart.
+    encoder.window_log(ZSTD_WINDOW_LOG_MAX)?;
+    encoder.long_distance_matching(true)?;
+    write_blocks(blocks, encoder)?.finish()?.finish()
 }
 
 fn write_blocks<W: Write>(blocks: Receiver<Arc<Block>>, mut sink: W) -> io::Result<W> {
@@ -268,10 +249,15 @@ struct FanOut {
 }
 
 impl FanOut {
-    fn add_plain(&mut self) -> Receiver<Arc<Block>> {
+    /// Starts a writer of the plain blocks.
+    fn spawn<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        write: impl FnOnce(Receiver<Arc<Block>>) -> io::Result<ObjectDigest> + Send + 'scope,
+    ) -> Writer<'scope> {
         let (writer, blocks) = sync_channel(1);
         self.plain.push(writer);
-        blocks
+        scope.spawn(move || write(blocks))
     }
 
     fn send(&mut self, piece: Piece) -> io::Result<()> {
