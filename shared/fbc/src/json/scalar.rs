@@ -116,6 +116,20 @@ pub(super) fn copy_number(bytes: &[u8], at: usize, out: &mut Text) -> Result<usi
     Ok(end)
 }
 
+/// Copies the word at `at` and returns its end.
+pub(super) fn copy_word(bytes: &[u8], at: usize, word: &[u8], out: &mut Text) -> Result<usize, FbcErrorKind> {
+    let rest = &bytes[at..];
+    if rest.starts_with(word) {
+        out.extend_from_slice(word);
+        return Ok(at + word.len());
+    }
+    // An incomplete word at the end of the input may be cut off; the caller then reads more of the file.
+    match word.starts_with(rest) {
+        true => Err(FbcErrorKind::JsonEnd),
+        false => Err(invalid("a value is expected")),
+    }
+}
+
 /// Returns the end of the digits at `at`. Fails if there is none.
 fn digits(bytes: &[u8], at: usize) -> Result<usize, FbcErrorKind> {
     let count = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
