@@ -37,7 +37,7 @@ pub(crate) fn assemble(
     let names = names.chain(stored.iter().map(|shard| shard.name.as_str()));
     let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     context.usage.packages(names.len() as u64, names.last().unwrap_or(&""));
-    context.check_limits()?;
+    context.usage.check_limits()?;
     let size = |fragments: &Vec<Fragment>| fragments.iter().map(|fragment| fragment.size).sum();
     let shards = for_each(
         packages.into_values().collect(),
@@ -92,7 +92,7 @@ fn follow_links(
         let path: Arc<str> = path.into();
         let chunks = files.get(target.as_str()).into_iter().flatten();
         linked.extend(chunks.map(|chunk| chunk.linked(&path, context)));
-        context.check_limits()?;
+        context.usage.check_limits()?;
     }
     for chunk in linked {
         files.entry(chunk.place.path.clone()).or_default().push(chunk);

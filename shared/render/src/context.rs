@@ -95,12 +95,6 @@ impl RenderContext {
         charged.map_err(|error| RenderError::over_budget(error, "the catalog"))
     }
 
-    /// Fails if the catalog exceeds a limit.
-    pub(crate) fn check_limits(&self) -> Result<(), RenderError> {
-        let exceeded = self.usage.exceeded();
-        exceeded.map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
-    }
-
     /// Records the problem of a file, which counts as one document.
     pub(crate) fn fail(&self, path: &Arc<str>, part: usize, error: &fbc::FbcError) {
         self.usage.add(path, 1, 0);

@@ -90,7 +90,10 @@ impl Renderer {
         if let Ok(ignore) = &mut self.ignore
             && let Err(error) = ignore.add(path, &bytes, limits.ignore_patterns)
         {
-            self.ignore = Err(ignore_error(path, &error));
+            self.ignore = Err(match &error.kind {
+                FbcErrorKind::Limit { name, limit } => RenderError::limit(name, *limit as u64, path),
+                _ => RenderError::of_file(path.to_owned(), shown(&chain(&error))),
+            });
         }
         Ok(())
     }
@@ -170,7 +173,7 @@ impl Renderer {
             let ended = ended.unwrap_or_else(|panic| panic::resume_unwind(panic));
             ended.map_err(RenderError::Scratch)?;
         }
-        self.context.check_limits()?;
+        self.context.usage.check_limits()?;
         self.context.check_budget()?;
         let files = mem::take(&mut *self.context.files.lock());
         let (links, stored) = (mem::take(&mut self.links), mem::take(&mut self.shards));
@@ -189,14 +192,6 @@ impl Renderer {
 impl Drop for Renderer {
     fn drop(&mut self) {
         drop(self.stop());
-    }
-}
-
-/// Returns the error of an ignore file.
-fn ignore_error(path: &str, error: &FbcError) -> RenderError {
-    match &error.kind {
-        FbcErrorKind::Limit { name, limit } => RenderError::limit(name, *limit as u64, path),
-        _ => RenderError::of_file(path.to_owned(), shown(&chain(error))),
     }
 }
 
