@@ -78,7 +78,7 @@ pub(crate) struct Lines {
 
 impl LinesByPackage {
     pub(crate) fn push(&mut self, meta: &Meta<'_>, keep_position: bool) {
-        let group = meta.group().unwrap_or_default();
+        let group = meta.group();
         let lines = match self.0.get_mut(group) {
             Some(lines) => lines,
             None => self.0.entry(group.to_owned()).or_default(),
@@ -143,19 +143,16 @@ impl Scratch {
     }
 
     pub(crate) fn read<'a>(&self, buffer: &'a ScratchBuffer) -> io::Result<Cow<'a, [u8]>> {
-        match buffer {
-            ScratchBuffer::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
-            ScratchBuffer::File { offset, length } => self.read_file(*offset, *length).map(Cow::Owned),
-        }
-    }
-
-    fn read_file(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let (offset, length) = match buffer {
+            ScratchBuffer::Memory(bytes) => return Ok(Cow::Borrowed(bytes)),
+            ScratchBuffer::File { offset, length } => (*offset, *length),
+        };
         let mut state = self.0.lock();
         let file = state.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = vec![0; length];
         file.read_exact(&mut bytes)?;
-        Ok(bytes)
+        Ok(Cow::Owned(bytes))
     }
 }
 
