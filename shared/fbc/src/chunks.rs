@@ -197,7 +197,7 @@ impl<R: Read> Chunks<R> {
         // goes on: to parse more of it would take memory that is meant for its parser.
         if self.documents < 2 && !self.is_json {
             let head = &self.buffer[..self.buffer.len().min(self.target.max(PEEK))];
-            let mut builder = LineBuilder::new(&self.limits, head.len());
+            let mut builder = LineBuilder::new(&self.limits, head.len(), &self.budget);
             let text = json::JsonText::new(head);
             while self.documents + documents < 2 {
                 builder.clear();

@@ -52,12 +52,10 @@ type Sink<'s> = &'s mut dyn FnMut(Meta<'_>);
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(chunk: &'a Chunk, limits: &'a FbcLimits) -> Self {
-        let mut builder = LineBuilder::new(limits, chunk.bytes.len());
-        builder.memory().within(&chunk.budget);
         Self {
             chunk,
             limits,
-            builder,
+            builder: LineBuilder::new(limits, chunk.bytes.len(), &chunk.budget),
             documents: chunk.documents,
             counted: CountedLines::default(),
         }
