@@ -126,13 +126,13 @@ impl Rendering {
 
     /// Returns the Snapshot, without facts. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.
     pub fn snapshot(&self, all: &AllFacts, index: ObjectDigest, image: Option<CatalogImage>) -> Option<Snapshot> {
-        let refs = self.shards.iter().map(|shard| ShardRef {
+        let shards = self.shards.iter().map(|shard| ShardRef {
             name: shard.name.clone(),
             stored: shard.stored,
             lines: shard.lines,
             metas: shard.metas.len() as u64,
         });
-        let (global, packages): (Vec<_>, Vec<_>) = refs.partition(|shard| shard.name.is_empty());
+        let mut shards = shards.peekable();
         let made = |encoding| all.made.get(&Kind::All(encoding)).copied();
         Some(Snapshot {
             render_version: RENDER_VERSION,
@@ -146,8 +146,8 @@ impl Rendering {
             },
             index,
             facts: BTreeMap::new(),
-            global: global.into_iter().next(),
-            packages,
+            global: shards.next_if(|first| first.name.is_empty()),
+            packages: shards.collect(),
             image,
         })
     }

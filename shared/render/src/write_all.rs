@@ -155,7 +155,8 @@ impl Rendering {
         let mut check = Xxh64::new(0);
         let fed = published.blocks(shard.lines.size, |block| {
             check.update(&block.lines);
-            self.go_on()?;
+            // A Package may have gigabytes.
+            self.check_budget().map_err(io::Error::other)?;
             blocks.add_block(block)
         });
         self.context.check_budget()?;
@@ -164,14 +165,6 @@ impl Rendering {
             return Err(RenderError::Damaged(published.sha256));
         }
         Ok(())
-    }
-
-    /// Fails once the work is stopped: a Package may have gigabytes.
-    fn go_on(&self) -> io::Result<()> {
-        match self.context.settings.budget.is_stopped() {
-            true => Err(io::Error::other("the work was stopped")),
-            false => Ok(()),
-        }
     }
 
     fn published_segments(&self, fan_out: &FanOut) -> Result<Option<PublishedSegments>, RenderError> {
@@ -189,7 +182,8 @@ impl Rendering {
             if shard.is_stored() {
                 check.update(lines);
             }
-            self.go_on()?;
+            // A Package may have gigabytes.
+            self.check_budget().map_err(io::Error::other)?;
             blocks.add(lines)
         });
         self.context.check_budget()?;
