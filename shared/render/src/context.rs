@@ -2,11 +2,7 @@ use std::{
     cmp,
     collections::BTreeMap,
     io,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-        mpsc::Receiver,
-    },
+    sync::{Arc, mpsc::Receiver},
 };
 
 use fbc::{FbcErrorKind, walk_order};
@@ -19,7 +15,6 @@ use crate::{
     FileProblem, RenderError, RenderSettings, ShardPart, StoredShards,
     error::shown,
     fragment::{CompressedLines, Fragment, Lines, LinesByPackage, Scratch},
-    known::RECORDED_PARTS,
     usage::Usage,
 };
 
@@ -44,7 +39,7 @@ pub(crate) struct ChunkPlace {
     pub(crate) path: Arc<str>,
     /// Number of the chunk in its file, from 0.
     pub(crate) part: usize,
-    /// Hash of the chunk, if it is recorded.
+    /// Hash of the chunk, if chunks are hashed.
     pub(crate) hash: Option<Sha256>,
 }
 
@@ -66,11 +61,14 @@ pub(crate) struct RenderContext {
     pub(crate) scratch: Scratch,
     pub(crate) files: Mutex<RenderedFiles>,
     pub(crate) usage: Usage,
-    /// Number of parts whose chunks are recorded, or would be.
-    recorded: AtomicUsize,
 }
 
 impl ChunkPlace {
+    fn new(path: &Arc<str>, part: usize, hash: Option<Sha256>) -> Arc<Self> {
+        let path = path.clone();
+        Arc::new(Self { path, part, hash })
+    }
+
     /// Compares two chunks in the order in which their files are read.
     pub(crate) fn walk_order(&self, other: &Self) -> cmp::Ordering {
         walk_order(&self.path, &other.path).then(self.part.cmp(&other.part))
@@ -82,7 +80,6 @@ impl RenderContext {
         Self {
             scratch: Scratch::new(settings.memory_bytes),
             usage: Usage::new(&settings.limits),
-            recorded: AtomicUsize::new(0),
             files: Mutex::default(),
             settings,
             stored,
@@ -106,7 +103,7 @@ impl RenderContext {
                 _ => None,
             },
         };
-        self.keep(self.place(path, part, None, 0), Err(problem));
+        self.keep(ChunkPlace::new(path, part, None), Err(problem));
     }
 
     fn keep(&self, place: Arc<ChunkPlace>, fragments: Result<Vec<Fragment>, FileProblem>) {
@@ -143,8 +140,8 @@ impl RenderContext {
             chunk.hash_with(|bytes| hasher.update(bytes));
             hasher.finish()
         });
+        let place = ChunkPlace::new(&path, part, hash);
         if let Some(parts) = known.and_then(|known| known.get(&hash?)) {
-            let place = self.place(&path, part, hash, parts.len());
             let fragments = parts.iter().map(|part| self.known_fragment(&place, part)).collect();
             self.keep(place, Ok(fragments));
             return Ok(());
@@ -160,22 +157,11 @@ impl RenderContext {
         for lines in packages.0.values() {
             self.usage.lines(&path, &lines.metas, lines.bytes.len() as u64);
         }
-        let place = self.place(&path, part, hash, packages.0.len());
         let packages = packages.0.into_iter();
         let fragments = packages.map(|(group, lines)| self.fragment(&place, sole, group, lines, compressor));
         let fragments = fragments.collect::<io::Result<_>>()?;
         self.keep(place, Ok(fragments));
         Ok(())
-    }
-
-    /// Returns the place of a chunk. Its hash is recorded while the catalog has few parts.
-    fn place(&self, path: &Arc<str>, part: usize, hash: Option<Sha256>, parts: usize) -> Arc<ChunkPlace> {
-        let is_recorded = |_: &Sha256| self.recorded.fetch_add(parts, Ordering::Relaxed) + parts <= RECORDED_PARTS;
-        Arc::new(ChunkPlace {
-            path: path.clone(),
-            part,
-            hash: hash.filter(is_recorded),
-        })
     }
 
     fn known_fragment(&self, place: &Arc<ChunkPlace>, part: &ShardPart) -> Fragment {

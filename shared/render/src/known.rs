@@ -62,8 +62,8 @@ impl ShardPart {
     }
 }
 
-/// Returns the recorded chunks that the lines of a Package come from, and the position of those of each.
-pub(crate) fn recorded_chunks(fragments: &[Fragment]) -> Vec<(Arc<ChunkPlace>, Range<u64>)> {
+/// Returns the hashed chunks that the lines of a Package come from, and the position of those of each.
+pub(crate) fn hashed_chunks(fragments: &[Fragment]) -> Vec<(Arc<ChunkPlace>, Range<u64>)> {
     let mut end = 0;
     let chunks = fragments.iter().map(|fragment| {
         let start = end;
@@ -76,14 +76,10 @@ pub(crate) fn recorded_chunks(fragments: &[Fragment]) -> Vec<(Arc<ChunkPlace>, R
 /// Returns the published Shard that the fragments of a Package make up; `None` if they are other lines.
 pub(crate) fn published(fragments: &[Fragment]) -> Option<(Content, CompressedLines)> {
     let (shard, _) = &*fragments.first()?.published.as_ref()?.shard;
-    let mut end = 0;
-    for fragment in fragments {
+    let end = fragments.iter().try_fold(0, |end, fragment| {
         let part = fragment.published.as_ref()?;
-        if part.range.start != end {
-            return None;
-        }
-        end = part.range.end;
-    }
+        (part.range.start == end).then_some(part.range.end)
+    })?;
     (end == shard.lines.size).then_some((shard.lines, CompressedLines::Stored(shard.stored)))
 }
 

@@ -16,6 +16,7 @@ use crate::{
     AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards,
     context::RenderContext,
     fragment::indexed,
+    known::RECORDED_PARTS,
     shard::{copy_lines, encoder, load},
 };
 
@@ -57,6 +58,7 @@ impl Rendering {
     }
 
     /// Returns where the lines of each chunk are, if chunks were hashed. A chunk may be in several files: those of one of them count.
+    /// Chunks beyond a number of parts are left out.
     pub fn chunks(&self) -> ChunkLines {
         let mut chunks = BTreeMap::<_, Vec<_>>::new();
         for shard in &self.shards {
@@ -67,10 +69,12 @@ impl Rendering {
                     .push((shard.lines.sha256, range.clone()));
             }
         }
-        let hashed = chunks
-            .into_iter()
-            .filter_map(|(place, lines)| Some((place.hash?, lines)));
-        hashed.collect()
+        let mut left = RECORDED_PARTS;
+        let recorded = chunks.into_iter().filter_map(|(place, lines)| {
+            left = left.checked_sub(lines.len())?;
+            Some((place.hash?, lines))
+        });
+        recorded.collect()
     }
 
     /// Returns the budget of the work on the catalog.

@@ -11,7 +11,7 @@ use crate::{
     KnownChunks, PublishedGzip, RenderError,
     context::{ChunkPlace, RenderContext},
     fragment::{CompressedLines, Fragment},
-    known::{PartReader, published, recorded_chunks},
+    known::{PartReader, hashed_chunks, published},
 };
 
 /// One Package as one run of canonical lines.
@@ -27,7 +27,7 @@ pub struct Shard {
     pub metas: Vec<IndexedMeta>,
     /// Origin of each Meta; empty unless [`crate::RenderSettings::positions`] is set.
     pub places: Vec<MetaPlace>,
-    /// Recorded chunks that the lines come from, and the position of those of each.
+    /// Hashed chunks that the lines come from, and the position of those of each.
     pub(crate) chunks: Vec<(Arc<ChunkPlace>, Range<u64>)>,
     pub(crate) body: CompressedLines,
 }
@@ -82,7 +82,7 @@ impl Shard {
             lines,
             stored,
             places: places(&fragments),
-            chunks: recorded_chunks(&fragments),
+            chunks: hashed_chunks(&fragments),
             metas: metas(fragments),
             body,
         })

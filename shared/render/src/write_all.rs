@@ -101,7 +101,7 @@ impl Rendering {
             };
             // A writer that failed made the reading stop: its error is the cause.
             let zstd = join(zstd, "all.json.zst")?;
-            let gzip = gzip.map_or_else(|| Ok(gzip::GzipDigests::default()), finish)?;
+            let gzip = gzip.map(finish).transpose()?.unwrap_or_default();
             let identity = join(identity, "all.json")?;
             let made = MADE.into_iter().zip([zstd, gzip.all, identity, gzip.layer]);
             Ok(AllFacts {
@@ -222,10 +222,8 @@ fn write_blocks<W: Write>(blocks: Receiver<Arc<Block>>, mut sink: W) -> io::Resu
 }
 
 fn join(writer: Option<Writer<'_>>, part: &'static str) -> Result<Option<ObjectDigest>, RenderError> {
-    let Some(writer) = writer else { return Ok(None) };
-    finish(writer)
-        .map(Some)
-        .map_err(|source| RenderError::Sink { part, source })
+    let finished = writer.map(finish).transpose();
+    finished.map_err(|source| RenderError::Sink { part, source })
 }
 
 fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
