@@ -6,7 +6,7 @@ use crate::FbcLimits;
 use crate::canon::LineBuilder;
 use crate::error::{FbcError, FbcErrorKind};
 use crate::meta::Meta;
-use crate::stream::{self, CountedLines, Decoder, Mode, PEEK, newlines};
+use crate::stream::{self, Decoder, Mode, PEEK, newlines};
 use crate::{json, yaml};
 
 /// Splits a file into chunks of whole documents, so that a file of any size needs little memory.
@@ -33,7 +33,8 @@ pub struct Chunks<R> {
     end: bool,
     /// True if the last chunk or an error was returned.
     done: bool,
-    mode: Mode,
+    /// Format of the next document; `None` at the start of the file.
+    mode: Option<Mode>,
     documents: usize,
     lines: usize,
     /// True if the start of the buffer is known to be JSON, as far as a chunk goes.
@@ -67,7 +68,7 @@ impl<R: Read> Chunks<R> {
             buffer: Vec::new(),
             end: false,
             done: false,
-            mode: Mode::Unknown,
+            mode: None,
             documents: 0,
             lines: 0,
             is_json: false,
@@ -96,7 +97,7 @@ impl<R: Read> Chunks<R> {
                 Cut::Yaml(space) => {
                     self.lines += newlines(&self.buffer[..space]);
                     self.buffer.drain(..space);
-                    self.mode = Mode::Yaml;
+                    self.mode = Some(Mode::Yaml);
                 }
                 Cut::More(start) => {
                     self.check_size(start)?;
@@ -132,6 +133,7 @@ impl<R: Read> Chunks<R> {
 
     /// Cuts the first `at` bytes off the buffer and returns them as a chunk.
     fn take(&mut self, at: usize, documents: usize) -> Chunk {
+        let mode = self.mode();
         let rest = self.buffer.split_off(at);
         // A value that was cut by its brackets may be YAML only if its document ends there.
         let is_json = std::mem::take(&mut self.is_json) && !rest.trim_ascii_start().starts_with(b"---");
@@ -139,7 +141,7 @@ impl<R: Read> Chunks<R> {
         bytes.shrink_to_fit();
         let chunk = Chunk {
             bytes,
-            mode: self.mode,
+            mode,
             is_json,
             documents: self.documents,
             lines: self.lines,
@@ -160,13 +162,14 @@ impl<R: Read> Chunks<R> {
         })
     }
 
+    fn mode(&mut self) -> Mode {
+        *self.mode.get_or_insert_with(|| stream::guess(&self.buffer))
+    }
+
     fn cut(&mut self) -> Cut {
-        if self.mode == Mode::Unknown {
-            self.mode = stream::guess(&self.buffer);
-        }
-        match self.mode {
+        match self.mode() {
             Mode::Json => self.cut_json(),
-            _ => self.cut_yaml(),
+            Mode::Yaml => self.cut_yaml(),
         }
     }
 
@@ -194,7 +197,7 @@ impl<R: Read> Chunks<R> {
         // goes on: to parse more of it would take memory that is meant for its parser.
         if self.documents < 2 && !self.is_json {
             let head = &self.buffer[..self.buffer.len().min(self.target.max(PEEK))];
-            let mut builder = LineBuilder::new(&self.limits, head.len());
+            let mut builder = LineBuilder::new(&self.limits, head.len(), &self.budget);
             let text = json::JsonText::new(head);
             while self.documents + documents < 2 {
                 builder.clear();
@@ -239,7 +242,7 @@ impl<R: Read> Chunks<R> {
 
     fn cut_at(&self, at: usize, documents: usize) -> Cut {
         match (documents, self.mode) {
-            (0, Mode::Json) => Cut::More(json::skip_space(&self.buffer, 0)),
+            (0, Some(Mode::Json)) => Cut::More(json::skip_space(&self.buffer, 0)),
             (0, _) => Cut::More(0),
             _ => Cut::At(at, documents),
         }
@@ -265,12 +268,12 @@ pub struct Chunk {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: Mode,
     /// True if no part of it may be YAML.
-    is_json: bool,
+    pub(crate) is_json: bool,
     /// Number of documents in the file before this chunk.
     pub(crate) documents: usize,
     /// Number of lines in the file before this chunk.
     pub(crate) lines: usize,
-    budget: Budget,
+    pub(crate) budget: Budget,
 }
 
 impl Chunk {
@@ -284,8 +287,7 @@ impl Chunk {
         hash(&self.bytes);
         // At most the second JSON value may still be followed by YAML.
         hash(&[match self.mode {
-            Mode::Unknown => 3,
-            Mode::Yaml => 4,
+            Mode::Yaml => 3,
             Mode::Json if self.is_json => 2,
             Mode::Json => self.documents.min(2) as u8,
         }]);
@@ -296,17 +298,6 @@ impl Chunk {
     /// # Errors
     /// Stops at the first document that is malformed or exceeds a limit.
     pub fn metas(&self, limits: &FbcLimits, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), FbcError> {
-        let mut builder = LineBuilder::new(limits, self.bytes.len());
-        builder.memory().within(&self.budget);
-        let mut decoder = Decoder {
-            limits,
-            builder,
-            is_json: self.is_json,
-            documents: self.documents,
-            lines: self.lines,
-            bytes: &self.bytes,
-            counted: CountedLines::default(),
-        };
-        decoder.run(self.mode, sink)
+        Decoder::new(self, limits).run(sink)
     }
 }

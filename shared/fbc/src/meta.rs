@@ -31,23 +31,22 @@ pub struct DocumentPosition {
 }
 
 impl<'a> Meta<'a> {
-    /// Returns the name of the Package, or `None` if the Meta belongs to the global group.
+    /// Returns the name of the Package; empty if the Meta belongs to the global group.
     ///
     /// ```
     /// use catalog_mirror_fbc::{DocumentPosition, Meta};
     ///
     /// let position = DocumentPosition::default();
     /// let package = Meta { schema: "olm.package", package: "", name: "db", line: b"{}\n", position };
-    /// assert_eq!(package.group(), Some("db"));
+    /// assert_eq!(package.group(), "db");
     /// let channel = Meta { schema: "olm.channel", ..package };
-    /// assert_eq!(channel.group(), None);
+    /// assert_eq!(channel.group(), "");
     /// ```
-    pub fn group(&self) -> Option<&'a str> {
-        let package = match self.schema {
+    pub fn group(&self) -> &'a str {
+        match self.schema {
             "olm.package" if self.package.is_empty() => self.name,
             _ => self.package,
-        };
-        (!package.is_empty()).then_some(package)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::FbcLimits;
 use crate::canon::LineBuilder;
+use crate::chunks::Chunk;
 use crate::error::{FbcError, FbcErrorKind};
 use crate::json;
 use crate::meta::{self, DocumentPosition, Meta};
@@ -13,8 +14,6 @@ pub(crate) const PEEK: usize = 4096;
 /// Format of the next documents in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Start of a file: the format is not known yet.
-    Unknown,
     /// JSON values only so far. After fewer than two, YAML may follow.
     Json,
     Yaml,
@@ -33,43 +32,48 @@ pub(crate) fn guess(start: &[u8]) -> Mode {
 
 /// Parses the documents of one chunk and passes each Meta to a closure.
 pub(crate) struct Decoder<'a> {
-    pub(crate) limits: &'a FbcLimits,
-    pub(crate) builder: LineBuilder,
-    /// True if no part of `bytes` may be YAML.
-    pub(crate) is_json: bool,
+    chunk: &'a Chunk,
+    limits: &'a FbcLimits,
+    builder: LineBuilder,
     /// Number of documents in the file before the next one.
-    pub(crate) documents: usize,
-    /// Number of lines in the file before `bytes`.
-    pub(crate) lines: usize,
-    pub(crate) bytes: &'a [u8],
+    documents: usize,
     /// Number of lines before an offset, so that every line is counted once.
-    pub(crate) counted: CountedLines,
+    counted: CountedLines,
 }
 
 /// Number of lines before an offset in the text that is being read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CountedLines {
+#[derive(Default)]
+struct CountedLines {
     at: usize,
     lines: usize,
 }
 
 type Sink<'s> = &'s mut dyn FnMut(Meta<'_>);
 
-impl Decoder<'_> {
-    pub(crate) fn run(&mut self, mode: Mode, sink: Sink<'_>) -> Result<(), FbcError> {
-        match mode {
-            Mode::Unknown => self.run(guess(self.bytes), sink),
+impl<'a> Decoder<'a> {
+    pub(crate) fn new(chunk: &'a Chunk, limits: &'a FbcLimits) -> Self {
+        Self {
+            chunk,
+            limits,
+            builder: LineBuilder::new(limits, chunk.bytes.len(), &chunk.budget),
+            documents: chunk.documents,
+            counted: CountedLines::default(),
+        }
+    }
+
+    pub(crate) fn run(&mut self, sink: Sink<'_>) -> Result<(), FbcError> {
+        match self.chunk.mode {
             Mode::Json => self.json(sink),
             Mode::Yaml => self.yaml(0, None, sink),
         }
     }
 
     fn json(&mut self, sink: Sink<'_>) -> Result<(), FbcError> {
-        let text = json::JsonText::new(self.bytes);
+        let text = json::JsonText::new(&self.chunk.bytes);
         let mut at = 0;
         loop {
-            let start = json::skip_space(self.bytes, at);
-            if start == self.bytes.len() {
+            let start = json::skip_space(&self.chunk.bytes, at);
+            if start == self.chunk.bytes.len() {
                 return Ok(());
             }
             match self.json_value(text, start, sink) {
@@ -89,7 +93,7 @@ impl Decoder<'_> {
         let error = |kind| json::JsonError { at, kind };
         self.builder.clear();
         let end = json::parse(text, at, &mut self.builder)?;
-        let what = match self.bytes[at] {
+        let what = match self.chunk.bytes[at] {
             b'[' => "a list",
             b'"' => "a string",
             b't' | b'f' => "a boolean",
@@ -107,8 +111,8 @@ impl Decoder<'_> {
 
     /// Handles a JSON error: after at most one JSON value, the rest may be YAML.
     fn fall_back(&mut self, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
-        match yaml_start(self.bytes, at) {
-            Some(start) if !self.is_json && self.documents < 2 && !error.kind.is_final() => {
+        match yaml_start(&self.chunk.bytes, at) {
+            Some(start) if !self.chunk.is_json && self.documents < 2 && !error.kind.is_final() => {
                 // The lines up to the value that is not JSON may be counted, and YAML may start before it.
                 self.counted = CountedLines::default();
                 self.yaml(start, Some(error), sink)
@@ -120,7 +124,7 @@ impl Decoder<'_> {
     /// Parses YAML from offset `at` on. If its first document is malformed, returns `before`, an earlier JSON error: it
     /// describes the input better.
     fn yaml(&mut self, mut at: usize, mut before: Option<FbcError>, sink: Sink<'_>) -> Result<(), FbcError> {
-        while at < self.bytes.len() {
+        while at < self.chunk.bytes.len() {
             match self.yaml_document(at, sink) {
                 Ok(next) => at = next,
                 Err(error) => return Err(before.unwrap_or(error)),
@@ -132,8 +136,8 @@ impl Decoder<'_> {
     }
 
     fn yaml_document(&mut self, at: usize, sink: Sink<'_>) -> Result<usize, FbcError> {
-        let piece = yaml::split::document(self.bytes, at).map_err(|(at, kind)| self.error(at, kind))?;
-        let document = &self.bytes[piece.range];
+        let piece = yaml::split::document(&self.chunk.bytes, at).map_err(|(at, kind)| self.error(at, kind))?;
+        let document = &self.chunk.bytes[piece.range];
         let position = self.position(at);
         let error = |line, kind| FbcError::new(position.document, line, kind);
         let size = self.limits.check_document(document.len());
@@ -150,16 +154,16 @@ impl Decoder<'_> {
     fn position(&mut self, at: usize) -> DocumentPosition {
         self.counted = CountedLines {
             at,
-            lines: self.counted.lines + newlines(&self.bytes[self.counted.at..at]),
+            lines: self.counted.lines + newlines(&self.chunk.bytes[self.counted.at..at]),
         };
         DocumentPosition {
             document: self.documents + 1,
-            line: self.lines + self.counted.lines + 1,
+            line: self.chunk.lines + self.counted.lines + 1,
         }
     }
 
     fn error(&self, at: usize, kind: FbcErrorKind) -> FbcError {
-        let line = self.lines + newlines(&self.bytes[..at]) + 1;
+        let line = self.chunk.lines + newlines(&self.chunk.bytes[..at]) + 1;
         FbcError::new(self.documents + 1, Some(line), kind)
     }
 }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::{CatalogName, DocumentCheck, Encoding, Facts, Garbage, Index, Sha256, Snapshot};
+use crate::{CatalogName, DocumentCheck, Encoding, Facts, Garbage, Index, ObjectKey, Sha256, Snapshot};
 
 /// The key of a stored object. Every key is also a URL path below the mirror's root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,20 +177,14 @@ impl Key {
         }
     }
 
-    /// Returns the media type of the decoded content.
-    pub const fn content_type(&self) -> &'static str {
-        match self {
-            Self::Object(kind, _) => kind.content_type(),
-            Self::Catalogs | Self::Current(_) | Self::Status(_) | Self::Notified(_) | Self::Gc => "application/json",
-        }
+    /// Returns the media type of the decoded content. Mutable documents are JSON.
+    pub fn content_type(&self) -> &'static str {
+        ObjectKey::of(self).map_or("application/json", |object| object.kind.content_type())
     }
 
     /// Returns the encoding of the stored bytes.
-    pub const fn encoding(&self) -> Encoding {
-        match self {
-            Self::Object(kind, _) => kind.encoding(),
-            Self::Catalogs | Self::Current(_) | Self::Status(_) | Self::Notified(_) | Self::Gc => Encoding::Identity,
-        }
+    pub fn encoding(&self) -> Encoding {
+        ObjectKey::of(self).map_or(Encoding::Identity, |object| object.kind.encoding())
     }
 }
 

@@ -99,11 +99,8 @@ impl Snapshot {
 
     /// Returns the Shard of a Package.
     pub fn package(&self, name: &str) -> Option<&ShardRef> {
-        let at = self
-            .packages
-            .binary_search_by(|shard| shard.name.as_str().cmp(name))
-            .ok()?;
-        self.packages.get(at)
+        let at = self.packages.binary_search_by(|shard| shard.name.as_str().cmp(name));
+        self.packages.get(at.ok()?)
     }
 
     /// Returns the facts of one kind, if they were recorded.

@@ -1,22 +1,20 @@
 use std::{
+    cmp,
+    collections::BTreeMap,
     io,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-        mpsc::Receiver,
-    },
+    sync::{Arc, mpsc::Receiver},
 };
 
+use fbc::{FbcErrorKind, walk_order};
 use model::{Hasher, Sha256, text::chain};
 use parking_lot::Mutex;
 use work::MemoryShare;
 use zstd::bulk::Compressor;
 
 use crate::{
-    RenderError, RenderSettings, ShardPart, StoredShards,
+    FileProblem, RenderError, RenderSettings, ShardPart, StoredShards,
     error::shown,
     fragment::{CompressedLines, Fragment, Lines, LinesByPackage, Scratch},
-    known::RECORDED_PARTS,
     usage::Usage,
 };
 
@@ -25,46 +23,56 @@ const PART_LEVEL: i32 = 1;
 
 /// One chunk of one file, for any worker.
 pub(crate) struct ChunkJob {
-    pub(crate) place: ChunkPlace,
+    pub(crate) path: Arc<str>,
+    /// Number of the chunk in its file, from 0.
+    pub(crate) part: usize,
+    /// True if the chunk is its whole file.
+    pub(crate) sole: bool,
     pub(crate) chunk: fbc::Chunk,
     /// Memory for the chunk, its parser and its lines.
     pub(crate) memory: MemoryShare,
 }
 
 /// The chunk that a fragment comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ChunkPlace {
     pub(crate) path: Arc<str>,
+    /// Number of the chunk in its file, from 0.
     pub(crate) part: usize,
-    /// True if the chunk is its whole file.
-    pub(crate) sole: bool,
+    /// Hash of the chunk, if chunks are hashed.
+    pub(crate) hash: Option<Sha256>,
 }
+
+/// A chunk that was rendered.
+#[derive(Clone)]
+pub(crate) struct RenderedChunk {
+    pub(crate) place: Arc<ChunkPlace>,
+    /// Its lines by Package. A problem is reported unless an ignore file excludes the file.
+    pub(crate) fragments: Result<Vec<Fragment>, FileProblem>,
+}
+
+/// The rendered chunks of each file, by its path.
+pub(crate) type RenderedFiles = BTreeMap<Arc<str>, Vec<RenderedChunk>>;
 
 /// State that the workers share.
 pub(crate) struct RenderContext {
     pub(crate) settings: RenderSettings,
     pub(crate) stored: Arc<dyn StoredShards>,
     pub(crate) scratch: Scratch,
-    pub(crate) results: Mutex<WorkerResults>,
+    pub(crate) files: Mutex<RenderedFiles>,
     pub(crate) usage: Usage,
-    /// Number of parts whose chunks are recorded, or would be.
-    recorded: AtomicUsize,
 }
 
-#[derive(Default)]
-pub(crate) struct WorkerResults {
-    pub(crate) fragments: Vec<Fragment>,
-    pub(crate) failures: Vec<FileFailure>,
-    pub(crate) scratch_error: Option<io::Error>,
-}
+impl ChunkPlace {
+    fn new(path: &Arc<str>, part: usize, hash: Option<Sha256>) -> Arc<Self> {
+        let path = path.clone();
+        Arc::new(Self { path, part, hash })
+    }
 
-/// A file that is not FBC. It is reported unless an ignore file excludes it.
-#[derive(Clone)]
-pub(crate) struct FileFailure {
-    pub(crate) path: Arc<str>,
-    pub(crate) part: usize,
-    pub(crate) reason: String,
-    /// Limit that the file exceeds, if that is the reason.
-    pub(crate) limit: Option<&'static str>,
+    /// Compares two chunks in the order in which their files are read.
+    pub(crate) fn walk_order(&self, other: &Self) -> cmp::Ordering {
+        walk_order(&self.path, &other.path).then(self.part.cmp(&other.part))
+    }
 }
 
 impl RenderContext {
@@ -72,8 +80,7 @@ impl RenderContext {
         Self {
             scratch: Scratch::new(settings.memory_bytes),
             usage: Usage::new(&settings.limits),
-            recorded: AtomicUsize::new(0),
-            results: Mutex::default(),
+            files: Mutex::default(),
             settings,
             stored,
         }
@@ -85,113 +92,104 @@ impl RenderContext {
         charged.map_err(|error| RenderError::over_budget(error, "the catalog"))
     }
 
-    /// Fails if the catalog exceeds a limit.
-    pub(crate) fn check_limits(&self) -> Result<(), RenderError> {
-        let exceeded = self.usage.exceeded();
-        exceeded.map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
-    }
-
     /// Records the problem of a file, which counts as one document.
     pub(crate) fn fail(&self, path: &Arc<str>, part: usize, error: &fbc::FbcError) {
         self.usage.add(path, 1, 0);
-        self.results.lock().failures.push(FileFailure {
-            path: path.clone(),
-            part,
+        let problem = FileProblem {
+            path: shown(path),
             reason: shown(&chain(error)),
             limit: match &error.kind {
-                fbc::FbcErrorKind::Limit { name, .. } => Some(*name),
+                FbcErrorKind::Limit { name, .. } => Some(*name),
                 _ => None,
             },
-        });
+        };
+        self.keep(ChunkPlace::new(path, part, None), Err(problem));
+    }
+
+    fn keep(&self, place: Arc<ChunkPlace>, fragments: Result<Vec<Fragment>, FileProblem>) {
+        let mut files = self.files.lock();
+        let file = files.entry(place.path.clone()).or_default();
+        file.push(RenderedChunk { place, fragments });
     }
 
     /// Renders chunks until the queue is closed.
     pub(crate) fn work(&self, jobs: &Mutex<Receiver<ChunkJob>>) -> io::Result<()> {
         let mut compressor = Compressor::new(self.settings.shard_level)?;
         compressor.include_checksum(true)?;
+        let mut ended = Ok(());
         while let Some(job) = next(jobs) {
-            if self.usage.is_exceeded() || self.settings.budget.is_stopped() {
-                continue;
-            }
-            let ChunkJob { place, chunk, memory } = job;
-            let rendered = self.render(&place, chunk, &mut compressor);
-            drop(memory);
-            match rendered {
-                Ok(fragments) => self.results.lock().fragments.extend(fragments),
-                Err(error) => self.results.lock().scratch_error = Some(error),
+            // The queue is emptied after an error too: the caller is to learn the error, and not that the workers have stopped.
+            if ended.is_ok() && !self.usage.is_exceeded() && !self.settings.budget.is_stopped() {
+                ended = self.render(job, &mut compressor);
             }
         }
-        Ok(())
+        ended
     }
 
-    /// Renders a chunk. One that is not FBC has no fragments.
-    fn render(
-        &self,
-        place: &ChunkPlace,
-        chunk: fbc::Chunk,
-        compressor: &mut Compressor<'_>,
-    ) -> io::Result<Vec<Fragment>> {
+    fn render(&self, job: ChunkJob, compressor: &mut Compressor<'_>) -> io::Result<()> {
+        let ChunkJob {
+            path,
+            part,
+            sole,
+            chunk,
+            memory: _held,
+        } = job;
         let known = self.stored.known_chunks();
         let hash = known.map(|_| {
             let mut hasher = Hasher::new();
             chunk.hash_with(|bytes| hasher.update(bytes));
-            Arc::new(hasher.finish())
+            hasher.finish()
         });
-        if let Some(parts) = known.and_then(|known| known.get(hash.as_deref()?)) {
-            let hash = self.recorded(hash, parts.len());
-            let fragments = parts.iter().map(|part| self.known_fragment(place, part, hash.clone()));
-            return Ok(fragments.collect());
+        let place = ChunkPlace::new(&path, part, hash);
+        if let Some(parts) = known.and_then(|known| known.get(&hash?)) {
+            let fragments = parts.iter().map(|part| self.known_fragment(&place, part)).collect();
+            self.keep(place, Ok(fragments));
+            return Ok(());
         }
         let mut packages = LinesByPackage::default();
         let mut push = |meta: fbc::Meta<'_>| packages.push(&meta, self.settings.positions);
         if let Err(error) = chunk.metas(&self.settings.limits.document, &mut push) {
-            self.fail(&place.path, place.part, &error);
-            return Ok(Vec::new());
+            self.fail(&path, part, &error);
+            return Ok(());
         }
         // The lines are compressed in the memory of the chunk.
         drop(chunk);
         for lines in packages.0.values() {
-            self.usage.lines(&place.path, &lines.metas, lines.bytes.len() as u64);
+            self.usage.lines(&path, &lines.metas, lines.bytes.len() as u64);
         }
-        let hash = self.recorded(hash, packages.0.len());
         let packages = packages.0.into_iter();
-        let fragments = packages.map(|(group, lines)| self.fragment(place, group, lines, hash.clone(), compressor));
-        fragments.collect()
+        let fragments = packages.map(|(group, lines)| self.fragment(&place, sole, group, lines, compressor));
+        let fragments = fragments.collect::<io::Result<_>>()?;
+        self.keep(place, Ok(fragments));
+        Ok(())
     }
 
-    /// Returns the hash of a chunk if its parts may be recorded.
-    fn recorded(&self, hash: Option<Arc<Sha256>>, parts: usize) -> Option<Arc<Sha256>> {
-        hash.filter(|_| self.recorded.fetch_add(parts, Ordering::Relaxed) + parts <= RECORDED_PARTS)
-    }
-
-    fn known_fragment(&self, place: &ChunkPlace, part: &ShardPart, chunk: Option<Arc<Sha256>>) -> Fragment {
+    fn known_fragment(&self, place: &Arc<ChunkPlace>, part: &ShardPart) -> Fragment {
         let (shard, _) = &*part.shard;
         let (metas, size) = (part.metas(), part.range.end - part.range.start);
         self.usage.lines(&place.path, &metas, size);
         Fragment {
-            path: place.path.clone(),
-            part: place.part,
+            place: place.clone(),
             group: shard.name.as_str().into(),
             metas: metas.into(),
             positions: Arc::default(),
             size,
             whole: None,
             published: Some(Box::new(part.clone())),
-            chunk,
             body: CompressedLines::Stored(shard.stored),
         }
     }
 
     fn fragment(
         &self,
-        place: &ChunkPlace,
+        place: &Arc<ChunkPlace>,
+        sole: bool,
         group: String,
         mut lines: Lines,
-        chunk: Option<Arc<Sha256>>,
         compressor: &mut Compressor<'_>,
     ) -> io::Result<Fragment> {
         // A part is joined with the others, and hashed and compressed again.
-        let whole = place.sole.then(|| Sha256::of(&lines.bytes));
+        let whole = sole.then(|| Sha256::of(&lines.bytes));
         let body = match whole.and_then(|sha256| self.stored.stored(&sha256)) {
             Some(stored) => CompressedLines::Stored(stored),
             None => {
@@ -201,15 +199,13 @@ impl RenderContext {
         };
         lines.metas.shrink_to_fit();
         Ok(Fragment {
-            path: place.path.clone(),
-            part: place.part,
+            place: place.clone(),
             group: group.into(),
             metas: lines.metas.into(),
             positions: lines.positions.into(),
             size: lines.bytes.len() as u64,
             whole,
             published: None,
-            chunk,
             body,
         })
     }

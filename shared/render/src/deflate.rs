@@ -7,14 +7,11 @@
 
 use std::{
     io,
-    sync::{
-        Arc,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
     thread::Scope,
 };
 
-use flate2::{Compress, Compression, FlushCompress, Status};
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 
 use crate::write_all::{Block, Piece};
 
@@ -24,18 +21,12 @@ const WINDOW: usize = 32 << 10;
 /// Threads that deflate in parallel. Piece number `n` goes to lane `n` modulo the number of lanes, and its result comes
 /// back from that lane, so the order is kept.
 pub(crate) struct Lanes {
-    inputs: Vec<SyncSender<DeflateJob>>,
+    inputs: Vec<SyncSender<Piece>>,
     next: usize,
-    before: Option<Arc<Block>>,
 }
 
 /// The results of [`Lanes`], in the order of the pieces.
 pub(crate) struct Segments(Vec<Receiver<io::Result<Segment>>>);
-
-struct DeflateJob {
-    before: Option<Arc<Block>>,
-    piece: Piece,
-}
 
 /// A piece after compression.
 pub(crate) struct Segment {
@@ -44,33 +35,24 @@ pub(crate) struct Segment {
     pub(crate) lines: Deflated,
 }
 
-/// Compressed bytes, with the checksum and the size of the plain bytes, which a gzip member records.
+/// Compressed bytes, with the checksum of the plain bytes, which knows their number too. A gzip member records both.
 pub(crate) struct Deflated {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) checksum: crc32fast::Hasher,
-    pub(crate) size: usize,
+    pub(crate) checksum: Crc,
 }
 
 pub(crate) fn lanes<'scope>(scope: &'scope Scope<'scope, '_>, count: usize, level: u32) -> (Lanes, Segments) {
     let (inputs, outputs) = (0..count.max(1)).map(|_| lane(scope, level)).unzip();
-    let lanes = Lanes {
-        inputs,
-        next: 0,
-        before: None,
-    };
-    (lanes, Segments(outputs))
+    (Lanes { inputs, next: 0 }, Segments(outputs))
 }
 
-fn lane<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    level: u32,
-) -> (SyncSender<DeflateJob>, Receiver<io::Result<Segment>>) {
-    let (input, jobs) = sync_channel::<DeflateJob>(1);
+fn lane<'scope>(scope: &'scope Scope<'scope, '_>, level: u32) -> (SyncSender<Piece>, Receiver<io::Result<Segment>>) {
+    let (input, pieces) = sync_channel::<Piece>(1);
     let (results, output) = sync_channel(1);
     scope.spawn(move || {
         let mut deflate = Compress::new(Compression::new(level), false);
-        for job in jobs {
-            if results.send(job.run(&mut deflate)).is_err() {
+        for piece in pieces {
+            if results.send(Segment::new(&mut deflate, piece)).is_err() {
                 break;
             }
         }
@@ -81,14 +63,9 @@ fn lane<'scope>(
 impl Lanes {
     /// Sends a piece to the next lane. False if the lanes have stopped.
     pub(crate) fn send(&mut self, piece: Piece) -> bool {
-        let before = self.before.replace(piece.block.clone());
-        let job = DeflateJob {
-            before: before.filter(|_| !piece.begins),
-            piece,
-        };
         let lane = self.next;
         self.next = (lane + 1) % self.inputs.len();
-        self.inputs[lane].send(job).is_ok()
+        self.inputs[lane].send(piece).is_ok()
     }
 }
 
@@ -99,22 +76,23 @@ impl Segments {
     }
 }
 
-impl DeflateJob {
-    fn run(mut self, deflate: &mut Compress) -> io::Result<Segment> {
-        let before = self.before.as_ref().map(|before| &before[..]);
-        Ok(Segment {
-            frame: Deflated::new(deflate, &self.piece.frame, None)?,
-            lines: match self.piece.deflated.take() {
-                Some(bytes) => Deflated::of(bytes, &self.piece.block),
-                None => Deflated::new(deflate, &self.piece.block, before)?,
+impl Segment {
+    fn new(deflate: &mut Compress, mut piece: Piece) -> io::Result<Self> {
+        // Freed here: a segment may wait for those before it.
+        let before = piece.before.take();
+        Ok(Self {
+            frame: Deflated::new(deflate, &piece.frame, None)?,
+            lines: match piece.deflated.take() {
+                Some(bytes) => Deflated::of(bytes, &piece.block),
+                None => Deflated::new(deflate, &piece.block, before.as_deref())?,
             },
-            piece: self.piece,
+            piece,
         })
     }
 }
 
 impl Deflated {
-    fn new(deflate: &mut Compress, plain: &[u8], before: Option<&[u8]>) -> io::Result<Self> {
+    fn new(deflate: &mut Compress, plain: &[u8], before: Option<&Block>) -> io::Result<Self> {
         let bytes = match plain {
             [] => Vec::new(),
             _ => {
@@ -129,13 +107,9 @@ impl Deflated {
     }
 
     fn of(bytes: Vec<u8>, plain: &[u8]) -> Self {
-        let mut checksum = crc32fast::Hasher::new();
+        let mut checksum = Crc::new();
         checksum.update(plain);
-        Self {
-            bytes,
-            checksum,
-            size: plain.len(),
-        }
+        Self { bytes, checksum }
     }
 }
 
@@ -155,7 +129,7 @@ fn deflate_all(deflate: &mut Compress, mut input: &[u8]) -> io::Result<Vec<u8>> 
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
+    use std::{sync::Arc, thread};
 
     use super::*;
 
@@ -167,12 +141,15 @@ mod tests {
                 let segments = segments.iter().map(|segment| segment.unwrap().lines.bytes);
                 segments.collect::<Vec<_>>().concat()
             });
+            let mut before = None;
             for at in 0..7 {
+                let block = Arc::new(format!("the lines of block {at}\n").repeat(at + 1).into_bytes());
+                let begins = at.is_multiple_of(2);
                 let piece = Piece {
                     frame: Vec::new(),
-                    block: Arc::new(format!("the lines of block {at}\n").repeat(at + 1).into_bytes()),
+                    before: before.replace(block.clone()).filter(|_| !begins),
+                    block,
                     deflated: None,
-                    begins: at.is_multiple_of(2),
                 };
                 assert!(lanes.send(piece));
             }

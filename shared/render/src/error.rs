@@ -60,7 +60,7 @@ pub enum RenderError {
 }
 
 /// One problem of one file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FileProblem {
     /// Path of the file, relative to the FBC root.
     pub path: String,

@@ -10,14 +10,16 @@ use fbc::{DocumentPosition, Meta};
 use model::{IndexedMeta, ObjectDigest, Sha256};
 use parking_lot::Mutex;
 
-use crate::{RenderError, ShardPart, context::RenderContext, shard::load};
+use crate::{
+    RenderError, ShardPart,
+    context::{ChunkPlace, RenderContext},
+    shard::load,
+};
 
 /// The lines of one Package that one chunk of one file holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
-    pub(crate) path: Arc<str>,
-    /// Number of the chunk in its file, from 0.
-    pub(crate) part: usize,
+    pub(crate) place: Arc<ChunkPlace>,
     /// Name of the Package; empty for the global group.
     pub(crate) group: Arc<str>,
     /// Position of each line in this fragment.
@@ -30,8 +32,6 @@ pub(crate) struct Fragment {
     pub(crate) whole: Option<Sha256>,
     /// The lines in a published Shard, if they were not parsed.
     pub(crate) published: Option<Box<ShardPart>>,
-    /// Hash of the chunk, if it is recorded.
-    pub(crate) chunk: Option<Arc<Sha256>>,
     /// The lines, or the published Shard that they are a part of.
     pub(crate) body: CompressedLines,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Lines {
 
 impl LinesByPackage {
     pub(crate) fn push(&mut self, meta: &Meta<'_>, keep_position: bool) {
-        let group = meta.group().unwrap_or_default();
+        let group = meta.group();
         let lines = match self.0.get_mut(group) {
             Some(lines) => lines,
             None => self.0.entry(group.to_owned()).or_default(),
@@ -143,19 +143,16 @@ impl Scratch {
     }
 
     pub(crate) fn read<'a>(&self, buffer: &'a ScratchBuffer) -> io::Result<Cow<'a, [u8]>> {
-        match buffer {
-            ScratchBuffer::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
-            ScratchBuffer::File { offset, length } => self.read_file(*offset, *length).map(Cow::Owned),
-        }
-    }
-
-    fn read_file(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let (offset, length) = match buffer {
+            ScratchBuffer::Memory(bytes) => return Ok(Cow::Borrowed(bytes)),
+            ScratchBuffer::File { offset, length } => (*offset, *length),
+        };
         let mut state = self.0.lock();
         let file = state.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = vec![0; length];
         file.read_exact(&mut bytes)?;
-        Ok(bytes)
+        Ok(Cow::Owned(bytes))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use flate2::Crc;
 use model::{Hasher, ObjectDigest, Sha256};
 
 use crate::{
@@ -55,8 +56,7 @@ pub(crate) fn write(segments: &Segments, all: Option<Sink>, layer: Option<Sink>)
 struct Member {
     sink: HashingWriter<Sink>,
     name: &'static str,
-    checksum: crc32fast::Hasher,
-    size: u32,
+    checksum: Crc,
 }
 
 impl Member {
@@ -64,8 +64,7 @@ impl Member {
         let mut member = Self {
             sink: HashingWriter::new(sink),
             name,
-            checksum: crc32fast::Hasher::new(),
-            size: 0,
+            checksum: Crc::new(),
         };
         member.put(&HEADER)?;
         Ok(member)
@@ -73,16 +72,14 @@ impl Member {
 
     fn add(&mut self, deflated: &Deflated) -> Result<(), RenderError> {
         self.checksum.combine(&deflated.checksum);
-        // The member records its size modulo 2^32.
-        self.size = self.size.wrapping_add(deflated.size as u32);
         self.put(&deflated.bytes)
     }
 
     fn end(mut self) -> Result<ObjectDigest, RenderError> {
         self.put(&LAST_BLOCK)?;
-        let checksum = std::mem::take(&mut self.checksum).finalize();
-        self.put(&checksum.to_le_bytes())?;
-        self.put(&self.size.to_le_bytes())?;
+        self.put(&self.checksum.sum().to_le_bytes())?;
+        // The size modulo 2^32.
+        self.put(&self.checksum.amount().to_le_bytes())?;
         self.sink.finish().map_err(failed(self.name))
     }
 

@@ -1,7 +1,7 @@
 //! Chunks of files that were rendered before: published Shards have their lines, so they are not parsed again.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     io::{self, BufReader, Cursor, Read},
     ops::Range,
     sync::Arc,
@@ -11,7 +11,7 @@ use model::{Content, IndexedMeta, Sha256, ShardRef};
 
 use crate::{
     RenderError,
-    context::RenderContext,
+    context::{ChunkPlace, RenderContext},
     fragment::{CompressedLines, Fragment},
     shard::load,
 };
@@ -62,36 +62,24 @@ impl ShardPart {
     }
 }
 
-/// Returns the lines of each chunk that was hashed: the number of the Package, and the position in its lines. A chunk may be in several
-/// files: those of one of them count.
-pub(crate) fn chunk_lines(packages: &[Vec<Fragment>]) -> HashMap<Sha256, Vec<(usize, Range<u64>)>> {
-    let mut chunks = BTreeMap::new();
-    for (number, fragments) in packages.iter().enumerate() {
-        let mut end = 0;
-        for fragment in fragments {
-            let start = end;
-            end += fragment.size;
-            if let Some(chunk) = &fragment.chunk {
-                let place = (&fragment.path, fragment.part);
-                let (_, lines) = chunks.entry(place).or_insert((**chunk, Vec::new()));
-                lines.push((number, start..end));
-            }
-        }
-    }
-    chunks.into_values().collect()
+/// Returns the hashed chunks that the lines of a Package come from, and the position of those of each.
+pub(crate) fn hashed_chunks(fragments: &[Fragment]) -> Vec<(Arc<ChunkPlace>, Range<u64>)> {
+    let mut end = 0;
+    let chunks = fragments.iter().map(|fragment| {
+        let start = end;
+        end += fragment.size;
+        (fragment.place.clone(), start..end)
+    });
+    chunks.filter(|(place, _)| place.hash.is_some()).collect()
 }
 
 /// Returns the published Shard that the fragments of a Package make up; `None` if they are other lines.
 pub(crate) fn published(fragments: &[Fragment]) -> Option<(Content, CompressedLines)> {
     let (shard, _) = &*fragments.first()?.published.as_ref()?.shard;
-    let mut end = 0;
-    for fragment in fragments {
+    let end = fragments.iter().try_fold(0, |end, fragment| {
         let part = fragment.published.as_ref()?;
-        if part.range.start != end {
-            return None;
-        }
-        end = part.range.end;
-    }
+        (part.range.start == end).then_some(part.range.end)
+    })?;
     (end == shard.lines.size).then_some((shard.lines, CompressedLines::Stored(shard.stored)))
 }
 

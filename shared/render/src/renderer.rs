@@ -16,7 +16,8 @@ use work::Budget;
 
 use crate::{
     RenderError, RenderSettings, Rendering, Shard, StoredShards,
-    context::{ChunkJob, ChunkPlace, RenderContext},
+    assemble::assemble,
+    context::{ChunkJob, RenderContext},
     error::shown,
 };
 
@@ -89,7 +90,10 @@ impl Renderer {
         if let Ok(ignore) = &mut self.ignore
             && let Err(error) = ignore.add(path, &bytes, limits.ignore_patterns)
         {
-            self.ignore = Err(ignore_error(path, &error));
+            self.ignore = Err(match &error.kind {
+                FbcErrorKind::Limit { name, limit } => RenderError::limit(name, *limit as u64, path),
+                _ => RenderError::of_file(path.to_owned(), shown(&chain(&error))),
+            });
         }
         Ok(())
     }
@@ -108,12 +112,13 @@ impl Renderer {
                     let bytes = settings.limits.document.memory_of(chunk.size());
                     let memory = settings.budget.take(bytes);
                     let memory = memory.ok_or_else(|| io::Error::other(RenderError::Stopped))?;
-                    let place = ChunkPlace {
+                    self.send(ChunkJob {
                         path: path.clone(),
                         part,
                         sole,
-                    };
-                    self.send(ChunkJob { place, chunk, memory })?;
+                        chunk,
+                        memory,
+                    })?;
                 }
                 // The caller's, and no problem of the file.
                 Err(FbcError {
@@ -168,15 +173,12 @@ impl Renderer {
             let ended = ended.unwrap_or_else(|panic| panic::resume_unwind(panic));
             ended.map_err(RenderError::Scratch)?;
         }
-        let mut results = mem::take(&mut *self.context.results.lock());
-        if let Some(error) = results.scratch_error.take() {
-            return Err(RenderError::Scratch(error));
-        }
-        self.context.check_limits()?;
+        self.context.usage.check_limits()?;
         self.context.check_budget()?;
+        let files = mem::take(&mut *self.context.files.lock());
         let (links, stored) = (mem::take(&mut self.links), mem::take(&mut self.shards));
         let ignore = mem::replace(&mut self.ignore, Ok(IndexIgnore::default()))?;
-        results.assemble(&ignore, links, stored, self.context.clone())
+        assemble(files, &ignore, links, stored, self.context.clone())
     }
 
     /// Closes the queue and waits for the workers.
@@ -190,14 +192,6 @@ impl Renderer {
 impl Drop for Renderer {
     fn drop(&mut self) {
         drop(self.stop());
-    }
-}
-
-/// Returns the error of an ignore file.
-fn ignore_error(path: &str, error: &FbcError) -> RenderError {
-    match &error.kind {
-        FbcErrorKind::Limit { name, limit } => RenderError::limit(name, *limit as u64, path),
-        _ => RenderError::of_file(path.to_owned(), shown(&chain(error))),
     }
 }
 

@@ -16,13 +16,13 @@ use crate::{
     AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards,
     context::RenderContext,
     fragment::indexed,
+    known::RECORDED_PARTS,
     shard::{copy_lines, encoder, load},
 };
 
 /// A rendered catalog: its Shards in the order in which they make up `all.json`.
 pub struct Rendering {
     pub(crate) shards: Vec<Shard>,
-    pub(crate) chunks: ChunkLines,
     pub(crate) context: Arc<RenderContext>,
 }
 
@@ -33,7 +33,6 @@ impl Rendering {
     pub fn of_snapshot(snapshot: &Snapshot, shards: Arc<dyn StoredShards>, settings: RenderSettings) -> Self {
         Self {
             shards: snapshot.shards().map(Shard::of_ref).collect(),
-            chunks: ChunkLines::new(),
             context: Arc::new(RenderContext::new(settings, shards)),
         }
     }
@@ -58,9 +57,24 @@ impl Rendering {
         &self.shards
     }
 
-    /// Returns where the lines of each chunk are, if chunks were hashed.
-    pub const fn chunks(&self) -> &ChunkLines {
-        &self.chunks
+    /// Returns where the lines of each chunk are, if chunks were hashed. A chunk may be in several files: those of one of them count.
+    /// Chunks beyond a number of parts are left out.
+    pub fn chunks(&self) -> ChunkLines {
+        let mut chunks = BTreeMap::<_, Vec<_>>::new();
+        for shard in &self.shards {
+            for (place, range) in &shard.chunks {
+                chunks
+                    .entry(place)
+                    .or_default()
+                    .push((shard.lines.sha256, range.clone()));
+            }
+        }
+        let mut left = RECORDED_PARTS;
+        let recorded = chunks.into_iter().filter_map(|(place, lines)| {
+            left = left.checked_sub(lines.len())?;
+            Some((place.hash?, lines))
+        });
+        recorded.collect()
     }
 
     /// Returns the budget of the work on the catalog.
@@ -116,13 +130,13 @@ impl Rendering {
 
     /// Returns the Snapshot, without facts. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.
     pub fn snapshot(&self, all: &AllFacts, index: ObjectDigest, image: Option<CatalogImage>) -> Option<Snapshot> {
-        let refs = self.shards.iter().map(|shard| ShardRef {
+        let shards = self.shards.iter().map(|shard| ShardRef {
             name: shard.name.clone(),
             stored: shard.stored,
             lines: shard.lines,
             metas: shard.metas.len() as u64,
         });
-        let (global, packages): (Vec<_>, Vec<_>) = refs.partition(|shard| shard.name.is_empty());
+        let mut shards = shards.peekable();
         let made = |encoding| all.made.get(&Kind::All(encoding)).copied();
         Some(Snapshot {
             render_version: RENDER_VERSION,
@@ -136,8 +150,8 @@ impl Rendering {
             },
             index,
             facts: BTreeMap::new(),
-            global: global.into_iter().next(),
-            packages,
+            global: shards.next_if(|first| first.name.is_empty()),
+            packages: shards.collect(),
             image,
         })
     }

@@ -1,5 +1,6 @@
 use std::{
     io::{self, Read, Write},
+    ops::Range,
     sync::Arc,
 };
 
@@ -8,9 +9,9 @@ use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256, ShardRef};
 
 use crate::{
     KnownChunks, PublishedGzip, RenderError,
-    context::RenderContext,
+    context::{ChunkPlace, RenderContext},
     fragment::{CompressedLines, Fragment},
-    known::{PartReader, published},
+    known::{PartReader, hashed_chunks, published},
 };
 
 /// One Package as one run of canonical lines.
@@ -26,6 +27,8 @@ pub struct Shard {
     pub metas: Vec<IndexedMeta>,
     /// Origin of each Meta; empty unless [`crate::RenderSettings::positions`] is set.
     pub places: Vec<MetaPlace>,
+    /// Hashed chunks that the lines come from, and the position of those of each.
+    pub(crate) chunks: Vec<(Arc<ChunkPlace>, Range<u64>)>,
     pub(crate) body: CompressedLines,
 }
 
@@ -51,6 +54,7 @@ impl Shard {
             stored: shard.stored,
             metas: Vec::new(),
             places: Vec::new(),
+            chunks: Vec::new(),
             body: CompressedLines::Stored(shard.stored),
         }
     }
@@ -78,6 +82,7 @@ impl Shard {
             lines,
             stored,
             places: places(&fragments),
+            chunks: hashed_chunks(&fragments),
             metas: metas(fragments),
             body,
         })
@@ -103,7 +108,7 @@ fn metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
 fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
     let of_fragment = |fragment: &Fragment| {
         let place = |position: &DocumentPosition| MetaPlace {
-            path: fragment.path.clone(),
+            path: fragment.place.path.clone(),
             position: *position,
         };
         fragment.positions.iter().map(place).collect::<Vec<_>>()

@@ -4,7 +4,7 @@ use model::IndexedMeta;
 use oci::LimitExceeded;
 use parking_lot::Mutex;
 
-use crate::{RenderLimits, error::shown};
+use crate::{RenderError, RenderLimits, error::shown};
 
 /// Counts documents and bytes of a catalog. Once a limit is exceeded, no more files are taken in.
 #[derive(Default)]
@@ -58,9 +58,10 @@ impl Usage {
         self.exceeded.lock().is_some()
     }
 
-    /// Returns the first limit that was exceeded.
-    pub(crate) fn exceeded(&self) -> Option<LimitExceeded> {
-        self.exceeded.lock().clone()
+    /// Fails if a limit was exceeded, with the first one.
+    pub(crate) fn check_limits(&self) -> Result<(), RenderError> {
+        let exceeded = self.exceeded.lock().clone();
+        exceeded.map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
     }
 
     /// Records limit `name` as exceeded at `place` if `used` is above `limit`. Only the first one is kept.

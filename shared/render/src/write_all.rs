@@ -25,15 +25,14 @@ use crate::{
 pub(crate) type Block = Vec<u8>;
 
 /// A block on its way to the compressors.
-#[derive(Clone)]
 pub(crate) struct Piece {
     /// Tar header that goes before it in the layer.
     pub(crate) frame: Vec<u8>,
     pub(crate) block: Arc<Block>,
+    /// The block before it, if that belongs to the same Shard.
+    pub(crate) before: Option<Arc<Block>>,
     /// The block as a segment, if a published object has it.
     pub(crate) deflated: Option<Vec<u8>>,
-    /// True for the first block of a Shard.
-    pub(crate) begins: bool,
 }
 
 /// Size of a block, in bytes: small enough that a dozen in flight do not matter, large enough that a dictionary of 32 kB
@@ -76,13 +75,25 @@ impl Rendering {
     /// [`RenderError::Sink`], [`RenderError::Scratch`].
     pub fn write_all(&self, mut sinks: Sinks) -> Result<AllFacts, RenderError> {
         let size = self.shards.iter().map(|shard| shard.lines.size).sum();
+        let settings = &self.context.settings;
         thread::scope(|scope| {
             let mut fan_out = FanOut::default();
             let [zstd, gzip, identity, layer] = MADE.map(|kind| sinks.remove(&kind));
-            let zstd = zstd.map(|sink| self.spawn_zstd(scope, &mut fan_out, size, sink));
+            let zstd = zstd.map(|sink| {
+                let write = move |blocks| write_zstd(blocks, settings.zstd_level, size, sink);
+                fan_out.spawn(scope, write)
+            });
+            let identity = identity.map(|sink| {
+                let write = |blocks| write_blocks(blocks, HashingWriter::new(sink))?.finish();
+                fan_out.spawn(scope, write)
+            });
             let is_framed = layer.is_some();
-            let gzip = self.spawn_gzip(scope, &mut fan_out, gzip, layer);
-            let identity = identity.map(|sink| spawn_identity(scope, &mut fan_out, sink));
+            let gzip = (gzip.is_some() || is_framed).then(|| {
+                let threads = thread::available_parallelism().map_or(1, NonZero::get);
+                let (lanes, segments) = deflate::lanes(scope, threads, settings.gzip_level);
+                fan_out.gzip = Some(lanes);
+                scope.spawn(move || gzip::write(&segments, gzip, layer))
+            });
             let read = match self.feed(fan_out, is_framed) {
                 // The writers then ended too soon: their errors are a consequence.
                 Err(error) if !matches!(error, RenderError::Scratch(_)) => return Err(error),
@@ -90,7 +101,7 @@ impl Rendering {
             };
             // A writer that failed made the reading stop: its error is the cause.
             let zstd = join(zstd, "all.json.zst")?;
-            let gzip = gzip.map_or_else(|| Ok(gzip::GzipDigests::default()), finish)?;
+            let gzip = gzip.map(finish).transpose()?.unwrap_or_default();
             let identity = join(identity, "all.json")?;
             let made = MADE.into_iter().zip([zstd, gzip.all, identity, gzip.layer]);
             Ok(AllFacts {
@@ -107,7 +118,7 @@ impl Rendering {
             hasher: Hasher::new(),
             layer: framed.then(oci::Layer::default),
             frame: Vec::new(),
-            begins: true,
+            before: None,
             block: Vec::with_capacity(BLOCK_BYTES),
             deflated: None,
             fan_out,
@@ -144,7 +155,8 @@ impl Rendering {
         let mut check = Xxh64::new(0);
         let fed = published.blocks(shard.lines.size, |block| {
             check.update(&block.lines);
-            self.go_on()?;
+            // A Package may have gigabytes.
+            self.check_budget().map_err(io::Error::other)?;
             blocks.add_block(block)
         });
         self.context.check_budget()?;
@@ -153,14 +165,6 @@ impl Rendering {
             return Err(RenderError::Damaged(published.sha256));
         }
         Ok(())
-    }
-
-    /// Fails once the work is stopped: a Package may have gigabytes.
-    fn go_on(&self) -> io::Result<()> {
-        match self.context.settings.budget.is_stopped() {
-            true => Err(io::Error::other("the work was stopped")),
-            false => Ok(()),
-        }
     }
 
     fn published_segments(&self, fan_out: &FanOut) -> Result<Option<PublishedSegments>, RenderError> {
@@ -178,7 +182,8 @@ impl Rendering {
             if shard.is_stored() {
                 check.update(lines);
             }
-            self.go_on()?;
+            // A Package may have gigabytes.
+            self.check_budget().map_err(io::Error::other)?;
             blocks.add(lines)
         });
         self.context.check_budget()?;
@@ -187,40 +192,6 @@ impl Rendering {
             Ok(()) if !shard.is_stored() || check.finish() == shard.lines.sha256 => Ok(()),
             _ => Err(RenderError::Damaged(shard.stored.sha256)),
         }
-    }
-
-    fn spawn_zstd<'scope>(
-        &self,
-        scope: &'scope Scope<'scope, '_>,
-        fan_out: &mut FanOut,
-        size: u64,
-        sink: Sink,
-    ) -> Writer<'scope> {
-        let blocks = fan_out.add_plain();
-        let level = self.context.settings.zstd_level;
-        scope.spawn(move || {
-            let mut encoder = encoder(HashingWriter::new(sink), level, size)?;
-            // Versions of a package repeat each other, some megabytes apart.
-            encoder.window_log(ZSTD_WINDOW_LOG_MAX)?;
-            encoder.long_distance_matching(true)?;
-            write_blocks(blocks, encoder)?.finish()?.finish()
-        })
-    }
-
-    fn spawn_gzip<'scope>(
-        &self,
-        scope: &'scope Scope<'scope, '_>,
-        fan_out: &mut FanOut,
-        all: Option<Sink>,
-        layer: Option<Sink>,
-    ) -> Option<ScopedJoinHandle<'scope, Result<gzip::GzipDigests, RenderError>>> {
-        if all.is_none() && layer.is_none() {
-            return None;
-        }
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let (lanes, segments) = deflate::lanes(scope, threads, self.context.settings.gzip_level);
-        fan_out.gzip = Some(lanes);
-        Some(scope.spawn(move || gzip::write(&segments, all, layer)))
     }
 }
 
@@ -235,9 +206,12 @@ fn in_published<T>(sha256: Sha256, read: io::Result<T>) -> Result<T, RenderError
 
 type Writer<'scope> = ScopedJoinHandle<'scope, io::Result<ObjectDigest>>;
 
-fn spawn_identity<'scope>(scope: &'scope Scope<'scope, '_>, fan_out: &mut FanOut, sink: Sink) -> Writer<'scope> {
-    let blocks = fan_out.add_plain();
-    scope.spawn(move || write_blocks(blocks, HashingWriter::new(sink))?.finish())
+fn write_zstd(blocks: Receiver<Arc<Block>>, level: i32, size: u64, sink: Sink) -> io::Result<ObjectDigest> {
+    let mut encoder = encoder(HashingWriter::new(sink), level, size)?;
+    // Versions of a package repeat each other, some megabytes apart.
+    encoder.window_log(ZSTD_WINDOW_LOG_MAX)?;
+    encoder.long_distance_matching(true)?;
+    write_blocks(blocks, encoder)?.finish()?.finish()
 }
 
 fn write_blocks<W: Write>(blocks: Receiver<Arc<Block>>, mut sink: W) -> io::Result<W> {
@@ -248,10 +222,8 @@ fn write_blocks<W: Write>(blocks: Receiver<Arc<Block>>, mut sink: W) -> io::Resu
 }
 
 fn join(writer: Option<Writer<'_>>, part: &'static str) -> Result<Option<ObjectDigest>, RenderError> {
-    let Some(writer) = writer else { return Ok(None) };
-    finish(writer)
-        .map(Some)
-        .map_err(|source| RenderError::Sink { part, source })
+    let finished = writer.map(finish).transpose();
+    finished.map_err(|source| RenderError::Sink { part, source })
 }
 
 fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
@@ -269,10 +241,15 @@ struct FanOut {
 }
 
 impl FanOut {
-    fn add_plain(&mut self) -> Receiver<Arc<Block>> {
+    /// Starts a writer of the plain blocks.
+    fn spawn<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        write: impl FnOnce(Receiver<Arc<Block>>) -> io::Result<ObjectDigest> + Send + 'scope,
+    ) -> Writer<'scope> {
         let (writer, blocks) = sync_channel(1);
         self.plain.push(writer);
-        blocks
+        scope.spawn(move || write(blocks))
     }
 
     fn send(&mut self, piece: Piece) -> io::Result<()> {
@@ -290,7 +267,7 @@ struct BlockWriter {
     /// The tar archive around the lines, if the layer has a sink.
     layer: Option<oci::Layer>,
     frame: Vec<u8>,
-    begins: bool,
+    before: Option<Arc<Block>>,
     block: Block,
     deflated: Option<Vec<u8>>,
     fan_out: FanOut,
@@ -298,7 +275,7 @@ struct BlockWriter {
 
 impl BlockWriter {
     fn begin(&mut self, shard: &Shard) {
-        self.begins = true;
+        self.before = None;
         if let Some(layer) = &mut self.layer {
             self.frame.extend(layer.before(&shard.name, shard.lines.size));
         }
@@ -337,12 +314,12 @@ impl BlockWriter {
         if self.block.is_empty() && self.frame.is_empty() {
             return Ok(());
         }
-        let block = mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES));
+        let block = Arc::new(mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES)));
         self.fan_out.send(Piece {
             frame: mem::take(&mut self.frame),
-            block: Arc::new(block),
+            before: self.before.replace(block.clone()),
+            block,
             deflated: self.deflated.take(),
-            begins: mem::replace(&mut self.begins, false),
         })
     }
 }

@@ -1,31 +1,12 @@
+use scopeguard::ScopeGuard;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::Budget;
 
-/// Stops the work of a budget when it is dropped, as a future is whose time is over. Its threads would go on without it, and
-/// hold memory that the next work needs.
-#[derive(Debug)]
-pub struct StopOnDrop(Option<Budget>);
-
-impl StopOnDrop {
-    /// Guards the work of this budget.
-    #[must_use]
-    pub const fn new(budget: Budget) -> Self {
-        Self(Some(budget))
-    }
-
-    /// Lets the work go on.
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        if let Some(budget) = &self.0 {
-            budget.stop();
-        }
-    }
+/// Returns a guard that stops the work of a budget when it is dropped, as a future is whose time is over. The threads of the work would
+/// go on without it, and hold memory that the next work needs.
+pub fn stop_on_drop(budget: Budget) -> ScopeGuard<Budget, fn(Budget)> {
+    scopeguard::guard(budget, |budget| budget.stop())
 }
 
 /// Runs work on foreign data on a blocking thread. If the future is dropped before its end, the work of the budget is stopped.
@@ -34,9 +15,10 @@ impl Drop for StopOnDrop {
 /// Fails if the work panics or the runtime ends.
 #[expect(clippy::disallowed_methods, reason = "this is the place that bounds it")]
 pub async fn run<T: Send + 'static>(budget: Budget, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
-    let guard = StopOnDrop::new(budget);
+    let guard = stop_on_drop(budget);
     let result = spawn_blocking(work).await;
-    guard.disarm();
+    // It has ended: the guard must not stop the next work of the budget.
+    ScopeGuard::into_inner(guard);
     result
 }
 

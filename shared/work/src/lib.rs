@@ -7,7 +7,7 @@ mod memory;
 mod threads;
 
 #[cfg(feature = "runtime")]
-pub use blocking::{StopOnDrop, run};
+pub use blocking::{run, stop_on_drop};
 pub use budget::{Budget, DEFAULT_STEPS, OverBudget};
 pub use memory::{MemoryPool, MemoryShare};
 pub use threads::for_each;

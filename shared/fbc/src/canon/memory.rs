@@ -26,20 +26,15 @@ pub(crate) struct MemoryMeter {
 }
 
 impl MemoryMeter {
-    /// Counts the memory for a chunk of this size. Its own bytes are taken.
-    pub(crate) fn new(limits: &FbcLimits, chunk: usize) -> Self {
+    /// Counts the memory for a chunk of this size. Its own bytes are taken. [`Self::check`] fails once the work of `budget` is stopped.
+    pub(crate) fn new(limits: &FbcLimits, chunk: usize, budget: &Budget) -> Self {
         Self {
             limit: limits.memory_of(chunk),
             ratio: limits.memory_ratio,
             used: chunk,
             exceeded: false,
-            budget: Budget::default(),
+            budget: budget.clone(),
         }
-    }
-
-    /// Makes [`Self::check`] fail once the work of `budget` is stopped.
-    pub(crate) fn within(&mut self, budget: &Budget) {
-        self.budget = budget.clone();
     }
 
     /// Counts bytes that are about to be taken. Returns false if they do not fit.
@@ -166,6 +161,8 @@ impl FbcLimits {
 
 #[cfg(test)]
 mod tests {
+    use work::Budget;
+
     use super::{MemoryMeter, SMALL_CHUNK, Text};
     use crate::FbcLimits;
 
@@ -174,7 +171,7 @@ mod tests {
             memory_ratio: 2,
             ..FbcLimits::default()
         };
-        MemoryMeter::new(&limits, SMALL_CHUNK)
+        MemoryMeter::new(&limits, SMALL_CHUNK, &Budget::default())
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub(crate) mod text;
 use std::ops::Range;
 
 use memchr::memchr;
+use work::Budget;
 
 use crate::FbcLimits;
 use crate::error::FbcErrorKind;
@@ -88,11 +89,11 @@ pub(crate) struct LineBuilder {
 }
 
 impl LineBuilder {
-    /// Creates a builder for the documents of a chunk of this size.
-    pub(crate) fn new(limits: &FbcLimits, chunk: usize) -> Self {
+    /// Creates a builder for the documents of a chunk of this size. It fails once the work of `budget` is stopped.
+    pub(crate) fn new(limits: &FbcLimits, chunk: usize, budget: &Budget) -> Self {
         Self {
             depth: limits.depth,
-            text: Text::new(MemoryMeter::new(limits, chunk), chunk),
+            text: Text::new(MemoryMeter::new(limits, chunk, budget), chunk),
             keys: EscapedKeys::default(),
             entries: Vec::new(),
             open: Vec::new(),

@@ -1,3 +1,5 @@
+use std::{iter::Peekable, str::Chars};
+
 /// Pattern from one line of an `.indexignore` file.
 #[derive(Debug)]
 pub(super) struct Pattern {
@@ -130,7 +132,7 @@ impl Glob {
     /// Reads a pattern. Returns `None` if it is malformed.
     pub(super) fn new(pattern: &str) -> Option<Self> {
         let mut tokens = Vec::new();
-        let mut rest = pattern.chars();
+        let mut rest = pattern.chars().peekable();
         while let Some(c) = rest.next() {
             tokens.push(match c {
                 '*' => GlobToken::Many,
@@ -179,29 +181,24 @@ impl Glob {
     }
 }
 
-fn class(rest: &mut std::str::Chars<'_>) -> Option<GlobToken> {
-    let negated = rest.as_str().starts_with('^');
-    if negated {
-        rest.next();
-    }
+fn class(rest: &mut Peekable<Chars<'_>>) -> Option<GlobToken> {
+    let negated = rest.next_if_eq(&'^').is_some();
     let mut ranges = Vec::new();
     loop {
         // As in Go, a class holds at least one range, so a `]` right after the opening bracket is malformed.
-        if !ranges.is_empty() && rest.as_str().starts_with(']') {
-            rest.next();
+        if !ranges.is_empty() && rest.next_if_eq(&']').is_some() {
             return Some(GlobToken::Class { negated, ranges });
         }
         let low = bound(rest)?;
-        let mut high = low;
-        if rest.as_str().starts_with('-') {
-            rest.next();
-            high = bound(rest)?;
-        }
+        let high = match rest.next_if_eq(&'-') {
+            Some(_) => bound(rest)?,
+            None => low,
+        };
         ranges.push((low, high));
     }
 }
 
-fn bound(rest: &mut std::str::Chars<'_>) -> Option<char> {
+fn bound(rest: &mut Peekable<Chars<'_>>) -> Option<char> {
     match rest.next()? {
         '-' | ']' => None,
         '\\' => rest.next(),

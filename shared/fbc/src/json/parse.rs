@@ -62,19 +62,28 @@ impl Parser<'_> {
     fn value(&mut self) -> Result<(), FbcErrorKind> {
         loop {
             let opened = match self.next()? {
-                b'"' => return self.string(),
                 b'{' => self.open(Container::Object, b'}')?,
                 b'[' => self.open(Container::Array, b']')?,
-                b't' => return self.literal("true"),
-                b'f' => return self.literal("false"),
-                b'n' => return self.literal("null"),
-                b'-' | b'0'..=b'9' => return self.number(),
-                _ => return Err(invalid("a value is expected")),
+                first => return self.scalar(first),
             };
             if !opened {
                 return Ok(());
             }
         }
+    }
+
+    #[inline]
+    fn scalar(&mut self, first: u8) -> Result<(), FbcErrorKind> {
+        let (text, at, out) = (self.text, self.at, self.builder.value());
+        self.at = match first {
+            b'"' => scalar::copy_string(text, at + 1, out)?,
+            b'-' | b'0'..=b'9' => scalar::copy_number(text.bytes, at, out)?,
+            b't' => scalar::copy_word(text.bytes, at, b"true", out)?,
+            b'f' => scalar::copy_word(text.bytes, at, b"false", out)?,
+            b'n' => scalar::copy_word(text.bytes, at, b"null", out)?,
+            _ => return Err(invalid("a value is expected")),
+        };
+        Ok(())
     }
 
     /// Opens a container. Returns false if it is empty; then it is closed again.
@@ -128,31 +137,6 @@ impl Parser<'_> {
             return Err(invalid("a colon is expected"));
         }
         self.at += 1;
-        Ok(())
-    }
-
-    fn string(&mut self) -> Result<(), FbcErrorKind> {
-        self.at = scalar::copy_string(self.text, self.at + 1, self.builder.value())?;
-        Ok(())
-    }
-
-    fn number(&mut self) -> Result<(), FbcErrorKind> {
-        self.at = scalar::copy_number(self.text.bytes, self.at, self.builder.value())?;
-        Ok(())
-    }
-
-    fn literal(&mut self, word: &'static str) -> Result<(), FbcErrorKind> {
-        let rest = &self.text.bytes[self.at..];
-        if !rest.starts_with(word.as_bytes()) {
-            // An incomplete word at the end of the input may be cut off; the caller then reads more of the file.
-            return Err(if word.as_bytes().starts_with(rest) {
-                FbcErrorKind::JsonEnd
-            } else {
-                invalid("a value is expected")
-            });
-        }
-        self.builder.value().extend_from_slice(word.as_bytes());
-        self.at += word.len();
         Ok(())
     }
 }

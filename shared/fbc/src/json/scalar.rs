@@ -61,30 +61,24 @@ fn unescape(bytes: &[u8], at: usize) -> Result<(char, usize), FbcErrorKind> {
 /// Returns the character of the `\u` escape at `at` and its end. Half a surrogate pair becomes U+FFFD, as in Go.
 fn unicode(bytes: &[u8], at: usize) -> Result<(char, usize), FbcErrorKind> {
     let high = hex(bytes, at)?;
-    if let Some(character) = char::from_u32(high) {
-        return Ok((character, at + 6));
-    }
-    if high < 0xDC00
+    if (0xD800..0xDC00).contains(&high)
         && bytes[at + 6..].starts_with(b"\\u")
-        && let Ok(low @ 0xDC00..0xE000) = hex(bytes, at + 6)
+        && let Ok(low) = hex(bytes, at + 6)
+        && let Some(Ok(pair)) = char::decode_utf16([high, low]).next()
     {
-        let pair = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-        let character = char::from_u32(pair).unwrap_or(char::REPLACEMENT_CHARACTER);
-        return Ok((character, at + 12));
+        return Ok((pair, at + 12));
     }
-    Ok((char::REPLACEMENT_CHARACTER, at + 6))
+    let character = char::from_u32(high.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
+    Ok((character, at + 6))
 }
 
-fn hex(bytes: &[u8], at: usize) -> Result<u32, FbcErrorKind> {
-    let digits = bytes.get(at + 2..at + 6);
-    let digits = digits.ok_or(FbcErrorKind::JsonEnd)?;
-    digits
-        .iter()
-        .try_fold(0, |value, digit| {
-            let digit = char::from(*digit).to_digit(16);
-            digit.map(|digit| value * 16 + digit)
-        })
-        .ok_or_else(|| invalid("an invalid \\u escape"))
+fn hex(bytes: &[u8], at: usize) -> Result<u16, FbcErrorKind> {
+    let digits = bytes.get(at + 2..at + 6).ok_or(FbcErrorKind::JsonEnd)?;
+    // `from_str_radix` would take a sign.
+    let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits);
+    let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+    let value = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+    value.ok_or_else(|| invalid("an invalid \\u escape"))
 }
 
 /// Copies the number at `at` in canonical form and returns its end.
@@ -114,6 +108,20 @@ pub(super) fn copy_number(bytes: &[u8], at: usize, out: &mut Text) -> Result<usi
         _ => return Err(FbcErrorKind::NumberRange(excerpt(number))),
     }
     Ok(end)
+}
+
+/// Copies the word at `at` and returns its end.
+pub(super) fn copy_word(bytes: &[u8], at: usize, word: &[u8], out: &mut Text) -> Result<usize, FbcErrorKind> {
+    let rest = &bytes[at..];
+    if rest.starts_with(word) {
+        out.extend_from_slice(word);
+        return Ok(at + word.len());
+    }
+    // An incomplete word at the end of the input may be cut off; the caller then reads more of the file.
+    match word.starts_with(rest) {
+        true => Err(FbcErrorKind::JsonEnd),
+        false => Err(invalid("a value is expected")),
+    }
 }
 
 /// Returns the end of the digits at `at`. Fails if there is none.

@@ -10,6 +10,8 @@ pub(crate) mod split;
 
 use std::borrow::Cow;
 
+use work::Budget;
+
 use crate::FbcLimits;
 use crate::canon::LineBuilder;
 use crate::error::FbcErrorKind;
@@ -70,7 +72,7 @@ fn parse_first(
 ) -> Result<(), FbcErrorKind> {
     let limits = FbcLimits::default();
     let first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
-    let mut builder = LineBuilder::new(&limits, first.range.len());
+    let mut builder = LineBuilder::new(&limits, first.range.len(), &Budget::default());
     parse(&bytes[first.range], &limits, &mut builder, emit).map_err(|error| error.kind)
 }
 

@@ -1,8 +1,6 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Display};
 
-use granit_parser::{
-    Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag as ParserTag, options,
-};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput, StructureStyle, Tag as ParserTag, options};
 use memchr::memmem;
 
 use crate::FbcLimits;
@@ -113,8 +111,12 @@ impl<'a> YamlSource<'a> {
         while let Some(event) = self.event()? {
             return Ok(Some(match event {
                 Event::Scalar(value, style, anchor, tag) => {
-                    let value = self.check(value, style)?;
-                    (scalar(value, style, tag), anchor)
+                    let scalar = Scalar {
+                        value: self.check(value, style)?,
+                        plain: style == ScalarStyle::Plain,
+                        tag: tag.map(|tag| known_tag(&tag)),
+                    };
+                    (YamlPart::Scalar(scalar), anchor)
                 }
                 Event::MappingStart(style, anchor, _) => {
                     self.flow += usize::from(self.flow > 0 || style == StructureStyle::Flow);
@@ -178,7 +180,7 @@ impl<'a> YamlSource<'a> {
     }
 
     fn invalid(&self, problem: &str) -> YamlError {
-        self.error(FbcErrorKind::Malformed(format!("invalid YAML: {problem}")))
+        self.error(invalid(problem))
     }
 
     /// Returns the source of the last part, from the start of its first line.
@@ -207,9 +209,16 @@ impl<'a> YamlSource<'a> {
                     _ => Ok(Some(event)),
                 }
             }
-            Some(Err(error)) => Err(scan_error(&error)),
+            Some(Err(error)) => Err(YamlError {
+                line: Some(error.marker().line()),
+                kind: invalid(error.kind()),
+            }),
         }
     }
+}
+
+fn invalid(problem: impl Display) -> FbcErrorKind {
+    FbcErrorKind::Malformed(format!("invalid YAML: {problem}"))
 }
 
 fn is_name(anchor: &str) -> bool {
@@ -217,22 +226,7 @@ fn is_name(anchor: &str) -> bool {
     anchor.bytes().all(alphanumeric)
 }
 
-fn scan_error(error: &ScanError) -> YamlError {
-    YamlError {
-        line: Some(error.marker().line()),
-        kind: FbcErrorKind::Malformed(format!("invalid YAML: {}", error.kind())),
-    }
-}
-
-fn scalar<'a>(value: Cow<'a, str>, style: ScalarStyle, tag: Option<Cow<'a, ParserTag>>) -> YamlPart<'a> {
-    YamlPart::Scalar(Scalar {
-        value,
-        plain: style == ScalarStyle::Plain,
-        tag: tag.map(|tag| self::tag(&tag)),
-    })
-}
-
-fn tag(tag: &ParserTag) -> &'static str {
+fn known_tag(tag: &ParserTag) -> &'static str {
     if tag.original() == "!" {
         return "!";
     }

@@ -120,8 +120,7 @@ proptest! {
         let mut found = Vec::new();
         for chunk in Chunks::new(file.as_bytes(), FbcLimits::default(), 1 << 20) {
             chunk.unwrap().metas(&FbcLimits::default(), &mut |meta| {
-                let group: Option<String> = meta.group().map(Into::into);
-                found.push((group.unwrap_or_default(), serde_json::from_slice(meta.line).unwrap()));
+                found.push((meta.group().to_owned(), serde_json::from_slice(meta.line).unwrap()));
             }).unwrap();
         }
         let grouped = |document: Value| {

@@ -9,7 +9,7 @@ use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBa
 use render::{RenderSettings, Renderer};
 use source::Digest;
 use tokio::time::timeout;
-use work::{Budget, StopOnDrop};
+use work::{Budget, stop_on_drop};
 
 use super::{
     composing::{ResolvedInputs, refused_input},
@@ -242,7 +242,7 @@ impl<'a> Poll<'a> {
         let budget = self.mirror.budget(self.catalog);
         // Threads that go on after a time-out keep it until they have ended.
         budget.hold(permit.expect("the semaphore is never closed"));
-        let _stop = StopOnDrop::new(budget.clone());
+        let _stop = stop_on_drop(budget.clone());
         let limit = self.mirror.limits(self.catalog).pull_time;
         // Rendering, ignore rules and putting as well as the pull: a catalog that takes hours keeps others from their turn.
         let work = self.pull_with_permit(transaction, digest, source, &budget);

@@ -78,7 +78,7 @@ pub(crate) async fn read_content(
         pulled => pulled?,
     };
     poll.empty_layers = Some(empty_layers);
-    let chunks = (poll.mirror.limits(poll.catalog).catalog, rendering.chunks().clone());
+    let chunks = (poll.mirror.limits(poll.catalog).catalog, rendering.chunks());
     poll.mirror
         .known(&poll.catalog.name, |known| known.chunks = Some(chunks));
     Ok(Some(NewContent {

@@ -10,7 +10,7 @@ use crate::kit::{CATALOG, Files, Store, all, render, settings, shard_refs, try_r
 
 /// Returns the chunks of a rendering, all of whose Shards are published.
 fn known(rendering: &Rendering) -> KnownChunks {
-    known_chunks(rendering.chunks().clone(), shard_refs(rendering))
+    known_chunks(rendering.chunks(), shard_refs(rendering))
 }
 
 /// Renders files whose chunks are hashed.
