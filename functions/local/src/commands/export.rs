@@ -77,7 +77,7 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     };
     let pack = Pack::plan(store, &names, &options).await?;
     if to.is_dir() {
-        to.push(pack.manifest().file_name(SystemTime::now()));
+        to.push(pack.manifest().file_name());
     }
     let (is_file, json) = (to != Path::new("-"), args.json);
     // An archive is written and synced by blocking calls, for minutes.
