@@ -11,14 +11,13 @@ use model::{
 };
 use publish::{PublishError, Transaction, TransactionOptions};
 use render::RenderLimits;
-use store::{DOCUMENT_MAX, read_object};
+use store::{DOCUMENT_MAX, collect, read_object};
 use upkeep::check_entry;
 
 use crate::{
     Copier, Origin, OriginError, SyncError, SyncReport,
     copier::{CopyState, OBJECTS_IN_FLIGHT},
     history,
-    origin::collect,
 };
 
 /// Maximum number of stored bytes for each byte of content that is allowed: the Shards, three encodings of `all.json`, the layer of
@@ -263,7 +262,7 @@ pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current,
 /// Fetches the Snapshot that a pointer names. An untrusted one may state any size.
 pub(crate) async fn fetch_snapshot(origin: &dyn Origin, current: &Current) -> Result<Bytes, OriginError> {
     let max = current.snapshot.digest.size.min(DOCUMENT_MAX);
-    collect(origin.object(&current.snapshot.key(), max).await?).await
+    collect(origin.object(&current.snapshot.key(), max).await?, max).await
 }
 
 /// Parses the Snapshot that a pointer names, if it is that one and belongs to the pointer.
