@@ -142,10 +142,6 @@ impl Copier {
         next: &Current,
         report: &mut SyncReport,
     ) -> Result<(Snapshot, Option<Bytes>), SyncError> {
-        // A pointer may name any object, and its bytes would hash to its key.
-        if next.snapshot.kind != Kind::Snapshot {
-            return Err(SyncError::Disagrees(name.clone()));
-        }
         // One that an earlier publication left here is not put again, and may be condemned.
         transaction.claim([next.snapshot]).await?;
         let (bytes, is_new) = match read_object(&*self.store, &next.snapshot).await {
@@ -246,6 +242,10 @@ pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current,
         key: Key::Current(name.clone()).to_string(),
         source,
     })?;
+    // A pointer may name any object, and its bytes would hash to its key.
+    if current.snapshot.kind != Kind::Snapshot {
+        return Err(SyncError::Disagrees(name.clone()));
+    }
     // A small object may unpack to any size, and all of it is unpacked to be checked. The Snapshot repeats this size, and every
     // object of it is unpacked no further than the Snapshot says.
     let limit = RenderLimits::default().content_bytes;
@@ -268,7 +268,7 @@ pub(crate) async fn fetch_snapshot(origin: &dyn Origin, current: &Current) -> Re
 /// Parses the Snapshot that a pointer names, if it is that one and belongs to the pointer.
 pub(crate) fn parse_snapshot(name: &CatalogName, current: &Current, bytes: &[u8]) -> Result<Snapshot, SyncError> {
     let disagrees = || SyncError::Disagrees(name.clone());
-    if current.snapshot.kind != Kind::Snapshot || ObjectDigest::of(bytes) != current.snapshot.digest {
+    if ObjectDigest::of(bytes) != current.snapshot.digest {
         return Err(disagrees());
     }
     let snapshot = Snapshot::from_stored(bytes).map_err(|source| SyncError::Document {
