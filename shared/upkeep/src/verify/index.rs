@@ -8,13 +8,14 @@ use render::index_lines;
 use store::{ReadError, Store, StoreError, read_object, read_stored};
 use work::{Budget, run};
 
-use super::{Finding, ObjectProblem};
+use super::ObjectProblem;
 
 /// Facts about Shards that Snapshots and their indexes record, by the lines that they describe.
 #[derive(Default)]
 pub(super) struct IndexedLines {
     shards: HashMap<Sha256, Vec<RecordedShard>>,
-    wrong: BTreeMap<Key, ObjectProblem>,
+    /// Problems that were found, by the key of the document that is wrong or cannot be checked.
+    pub(super) wrong: BTreeMap<Key, ObjectProblem>,
     /// Budget for reading all lines of the catalog.
     budget: Budget,
 }
@@ -104,10 +105,6 @@ impl IndexedLines {
         }
         Ok(())
     }
-
-    pub(super) fn findings(self) -> impl Iterator<Item = Finding> {
-        self.wrong.into_iter().map(|(key, problem)| Finding::new(key, problem))
-    }
 }
 
 fn hash(metas: &[IndexedMeta]) -> Sha256 {
@@ -124,7 +121,7 @@ mod tests {
     use super::*;
 
     /// Returns the problems of a catalog of one package whose lines take `steps` steps.
-    async fn check(steps: u64) -> Vec<Finding> {
+    async fn check(steps: u64) -> Vec<(Key, ObjectProblem)> {
         let lines = format!(
             "{{\"name\":\"db\",\"schema\":\"olm.package\",\"x\":\"{}\"}}\n",
             "x".repeat(1000)
@@ -146,7 +143,7 @@ mod tests {
         let shard = &built.snapshot.packages[0];
         let object = shard.stored.with_kind(Kind::Package);
         indexed.check(&store, &object, shard.lines).await.unwrap();
-        indexed.findings().collect()
+        indexed.wrong.into_iter().collect()
     }
 
     #[tokio::test]
@@ -154,8 +151,7 @@ mod tests {
         assert_eq!(check(1000).await, []);
         let found = check(10).await;
         assert_eq!(found.len(), 1);
-        assert!(matches!(found[0].key, Key::Object(Kind::Package, _)));
-        let problem = found[0].problem.to_string();
-        assert_eq!(problem, "cannot be used: exceeds the limit steps of 10");
+        assert!(matches!(found[0].0, Key::Object(Kind::Package, _)));
+        assert_eq!(found[0].1.to_string(), "cannot be used: exceeds the limit steps of 10");
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use model::text::chain;
-use model::{CatalogName, Current, Document, Key, Kind, ManifestEntry, ObjectRef, Snapshot};
+use model::{CatalogName, Current, Key, Kind, ManifestEntry, ObjectRef, Snapshot};
 use publish::is_listed;
 use serde::{Serialize, Serializer};
 use store::{ReadError, Store, StoreError, StoreExt, read_stored};
@@ -49,13 +49,6 @@ pub struct Finding {
     pub entry: Option<ManifestEntry>,
 }
 
-impl Finding {
-    fn new(key: Key, problem: ObjectProblem) -> Self {
-        let entry = None;
-        Self { key, problem, entry }
-    }
-}
-
 /// Reads everything that a catalog names, and compares it with what the documents record.
 ///
 /// # Errors
@@ -70,10 +63,10 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
         findings: Vec::new(),
     };
     let key = Key::Current(catalog.clone());
-    let current = match read_current(store, &key).await? {
-        Ok(current) => current,
-        Err(problem) => {
-            verification.found(&key, problem);
+    let current = match store.read_document::<Current>(&key).await {
+        Ok(Some((current, _))) => current,
+        unusable => {
+            verification.found(key, unusable.map_or_else(problem, |_| Ok(ObjectProblem::Missing))?);
             return Ok(verification);
         }
     };
@@ -88,7 +81,9 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
         }
     }
     verification.objects(store, expected, &mut indexed).await?;
-    verification.findings.extend(indexed.findings());
+    for (key, problem) in indexed.wrong {
+        verification.found(key, problem);
+    }
     verification.findings.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(verification)
 }
@@ -103,24 +98,22 @@ fn publications(current: &Current) -> Vec<ObjectRef> {
 }
 
 impl Verification {
-    fn found(&mut self, key: &Key, problem: ObjectProblem) {
-        self.findings.push(Finding::new(key.clone(), problem));
+    fn found(&mut self, key: Key, problem: ObjectProblem) {
+        let entry = None;
+        self.findings.push(Finding { key, problem, entry });
     }
 
     /// Adds an object that is missing or has other bytes than it should have.
     fn found_object(&mut self, entry: ManifestEntry, problem: ObjectProblem) {
-        self.findings.push(Finding {
-            entry: Some(entry),
-            ..Finding::new(entry.key(), problem)
-        });
+        let (key, entry) = (entry.key(), Some(entry));
+        self.findings.push(Finding { key, problem, entry });
     }
 
     async fn check_name(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         match is_listed(store, &self.catalog).await {
             Ok(true) => {}
-            Ok(false) => self.found(&Key::Catalogs, ObjectProblem::Unlisted),
-            Err(ReadError::Store(error)) => return Err(error),
-            Err(error) => self.found(&Key::Catalogs, ObjectProblem::Document(chain(&error))),
+            Ok(false) => self.found(Key::Catalogs, ObjectProblem::Unlisted),
+            Err(error) => self.found(Key::Catalogs, problem(error)?),
         }
         Ok(())
     }
@@ -132,7 +125,6 @@ impl Verification {
         current: &Current,
         object: ObjectRef,
     ) -> Result<Option<Snapshot>, StoreError> {
-        let key = object.key();
         let snapshot = match read_stored::<Snapshot>(store, &object.digest).await {
             Ok(snapshot) => snapshot,
             Err(error) if error.is_not_found() && object != current.snapshot => {
@@ -151,11 +143,14 @@ impl Verification {
             .snapshots_of(snapshot.content_hash)
             .chain(inputs.map(|input| input.snapshot));
         if !named.any(|named| named == object) {
-            self.found(&key, ObjectProblem::Disagrees("current.json"));
+            self.found(object.key(), ObjectProblem::Disagrees("current.json"));
         }
         // Only the current Snapshot: the history of the pointer repeats no sizes of earlier ones.
         if object == current.snapshot && !current.describes(&snapshot) || !snapshot.is_consistent() {
-            self.found(&key, ObjectProblem::Disagrees("the numbers in it and in current.json"));
+            self.found(
+                object.key(),
+                ObjectProblem::Disagrees("the numbers in it and in current.json"),
+            );
         }
         Ok(Some(snapshot))
     }
@@ -223,14 +218,7 @@ pub async fn check_body<B: AsRef<[u8]>, E>(
     Ok(check.finish())
 }
 
-/// Reads the pointer. One that cannot be used is a problem; only a store that fails is an error.
-async fn read_current(store: &dyn Store, key: &Key) -> Result<Result<Current, ObjectProblem>, StoreError> {
-    match store.read_all(key, store::DOCUMENT_MAX).await {
-        Ok((bytes, _)) => Ok(Current::from_bytes(&bytes).map_err(|error| ObjectProblem::Document(chain(&error)))),
-        Err(error) => problem(error).map(Err),
-    }
-}
-
+/// Describes an object that cannot be read. Only a store that fails is an error.
 fn problem(error: ReadError) -> Result<ObjectProblem, StoreError> {
     match error {
         error if error.is_not_found() => Ok(ObjectProblem::Missing),
