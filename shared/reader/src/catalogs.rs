@@ -66,8 +66,8 @@ impl PublishedCatalogs {
         // The states tell which catalogs are unavailable: `names` would ask for each pointer once more.
         let names = self.stored_names().await?.unwrap_or_default();
         let states = stream::iter(names.catalogs).map(|name| self.listed(name));
-        let states: Vec<Option<PublishedState>> = states.buffered(CONCURRENT_READS).try_collect().await?;
-        Ok(states.into_iter().flatten().collect())
+        let states = states.buffered(CONCURRENT_READS);
+        states.try_filter_map(async |state| Ok(state)).try_collect().await
     }
 
     /// Returns `catalogs.json` without the names of catalogs that are unavailable. `None` if the store does not have it.
