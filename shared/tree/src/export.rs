@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     env,
     fs::Permissions,
     io::{self, Write},
@@ -150,7 +150,7 @@ pub async fn export(
     for file in &files {
         run.planned.files.entry(file.path.clone()).or_default();
     }
-    let mut written = BTreeMap::new();
+    let mut index = TreeIndex::default();
     for phase in files.chunk_by(|one, other| one.phase == other.phase) {
         let updates = stream::iter(phase.to_vec()).map(|file| run.update(file));
         let mut updates = updates.buffer_unordered(CONCURRENT_WRITES);
@@ -164,14 +164,14 @@ pub async fn export(
                     report.bytes += file.size;
                 }
             }
-            written.insert(path, file);
+            index.files.insert(path, file);
         }
     }
-    let mut index = TreeIndex::default();
     for (path, mut file) in run.planned.files.clone() {
-        if let Some(written) = written.remove(&path) {
-            index.files.insert(path, written);
-        } else if file.tag.is_empty() || file.is_due(now) || is_of_other_catalog(&path, &names) {
+        if index.files.contains_key(&path) {
+            continue;
+        }
+        if file.tag.is_empty() || file.is_due(now) || is_of_other_catalog(&path, &names) {
             run.begin().await?;
             run.target.delete(&path).await.map_err(TreeError::at(&path))?;
             report.deleted += 1;
