@@ -51,15 +51,21 @@ impl DatedGcState {
         self.since.map_or(Duration::MAX, age)
     }
 
-    /// Replaces the document if it is still the one that was read. Returns the new version; `None` if another writer was faster.
+    /// Replaces the document if it is still the one that was read. Returns the new state, dated by the read before it: only the next
+    /// read tells its age. `None` if another writer was faster.
     ///
     /// # Errors
     /// As [`Store::put`], a conflict excepted.
-    pub async fn replace(&self, store: &dyn Store, next: &GcState) -> Result<Option<Version>, StoreError> {
+    pub async fn replace(&self, store: &dyn Store, next: GcState) -> Result<Option<Self>, StoreError> {
         let condition = self.version.clone().map_or(Condition::CreateOnly, Condition::Replace);
-        match store.write_document(&Key::Gc, next, condition).await {
+        match store.write_document(&Key::Gc, &next, condition).await {
             Err(error) if error.is_conflict() => Ok(None),
-            written => written.map(Some),
+            written => Ok(Some(Self {
+                version: Some(written?),
+                since: next.since.or(Some(self.date)),
+                state: next,
+                date: self.date,
+            })),
         }
     }
 }
@@ -114,15 +120,15 @@ impl GcView {
             let Some(next) = list.spare(&wanted, first.as_ref())? else {
                 return Ok(());
             };
-            let Some(version) = list.gc.replace(store, &next).await? else {
+            let Some(replaced) = list.gc.replace(store, next).await? else {
                 *list = CondemnedList::read(store).await?;
                 continue;
             };
-            match next.phase {
+            match replaced.state.phase {
                 GcPhase::Condemned { .. } => tracing::info!(objects = wanted.len(), "spared condemned objects"),
                 GcPhase::None | GcPhase::Deleting { .. } => tracing::info!("ended a round of garbage collection"),
             }
-            (list.gc.state, list.gc.version) = (next, Some(version));
+            list.gc = replaced;
             return Ok(());
         }
         Err(StoreError::conflict(&Key::Gc).into())

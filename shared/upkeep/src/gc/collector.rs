@@ -164,12 +164,12 @@ impl Collector<'_> {
             garbage,
             spared: BTreeSet::new(),
         };
-        let replaced = self.replace(state, phase).await?;
+        let replaced = state.replace(self.store, state.state.with_phase(phase)).await?;
         Ok(replaced.map(|after| report.at(&after, GcStep::Condemn)))
     }
 
     async fn finish(&self, state: &DatedGcState) -> Result<Option<GcReport>, GcError> {
-        let replaced = self.replace(state, GcPhase::None).await?;
+        let replaced = state.replace(self.store, state.state.with_phase(GcPhase::None)).await?;
         Ok(replaced.map(|after| GcReport::default().at(&after, GcStep::Finish)))
     }
 
@@ -195,7 +195,8 @@ impl Collector<'_> {
         }
         let list = Garbage { keys };
         let garbage = self.put_list(list.keys.clone()).await?;
-        if self.replace(state, GcPhase::Deleting { garbage }).await?.is_none() {
+        let next = state.state.with_phase(GcPhase::Deleting { garbage });
+        if state.replace(self.store, next).await?.is_none() {
             return Ok(None);
         }
         // Read back, because only a read tells the age by the clock of the store. It also shows if another collector came
@@ -283,18 +284,5 @@ impl Collector<'_> {
         put_object(self.store, &object, bytes.into()).await?;
         self.store.flush().await?;
         Ok(object)
-    }
-
-    /// Begins a phase. Returns the state for the report; `None` if another writer was faster.
-    async fn replace(&self, before: &DatedGcState, phase: GcPhase) -> Result<Option<DatedGcState>, GcError> {
-        let next = before.state.with_phase(phase);
-        let replaced = before.replace(self.store, &next).await?;
-        Ok(replaced.map(|version| DatedGcState {
-            state: next,
-            version: Some(version),
-            // Only for the report. Decisions use the age that the next read gives.
-            since: Some(before.date),
-            date: before.date,
-        }))
     }
 }
