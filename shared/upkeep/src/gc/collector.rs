@@ -110,13 +110,13 @@ impl Collector<'_> {
         let mut marks = Marks::read(self.store, &self.options.retention, state.date).await?;
         if let Some(garbage) = state.state.garbage() {
             // The list of this round is needed until the round ends, and no Snapshot names it.
-            marks.add(garbage);
+            marks.keys.insert(ObjectKey::from(*garbage));
         }
         (report.catalogs, report.snapshots) = (marks.catalogs, marks.snapshots);
         report.unreadable = mem::take(&mut marks.unreadable);
         let mut unmarked = BTreeMap::new();
         for (key, size) in listed {
-            match marks.contains(&key) {
+            match marks.keys.contains(&key) {
                 true => report.kept.add(size),
                 false => drop(unmarked.insert(key, size)),
             }
