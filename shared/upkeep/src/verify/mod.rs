@@ -3,11 +3,11 @@
 mod content;
 mod index;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use model::text::chain;
-use model::{CatalogName, Current, Key, Kind, ManifestEntry, ObjectRef, Snapshot};
+use model::{CatalogName, Current, Key, Kind, ManifestEntry, ObjectRef, Sha256, Snapshot};
 use publish::is_listed;
 use serde::{Serialize, Serializer};
 use store::{ReadError, Store, StoreError, StoreExt, read_stored};
@@ -70,11 +70,15 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
             return Ok(verification);
         }
     };
-    verification.check_name(store).await?;
+    match is_listed(store, catalog).await {
+        Ok(true) => {}
+        Ok(false) => verification.found(Key::Catalogs, ObjectProblem::Unlisted),
+        Err(error) => verification.found(Key::Catalogs, problem(error)?),
+    }
     let mut expected = BTreeMap::new();
     let mut indexed = IndexedLines::default();
-    for object in publications(&current) {
-        if let Some(snapshot) = verification.snapshot(store, &current, object).await? {
+    for (object, content_hash) in named_snapshots(&current) {
+        if let Some(snapshot) = verification.snapshot(store, &current, object, content_hash).await? {
             indexed.add(store, &object, &snapshot).await?;
             let entries = snapshot.objects().into_iter();
             expected.extend(entries.map(|entry| (entry.key(), entry)));
@@ -88,13 +92,18 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
     Ok(verification)
 }
 
-/// Returns the Snapshots of all publications and of the states that a composition was made of, each once: content may come back.
-fn publications(current: &Current) -> Vec<ObjectRef> {
-    let mut seen = BTreeSet::new();
-    let earlier = current.previous.iter().map(|previous| previous.snapshot);
-    let inputs = current.source.inputs.iter().map(|input| input.snapshot);
-    let all = std::iter::once(current.snapshot).chain(earlier).chain(inputs);
-    all.filter(|snapshot| seen.insert(*snapshot)).collect()
+/// Returns the Snapshots of all publications and of the states that a composition was made of, each once because content may come back,
+/// with the content hashes that the pointer records for them.
+fn named_snapshots(current: &Current) -> BTreeMap<ObjectRef, Sha256> {
+    let inputs = current
+        .source
+        .inputs
+        .iter()
+        .map(|input| (input.snapshot, input.content_hash));
+    let publications = current.publications().into_iter();
+    inputs
+        .chain(publications.map(|one| (one.snapshot, one.content_hash)))
+        .collect()
 }
 
 impl Verification {
@@ -109,21 +118,13 @@ impl Verification {
         self.findings.push(Finding { key, problem, entry });
     }
 
-    async fn check_name(&mut self, store: &dyn Store) -> Result<(), StoreError> {
-        match is_listed(store, &self.catalog).await {
-            Ok(true) => {}
-            Ok(false) => self.found(Key::Catalogs, ObjectProblem::Unlisted),
-            Err(error) => self.found(Key::Catalogs, problem(error)?),
-        }
-        Ok(())
-    }
-
     /// Checks one Snapshot. Only the current one has to be there.
     async fn snapshot(
         &mut self,
         store: &dyn Store,
         current: &Current,
         object: ObjectRef,
+        content_hash: Sha256,
     ) -> Result<Option<Snapshot>, StoreError> {
         let snapshot = match read_stored::<Snapshot>(store, &object.digest).await {
             Ok(snapshot) => snapshot,
@@ -137,12 +138,7 @@ impl Verification {
             }
         };
         self.snapshots += 1;
-        let inputs = current.source.inputs.iter();
-        let inputs = inputs.filter(|input| input.content_hash == snapshot.content_hash);
-        let mut named = current
-            .snapshots_of(snapshot.content_hash)
-            .chain(inputs.map(|input| input.snapshot));
-        if !named.any(|named| named == object) {
+        if snapshot.content_hash != content_hash {
             self.found(object.key(), ObjectProblem::Disagrees("current.json"));
         }
         // Only the current Snapshot: the history of the pointer repeats no sizes of earlier ones.
