@@ -77,13 +77,10 @@ pub enum OriginError {
 impl OriginError {
     /// Adds the key that was requested.
     pub(crate) fn fetch(key: &Key, failed: FailedFetch) -> Self {
-        match failed.error {
-            FetchError::TooLarge { limit } => Self::too_large(key, limit),
-            _ => Self::Fetch {
-                key: key.to_string(),
-                attempts: AttemptCount::default(),
-                source: failed,
-            },
+        Self::Fetch {
+            key: key.to_string(),
+            attempts: AttemptCount::default(),
+            source: failed,
         }
     }
 

@@ -115,10 +115,6 @@ struct ObjectBody {
 
 impl ObjectBody {
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, OriginError> {
-        // A declared length above the maximum is refused before any of it is read.
-        if self.body.content_length().is_some_and(|length| length > self.max) {
-            return Err(OriginError::too_large(&self.key, self.max));
-        }
         loop {
             match self.body.chunk().await {
                 Ok(None) => return Ok(None),
