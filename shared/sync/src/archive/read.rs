@@ -43,13 +43,6 @@ impl Archive {
     /// # Errors
     /// The first difference.
     pub async fn open(volumes: Vec<VolumeFile>) -> Result<Arc<Self>, SyncError> {
-        let archive = Arc::new(Self::read(volumes)?);
-        archive.check().await?;
-        Ok(archive)
-    }
-
-    /// Finds the objects in all volumes.
-    fn read(volumes: Vec<VolumeFile>) -> Result<Self, ArchiveError> {
         let mut archive = Self {
             manifest: Manifest::default(),
             extents: HashMap::new(),
@@ -61,8 +54,10 @@ impl Archive {
         let of = archive.manifest.volumes.max(1);
         if let Some(missing) = (1..=of).find(|volume| !given.contains(volume)) {
             let reason = format!("the archive has {of} volumes, and volume {missing} was not given");
-            return Err(ArchiveError::Refused(reason));
+            return Err(ArchiveError::Refused(reason).into());
         }
+        let archive = Arc::new(archive);
+        archive.check().await?;
         Ok(archive)
     }
 
