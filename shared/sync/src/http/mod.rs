@@ -34,7 +34,7 @@ impl HttpOrigin {
     /// [`FetchSettingsError`] for CA files and proxies that cannot be used.
     pub fn new(mut address: Address, mut http: FetchSettings, headers: HeaderMap) -> Result<Self, FetchSettingsError> {
         // What the user reaches over plain HTTP may redirect to plain HTTP.
-        http.plain_http_everywhere = address.is_plain_http();
+        http.plain_http_everywhere = address.base.scheme() == "http";
         // As credentials and not as plain headers: a redirect to another server must not carry them.
         address.request.credentials.extend(headers);
         let fetcher = Fetcher::new(http)?;
