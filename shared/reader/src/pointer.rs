@@ -32,33 +32,7 @@ pub(crate) struct KnownPointer {
 
 /// All pointers that were read, by catalog. They are small, and a store has as many as it has catalogs. They are kept
 /// outside the bounded caches, because a verified pointer that was evicted could be replaced by an older signed one.
-#[derive(Debug, Default)]
-pub(crate) struct Pointers(RwLock<HashMap<Box<str>, Arc<KnownPointer>>>);
-
-impl Pointers {
-    fn get(&self, name: &str) -> Option<Arc<KnownPointer>> {
-        let known = self.0.read();
-        known.get(name).map(Arc::clone)
-    }
-
-    /// Adds a pointer unless a later one came first while it was loaded. Returns the one to serve.
-    fn insert(&self, pointer: Arc<KnownPointer>, keep_later: bool) -> Arc<KnownPointer> {
-        let mut known = self.0.write();
-        // Two requests may load two publications at once, and the one with the older may end last.
-        if keep_later
-            && let Some(later) = known.get(pointer.name.as_str())
-            && later.current.serial > pointer.current.serial
-        {
-            return Arc::clone(later);
-        }
-        known.insert(pointer.name.as_str().into(), Arc::clone(&pointer));
-        pointer
-    }
-
-    fn remove(&self, name: &str) {
-        self.0.write().remove(name);
-    }
-}
+pub(crate) type Pointers = RwLock<HashMap<Box<str>, Arc<KnownPointer>>>;
 
 impl PublishedCatalogs {
     /// Returns the published state of a catalog that is served.
@@ -90,7 +64,8 @@ impl PublishedCatalogs {
     }
 
     async fn pointer(&self, name: &str) -> Result<Arc<KnownPointer>, ReaderError> {
-        match self.0.pointers.get(name) {
+        let known = self.0.pointers.read().get(name).cloned();
+        match known {
             Some(known) if self.is_fresh(&known) => Ok(known),
             known => self.revalidated(name, known).await,
         }
@@ -128,7 +103,7 @@ impl PublishedCatalogs {
                 // Under trust the highest serial that was served is remembered, so that to delete a pointer and to write
                 // an older one is no way around the check.
                 if self.0.settings.trust.is_none() {
-                    self.0.pointers.remove(name);
+                    self.0.pointers.write().remove(name);
                 }
                 Err(ReaderError::UnknownCatalog(name.to_owned()))
             }
@@ -169,16 +144,24 @@ impl PublishedCatalogs {
         if kinds != [Kind::Snapshot, Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip)] {
             return Err(ReaderError::corrupt(&key, Corruption::Mismatch));
         }
-        let pointer = KnownPointer {
+        let pointer = Arc::new(KnownPointer {
             name,
             current,
             hash: Sha256::of(&document),
             document,
             seen: Mutex::new(version),
             checked: Mutex::new(self.now()),
-        };
-        let keep_later = self.0.settings.trust.is_some();
-        Ok(self.0.pointers.insert(Arc::new(pointer), keep_later))
+        });
+        let mut pointers = self.0.pointers.write();
+        // Two requests may load two publications at once, and the one with the older may end last.
+        if self.0.settings.trust.is_some()
+            && let Some(later) = pointers.get(pointer.name.as_str())
+            && later.current.serial > pointer.current.serial
+        {
+            return Ok(Arc::clone(later));
+        }
+        pointers.insert(pointer.name.as_str().into(), Arc::clone(&pointer));
+        Ok(pointer)
     }
 
     /// Serves the last verified state, if there is one. Logs each refused version once.
