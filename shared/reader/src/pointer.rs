@@ -107,7 +107,7 @@ impl PublishedCatalogs {
                 }
                 Err(ReaderError::UnknownCatalog(name.to_owned()))
             }
-            (Err(error), _) => Err(ReaderError::Store(error)),
+            (Err(error), _) => Err(error.into()),
         }
     }
 
