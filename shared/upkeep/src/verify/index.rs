@@ -43,15 +43,10 @@ impl IndexedLines {
             Err(ReadError::Store(error)) if !error.is_not_found() => return Err(error),
             Err(_) => None,
         };
-        let described = index.iter().flat_map(|index| &index.shards);
-        if index.is_some()
-            && !described
-                .clone()
-                .map(|shard| shard.lines)
-                .eq(snapshot.shards().map(|shard| shard.lines.sha256))
-        {
+        if index.as_ref().is_some_and(|index| !index.describes(snapshot)) {
             self.wrong.insert(key.clone(), ObjectProblem::Disagrees("its snapshot"));
         }
+        let described = index.iter().flat_map(|index| &index.shards);
         let entries: HashMap<Sha256, Sha256> = described.map(|shard| (shard.lines, hash(&shard.metas))).collect();
         for shard in snapshot.shards() {
             let entry = entries.get(&shard.lines.sha256);
