@@ -66,18 +66,15 @@ impl HttpOrigin {
 impl Origin for HttpOrigin {
     async fn document(&self, key: &Key, known: Option<&Bytes>) -> Result<Bytes, OriginError> {
         let mut request = self.address.request.clone();
+        let headers = &mut request.headers;
         // Decoded as it is read, up to the limit of the document.
-        request
-            .headers
-            .insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         if let Some(bytes) = known {
             let hash = Sha256::of(bytes);
             // Mirrors send small documents plain, as earlier versions sent all.
             let tags = [Encoding::Gzip, Encoding::Identity].map(|encoding| hash.to_entity_tag(encoding));
             let tags = HeaderValue::try_from(tags.join(", "));
-            request
-                .headers
-                .insert(IF_NONE_MATCH, tags.expect("entity tags are plain text"));
+            headers.insert(IF_NONE_MATCH, tags.expect("entity tags are plain text"));
         }
         // A document can change between two attempts, so a broken one is read again from its start.
         let attempt = || async {
