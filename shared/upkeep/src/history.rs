@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use model::{Current, Sha256, Snapshot};
 use publish::ChangedPackages;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use store::{ReadError, Store, find_stored};
 
 /// Publication of a catalog.
@@ -16,7 +16,7 @@ pub struct HistoryState {
     /// The sha256 of its `all.json`.
     pub content_hash: Sha256,
     /// Time of the publication.
-    #[serde(serialize_with = "as_rfc3339")]
+    #[serde(serialize_with = "model::timestamp::serialize")]
     pub published_at: SystemTime,
     /// Number of packages, if the state is stored.
     pub packages: Option<usize>,
@@ -56,8 +56,4 @@ pub async fn history(store: &dyn Store, current: &Current) -> Result<Vec<History
     }
     states.reverse();
     Ok(states)
-}
-
-fn as_rfc3339<S: Serializer>(moment: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&humantime::format_rfc3339_seconds(*moment))
 }
