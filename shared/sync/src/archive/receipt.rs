@@ -42,11 +42,7 @@ impl Receipt {
                         && let Some(snapshot) = find_stored::<Snapshot>(store, &publication.snapshot.digest).await?
                     {
                         receipt.objects.extend(reusable(&snapshot));
-                        receipt.catalogs.push(PackedCatalog {
-                            name: name.clone(),
-                            serial: publication.serial,
-                            content_hash: *hash,
-                        });
+                        receipt.catalogs.push(PackedCatalog::new(name, &publication));
                     }
                 }
             }
