@@ -211,11 +211,10 @@ impl ExportRun {
         let answer = self.ask(&file, known.and_then(|known| known.tag.parse().ok())).await;
         let (status, fields) = (answer.status(), answer.headers());
         let field = |name| fields.get(name).and_then(|value| value.to_str().ok());
+        let size = field(&CONTENT_LENGTH).and_then(|size| size.parse().ok());
         let mut written = WrittenFile {
             tag: field(&ETAG).unwrap_or_default().to_owned(),
-            size: field(&CONTENT_LENGTH)
-                .and_then(|size| size.parse().ok())
-                .unwrap_or_default(),
+            size: size.unwrap_or_default(),
             unnamed_since: None,
         };
         match (status, known) {

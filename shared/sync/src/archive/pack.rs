@@ -59,12 +59,11 @@ impl Pack {
         let mut since: Vec<Sha256> = options.since.catalogs.iter().map(|state| state.content_hash).collect();
         // Content that was published several times counts once.
         since.dedup();
+        let exported_at = options.exported_at.map(humantime::format_rfc3339_seconds);
         let mut manifest = Manifest {
             volumes: 1,
             catalogs: planning.catalogs,
-            exported_at: options
-                .exported_at
-                .map(|time| humantime::format_rfc3339_seconds(time).to_string()),
+            exported_at: exported_at.map(|time| time.to_string()),
             since,
             // Pointers last: a reader that unpacks the tar file into a folder then never sees a pointer without its state.
             objects: [planning.snapshots, planning.objects, planning.pointers].concat(),

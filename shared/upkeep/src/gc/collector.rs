@@ -125,11 +125,10 @@ impl Collector<'_> {
     }
 
     async fn list(&self) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
-        let listed = self
-            .store
-            .list("")
-            .try_filter_map(async |object| Ok(ObjectKey::of(&object.key).map(|key| (key, object.size))));
-        Ok(listed.try_collect().await?)
+        let listed = self.store.list("");
+        let objects =
+            listed.try_filter_map(async |object| Ok(ObjectKey::of(&object.key).map(|key| (key, object.size))));
+        Ok(objects.try_collect().await?)
     }
 
     async fn preview(&self, state: &DatedGcState) -> Result<GcReport, GcError> {

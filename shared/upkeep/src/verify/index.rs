@@ -71,10 +71,8 @@ impl IndexedLines {
         let Some(recorded) = self.shards.remove(&lines.sha256) else {
             return Ok(());
         };
-        if let Err(over) = self
-            .budget
-            .charge_bytes(usize::try_from(lines.size).unwrap_or(usize::MAX))
-        {
+        let size = usize::try_from(lines.size).unwrap_or(usize::MAX);
+        if let Err(over) = self.budget.charge_bytes(size) {
             // Unread lines say nothing about the entries.
             self.wrong.insert(shard.key(), ObjectProblem::Document(chain(&over)));
             return Ok(());
