@@ -174,11 +174,6 @@ impl ResumableBody {
         self.position
     }
 
-    /// Returns the length that the present answer declares.
-    pub fn content_length(&self) -> Option<u64> {
-        self.response.content_length()
-    }
-
     /// Waits before the next attempt. A MiB of progress earns a fresh set of retries: a body of gigabytes may break more often than a
     /// small one.
     ///

@@ -212,12 +212,16 @@ impl Current {
 
 /// RFC 3339 in UTC with whole seconds; fractions that others write are dropped, so that a document that is
 /// read and written again keeps its bytes.
-pub(crate) mod timestamp {
+pub mod timestamp {
     use std::time::{Duration, SystemTime};
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    /// Writes a time.
+    ///
+    /// # Errors
+    /// The error of the serializer.
+    pub fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&humantime::format_rfc3339_seconds(*time))
     }
 

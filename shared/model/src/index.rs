@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Document, Kind, Sha256, StoredDocument};
+use crate::{Document, Kind, Sha256, Snapshot, StoredDocument};
 
 /// The index of a Snapshot: the position of each Meta, in the order of `all.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,14 @@ pub struct IndexedMeta {
     pub offset: u64,
     /// Length of its line with the newline, in bytes.
     pub length: u64,
+}
+
+impl Index<'_> {
+    /// Returns true if the index has the Shards of a Snapshot, in their order.
+    pub fn describes(&self, snapshot: &Snapshot) -> bool {
+        let described = self.shards.iter().map(|shard| shard.lines);
+        described.eq(snapshot.shards().map(|shard| shard.lines.sha256))
+    }
 }
 
 impl IndexedMeta {

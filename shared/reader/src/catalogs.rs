@@ -66,8 +66,8 @@ impl PublishedCatalogs {
         // The states tell which catalogs are unavailable: `names` would ask for each pointer once more.
         let names = self.stored_names().await?.unwrap_or_default();
         let states = stream::iter(names.catalogs).map(|name| self.listed(name));
-        let states: Vec<Option<PublishedState>> = states.buffered(CONCURRENT_READS).try_collect().await?;
-        Ok(states.into_iter().flatten().collect())
+        let states = states.buffered(CONCURRENT_READS);
+        states.try_filter_map(async |state| Ok(state)).try_collect().await
     }
 
     /// Returns `catalogs.json` without the names of catalogs that are unavailable. `None` if the store does not have it.
@@ -80,10 +80,10 @@ impl PublishedCatalogs {
         };
         let shown = stream::iter(names.catalogs).map(|name| async move {
             let is_hidden = self.hides(&name).await?;
-            Ok((!is_hidden).then_some(name))
+            Ok::<_, ReaderError>((!is_hidden).then_some(name))
         });
-        let shown: Vec<Option<CatalogName>> = shown.buffered(CONCURRENT_READS).try_collect().await?;
-        names.catalogs = shown.into_iter().flatten().collect();
+        let shown = shown.buffered(CONCURRENT_READS);
+        names.catalogs = shown.try_filter_map(async |name| Ok(name)).try_collect().await?;
         Ok(Some(names))
     }
 
@@ -119,7 +119,7 @@ impl PublishedCatalogs {
         match self.0.store.open(key, None).await {
             Ok(object) => Ok(Some(self.collect(key, object).await?)),
             Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(ReaderError::Store(error)),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -142,9 +142,7 @@ impl PublishedCatalogs {
         if expected > limit {
             return Err(ReaderError::corrupt(key, Corruption::TooLarge(limit)));
         }
-        let bytes = store::collect(object.body, expected)
-            .await
-            .map_err(ReaderError::Store)?;
+        let bytes = store::collect(object.body, expected).await?;
         check_size(key, expected, bytes.len() as u64)?;
         Ok(bytes)
     }

@@ -18,7 +18,7 @@ pub enum ReaderError {
     UnknownPackage(String),
     /// The store failed or cannot be reached.
     #[error("the store does not answer")]
-    Store(#[source] StoreError),
+    Store(#[from] StoreError),
     /// Too many requests at a time for what does not fit into a cache.
     #[error("too many requests need what is too large to be kept in memory; try again later")]
     Busy,

@@ -57,8 +57,7 @@ impl CatalogIndex {
 
     /// Checks that the lines lie end to end in the Shards of `snapshot`, from which their positions in `all.json` follow.
     fn new(index: &Index<'_>, snapshot: &Snapshot) -> Option<Self> {
-        let described = index.shards.iter().map(|shard| shard.lines);
-        if !described.eq(snapshot.shards().map(|shard| shard.lines.sha256)) {
+        if !index.describes(snapshot) {
             return None;
         }
         let mut this = Self {

@@ -43,8 +43,8 @@ impl PublishedCatalogs {
         if let Some(bytes) = self.0.caches.bodies.get(&BodyKey::Stored(ObjectKey { kind, sha256 })) {
             return Ok(Some(bytes.len() as u64));
         }
-        let found = self.0.store.head(&Key::Object(kind, sha256)).await;
-        Ok(found.map_err(ReaderError::Store)?.map(|info| info.size))
+        let found = self.0.store.head(&Key::Object(kind, sha256)).await?;
+        Ok(found.map(|info| info.size))
     }
 
     /// True for a body that is kept in memory once it was read.
@@ -143,7 +143,7 @@ impl PublishedCatalogs {
         match self.0.store.open(&key, range).await {
             Ok(found) => check_size(&key, object.digest.size, found.info.size).map(|()| found),
             Err(error) if error.is_not_found() => Err(ReaderError::corrupt(&key, Corruption::Missing)),
-            Err(error) => Err(ReaderError::Store(error)),
+            Err(error) => Err(error.into()),
         }
     }
 

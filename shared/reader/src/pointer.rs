@@ -1,11 +1,4 @@
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Encoding, Key, Kind, Sha256};
@@ -33,39 +26,13 @@ pub(crate) struct KnownPointer {
     /// Version that was read last: this one, or a later one that was refused, because no trusted key signed it or because its serial is
     /// lower. The store is asked for any other one.
     seen: Mutex<Version>,
-    /// Time of the last confirmation by the store, in milliseconds of the clock.
-    checked: AtomicU64,
+    /// Time of the last confirmation by the store, by the reader's clock.
+    checked: Mutex<Duration>,
 }
 
 /// All pointers that were read, by catalog. They are small, and a store has as many as it has catalogs. They are kept
 /// outside the bounded caches, because a verified pointer that was evicted could be replaced by an older signed one.
-#[derive(Debug, Default)]
-pub(crate) struct Pointers(RwLock<HashMap<Box<str>, Arc<KnownPointer>>>);
-
-impl Pointers {
-    fn get(&self, name: &str) -> Option<Arc<KnownPointer>> {
-        let known = self.0.read();
-        known.get(name).map(Arc::clone)
-    }
-
-    /// Adds a pointer unless a later one came first while it was loaded. Returns the one to serve.
-    fn insert(&self, pointer: Arc<KnownPointer>, keep_later: bool) -> Arc<KnownPointer> {
-        let mut known = self.0.write();
-        // Two requests may load two publications at once, and the one with the older may end last.
-        if keep_later
-            && let Some(later) = known.get(pointer.name.as_str())
-            && later.current.serial > pointer.current.serial
-        {
-            return Arc::clone(later);
-        }
-        known.insert(pointer.name.as_str().into(), Arc::clone(&pointer));
-        pointer
-    }
-
-    fn remove(&self, name: &str) {
-        self.0.write().remove(name);
-    }
-}
+pub(crate) type Pointers = RwLock<HashMap<Box<str>, Arc<KnownPointer>>>;
 
 impl PublishedCatalogs {
     /// Returns the published state of a catalog that is served.
@@ -97,24 +64,20 @@ impl PublishedCatalogs {
     }
 
     async fn pointer(&self, name: &str) -> Result<Arc<KnownPointer>, ReaderError> {
-        match self.0.pointers.get(name) {
+        let known = self.0.pointers.read().get(name).cloned();
+        match known {
             Some(known) if self.is_fresh(&known) => Ok(known),
             known => self.revalidated(name, known).await,
         }
     }
 
     fn is_fresh(&self, known: &KnownPointer) -> bool {
-        let age = self.now_ms().saturating_sub(known.checked.load(Ordering::Relaxed));
-        Duration::from_millis(age) < self.0.settings.freshness
+        self.now().saturating_sub(*known.checked.lock()) < self.0.settings.freshness
     }
 
     /// Returns the time of the reader's clock.
     pub fn now(&self) -> Duration {
         (self.0.settings.clock)()
-    }
-
-    fn now_ms(&self) -> u64 {
-        u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX)
     }
 
     async fn revalidated(
@@ -131,7 +94,7 @@ impl PublishedCatalogs {
         };
         match (self.0.store.get(&key, get).await, known) {
             (Ok(Fetched::NotModified), Some(known)) => {
-                known.checked.store(self.now_ms(), Ordering::Relaxed);
+                *known.checked.lock() = self.now();
                 Ok(known)
             }
             (Ok(Fetched::NotModified), None) => Err(ReaderError::corrupt(&key, Corruption::Mismatch)),
@@ -140,11 +103,11 @@ impl PublishedCatalogs {
                 // Under trust the highest serial that was served is remembered, so that to delete a pointer and to write
                 // an older one is no way around the check.
                 if self.0.settings.trust.is_none() {
-                    self.0.pointers.remove(name);
+                    self.0.pointers.write().remove(name);
                 }
                 Err(ReaderError::UnknownCatalog(name.to_owned()))
             }
-            (Err(error), _) => Err(ReaderError::Store(error)),
+            (Err(error), _) => Err(error.into()),
         }
     }
 
@@ -181,16 +144,24 @@ impl PublishedCatalogs {
         if kinds != [Kind::Snapshot, Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip)] {
             return Err(ReaderError::corrupt(&key, Corruption::Mismatch));
         }
-        let pointer = KnownPointer {
+        let pointer = Arc::new(KnownPointer {
             name,
             current,
             hash: Sha256::of(&document),
             document,
             seen: Mutex::new(version),
-            checked: AtomicU64::new(self.now_ms()),
-        };
-        let keep_later = self.0.settings.trust.is_some();
-        Ok(self.0.pointers.insert(Arc::new(pointer), keep_later))
+            checked: Mutex::new(self.now()),
+        });
+        let mut pointers = self.0.pointers.write();
+        // Two requests may load two publications at once, and the one with the older may end last.
+        if self.0.settings.trust.is_some()
+            && let Some(later) = pointers.get(pointer.name.as_str())
+            && later.current.serial > pointer.current.serial
+        {
+            return Ok(Arc::clone(later));
+        }
+        pointers.insert(pointer.name.as_str().into(), Arc::clone(&pointer));
+        Ok(pointer)
     }
 
     /// Serves the last verified state, if there is one. Logs each refused version once.
@@ -208,7 +179,7 @@ impl PublishedCatalogs {
         let serial = known.current.serial;
         tracing::error!(%catalog, serial, error = model::text::chain(&source), "refused a new pointer, serving the last verified one");
         *known.seen.lock() = version;
-        known.checked.store(self.now_ms(), Ordering::Relaxed);
+        *known.checked.lock() = self.now();
         Ok(known)
     }
 }

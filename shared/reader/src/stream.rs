@@ -58,38 +58,30 @@ pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
     })
 }
 
-/// Passes on only the bytes in `ranges`, which ascend, and ends with the last of them.
+/// Passes on only the bytes in `ranges`, which ascend, and ends with the last of them. The caller counts bytes and notices a stream that is
+/// too short.
 pub fn pick(chunks: Chunks, ranges: impl IntoIterator<Item = Range<u64>>) -> Chunks {
-    let ranges: VecDeque<Range<u64>> = ranges.into_iter().collect();
-    let state = (chunks, ranges, Bytes::new(), 0_u64);
-    stream::try_unfold(state, |(mut chunks, mut ranges, mut chunk, mut at)| async move {
-        loop {
-            let Some(range) = ranges.front_mut() else {
-                return Ok(None);
-            };
-            if range.is_empty() {
-                ranges.pop_front();
-                continue;
-            }
-            if chunk.is_empty() {
-                match chunks.try_next().await? {
-                    Some(next) => chunk = next,
-                    // The caller counts bytes and notices a stream that is too short.
-                    None => return Ok(None),
-                }
-            }
-            let skipped = (range.start - at).min(chunk.len() as u64);
-            let taken = (range.end - at).min(chunk.len() as u64) - skipped;
-            drop(chunk.split_to(small(skipped)));
-            let piece = chunk.split_to(small(taken));
-            at += skipped + taken;
-            range.start = range.start.max(at);
-            if !piece.is_empty() {
-                return Ok(Some((piece, (chunks, ranges, chunk, at))));
+    let ranges: VecDeque<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
+    let state = (chunks, ranges, 0);
+    let picked = stream::try_unfold(state, |(mut chunks, mut ranges, start)| async move {
+        if ranges.is_empty() {
+            return Ok(None);
+        }
+        let Some(chunk) = chunks.try_next().await? else {
+            return Ok(None);
+        };
+        let end = start + chunk.len() as u64;
+        let mut pieces = Vec::new();
+        while let Some(range) = ranges.pop_front_if(|range| range.start < end) {
+            let piece = range.start.max(start) - start..range.end.min(end) - start;
+            pieces.push(Ok(chunk.slice(small(piece.start)..small(piece.end))));
+            if range.end > end {
+                ranges.push_front(end..range.end);
             }
         }
-    })
-    .boxed()
+        Ok::<_, ReaderError>(Some((stream::iter(pieces), (chunks, ranges, end))))
+    });
+    picked.try_flatten().boxed()
 }
 
 /// Converts a length that is at most that of bytes in memory.

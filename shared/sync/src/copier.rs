@@ -150,31 +150,25 @@ impl Copier {
                 done => break done,
             }
         };
-        let CopyState {
-            mut report, accepted, ..
-        } = state;
+        let report = &mut state.report;
         match copied {
             Ok(outcome) => report.outcome = outcome,
             Err(SyncError::UnknownCatalog(_)) if listed => {
                 (report.outcome, report.not_served) = (Outcome::Unchanged, true);
             }
             Err(error) => {
-                report.outcome = if error.is_refusal() {
-                    Outcome::Refused
-                } else {
-                    Outcome::Failed
-                };
+                report.outcome = error.outcome();
                 report.error = Some(chain(&error));
             }
         }
         report.duration = started.elapsed();
-        log(&report);
+        log(report);
         // An untrusted origin may list any number of names. Only a catalog that is here, or that is accepted, gets a
         // document of its own.
-        if accepted && !report.not_served {
-            self.record_status(&report).await;
+        if state.accepted && !report.not_served {
+            self.record_status(report).await;
         }
-        report
+        state.report
     }
 
     async fn record_status(&self, report: &SyncReport) {

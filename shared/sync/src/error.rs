@@ -1,4 +1,4 @@
-use model::{CatalogName, DocumentError, PREVIOUS_MAX};
+use model::{CatalogName, DocumentError, Outcome, PREVIOUS_MAX};
 use publish::{PublishError, RetryableError};
 use render::RenderError;
 use store::{ReadError, StoreError};
@@ -108,12 +108,14 @@ impl SyncError {
         }
     }
 
-    /// True if the copy was refused by a rule, so that trying again cannot help.
-    pub(crate) const fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            Self::Rollback { .. } | Self::Diverged { .. } | Self::Untrusted(_) | Self::TooLarge { .. }
-        )
+    /// Returns the outcome of the copy: a refusal by a rule, after which trying again cannot help, or a failure.
+    pub(crate) const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Rollback { .. } | Self::Diverged { .. } | Self::Untrusted(_) | Self::TooLarge { .. } => {
+                Outcome::Refused
+            }
+            _ => Outcome::Failed,
+        }
     }
 }
 

@@ -12,7 +12,10 @@ pub(crate) fn is_behind(ours: &Current, theirs: &Current, options: &SyncOptions)
     let diverged = diverged_at(ours, theirs);
     if theirs.serial < ours.serial && !options.rollback {
         // Not an error: a CDN that lags behind another one serves an earlier state for some minutes.
-        if diverged.is_none() && remembers(ours, theirs) {
+        let (id, date) = (PublicationId::from(theirs), theirs.published_at);
+        // A catalog that is published anew may have the same content under the same serial, but not the same date.
+        let is_theirs = |earlier: &Previous| PublicationId::from(earlier) == id && earlier.published_at == date;
+        if diverged.is_none() && ours.previous.iter().any(is_theirs) {
             return Ok(true);
         }
         return Err(SyncError::Rollback {
@@ -24,14 +27,6 @@ pub(crate) fn is_behind(ours: &Current, theirs: &Current, options: &SyncOptions)
         Some(serial) if !options.diverged => Err(SyncError::Diverged { serial }),
         _ => Ok(false),
     }
-}
-
-/// True if the origin's state is one of the earlier publications of the store.
-fn remembers(ours: &Current, theirs: &Current) -> bool {
-    let (id, date) = (PublicationId::from(theirs), theirs.published_at);
-    // A catalog that is published anew may have the same content under the same serial, but not the same date.
-    let is_theirs = |previous: &Previous| PublicationId::from(previous) == id && previous.published_at == date;
-    ours.previous.iter().any(is_theirs)
 }
 
 /// True if a pointer remembers at most [`PREVIOUS_MAX`] publications, newest first. Comparing two histories takes the

@@ -6,7 +6,7 @@ use fetch::{AttemptCount, FailedFetch, FetchError, RequestError};
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use model::{CatalogName, Catalogs, Document, DocumentError, Key};
 use publish::catalog_names;
-use store::{DOCUMENT_MAX, Object, ReadError, Store, StoreError, StoreExt};
+use store::{DOCUMENT_MAX, Object, ReadError, Store, StoreError, StoreExt, collect};
 
 /// A mirror to copy from: a server, a store or an archive.
 #[async_trait]
@@ -16,7 +16,7 @@ pub trait Origin: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`OriginError`]; [`OriginError::NotFound`] if there is no such document.
     async fn document(&self, key: &Key, _known: Option<&Bytes>) -> Result<Bytes, OriginError> {
-        collect(self.object(key, DOCUMENT_MAX).await?).await
+        collect(self.object(key, DOCUMENT_MAX).await?, DOCUMENT_MAX).await
     }
 
     /// Reads an immutable object of `size` bytes. A larger body is an error; the caller must notice a shorter one.
@@ -77,13 +77,10 @@ pub enum OriginError {
 impl OriginError {
     /// Adds the key that was requested.
     pub(crate) fn fetch(key: &Key, failed: FailedFetch) -> Self {
-        match failed.error {
-            FetchError::TooLarge { limit } => Self::too_large(key, limit),
-            _ => Self::Fetch {
-                key: key.to_string(),
-                attempts: AttemptCount::default(),
-                source: failed,
-            },
+        Self::Fetch {
+            key: key.to_string(),
+            attempts: AttemptCount::default(),
+            source: failed,
         }
     }
 
@@ -128,16 +125,4 @@ impl Origin for StoreOrigin {
     async fn names(&self) -> Result<BTreeSet<CatalogName>, OriginError> {
         catalog_names(&*self.0).await.map_err(OriginError::Store)
     }
-}
-
-/// Reads a whole body into memory. The origin bounds its size.
-///
-/// # Errors
-/// The first error of the body.
-pub async fn collect(mut body: OriginBody) -> Result<Bytes, OriginError> {
-    let mut all = Vec::new();
-    while let Some(chunk) = body.try_next().await? {
-        all.extend_from_slice(&chunk);
-    }
-    Ok(all.into())
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use model::{CatalogName, Current, Kind, ObjectDigest, ShardRef, Snapshot, decode_zstd};
+use model::{CatalogName, Current, Kind, ObjectDigest, Snapshot, decode_zstd};
 use render::Rendering;
+use store::collect;
 use upkeep::ObjectProblem;
 
 use crate::{
-    Origin, SyncError, collect,
+    Origin, SyncError,
     plan::{fetch_pointer, fetch_snapshot, parse_pointer, parse_snapshot},
 };
 
@@ -96,15 +97,14 @@ impl OriginCatalog {
             return Ok(None);
         };
         let key = shard.stored.with_kind(Kind::Package).key();
-        let bytes = collect(self.origin.object(&key, shard.stored.size).await?).await?;
-        verified(shard, &bytes).map(Some).map_err(SyncError::damaged(&key))
+        let size = shard.stored.size;
+        let bytes = collect(self.origin.object(&key, size).await?, size).await?;
+        let found = ObjectDigest::of(&bytes);
+        let damaged = SyncError::damaged(&key);
+        if found != shard.stored {
+            return Err(damaged(ObjectProblem::Hash { found }));
+        }
+        let lines = decode_zstd(&bytes, shard.lines.size);
+        lines.map(Some).map_err(|_| damaged(ObjectProblem::Content))
     }
-}
-
-fn verified(shard: &ShardRef, bytes: &[u8]) -> Result<Vec<u8>, ObjectProblem> {
-    let found = ObjectDigest::of(bytes);
-    if found != shard.stored {
-        return Err(ObjectProblem::Hash { found });
-    }
-    decode_zstd(bytes, shard.lines.size).map_err(|_| ObjectProblem::Content)
 }

@@ -11,14 +11,13 @@ use model::{
 };
 use publish::{PublishError, Transaction, TransactionOptions};
 use render::RenderLimits;
-use store::{DOCUMENT_MAX, read_object};
+use store::{DOCUMENT_MAX, collect, read_object};
 use upkeep::check_entry;
 
 use crate::{
     Copier, Origin, OriginError, SyncError, SyncReport,
     copier::{CopyState, OBJECTS_IN_FLIGHT},
     history,
-    origin::collect,
 };
 
 /// Maximum number of stored bytes for each byte of content that is allowed: the Shards, three encodings of `all.json`, the layer of
@@ -143,10 +142,6 @@ impl Copier {
         next: &Current,
         report: &mut SyncReport,
     ) -> Result<(Snapshot, Option<Bytes>), SyncError> {
-        // A pointer may name any object, and its bytes would hash to its key.
-        if next.snapshot.kind != Kind::Snapshot {
-            return Err(SyncError::Disagrees(name.clone()));
-        }
         // One that an earlier publication left here is not put again, and may be condemned.
         transaction.claim([next.snapshot]).await?;
         let (bytes, is_new) = match read_object(&*self.store, &next.snapshot).await {
@@ -247,6 +242,10 @@ pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current,
         key: Key::Current(name.clone()).to_string(),
         source,
     })?;
+    // A pointer may name any object, and its bytes would hash to its key.
+    if current.snapshot.kind != Kind::Snapshot {
+        return Err(SyncError::Disagrees(name.clone()));
+    }
     // A small object may unpack to any size, and all of it is unpacked to be checked. The Snapshot repeats this size, and every
     // object of it is unpacked no further than the Snapshot says.
     let limit = RenderLimits::default().content_bytes;
@@ -263,13 +262,13 @@ pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current,
 /// Fetches the Snapshot that a pointer names. An untrusted one may state any size.
 pub(crate) async fn fetch_snapshot(origin: &dyn Origin, current: &Current) -> Result<Bytes, OriginError> {
     let max = current.snapshot.digest.size.min(DOCUMENT_MAX);
-    collect(origin.object(&current.snapshot.key(), max).await?).await
+    collect(origin.object(&current.snapshot.key(), max).await?, max).await
 }
 
 /// Parses the Snapshot that a pointer names, if it is that one and belongs to the pointer.
 pub(crate) fn parse_snapshot(name: &CatalogName, current: &Current, bytes: &[u8]) -> Result<Snapshot, SyncError> {
     let disagrees = || SyncError::Disagrees(name.clone());
-    if current.snapshot.kind != Kind::Snapshot || ObjectDigest::of(bytes) != current.snapshot.digest {
+    if ObjectDigest::of(bytes) != current.snapshot.digest {
         return Err(disagrees());
     }
     let snapshot = Snapshot::from_stored(bytes).map_err(|source| SyncError::Document {

@@ -50,10 +50,8 @@ impl Copier {
         let has_facts = !self.options.fetch_all && rebuild.lacks(Kind::Facts);
         let has_index = rebuild.lacks(Kind::Index);
         if has_facts || has_index {
-            rendering = run(rendering.budget().clone(), move || {
-                rendering.read_metas().map(|()| rendering)
-            })
-            .await??;
+            let budget = rendering.budget().clone();
+            rendering = run(budget, move || rendering.read_metas().map(|()| rendering)).await??;
         }
         let rendering = Arc::new(rendering);
         if has_facts {
@@ -93,10 +91,8 @@ impl Rebuild<'_> {
         let layer = snapshot.image.as_ref().map(|image| image.layer);
         let objects = self.left.iter().map(|entry| entry.object);
         let streamed = objects.filter(|object| matches!(object.kind, Kind::All(_)) || layer == Some(object.digest));
-        let kinds = streamed
-            .map(|object| object.kind)
-            .filter(|_| !self.copier.options.fetch_all);
-        let kinds: Vec<Kind> = kinds.collect();
+        let kinds = streamed.map(|object| object.kind);
+        let kinds: Vec<Kind> = kinds.filter(|_| !self.copier.options.fetch_all).collect();
         if kinds.is_empty() && !self.lacks(Kind::Index) {
             return Ok(rendering);
         }

@@ -44,10 +44,8 @@ impl BucketTree {
         {
             return Err(TreeError::Store(place.to_string()));
         }
-        let config = sdk_config(settings).await;
-        let config = config
-            .map_err(io::Error::other)
-            .map_err(TreeError::at(&place.to_string()))?;
+        let config = sdk_config(settings).await.map_err(io::Error::other);
+        let config = config.map_err(TreeError::at(&place.to_string()))?;
         Ok(Self {
             client: client(&config, settings),
             place,
@@ -79,13 +77,9 @@ impl TreeTarget for BucketTree {
             Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => {}
             Err(error) => return Err(TreeError::at(INDEX)(failed(error))),
         }
-        let list = self
-            .client
-            .list_objects_v2()
-            .bucket(bucket)
-            .prefix(self.place.name(""))
-            .max_keys(1);
-        let listed = list.send().await.map_err(failed).map_err(TreeError::at(INDEX))?;
+        let list = self.client.list_objects_v2().bucket(bucket).max_keys(1);
+        let listed = list.prefix(self.place.name("")).send().await;
+        let listed = listed.map_err(failed).map_err(TreeError::at(INDEX))?;
         if listed.contents().is_empty() {
             return Ok(None);
         }

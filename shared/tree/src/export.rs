@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     env,
     fs::Permissions,
     io::{self, Write},
@@ -19,6 +19,7 @@ use http::{
 };
 use http_api::{HttpMetrics, HttpSettings};
 use http_body_util::{BodyExt, Collected};
+use parking_lot::Mutex;
 use reader::{PublishedCatalogs, ReaderError, ReaderSettings};
 use serde::Serialize;
 use serde_json::Value;
@@ -127,6 +128,7 @@ pub async fn export(
         planned: known.clone(),
         known,
         begun: OnceCell::new(),
+        report: Mutex::default(),
         target,
     };
     let mut layout = TreeLayout::new(run.target.form());
@@ -141,49 +143,41 @@ pub async fn export(
         names.insert(state.name().to_string());
     }
     let (files, left_out) = layout.finish();
-    let mut report = TreeReport {
-        catalogs: names.len(),
-        left_out,
-        ..TreeReport::default()
-    };
     run.planned.is_unfinished = true;
     for file in &files {
         run.planned.files.entry(file.path.clone()).or_default();
     }
-    let mut written = BTreeMap::new();
+    let mut index = TreeIndex::default();
     for phase in files.chunk_by(|one, other| one.phase == other.phase) {
         let updates = stream::iter(phase.to_vec()).map(|file| run.update(file));
         let mut updates = updates.buffer_unordered(CONCURRENT_WRITES);
-        while let Some((path, change, file)) = updates.try_next().await? {
-            match change {
-                FileChange::Missing => continue,
-                FileChange::Kept => {}
-                FileChange::Linked => report.linked += 1,
-                FileChange::Written => {
-                    report.written += 1;
-                    report.bytes += file.size;
-                }
-            }
-            written.insert(path, file);
+        while let Some(update) = updates.try_next().await? {
+            index.files.extend(update);
         }
     }
-    let mut index = TreeIndex::default();
+    let mut deleted = 0;
     for (path, mut file) in run.planned.files.clone() {
-        if let Some(written) = written.remove(&path) {
-            index.files.insert(path, written);
-        } else if file.tag.is_empty() || file.is_due(now) || is_of_other_catalog(&path, &names) {
+        if index.files.contains_key(&path) {
+            continue;
+        }
+        if file.tag.is_empty() || file.is_due(now) || is_of_other_catalog(&path, &names) {
             run.begin().await?;
             run.target.delete(&path).await.map_err(TreeError::at(&path))?;
-            report.deleted += 1;
+            deleted += 1;
         } else {
             index.files.insert(path, file);
         }
     }
-    report.files = index.files.len();
     if run.begun.initialized() || index != run.known {
         run.write_index(&index).await?;
     }
-    Ok(report)
+    Ok(TreeReport {
+        catalogs: names.len(),
+        files: index.files.len(),
+        deleted,
+        left_out,
+        ..run.report.into_inner()
+    })
 }
 
 struct ExportRun {
@@ -195,14 +189,8 @@ struct ExportRun {
     planned: TreeIndex,
     /// Set after `planned` was written, which is before the first change.
     begun: OnceCell<()>,
-}
-
-/// Change of a file by a run.
-enum FileChange {
-    Missing,
-    Kept,
-    Linked,
-    Written,
+    /// Counts of what was written and linked.
+    report: Mutex<TreeReport>,
 }
 
 impl ExportRun {
@@ -216,45 +204,43 @@ impl ExportRun {
         self.write(INDEX, &HeaderMap::new(), body.into()).await.map(drop)
     }
 
-    /// Writes a file unless it is there.
-    async fn update(&self, file: NamedFile) -> Result<(String, FileChange, WrittenFile), TreeError> {
+    /// Writes a file unless it is there. Returns it with its path; nothing for one that the state lacks.
+    async fn update(&self, file: NamedFile) -> Result<Option<(String, WrittenFile)>, TreeError> {
         let known = self.known.files.get(&file.path);
         let known = known.filter(|known| self.target.has(&file.path, known.size));
         let answer = self.ask(&file, known.and_then(|known| known.tag.parse().ok())).await;
         let (status, fields) = (answer.status(), answer.headers());
         let field = |name| fields.get(name).and_then(|value| value.to_str().ok());
+        let size = field(&CONTENT_LENGTH).and_then(|size| size.parse().ok());
         let mut written = WrittenFile {
             tag: field(&ETAG).unwrap_or_default().to_owned(),
-            size: field(&CONTENT_LENGTH)
-                .and_then(|size| size.parse().ok())
-                .unwrap_or_default(),
+            size: size.unwrap_or_default(),
             unnamed_since: None,
         };
-        let change = match (status, known) {
-            (StatusCode::NOT_MODIFIED, Some(known)) => {
-                written.size = known.size;
-                FileChange::Kept
-            }
-            (StatusCode::NOT_FOUND, _) if !file.is_needed => FileChange::Missing,
+        match (status, known) {
+            (StatusCode::NOT_MODIFIED, Some(known)) => written.size = known.size,
+            (StatusCode::NOT_FOUND, _) if !file.is_needed => return Ok(None),
             (StatusCode::OK, _) => {
                 self.begin().await?;
                 let link = file.same.as_ref().and_then(|same| self.target.link(&file.path, same));
                 if let Some(link) = link {
                     let linked = self.target.put(&file.path, fields, link).await;
                     linked.map_err(TreeError::at(&file.path))?;
-                    FileChange::Linked
+                    self.report.lock().linked += 1;
                 } else {
                     let (parts, body) = answer.into_parts();
                     written.size = self.write(&file.path, &parts.headers, body).await?;
-                    FileChange::Written
+                    let mut report = self.report.lock();
+                    report.written += 1;
+                    report.bytes += written.size;
                 }
             }
             (status, _) => {
                 let answered = format!("{} is answered with {status}", file.url);
                 return Err(TreeError::at(&file.path)(io::Error::other(answered)));
             }
-        };
-        Ok((file.path, change, written))
+        }
+        Ok(Some((file.path, written)))
     }
 
     /// Asks the router for a file, unless it still has a tag.

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use model::{Current, Sha256, Snapshot};
 use publish::ChangedPackages;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use store::{ReadError, Store, find_stored};
 
 /// Publication of a catalog.
@@ -16,7 +16,7 @@ pub struct HistoryState {
     /// The sha256 of its `all.json`.
     pub content_hash: Sha256,
     /// Time of the publication.
-    #[serde(serialize_with = "as_rfc3339")]
+    #[serde(serialize_with = "model::timestamp::serialize")]
     pub published_at: SystemTime,
     /// Number of packages, if the state is stored.
     pub packages: Option<usize>,
@@ -36,33 +36,24 @@ pub struct HistoryState {
 /// A snapshot that cannot be read. One that is missing was collected.
 pub async fn history(store: &dyn Store, current: &Current) -> Result<Vec<HistoryState>, ReadError> {
     let mut states = Vec::new();
-    let mut newer: Option<Snapshot> = None;
-    for publication in current.publications() {
+    let mut older: Option<Snapshot> = None;
+    for publication in current.publications().into_iter().rev() {
         let snapshot: Option<Snapshot> = find_stored(store, &publication.snapshot.digest).await?;
-        if let (Some(newer), Some(HistoryState { changes, .. })) = (&newer, states.last_mut()) {
-            let known = snapshot.as_ref();
-            *changes = known.map(|older| ChangedPackages::between(Some(older), newer));
-        }
-        let is_first = publication.serial == 1;
+        let is_comparable = older.is_some() || publication.serial == 1;
+        let known = snapshot.as_ref().filter(|_| is_comparable);
         let is_published = publication.serial == current.serial;
         states.push(HistoryState {
             serial: publication.serial,
             content_hash: publication.content_hash,
             published_at: publication.published_at,
             packages: snapshot.as_ref().map(|snapshot| snapshot.packages.len()),
-            changes: snapshot
-                .as_ref()
-                .filter(|_| is_first)
-                .map(|first| ChangedPackages::between(None, first)),
+            changes: known.map(|newer| ChangedPackages::between(older.as_ref(), newer)),
             is_stored: snapshot.is_some(),
             is_published,
             is_held_back: is_published && current.rolled_back.is_some(),
         });
-        newer = snapshot;
+        older = snapshot;
     }
+    states.reverse();
     Ok(states)
-}
-
-fn as_rfc3339<S: Serializer>(moment: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&humantime::format_rfc3339_seconds(*moment))
 }

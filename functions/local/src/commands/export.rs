@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use ::sync::{Pack, PackOptions, Since, volume_path};
+use ::sync::{Pack, PackOptions, Receipt, volume_path};
 use anyhow::Context;
 use clap::Args;
 use config::byte_size;
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     };
     let pack = Pack::plan(store, &names, &options).await?;
     if to.is_dir() {
-        to.push(pack.manifest().file_name(SystemTime::now()));
+        to.push(pack.manifest().file_name());
     }
     let (is_file, json) = (to != Path::new("-"), args.json);
     // An archive is written and synced by blocking calls, for minutes.
@@ -100,17 +100,17 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-async fn since(store: &dyn Store, names: &[CatalogName], args: &ExportArgs) -> anyhow::Result<Since> {
+/// Returns the states that the archive leaves out.
+async fn since(store: &dyn Store, names: &[CatalogName], args: &ExportArgs) -> anyhow::Result<Receipt> {
     let Some(path) = &args.receipt else {
         let mut hashes = Vec::new();
         for digits in &args.since {
             hashes.push(published::content_hash(store, names, digits).await?);
         }
-        return Ok(Since::Contents(hashes));
+        return Ok(Receipt::of_contents(store, names, &hashes).await?);
     };
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let receipt = ::sync::Receipt::from_bytes(&bytes).with_context(|| path.display().to_string())?;
-    Ok(Since::Receipt(receipt))
+    Receipt::from_bytes(&bytes).with_context(|| path.display().to_string())
 }
 
 /// Writes all volumes. Returns their files: none for an archive on standard output.

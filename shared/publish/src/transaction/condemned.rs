@@ -68,6 +68,21 @@ impl DatedGcState {
         let age = |since| self.date.duration_since(since).unwrap_or_default();
         self.since.map_or(Duration::MAX, age)
     }
+
+    /// Replaces the document if it is still the one that was read. Returns the new state, dated by the read before it: only the next
+    /// read tells its age. `None` if another writer was faster.
+    ///
+    /// # Errors
+    /// As [`Store::put`], a conflict excepted.
+    pub async fn replace(&self, store: &dyn Store, next: GcState) -> Result<Option<Self>, StoreError> {
+        let swapped = store.swap_document(&Key::Gc, &next, self.version.clone()).await?;
+        Ok(swapped.map(|version| Self {
+            version: Some(version),
+            since: next.since.or(Some(self.date)),
+            state: next,
+            date: self.date,
+        }))
+    }
 }
 
 /// `gc.json` as a publication read it, before it put or found its first object.
@@ -120,16 +135,15 @@ impl GcView {
             let Some(next) = list.spare(&wanted, first.as_ref())? else {
                 return Ok(());
             };
-            let before = list.gc.version.clone();
-            let Some(version) = store.swap_document(&Key::Gc, &next, before).await? else {
+            let Some(replaced) = list.gc.replace(store, next).await? else {
                 *list = CondemnedList::read(store).await?;
                 continue;
             };
-            match next.phase {
+            match replaced.state.phase {
                 GcPhase::Condemned { .. } => tracing::info!(objects = wanted.len(), "spared condemned objects"),
                 GcPhase::None | GcPhase::Deleting { .. } => tracing::info!("ended a round of garbage collection"),
             }
-            (list.gc.state, list.gc.version) = (next, Some(version));
+            list.gc = replaced;
             return Ok(());
         }
         Err(StoreError::conflict(&Key::Gc).into())

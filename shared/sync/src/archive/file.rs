@@ -21,15 +21,15 @@ const BUFFER_BYTES: usize = 1 << 20;
 const HASH_DIGITS: usize = 12;
 
 impl Manifest {
-    /// Returns a name for the archive: the catalog, the day in UTC, and the first digits of the content hash. So it is not mixed up
-    /// with that of last month.
-    pub fn file_name(&self, day: SystemTime) -> String {
+    /// Returns a name for the archive: the catalog, the day of the export in UTC, and the first digits of the content hash. So it is not
+    /// mixed up with that of last month.
+    pub fn file_name(&self) -> String {
         let name = match self.catalogs.as_slice() {
             [catalog] => catalog.name.as_str(),
             _ => "catalogs",
         };
-        let day = humantime::format_rfc3339_seconds(day).to_string();
-        let (day, _) = day.split_once('T').unwrap_or((&day, ""));
+        let time = self.exported_at.as_deref().unwrap_or_default();
+        let day = time.split('T').next().unwrap_or_default();
         format!("{name}-{day}-{}.tar", self.state_digits())
     }
 
@@ -92,7 +92,7 @@ pub async fn archive_into(
             return Ok(name);
         }
     }
-    let name = pack.manifest().file_name(now);
+    let name = pack.manifest().file_name();
     let path = folder.join(&name);
     let written = spawn_blocking(move || pack.write_file(1, &path)).await;
     written.expect("writing is not aborted")?;

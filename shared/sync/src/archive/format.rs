@@ -4,7 +4,7 @@
 
 use std::{io, path::PathBuf};
 
-use model::{CatalogName, Current, Document, DocumentError, ObjectDigest, Sha256};
+use model::{CatalogName, Document, DocumentError, ObjectDigest, PublicationId, Sha256};
 use serde::{Deserialize, Serialize};
 use store::ReadError;
 use tar::Header;
@@ -62,11 +62,12 @@ pub struct PackedObject {
 }
 
 impl PackedCatalog {
-    pub(super) fn new(name: &CatalogName, current: &Current) -> Self {
+    pub(super) fn new(name: &CatalogName, publication: impl Into<PublicationId>) -> Self {
+        let PublicationId { serial, content_hash } = publication.into();
         Self {
             name: name.clone(),
-            serial: current.serial,
-            content_hash: current.content_hash,
+            serial,
+            content_hash,
         }
     }
 }

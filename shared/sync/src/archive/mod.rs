@@ -14,5 +14,5 @@ pub use self::{
     import::Importer,
     pack::{Pack, PackOptions},
     read::{Archive, VolumeFile},
-    receipt::{Receipt, Since, receipt},
+    receipt::{Receipt, receipt},
 };

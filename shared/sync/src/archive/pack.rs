@@ -9,21 +9,20 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use model::{CatalogName, Current, Document, Hasher, Key, ObjectDigest, ObjectKey, Sha256, Snapshot};
 use render::HashingWriter;
-use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, find_stored, read_stored};
+use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, read_stored};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::{
-    ArchiveError, Manifest, PackedCatalog, PackedObject, Since,
+    ArchiveError, Manifest, PackedCatalog, PackedObject, Receipt,
     format::{END, Volume, entry_size, header},
-    receipt::reusable,
 };
 
 /// Options of an archive. The default packs all Shards into one volume.
 #[derive(Debug, Clone, Default)]
 pub struct PackOptions {
-    /// Objects to leave out. Default: none.
-    pub since: Since,
+    /// States that the receiving store has, and whose objects are left out. Default: none, the archive is complete.
+    pub since: Receipt,
     /// Packs `all.*`, the index and the image too. Default: false, the receiving side makes them from the Shards.
     pub whole: bool,
     /// Maximum size of a volume, in bytes. Default: none, one volume.
@@ -53,24 +52,19 @@ impl Pack {
         names: &[CatalogName],
         options: &PackOptions,
     ) -> Result<Self, ArchiveError> {
-        let mut planning = Planning {
-            whole: options.whole,
-            held: held(&*store, names, &options.since).await?,
-            ..Planning::default()
-        };
+        let mut planning = Planning::default();
         for name in names {
-            planning.add(&*store, name).await?;
+            planning.add(&*store, name, options).await?;
         }
+        let mut since: Vec<Sha256> = options.since.catalogs.iter().map(|state| state.content_hash).collect();
+        // Content that was published several times counts once.
+        since.dedup();
+        let exported_at = options.exported_at.map(humantime::format_rfc3339_seconds);
         let mut manifest = Manifest {
             volumes: 1,
             catalogs: planning.catalogs,
-            exported_at: options
-                .exported_at
-                .map(|time| humantime::format_rfc3339_seconds(time).to_string()),
-            since: match &options.since {
-                Since::Contents(hashes) => hashes.clone(),
-                Since::Receipt(receipt) => receipt.catalogs.iter().map(|catalog| catalog.content_hash).collect(),
-            },
+            exported_at: exported_at.map(|time| time.to_string()),
+            since,
             // Pointers last: a reader that unpacks the tar file into a folder then never sees a pointer without its state.
             objects: [planning.snapshots, planning.objects, planning.pointers].concat(),
         };
@@ -142,8 +136,6 @@ fn append(tar: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> Resul
 /// Objects of an archive that is being planned.
 #[derive(Default)]
 struct Planning {
-    whole: bool,
-    held: BTreeSet<ObjectKey>,
     catalogs: Vec<PackedCatalog>,
     snapshots: Vec<PackedObject>,
     objects: Vec<PackedObject>,
@@ -153,7 +145,7 @@ struct Planning {
 }
 
 impl Planning {
-    async fn add(&mut self, store: &dyn Store, name: &CatalogName) -> Result<(), ArchiveError> {
+    async fn add(&mut self, store: &dyn Store, name: &CatalogName, options: &PackOptions) -> Result<(), ArchiveError> {
         let pointer = Key::Current(name.clone());
         let bytes = match store.read_all(&pointer, DOCUMENT_MAX).await {
             Err(error) if error.is_not_found() => {
@@ -169,8 +161,8 @@ impl Planning {
         };
         for entry in snapshot.objects() {
             let key = entry.key();
-            let held = self.held.contains(&ObjectKey::from(entry.object));
-            if !held && (self.whole || !key.is_derived()) && self.seen.insert(key.clone()) {
+            let is_there = options.since.objects.contains(&ObjectKey::from(entry.object));
+            if !is_there && (options.whole || !key.is_derived()) && self.seen.insert(key.clone()) {
                 self.objects.push(packed(&key, entry.object.digest));
             }
         }
@@ -192,34 +184,6 @@ fn packed(key: &Key, digest: ObjectDigest) -> PackedObject {
         size: digest.size,
         sha256: digest.sha256,
         volume: 1,
-    }
-}
-
-/// Returns the objects that the receiving store has.
-async fn held(store: &dyn Store, names: &[CatalogName], since: &Since) -> Result<BTreeSet<ObjectKey>, ArchiveError> {
-    let hashes = match since {
-        Since::Receipt(receipt) => return Ok(receipt.objects.clone()),
-        Since::Contents(hashes) => hashes,
-    };
-    let mut held = BTreeSet::new();
-    let mut found = BTreeSet::new();
-    for name in names {
-        let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
-        let Some((current, _)) = current else { continue };
-        for hash in hashes {
-            for reference in current.snapshots_of(*hash) {
-                if let Some(snapshot) = find_stored::<Snapshot>(store, &reference.digest).await? {
-                    held.extend(reusable(&snapshot));
-                    found.insert(*hash);
-                }
-            }
-        }
-    }
-    match hashes.iter().find(|hash| !found.contains(*hash)) {
-        Some(unknown) => Err(ArchiveError::Refused(format!(
-            "the store has no state with the content hash {unknown}; export since a receipt, or everything"
-        ))),
-        None => Ok(held),
     }
 }
 

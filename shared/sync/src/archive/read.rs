@@ -2,6 +2,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs::File,
     io::Read,
+    ops::Range,
     sync::Arc,
 };
 
@@ -32,8 +33,7 @@ pub struct Archive {
 #[derive(Debug)]
 struct Extent {
     file: Arc<File>,
-    offset: u64,
-    digest: ObjectDigest,
+    range: Range<u64>,
 }
 
 impl Archive {
@@ -43,13 +43,6 @@ impl Archive {
     /// # Errors
     /// The first difference.
     pub async fn open(volumes: Vec<VolumeFile>) -> Result<Arc<Self>, SyncError> {
-        let archive = Arc::new(Self::read(volumes)?);
-        archive.check().await?;
-        Ok(archive)
-    }
-
-    /// Finds the objects in all volumes.
-    fn read(volumes: Vec<VolumeFile>) -> Result<Self, ArchiveError> {
         let mut archive = Self {
             manifest: Manifest::default(),
             extents: HashMap::new(),
@@ -61,8 +54,10 @@ impl Archive {
         let of = archive.manifest.volumes.max(1);
         if let Some(missing) = (1..=of).find(|volume| !given.contains(volume)) {
             let reason = format!("the archive has {of} volumes, and volume {missing} was not given");
-            return Err(ArchiveError::Refused(reason));
+            return Err(ArchiveError::Refused(reason).into());
         }
+        let archive = Arc::new(archive);
+        archive.check().await?;
         Ok(archive)
     }
 
@@ -92,10 +87,10 @@ impl Archive {
         for object in manifest.objects.iter().filter(|object| object.volume == volume.volume) {
             let key = Key::parse(&object.key).ok_or_else(|| ArchiveError::unnamed(&object.key))?;
             let entry = next(&mut entries, name, &object.key)?;
+            let start = entry.raw_file_position();
             let extent = Extent {
                 file: Arc::clone(file),
-                offset: entry.raw_file_position(),
-                digest: object.digest(),
+                range: start..start + entry.size(),
             };
             if entry.size() != object.size || self.extents.insert(key, extent).is_some() {
                 return Err(ArchiveError::malformed(
@@ -170,11 +165,10 @@ impl Archive {
 impl Origin for Archive {
     async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
         let extent = self.extents.get(key).ok_or_else(|| not_in_archive(key))?;
-        if extent.digest.size > size {
+        if extent.range.end - extent.range.start > size {
             return Err(OriginError::too_large(key, size));
         }
-        let range = extent.offset..extent.offset + extent.digest.size;
-        let chunks = file_chunks(extent.file.clone(), range);
+        let chunks = file_chunks(extent.file.clone(), extent.range.clone());
         let key = key.to_string();
         let failed = move |source| OriginError::Archive {
             key: key.clone(),

@@ -4,7 +4,7 @@ use model::{CatalogName, Current, Document, Key, Kind, ObjectKey, Sha256, Snapsh
 use serde::{Deserialize, Serialize};
 use store::{ReadError, Store, StoreExt, find_stored};
 
-use super::PackedCatalog;
+use super::{ArchiveError, PackedCatalog};
 
 /// Content of a store, for the side that exports to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,19 +20,39 @@ impl Document for Receipt {
     const NAME: &'static str = "receipt";
 }
 
-/// Objects that an archive leaves out, because the receiving store has them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Since {
-    /// Leaves out the objects of states with these content hashes. The exporting store must still have their Snapshots. Without
-    /// hashes, the default, the archive is complete.
-    Contents(Vec<Sha256>),
-    /// Leaves out the objects on a receipt of the receiving store.
-    Receipt(Receipt),
-}
-
-impl Default for Since {
-    fn default() -> Self {
-        Self::Contents(Vec::new())
+impl Receipt {
+    /// Lists the states of `names` with these content hashes, and their objects, from the Snapshots that the exporting store still has.
+    /// The caller knows that the receiving store has the states too.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Refused`] for a content hash without a stored state, and [`ArchiveError::Store`].
+    pub async fn of_contents(
+        store: &dyn Store,
+        names: &[CatalogName],
+        hashes: &[Sha256],
+    ) -> Result<Self, ArchiveError> {
+        let mut receipt = Self::default();
+        for hash in hashes {
+            let known = receipt.catalogs.len();
+            for name in names {
+                let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
+                let Some((current, _)) = current else { continue };
+                for publication in current.publications() {
+                    if publication.content_hash == *hash
+                        && let Some(snapshot) = find_stored::<Snapshot>(store, &publication.snapshot.digest).await?
+                    {
+                        receipt.objects.extend(reusable(&snapshot));
+                        receipt.catalogs.push(PackedCatalog::new(name, &publication));
+                    }
+                }
+            }
+            if receipt.catalogs.len() == known {
+                return Err(ArchiveError::Refused(format!(
+                    "the store has no state with the content hash {hash}; export since a receipt, or everything"
+                )));
+            }
+        }
+        Ok(receipt)
     }
 }
 
@@ -56,7 +76,7 @@ pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt
 
 /// Returns the objects of a Snapshot that a later state may name too. `all.*` and the index belong to one content, so a
 /// later state does not name them again.
-pub(super) fn reusable(snapshot: &Snapshot) -> impl Iterator<Item = ObjectKey> {
+fn reusable(snapshot: &Snapshot) -> impl Iterator<Item = ObjectKey> {
     let entries = snapshot.objects().into_iter();
     let reusable = entries.filter(|entry| matches!(entry.object.kind, Kind::Package | Kind::Blob));
     reusable.map(|entry| entry.object.into())

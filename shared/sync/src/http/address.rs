@@ -9,7 +9,7 @@ use reqwest::Url;
 #[derive(Clone)]
 pub struct Address {
     /// Without credentials, ending in a slash.
-    base: Url,
+    pub(super) base: Url,
     /// A GET with the credentials, if there are any.
     pub(super) request: RequestSpec,
 }
@@ -32,11 +32,6 @@ impl Address {
     /// Returns the host, with its port if one is written.
     pub fn host(&self) -> String {
         fetch::authority(&self.base)
-    }
-
-    /// Returns true if the address is plain HTTP.
-    pub(super) fn is_plain_http(&self) -> bool {
-        self.base.scheme() == "http"
     }
 
     /// Returns the URL of a key.

@@ -34,7 +34,7 @@ impl HttpOrigin {
     /// [`FetchSettingsError`] for CA files and proxies that cannot be used.
     pub fn new(mut address: Address, mut http: FetchSettings, headers: HeaderMap) -> Result<Self, FetchSettingsError> {
         // What the user reaches over plain HTTP may redirect to plain HTTP.
-        http.plain_http_everywhere = address.is_plain_http();
+        http.plain_http_everywhere = address.base.scheme() == "http";
         // As credentials and not as plain headers: a redirect to another server must not carry them.
         address.request.credentials.extend(headers);
         let fetcher = Fetcher::new(http)?;
@@ -66,18 +66,15 @@ impl HttpOrigin {
 impl Origin for HttpOrigin {
     async fn document(&self, key: &Key, known: Option<&Bytes>) -> Result<Bytes, OriginError> {
         let mut request = self.address.request.clone();
+        let headers = &mut request.headers;
         // Decoded as it is read, up to the limit of the document.
-        request
-            .headers
-            .insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         if let Some(bytes) = known {
             let hash = Sha256::of(bytes);
             // Mirrors send small documents plain, as earlier versions sent all.
             let tags = [Encoding::Gzip, Encoding::Identity].map(|encoding| hash.to_entity_tag(encoding));
             let tags = HeaderValue::try_from(tags.join(", "));
-            request
-                .headers
-                .insert(IF_NONE_MATCH, tags.expect("entity tags are plain text"));
+            headers.insert(IF_NONE_MATCH, tags.expect("entity tags are plain text"));
         }
         // A document can change between two attempts, so a broken one is read again from its start.
         let attempt = || async {
@@ -115,10 +112,6 @@ struct ObjectBody {
 
 impl ObjectBody {
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, OriginError> {
-        // A declared length above the maximum is refused before any of it is read.
-        if self.body.content_length().is_some_and(|length| length > self.max) {
-            return Err(OriginError::too_large(&self.key, self.max));
-        }
         loop {
             match self.body.chunk().await {
                 Ok(None) => return Ok(None),

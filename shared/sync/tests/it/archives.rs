@@ -7,7 +7,7 @@ use std::{
 };
 
 use catalog_mirror_sync::{
-    Archive, ArchiveError, Importer, Pack, PackOptions, Since, SyncError, SyncOptions, SyncReport, receipt,
+    Archive, ArchiveError, Importer, Pack, PackOptions, Receipt, SyncError, SyncOptions, SyncReport, receipt,
 };
 use model::{Document, Key, Outcome};
 use publish::ValidationMode;
@@ -43,7 +43,7 @@ fn packed(whole: bool) -> PackOptions {
     }
 }
 
-fn since(since: Since) -> PackOptions {
+fn since(since: Receipt) -> PackOptions {
     PackOptions {
         since,
         ..PackOptions::default()
@@ -108,7 +108,7 @@ async fn import_of_whole_archive_refuses_missing_image_parts() {
     let (memory, to) = mirror(&[]).await;
     let options = PackOptions {
         whole: true,
-        since: Since::Receipt(receipt(&*from, &[name()]).await.unwrap()),
+        since: receipt(&*from, &[name()]).await.unwrap(),
         ..PackOptions::default()
     };
     let volumes = export(&from, options).await;
@@ -165,8 +165,9 @@ async fn export_since_receipt_or_content_holds_new_objects_only() {
     let content = snapshot(&to).await.content_hash;
     publish(&from, &name(), V2).await;
     let full = export(&from, PackOptions::default()).await;
-    let by_receipt = export(&from, since(Since::Receipt(receipt))).await;
-    let by_content = export(&from, since(Since::Contents(vec![content]))).await;
+    let by_receipt = export(&from, since(receipt)).await;
+    let by_hash = Receipt::of_contents(&*from, &[name()], &[content]).await.unwrap();
+    let by_content = export(&from, since(by_hash)).await;
     assert_eq!(by_receipt, by_content);
     assert!(by_receipt[0].len() < full[0].len());
 

@@ -109,13 +109,13 @@ impl Collector<'_> {
         let mut marks = Marks::read(self.store, &self.options.retention, state.date).await?;
         if let Some(garbage) = state.state.garbage() {
             // The list of this round is needed until the round ends, and no Snapshot names it.
-            marks.add(garbage);
+            marks.keys.insert(ObjectKey::from(*garbage));
         }
         (report.catalogs, report.snapshots) = (marks.catalogs, marks.snapshots);
         report.unreadable = mem::take(&mut marks.unreadable);
         let mut unmarked = BTreeMap::new();
         for (key, size) in listed {
-            match marks.contains(&key) {
+            match marks.keys.contains(&key) {
                 true => report.kept.add(size),
                 false => drop(unmarked.insert(key, size)),
             }
@@ -124,11 +124,10 @@ impl Collector<'_> {
     }
 
     async fn list(&self) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
-        let listed = self
-            .store
-            .list("")
-            .try_filter_map(async |object| Ok(ObjectKey::of(&object.key).map(|key| (key, object.size))));
-        Ok(listed.try_collect().await?)
+        let listed = self.store.list("");
+        let objects =
+            listed.try_filter_map(async |object| Ok(ObjectKey::of(&object.key).map(|key| (key, object.size))));
+        Ok(objects.try_collect().await?)
     }
 
     async fn preview(&self, state: &DatedGcState) -> Result<GcReport, GcError> {
@@ -163,12 +162,12 @@ impl Collector<'_> {
             garbage,
             spared: BTreeSet::new(),
         };
-        let replaced = self.replace(state, phase).await?;
+        let replaced = state.replace(self.store, state.state.with_phase(phase)).await?;
         Ok(replaced.map(|after| report.at(&after, GcStep::Condemn)))
     }
 
     async fn finish(&self, state: &DatedGcState) -> Result<Option<GcReport>, GcError> {
-        let replaced = self.replace(state, GcPhase::None).await?;
+        let replaced = state.replace(self.store, state.state.with_phase(GcPhase::None)).await?;
         Ok(replaced.map(|after| GcReport::default().at(&after, GcStep::Finish)))
     }
 
@@ -194,7 +193,8 @@ impl Collector<'_> {
         }
         let list = Garbage { keys };
         let garbage = self.put_list(list.keys.clone()).await?;
-        if self.replace(state, GcPhase::Deleting { garbage }).await?.is_none() {
+        let next = state.state.with_phase(GcPhase::Deleting { garbage });
+        if state.replace(self.store, next).await?.is_none() {
             return Ok(None);
         }
         // Read back, because only a read tells the age by the clock of the store. It also shows if another collector came
@@ -282,19 +282,5 @@ impl Collector<'_> {
         put_object(self.store, &object, bytes.into()).await?;
         self.store.flush().await?;
         Ok(object)
-    }
-
-    /// Begins a phase. Returns the state for the report; `None` if another writer was faster.
-    async fn replace(&self, before: &DatedGcState, phase: GcPhase) -> Result<Option<DatedGcState>, GcError> {
-        let next = before.state.with_phase(phase);
-        let version = before.version.clone();
-        let replaced = self.store.swap_document(&Key::Gc, &next, version).await?;
-        Ok(replaced.map(|version| DatedGcState {
-            state: next,
-            version: Some(version),
-            // Only for the report. Decisions use the age that the next read gives.
-            since: Some(before.date),
-            date: before.date,
-        }))
     }
 }

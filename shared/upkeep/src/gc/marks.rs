@@ -23,7 +23,7 @@ pub(super) struct Marks {
     pub(super) snapshots: usize,
     /// Damaged Snapshots of earlier publications, which mark nothing.
     pub(super) unreadable: Vec<UnreadableState>,
-    keys: HashSet<ObjectKey>,
+    pub(super) keys: HashSet<ObjectKey>,
 }
 
 /// A Snapshot that must stay, and its catalog for errors.
@@ -88,7 +88,9 @@ impl Marks {
         while let Some((root, read)) = reads.next().await {
             let error = match read {
                 Ok(snapshot) => {
-                    self.mark(&root.object, &snapshot);
+                    self.snapshots += 1;
+                    let objects = snapshot.objects().into_iter().map(|entry| entry.object);
+                    self.keys.extend(objects.chain([root.object]).map(ObjectKey::from));
                     continue;
                 }
                 Err(error) if error.is_not_found() && !root.is_published => continue,
@@ -110,20 +112,6 @@ impl Marks {
             }
         }
         Ok(blocking)
-    }
-
-    fn mark(&mut self, object: &ObjectRef, snapshot: &Snapshot) {
-        self.snapshots += 1;
-        self.add(object);
-        snapshot.objects().iter().for_each(|entry| self.add(&entry.object));
-    }
-
-    pub(super) fn add(&mut self, object: &ObjectRef) {
-        self.keys.insert(ObjectKey::from(*object));
-    }
-
-    pub(super) fn contains(&self, key: &ObjectKey) -> bool {
-        self.keys.contains(key)
     }
 }
 

@@ -105,10 +105,8 @@ pub enum GcError {
 }
 
 fn list(states: &[UnreadableState]) -> String {
-    let states = states
-        .iter()
-        .map(|state| format!("{} ({})", state.catalog, state.error));
-    states.collect::<Vec<_>>().join("; ")
+    let text = |state: &UnreadableState| format!("{} ({})", state.catalog, state.error);
+    states.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
 impl GcError {

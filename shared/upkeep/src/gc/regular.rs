@@ -32,16 +32,15 @@ pub fn collect_regularly(
         ..GcOptions::default()
     };
     let collecting = async move {
-        let mut wait = FIRST_WAIT;
         // Jittered: mirrors that were started together must not list one bucket together.
+        tokio::time::sleep(jittered(FIRST_WAIT)).await;
         loop {
-            tokio::time::sleep(jittered(wait)).await;
             let collected = gc(&*store, &options).await;
             metrics.count(&collected);
             if let Err(error) = collected {
                 tracing::error!(error = model::text::chain(&error), "cannot collect garbage");
             }
-            wait = INTERVAL;
+            tokio::time::sleep(jittered(INTERVAL)).await;
         }
     };
     let collecting = async move {

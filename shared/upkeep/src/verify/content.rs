@@ -88,10 +88,8 @@ impl IntegrityCheck {
             return Err(ObjectProblem::TooLong(self.recorded.size));
         }
         // A larger document is refused at the end as unreadable, without a copy of it in memory.
-        if self
-            .document
-            .as_ref()
-            .is_some_and(|document| self.recorded.size <= document.max_bytes)
+        if let Some(document) = &self.document
+            && self.recorded.size <= document.max_bytes
         {
             self.held.extend_from_slice(bytes);
         }

@@ -8,13 +8,14 @@ use render::index_lines;
 use store::{ReadError, Store, StoreError, read_object, read_stored};
 use work::{Budget, run};
 
-use super::{Finding, ObjectProblem};
+use super::ObjectProblem;
 
 /// Facts about Shards that Snapshots and their indexes record, by the lines that they describe.
 #[derive(Default)]
 pub(super) struct IndexedLines {
     shards: HashMap<Sha256, Vec<RecordedShard>>,
-    wrong: BTreeMap<Key, ObjectProblem>,
+    /// Problems that were found, by the key of the document that is wrong or cannot be checked.
+    pub(super) wrong: BTreeMap<Key, ObjectProblem>,
     /// Budget for reading all lines of the catalog.
     budget: Budget,
 }
@@ -42,15 +43,10 @@ impl IndexedLines {
             Err(ReadError::Store(error)) if !error.is_not_found() => return Err(error),
             Err(_) => None,
         };
-        let described = index.iter().flat_map(|index| &index.shards);
-        if index.is_some()
-            && !described
-                .clone()
-                .map(|shard| shard.lines)
-                .eq(snapshot.shards().map(|shard| shard.lines.sha256))
-        {
+        if index.as_ref().is_some_and(|index| !index.describes(snapshot)) {
             self.wrong.insert(key.clone(), ObjectProblem::Disagrees("its snapshot"));
         }
+        let described = index.iter().flat_map(|index| &index.shards);
         let entries: HashMap<Sha256, Sha256> = described.map(|shard| (shard.lines, hash(&shard.metas))).collect();
         for shard in snapshot.shards() {
             let entry = entries.get(&shard.lines.sha256);
@@ -75,10 +71,8 @@ impl IndexedLines {
         let Some(recorded) = self.shards.remove(&lines.sha256) else {
             return Ok(());
         };
-        if let Err(over) = self
-            .budget
-            .charge_bytes(usize::try_from(lines.size).unwrap_or(usize::MAX))
-        {
+        let size = usize::try_from(lines.size).unwrap_or(usize::MAX);
+        if let Err(over) = self.budget.charge_bytes(size) {
             // Unread lines say nothing about the entries.
             self.wrong.insert(shard.key(), ObjectProblem::Document(chain(&over)));
             return Ok(());
@@ -104,10 +98,6 @@ impl IndexedLines {
         }
         Ok(())
     }
-
-    pub(super) fn findings(self) -> impl Iterator<Item = Finding> {
-        self.wrong.into_iter().map(|(key, problem)| Finding::new(key, problem))
-    }
 }
 
 fn hash(metas: &[IndexedMeta]) -> Sha256 {
@@ -124,7 +114,7 @@ mod tests {
     use super::*;
 
     /// Returns the problems of a catalog of one package whose lines take `steps` steps.
-    async fn check(steps: u64) -> Vec<Finding> {
+    async fn check(steps: u64) -> Vec<(Key, ObjectProblem)> {
         let lines = format!(
             "{{\"name\":\"db\",\"schema\":\"olm.package\",\"x\":\"{}\"}}\n",
             "x".repeat(1000)
@@ -146,7 +136,7 @@ mod tests {
         let shard = &built.snapshot.packages[0];
         let object = shard.stored.with_kind(Kind::Package);
         indexed.check(&store, &object, shard.lines).await.unwrap();
-        indexed.findings().collect()
+        indexed.wrong.into_iter().collect()
     }
 
     #[tokio::test]
@@ -154,8 +144,7 @@ mod tests {
         assert_eq!(check(1000).await, []);
         let found = check(10).await;
         assert_eq!(found.len(), 1);
-        assert!(matches!(found[0].key, Key::Object(Kind::Package, _)));
-        let problem = found[0].problem.to_string();
-        assert_eq!(problem, "cannot be used: exceeds the limit steps of 10");
+        assert!(matches!(found[0].0, Key::Object(Kind::Package, _)));
+        assert_eq!(found[0].1.to_string(), "cannot be used: exceeds the limit steps of 10");
     }
 }

@@ -3,11 +3,11 @@
 mod content;
 mod index;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use model::text::chain;
-use model::{CatalogName, Current, Document, Key, Kind, ManifestEntry, ObjectRef, Snapshot};
+use model::{CatalogName, Current, Key, Kind, ManifestEntry, ObjectRef, Sha256, Snapshot};
 use publish::is_listed;
 use serde::{Serialize, Serializer};
 use store::{ReadError, Store, StoreError, StoreExt, read_stored};
@@ -49,13 +49,6 @@ pub struct Finding {
     pub entry: Option<ManifestEntry>,
 }
 
-impl Finding {
-    fn new(key: Key, problem: ObjectProblem) -> Self {
-        let entry = None;
-        Self { key, problem, entry }
-    }
-}
-
 /// Reads everything that a catalog names, and compares it with what the documents record.
 ///
 /// # Errors
@@ -70,59 +63,59 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
         findings: Vec::new(),
     };
     let key = Key::Current(catalog.clone());
-    let current = match read_current(store, &key).await? {
-        Ok(current) => current,
-        Err(problem) => {
-            verification.found(&key, problem);
+    let current = match store.read_document::<Current>(&key).await {
+        Ok(Some((current, _))) => current,
+        unusable => {
+            verification.found(key, unusable.map_or_else(problem, |_| Ok(ObjectProblem::Missing))?);
             return Ok(verification);
         }
     };
-    verification.check_name(store).await?;
+    match is_listed(store, catalog).await {
+        Ok(true) => {}
+        Ok(false) => verification.found(Key::Catalogs, ObjectProblem::Unlisted),
+        Err(error) => verification.found(Key::Catalogs, problem(error)?),
+    }
     let mut expected = BTreeMap::new();
     let mut indexed = IndexedLines::default();
-    for object in publications(&current) {
-        if let Some(snapshot) = verification.snapshot(store, &current, object).await? {
+    for (object, content_hash) in named_snapshots(&current) {
+        if let Some(snapshot) = verification.snapshot(store, &current, object, content_hash).await? {
             indexed.add(store, &object, &snapshot).await?;
             let entries = snapshot.objects().into_iter();
             expected.extend(entries.map(|entry| (entry.key(), entry)));
         }
     }
     verification.objects(store, expected, &mut indexed).await?;
-    verification.findings.extend(indexed.findings());
+    for (key, problem) in indexed.wrong {
+        verification.found(key, problem);
+    }
     verification.findings.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(verification)
 }
 
-/// Returns the Snapshots of all publications and of the states that a composition was made of, each once: content may come back.
-fn publications(current: &Current) -> Vec<ObjectRef> {
-    let mut seen = BTreeSet::new();
-    let earlier = current.previous.iter().map(|previous| previous.snapshot);
-    let inputs = current.source.inputs.iter().map(|input| input.snapshot);
-    let all = std::iter::once(current.snapshot).chain(earlier).chain(inputs);
-    all.filter(|snapshot| seen.insert(*snapshot)).collect()
+/// Returns the Snapshots of all publications and of the states that a composition was made of, each once because content may come back,
+/// with the content hashes that the pointer records for them.
+fn named_snapshots(current: &Current) -> BTreeMap<ObjectRef, Sha256> {
+    let inputs = current
+        .source
+        .inputs
+        .iter()
+        .map(|input| (input.snapshot, input.content_hash));
+    let publications = current.publications().into_iter();
+    inputs
+        .chain(publications.map(|one| (one.snapshot, one.content_hash)))
+        .collect()
 }
 
 impl Verification {
-    fn found(&mut self, key: &Key, problem: ObjectProblem) {
-        self.findings.push(Finding::new(key.clone(), problem));
+    fn found(&mut self, key: Key, problem: ObjectProblem) {
+        let entry = None;
+        self.findings.push(Finding { key, problem, entry });
     }
 
     /// Adds an object that is missing or has other bytes than it should have.
     fn found_object(&mut self, entry: ManifestEntry, problem: ObjectProblem) {
-        self.findings.push(Finding {
-            entry: Some(entry),
-            ..Finding::new(entry.key(), problem)
-        });
-    }
-
-    async fn check_name(&mut self, store: &dyn Store) -> Result<(), StoreError> {
-        match is_listed(store, &self.catalog).await {
-            Ok(true) => {}
-            Ok(false) => self.found(&Key::Catalogs, ObjectProblem::Unlisted),
-            Err(ReadError::Store(error)) => return Err(error),
-            Err(error) => self.found(&Key::Catalogs, ObjectProblem::Document(chain(&error))),
-        }
-        Ok(())
+        let (key, entry) = (entry.key(), Some(entry));
+        self.findings.push(Finding { key, problem, entry });
     }
 
     /// Checks one Snapshot. Only the current one has to be there.
@@ -131,8 +124,8 @@ impl Verification {
         store: &dyn Store,
         current: &Current,
         object: ObjectRef,
+        content_hash: Sha256,
     ) -> Result<Option<Snapshot>, StoreError> {
-        let key = object.key();
         let snapshot = match read_stored::<Snapshot>(store, &object.digest).await {
             Ok(snapshot) => snapshot,
             Err(error) if error.is_not_found() && object != current.snapshot => {
@@ -145,17 +138,15 @@ impl Verification {
             }
         };
         self.snapshots += 1;
-        let inputs = current.source.inputs.iter();
-        let inputs = inputs.filter(|input| input.content_hash == snapshot.content_hash);
-        let mut named = current
-            .snapshots_of(snapshot.content_hash)
-            .chain(inputs.map(|input| input.snapshot));
-        if !named.any(|named| named == object) {
-            self.found(&key, ObjectProblem::Disagrees("current.json"));
+        if snapshot.content_hash != content_hash {
+            self.found(object.key(), ObjectProblem::Disagrees("current.json"));
         }
         // Only the current Snapshot: the history of the pointer repeats no sizes of earlier ones.
         if object == current.snapshot && !current.describes(&snapshot) || !snapshot.is_consistent() {
-            self.found(&key, ObjectProblem::Disagrees("the numbers in it and in current.json"));
+            self.found(
+                object.key(),
+                ObjectProblem::Disagrees("the numbers in it and in current.json"),
+            );
         }
         Ok(Some(snapshot))
     }
@@ -223,14 +214,7 @@ pub async fn check_body<B: AsRef<[u8]>, E>(
     Ok(check.finish())
 }
 
-/// Reads the pointer. One that cannot be used is a problem; only a store that fails is an error.
-async fn read_current(store: &dyn Store, key: &Key) -> Result<Result<Current, ObjectProblem>, StoreError> {
-    match store.read_all(key, store::DOCUMENT_MAX).await {
-        Ok((bytes, _)) => Ok(Current::from_bytes(&bytes).map_err(|error| ObjectProblem::Document(chain(&error)))),
-        Err(error) => problem(error).map(Err),
-    }
-}
-
+/// Describes an object that cannot be read. Only a store that fails is an error.
 fn problem(error: ReadError) -> Result<ObjectProblem, StoreError> {
     match error {
         error if error.is_not_found() => Ok(ObjectProblem::Missing),
