@@ -56,7 +56,9 @@ fn ask(index: &ApiIndex, lines: &[u8]) {
         for (at, bundle) in record.bundles.iter().enumerate() {
             builder.add(at, line(&bundle.line))?;
         }
-        builder.finish().complete(record, place.position(), place.message())
+        builder
+            .finish()
+            .complete(record, place.position(), &place.message(true))
     };
     for package in index.list_packages() {
         drop(index.get_package(&package));

@@ -1,17 +1,14 @@
 //! Manifests of all bundles of a Package, compressed in memory.
 
-use std::{cell::RefCell, io, mem, ops::Range, sync::Arc};
+use std::{cell::RefCell, io, ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use prost::{
-    Message,
-    encoding::{self, WireType},
-};
+use prost::encoding::{self, WireType};
 use serde_json::value::RawValue;
 use zstd::bulk::{Compressor, Decompressor};
 
 use super::{
-    api::ApiBundle,
+    bundle::BundleMessage,
     csv::{CsvPackage, CsvSource},
     go::{self, Wrong},
     objects::{ObjectReader, is_csv},
@@ -32,7 +29,7 @@ const DICTIONARY_MAX: usize = 64 << 10;
 /// Number of bundles from which on that saves memory.
 const DICTIONARY_BUNDLES: usize = 4;
 
-/// Numbers of fields of an [`ApiBundle`].
+/// Numbers of fields of the message `Bundle`.
 const CSV_JSON_TAG: u32 = 4;
 const OBJECT_TAG: u32 = 5;
 
@@ -83,7 +80,7 @@ impl PackageContents {
     ///
     /// # Errors
     /// Fails if the line of the bundle cannot be turned into manifests.
-    pub fn complete(&self, record: &PackageRecord, at: usize, message: ApiBundle) -> Result<Bytes, AnswerError> {
+    pub fn complete(&self, record: &PackageRecord, at: usize, message: &BundleMessage) -> Result<Bytes, AnswerError> {
         let texts = self.bundles[at].as_ref().map_err(|reason| AnswerError::Bundle {
             bundle: record.bundles[at].name.clone(),
             reason: reason.clone(),
@@ -93,18 +90,10 @@ impl PackageContents {
         let csv = Some((CSV_JSON_TAG, &texts.csv_json)).filter(|(_, csv)| !csv.is_empty());
         let objects = texts.objects.iter().map(|object| (OBJECT_TAG, object));
         let fields: Vec<(u32, &Range<usize>)> = csv.into_iter().chain(objects).collect();
-        // In the order of the fields, as Go encodes them.
-        let mut rest = message;
-        let first = ApiBundle {
-            csv_name: mem::take(&mut rest.csv_name),
-            package_name: mem::take(&mut rest.package_name),
-            channel_name: mem::take(&mut rest.channel_name),
-            ..ApiBundle::default()
-        };
         let length = |(_, range): &(u32, &Range<usize>)| range.len() + self.icon.len() + FIELD_HEAD_MAX;
-        let length = first.encoded_len() + fields.iter().map(length).sum::<usize>() + rest.encoded_len();
-        let mut out = Vec::with_capacity(length);
-        first.encode_raw(&mut out);
+        let length = fields.iter().map(length).sum::<usize>();
+        let mut out = Vec::with_capacity(message.names.len() + length + message.facts.len());
+        out.extend_from_slice(&message.names);
         for (tag, range) in fields {
             let icon_at = texts.icon_at.filter(|_| *range == texts.csv_json);
             let (before, after) = all[range.clone()].split_at(icon_at.unwrap_or_default());
@@ -115,7 +104,7 @@ impl PackageContents {
             out.extend_from_slice(icon.as_bytes());
             out.extend_from_slice(after);
         }
-        rest.encode_raw(&mut out);
+        out.extend_from_slice(&message.facts);
         Ok(out.into())
     }
 }

@@ -7,11 +7,10 @@ use std::{
 };
 
 use model::{Sha256, text::LineBuffer};
-use prost::encoding;
 use serde_json::value::RawValue;
 
 use super::{
-    bundle_line::read_bundle_line,
+    bundle::read_bundle_line,
     go::{self, Wrong},
     record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
 };
@@ -25,9 +24,6 @@ const ENTRY_BYTES: usize = 160;
 
 /// End of most lines of bundles, whose keys are sorted. In JSON it can only be the last field of the outermost object.
 const BUNDLE_END: &[u8] = br#","schema":"olm.bundle"}"#;
-
-/// Number of the deprecation in an [`ApiBundle`](super::api::ApiBundle).
-const DEPRECATION_TAG: u32 = 15;
 
 /// Makes the record of one Package from the lines of its Shard, which may come in chunks of any size.
 ///
@@ -93,11 +89,8 @@ impl PackageRecorder {
         let deprecations = self.deprecations.unwrap_or_default();
         let deprecation = |schema: &str, name: &str| deprecations.get(&(schema.to_owned(), name.to_owned())).cloned();
         let mut bundles: Vec<BundleRecord> = self.bundles.into_values().collect();
-        for BundleRecord { name, message, .. } in &mut bundles {
-            if let Some(deprecation) = deprecation("olm.bundle", name) {
-                encoding::message::encode(DEPRECATION_TAG, &deprecation, message);
-            }
-            message.shrink_to_fit();
+        for bundle in &mut bundles {
+            bundle.deprecation = deprecation("olm.bundle", &bundle.name);
         }
         let mut channels = Vec::with_capacity(self.channels.len());
         for (name, DraftChannel { entries, head }) in self.channels {
@@ -200,9 +193,8 @@ impl PackageRecorder {
     }
 
     fn read_bundle(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
-        let bundle = read_bundle_line(line, &self.name, range)?;
-        let texts = bundle.name.len() + bundle.version.len() + bundle.message.len();
-        take(&mut self.used, texts)?;
+        let bundle = read_bundle_line(line, range)?;
+        take(&mut self.used, bundle.texts())?;
         let name = bundle.name.clone();
         let before = self.bundles.insert(name.clone(), bundle);
         only(before.as_ref(), || format!("bundle {name:?}"))

@@ -19,6 +19,19 @@ use crate::client::Client;
 /// Packages with every kind of bundle, for which the answers of opm are recorded.
 pub(crate) const CRAFTED: &[u8] = include_bytes!("../recorded/crafted.jsonl");
 
+/// Fields of the message `Bundle` that tests look at.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SentBundle {
+    #[prost(string, tag = "1")]
+    pub(crate) csv_name: String,
+    #[prost(string, tag = "4")]
+    pub(crate) csv_json: String,
+    #[prost(string, repeated, tag = "5")]
+    pub(crate) object: Vec<String>,
+    #[prost(string, tag = "6")]
+    pub(crate) bundle_path: String,
+}
+
 /// Returns the lines of a package with one bundle.
 pub(crate) fn package(name: &str) -> String {
     format!(
