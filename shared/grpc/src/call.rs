@@ -58,8 +58,8 @@ impl CallHead {
 
 impl ApiCall {
     /// Returns the state of the catalog that the client asks.
-    pub(crate) async fn state(&self) -> Result<Arc<IndexedState>, AnswerError> {
-        let catalogs = &self.shared.api.catalogs;
+    pub(crate) async fn state(&self) -> Result<IndexedState, AnswerError> {
+        let catalogs = &self.shared.catalogs;
         let name = catalogs.choose(self.head.label.as_deref()).await?;
         tracing::Span::current().record("catalog", &name);
         catalogs.state(self.catalog.get_or_init(|| name)).await
@@ -93,7 +93,7 @@ where
 {
     let (replies, mut messages) = mpsc::channel(MESSAGES_AHEAD);
     let span = tracing::info_span!("grpc_call", method = head.method, catalog = tracing::field::Empty);
-    let mut timer = shared.api.metrics.begin(head.method);
+    let mut timer = shared.metrics.begin(head.method);
     let answering = answer(ApiCall {
         shared,
         head,

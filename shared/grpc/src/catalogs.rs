@@ -138,7 +138,7 @@ impl RegistryCatalogs {
     }
 
     /// Returns the state of a catalog with its index, which the first call for a state waits for.
-    pub(crate) async fn state(&self, name: &str) -> Result<Arc<IndexedState>, AnswerError> {
+    pub(crate) async fn state(&self, name: &str) -> Result<IndexedState, AnswerError> {
         let state = match self.catalogs.find(name).await {
             // The names were read before.
             Err(ReaderError::UnknownCatalog(_) | ReaderError::CatalogName(_)) => return Err(AnswerError::NotServed),
@@ -153,7 +153,7 @@ impl RegistryCatalogs {
                 indexes.remove(name);
             }
         }
-        Ok(Arc::new(IndexedState { state, index: index? }))
+        Ok(IndexedState { state, index: index? })
     }
 
     /// Returns the index of a state. The first call for a state starts to make it.

@@ -162,7 +162,7 @@ pub(crate) async fn check_health(call: ApiCall, request: HealthCheckRequest) -> 
 /// Returns the status of the server, of the registry API or of a catalog; `None` if there is no such service. Waits for the index
 /// of the catalog.
 async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
-    let catalogs = &call.shared.api.catalogs;
+    let catalogs = &call.shared.catalogs;
     let is_serving = match service {
         "" | REGISTRY | OPM_REGISTRY => match catalogs.choose(call.head.label.as_deref()).await {
             Ok(name) => catalogs.state(&name).await.is_ok(),

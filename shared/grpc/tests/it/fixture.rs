@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use catalog_mirror_grpc::{GrpcMetrics, RegistryApi, RegistryCatalogs};
+use catalog_mirror_grpc::{GrpcMetrics, RegistryCatalogs, router};
 use model::{CatalogName, Catalogs, Current, Document, Facts, Key};
 use olm::FINDINGS;
 use prometheus_client::{encoding::text, registry::Registry};
@@ -171,13 +171,10 @@ impl TestServer {
     ) -> Self {
         let stop = CancellationToken::new();
         let published = PublishedCatalogs::new(catalogs.0.clone(), ReaderSettings::default());
-        let api = RegistryApi {
-            catalogs: Arc::new(RegistryCatalogs::new(published, default.map(str::to_owned), None)),
-            metrics,
-        };
+        let catalogs = Arc::new(RegistryCatalogs::new(published, default.map(str::to_owned), None));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        tokio::spawn(server.run(listener, api.router(), stop.clone()));
+        tokio::spawn(server.run(listener, router(catalogs, metrics), stop.clone()));
         Self {
             port,
             _stop: stop.drop_guard(),
