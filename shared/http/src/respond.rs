@@ -19,6 +19,7 @@ use crate::{
     error::ApiError,
     payload::Payload,
     rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range},
+    router::StateHead,
     routes::RouteCall,
     settings::LargeBodies,
 };
@@ -70,6 +71,18 @@ impl Representation {
             extra: None,
             payload,
         }
+    }
+
+    /// Adds the date of the publication.
+    pub(crate) fn dated(mut self, head: &StateHead) -> Self {
+        self.modified = Some(head.modified.clone());
+        self
+    }
+
+    /// Notes that `Accept-Encoding` has chosen this encoding.
+    pub(crate) const fn negotiated(mut self, encoding: Encoding) -> Self {
+        (self.encoding, self.negotiated) = (encoding, true);
+        self
     }
 
     /// Returns the fields that answers to conditional requests have in common with the whole one (RFC 9110, section 15.4.5).

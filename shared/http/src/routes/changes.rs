@@ -40,10 +40,8 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
     };
     let identity = identity(since, new);
     let tag = Tag::with_suffix(identity, "-changes");
-    let mut representation = Representation {
-        modified: Some(call.app.head(&state).modified.clone()),
-        ..Representation::new(tag, Payload::Bytes(Bytes::new()), CachePolicy::Pointer)
-    };
+    let empty = Payload::Bytes(Bytes::new());
+    let mut representation = Representation::new(tag, empty, CachePolicy::Pointer).dated(&call.app.head(&state));
     // The document need not be made for a 304 or 412.
     if representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let make = async {

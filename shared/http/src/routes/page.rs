@@ -16,7 +16,7 @@ use crate::{
     error::ApiError,
     payload::Payload,
     respond::Representation,
-    rfc9110::{Precondition, Tag, negotiate},
+    rfc9110::{Precondition, Tag},
 };
 
 const HTML: &str = include_str!("../../page/page.html");
@@ -90,19 +90,15 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     let state = call.state().await?;
     let snapshot = state.snapshot().await?;
     let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
-    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let encoding = call.encoding()?;
     let tag = match encoding {
         // Without a suffix it stands for the stored bytes.
         Encoding::Zstd => Tag::of_stored(object.digest.sha256),
         Encoding::Gzip => Tag::with_suffix(object.digest.sha256, "-gzip"),
         Encoding::Identity => Tag::with_suffix(object.digest.sha256, "-identity"),
     };
-    let mut representation = Representation {
-        modified: Some(call.app.head(&state).modified.clone()),
-        encoding,
-        negotiated: true,
-        ..Representation::new(tag, Payload::Object(object), CachePolicy::Pointer)
-    };
+    let stored = Representation::new(tag, Payload::Object(object), CachePolicy::Pointer);
+    let mut representation = stored.dated(&call.app.head(&state)).negotiated(encoding);
     if encoding != Encoding::Zstd && representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let plain = async {
             let stored = call.app.catalogs.object(&object).await?;
@@ -122,16 +118,14 @@ async fn file(
     cache: CachePolicy,
     fields: HeaderMap,
 ) -> Result<Representation, ApiError> {
-    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let encoding = call.encoding()?;
     let plain = Bytes::from_static(file.text.as_bytes());
     let bytes = call.app.coded(file.hash, encoding, ready(Ok(plain))).await?;
     let tag = Tag::of_made(file.hash, encoding);
     Ok(Representation {
         content_type: file.content_type,
-        encoding,
-        negotiated: true,
         extra: Some(Box::new(fields)),
-        ..Representation::new(tag, Payload::Bytes(bytes), cache)
+        ..Representation::new(tag, Payload::Bytes(bytes), cache).negotiated(encoding)
     })
 }
 
