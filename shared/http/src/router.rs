@@ -51,20 +51,12 @@ impl App {
         );
         let result = match &matched {
             Some(matched) => self.serve(request, matched).instrument(span.clone()).await,
-            None => match without_slash(request) {
-                Some(location) => Ok(redirect(location)),
-                None => Err(unmatched(request)),
-            },
+            None => without_slash(request).ok_or_else(|| unmatched(request)),
         };
-        let mut response = match result {
-            Ok(mut response) => {
-                if is_registry(path) {
-                    mark_registry(response.headers_mut());
-                }
-                response
-            }
-            Err(error) => span.in_scope(|| self.refuse(request, route, &error)),
-        };
+        let mut response = result.unwrap_or_else(|error| span.in_scope(|| self.refuse(request, route, &error)));
+        if is_registry(path) {
+            mark_registry(response.headers_mut());
+        }
         self.settings.origins.allow(request, response.headers_mut());
         let took = self.catalogs.now().saturating_sub(started);
         self.metrics.answered(route, response.status(), took);
@@ -103,8 +95,8 @@ impl App {
     }
 }
 
-/// Returns the relative URL of the route that a path with one more slash at its end means. Relative, because the router may be nested.
-fn without_slash(request: &Parts) -> Option<HeaderValue> {
+/// Returns the redirect to the route that a path with one more slash at its end means. Relative, because the router may be nested.
+fn without_slash(request: &Parts) -> Option<Response<Body>> {
     let path = request.uri.path().strip_suffix('/')?;
     if !is_read(&request.method) || is_registry(path) || find(path).is_none() {
         return None;
@@ -114,13 +106,10 @@ fn without_slash(request: &Parts) -> Option<HeaderValue> {
         .uri
         .query()
         .map_or_else(String::new, |query| format!("?{query}"));
-    HeaderValue::try_from(format!("../{last}{query}")).ok()
-}
-
-fn redirect(location: HeaderValue) -> Response<Body> {
+    let location = HeaderValue::try_from(format!("../{last}{query}")).ok()?;
     let cache = HeaderValue::from_static(CachePolicy::Pointer.cache_control());
     let headers = [(LOCATION, location), (CACHE_CONTROL, cache)];
-    (StatusCode::PERMANENT_REDIRECT, headers).into_response()
+    Some((StatusCode::PERMANENT_REDIRECT, headers).into_response())
 }
 
 /// True for the methods that read, the only ones that are answered.
