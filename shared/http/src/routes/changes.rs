@@ -93,7 +93,11 @@ impl App {
     }
 
     async fn compare_package(&self, package: &ChangedShard<'_>, mut changes: Changes) -> Result<Changes, ApiError> {
-        let old = self.read_package(package.old).await.map_err(gone(changes.from))?;
+        // Retention may delete an object of the earlier state at any time, also while this runs: that is no failure.
+        let old = self.read_package(package.old).await.map_err(|error| match error {
+            error if error.is_missing() => ApiError::UnknownSince(changes.from),
+            error => error.into(),
+        })?;
         let new = self.read_package(package.new).await?;
         let (name, size) = (package.name.to_owned(), package.size());
         let add = move || {
@@ -118,17 +122,5 @@ impl App {
             parser = self.catalogs.run(size, push).await;
         }
         Ok(Some(parser.finish()))
-    }
-}
-
-/// Returns the error of a request that cannot read the earlier state `since`. Retention may delete an object of it at any time, also
-/// while this runs: that is no failure.
-fn gone(since: Sha256) -> impl Fn(ReaderError) -> ApiError {
-    move |error| {
-        if error.is_missing() {
-            ApiError::UnknownSince(since)
-        } else {
-            error.into()
-        }
     }
 }
