@@ -64,13 +64,14 @@ impl Authenticator {
         }
     }
 
-    async fn check(&self, credentials: Credentials) -> LoginOutcome {
+    async fn check(&self, Credentials { name, secret }: Credentials) -> LoginOutcome {
         let users = self.users.current();
-        match credentials {
-            Credentials::Bearer(token) if users.has_token(None, &token) => LoginOutcome::Accepted,
-            Credentials::Bearer(_) => LoginOutcome::Refused,
-            Credentials::Basic { name, password } if users.has_token(Some(&name), &password) => LoginOutcome::Accepted,
-            Credentials::Basic { name, password } => self.verify(&users, &name, &password).await,
+        if users.has_token(name.as_deref(), &secret) {
+            return LoginOutcome::Accepted;
+        }
+        match name {
+            Some(name) => self.verify(&users, &name, &secret).await,
+            None => LoginOutcome::Refused,
         }
     }
 
@@ -97,17 +98,16 @@ impl Authenticator {
 }
 
 /// Credentials of a request, not verified yet. They cannot be printed.
-#[derive(PartialEq, Eq)]
-pub(crate) enum Credentials {
-    /// A name and a password (RFC 7617). The password may be a token.
-    Basic { name: String, password: Vec<u8> },
-    /// A token (RFC 6750, section 2.1).
-    Bearer(Vec<u8>),
+struct Credentials {
+    /// Name before a password (RFC 7617). `None` for a Bearer token (RFC 6750, section 2.1).
+    name: Option<String>,
+    /// The password, which may be a token, or the token.
+    secret: Vec<u8>,
 }
 
 impl Credentials {
     /// Reads the `Authorization` field. Returns `None` without the field, for other schemes and for two fields.
-    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
+    fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut fields = headers.get_all(AUTHORIZATION).iter();
         let (Some(field), None) = (fields.next(), fields.next()) else {
             return None;
@@ -115,16 +115,17 @@ impl Credentials {
         let (scheme, credentials) = field.to_str().ok()?.split_once(' ')?;
         let credentials = credentials.trim_matches(' ');
         if scheme.eq_ignore_ascii_case("Bearer") {
-            return Some(Self::Bearer(credentials.into()));
+            let secret = credentials.into();
+            return Some(Self { name: None, secret });
         }
         if !scheme.eq_ignore_ascii_case("Basic") {
             return None;
         }
         let decoded = STANDARD.decode(credentials).ok()?;
         let colon = decoded.iter().position(|&byte| byte == b':')?;
-        Some(Self::Basic {
-            name: String::from_utf8(decoded[..colon].to_vec()).ok()?,
-            password: decoded[colon + 1..].to_vec(),
+        Some(Self {
+            name: Some(String::from_utf8(decoded[..colon].to_vec()).ok()?),
+            secret: decoded[colon + 1..].to_vec(),
         })
     }
 }
