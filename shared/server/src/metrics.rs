@@ -62,21 +62,12 @@ impl ServerMetrics {
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         registry.register("connections", "Connections that are open", metrics.open.clone());
-        registry.register(
-            "connections_closed",
-            "Connections that the server closed or refused, by reason",
-            metrics.closed.clone(),
-        );
-        registry.register(
-            "logins",
-            "Requests by the result of checking their credentials",
-            metrics.logins.clone(),
-        );
-        registry.register(
-            "file_broken",
-            "1 while a changed file cannot be used and its previous content is in use",
-            metrics.broken.clone(),
-        );
+        let help = "Connections that the server closed or refused, by reason";
+        registry.register("connections_closed", help, metrics.closed.clone());
+        let help = "Requests by the result of checking their credentials";
+        registry.register("logins", help, metrics.logins.clone());
+        let help = "1 while a changed file cannot be used and its previous content is in use";
+        registry.register("file_broken", help, metrics.broken.clone());
         metrics
     }
 
