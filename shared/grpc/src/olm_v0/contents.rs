@@ -142,11 +142,11 @@ impl ContentsBuilder {
         })
     }
 
-    /// Adds the line of the bundle at a position in the record.
-    ///
-    /// # Errors
-    /// Fails if the contents are larger than their limit.
-    pub fn add(&mut self, at: usize, line: &[u8]) -> Result<(), AnswerError> {
+    /// Adds the line of the bundle at a position in the record. Does nothing once the contents are larger than their limit.
+    pub fn add(&mut self, at: usize, line: &[u8]) {
+        if self.contents.memory > self.limit {
+            return;
+        }
         let read = BundleTexts::read(&self.record.bundles[at], line, &self.package);
         let texts = read.and_then(|(texts, all)| {
             let compressed = self.compress(all.as_bytes()).map_err(|error| error.to_string())?;
@@ -156,18 +156,20 @@ impl ContentsBuilder {
         self.contents.memory += size_of::<Result<BundleTexts, Wrong>>();
         self.contents.memory += texts.as_ref().map_or(REASON_MAX, BundleTexts::memory);
         self.contents.bundles[at] = texts;
+    }
+
+    /// Returns the contents, after the last line.
+    ///
+    /// # Errors
+    /// Fails if the contents are larger than their limit.
+    pub fn finish(self) -> Result<PackageContents, AnswerError> {
         if self.contents.memory > self.limit {
             return Err(AnswerError::ContentsTooLarge {
                 package: self.record.name.clone(),
                 limit: self.limit,
             });
         }
-        Ok(())
-    }
-
-    /// Returns the contents, after the last line.
-    pub fn finish(self) -> PackageContents {
-        self.contents
+        Ok(self.contents)
     }
 
     fn compress(&mut self, texts: &[u8]) -> io::Result<Box<[u8]>> {

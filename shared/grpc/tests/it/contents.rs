@@ -24,9 +24,9 @@ fn contents(lines: &[u8], place: BundlePlace<'_>, limit: usize) -> Result<Packag
     let package_line = record.package_line.as_ref().map_or(&b""[..], line);
     let mut builder = ContentsBuilder::new(record.clone(), package_line, limit)?;
     for (at, bundle) in record.bundles.iter().enumerate() {
-        builder.add(at, line(&bundle.line))?;
+        builder.add(at, line(&bundle.line));
     }
-    Ok(builder.finish())
+    builder.finish()
 }
 
 /// Returns the lines of a package with one bundle for each description, and its index.
@@ -126,6 +126,9 @@ fn bundle_whose_line_did_not_come_is_an_error() {
     let (_, index) = package(&[text(10)]);
     let place = bundle(&index, 0);
     let builder = ContentsBuilder::new(place.package.clone(), b"{}", 1 << 20).unwrap();
-    let completed = builder.finish().complete(place.package, 0, &place.message(false));
+    let completed = builder
+        .finish()
+        .unwrap()
+        .complete(place.package, 0, &place.message(false));
     assert_eq!(completed.unwrap_err().to_string(), "bundle \"b0\": its line is missing");
 }
