@@ -2,10 +2,7 @@
 
 use axum::body::{Body, HttpBody, to_bytes};
 use futures_util::{Stream, StreamExt};
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode,
-    header::{ACCEPT_ENCODING, CONTENT_LENGTH},
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use worker::{EncodeBody, FixedLengthStream, Headers, ResponseBuilder, js_sys, worker_sys, worker_sys::web_sys};
 
 use crate::bucket::WHOLE_MAX;
@@ -17,7 +14,7 @@ pub(crate) fn request(request: &web_sys::Request) -> worker::Result<Request<Body
     *made.headers_mut() = fields(&request.headers());
     // Cloudflare replaces the field by what it can do itself (Workers, "Request", `cf.clientAcceptEncoding`).
     if let Some(codings) = client_codings(request).and_then(|codings| HeaderValue::try_from(codings).ok()) {
-        made.headers_mut().insert(ACCEPT_ENCODING, codings);
+        made.headers_mut().insert(header::ACCEPT_ENCODING, codings);
     }
     Ok(made)
 }
@@ -45,7 +42,7 @@ pub(crate) async fn response(response: Response<Body>) -> worker::Result<web_sys
     let (head, body) = response.into_parts();
     let length = head
         .headers
-        .get(CONTENT_LENGTH)
+        .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse().ok());
     let builder = ResponseBuilder::new()
         .with_status(head.status.as_u16())

@@ -1,13 +1,7 @@
 //! The cache of the data centre, in front of the router.
 
 use axum::{Router, body::Body};
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode,
-    header::{
-        ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
-        IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
-    },
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use tower::ServiceExt;
 use worker::{
     Context, EncodeBody, js_sys,
@@ -36,13 +30,13 @@ pub(crate) async fn answer(
     if let Ok(hit) = JsFuture::from(cache.match_with_str(&key)).await
         && let Ok(hit) = hit.dyn_into::<web_sys::Response>()
     {
-        return renamed(hit, CODING_OF_KEPT, CONTENT_ENCODING.as_str());
+        return renamed(hit, CODING_OF_KEPT, header::CONTENT_ENCODING.as_str());
     }
     let Ok(response) = router.oneshot(request).await;
     let keeps = response.status() == StatusCode::OK && is_kept(response.headers());
     let response = answer::response(response).await?;
     if keeps {
-        let kept = renamed(response.clone()?, CONTENT_ENCODING.as_str(), CODING_OF_KEPT)?;
+        let kept = renamed(response.clone()?, header::CONTENT_ENCODING.as_str(), CODING_OF_KEPT)?;
         let kept = JsFuture::from(cache.put_with_str(&key, &kept));
         context.wait_until(async move {
             if let Err(error) = kept.await {
@@ -72,12 +66,12 @@ fn renamed(response: web_sys::Response, from: &str, to: &str) -> worker::Result<
 
 /// Fields of requests that ask for less than the whole answer. The router evaluates them.
 const PARTIAL: [HeaderName; 6] = [
-    IF_MATCH,
-    IF_MODIFIED_SINCE,
-    IF_NONE_MATCH,
-    IF_RANGE,
-    IF_UNMODIFIED_SINCE,
-    RANGE,
+    header::IF_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_NONE_MATCH,
+    header::IF_RANGE,
+    header::IF_UNMODIFIED_SINCE,
+    header::RANGE,
 ];
 
 /// Returns the URL under which the cache has the whole answer. `None` if it has none. The cache does not know `Vary` (Workers, "Cache"),
@@ -87,7 +81,9 @@ fn key(request: &Request<Body>) -> Option<String> {
     if request.method() != Method::GET || PARTIAL.iter().any(|name| fields.contains_key(name)) {
         return None;
     }
-    let codings = fields.get(ACCEPT_ENCODING).map_or(&[][..], HeaderValue::as_bytes);
+    let codings = fields
+        .get(header::ACCEPT_ENCODING)
+        .map_or(&[][..], HeaderValue::as_bytes);
     let codings = codings
         .iter()
         .filter(|byte| byte.is_ascii_alphanumeric() || b"*,;=.".contains(byte));
@@ -102,7 +98,7 @@ fn key(request: &Request<Body>) -> Option<String> {
 /// True for an answer that caches may keep, and that is small enough to be kept in memory on its way there.
 fn is_kept(head: &HeaderMap) -> bool {
     let text = |name| head.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let length = text(CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    text(CACHE_CONTROL).is_some_and(|control| control.contains("max-age="))
+    let length = text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    text(header::CACHE_CONTROL).is_some_and(|control| control.contains("max-age="))
         && length.is_some_and(|length: u64| length <= WHOLE_MAX)
 }

@@ -1,10 +1,7 @@
 //! Answers to errors: a problem document (RFC 9457), or below `/v2/` an error list as registries send it.
 
 use axum::{body::Body, response::IntoResponse};
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use model::CachePolicy;
 use serde_json::json;
 
@@ -49,11 +46,11 @@ pub(crate) fn respond(method: &Method, path: &str, error: &ApiError) -> Response
         ("application/problem+json", format!("{problem}\n"))
     };
     let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
     // A cache that keeps an error would go on sending it after its cause has gone.
     let no_store = CachePolicy::NoStore.cache_control();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(no_store));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(no_store));
     add_hints(&mut headers, error, registry);
     if registry {
         mark_registry(&mut headers);
@@ -80,15 +77,15 @@ pub(crate) fn mark_registry(headers: &mut HeaderMap) {
 fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
     if let ApiError::Range(length) = error {
         let range = HeaderValue::try_from(format!("bytes */{length}")).expect("digits are visible ASCII");
-        headers.insert(CONTENT_RANGE, range);
+        headers.insert(header::CONTENT_RANGE, range);
     }
     if matches!(error, ApiError::Method) {
-        headers.insert(ALLOW, METHODS);
+        headers.insert(header::ALLOW, METHODS);
     }
     match error.kind().status {
         StatusCode::UNAUTHORIZED => add_challenges(headers, registry),
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-            headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
         }
         _ => {}
     }
@@ -98,9 +95,9 @@ fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
 /// Specification"), so below `/v2/` there is only Basic (RFC 7617). A token serves as its password.
 fn add_challenges(headers: &mut HeaderMap, registry: bool) {
     let basic = HeaderValue::from_static("Basic realm=\"catalog-mirror\", charset=\"UTF-8\"");
-    headers.insert(WWW_AUTHENTICATE, basic);
+    headers.insert(header::WWW_AUTHENTICATE, basic);
     if !registry {
         let bearer = HeaderValue::from_static("Bearer realm=\"catalog-mirror\"");
-        headers.append(WWW_AUTHENTICATE, bearer);
+        headers.append(header::WWW_AUTHENTICATE, bearer);
     }
 }

@@ -2,11 +2,7 @@ use std::{convert::Infallible, sync::Arc};
 
 use axum::{Router, body::Body, extract::Request, response::IntoResponse};
 use bytes::Bytes;
-use http::{
-    HeaderValue, Method, Response, StatusCode,
-    header::{CACHE_CONTROL, LOCATION},
-    request::Parts,
-};
+use http::{HeaderValue, Method, Response, StatusCode, header, request::Parts};
 use model::{CachePolicy, Encoding, Sha256};
 use olm::SearchIndex;
 use quick_cache::sync::Cache;
@@ -108,7 +104,7 @@ fn without_slash(request: &Parts) -> Option<Response<Body>> {
         .map_or_else(String::new, |query| format!("?{query}"));
     let location = HeaderValue::try_from(format!("../{last}{query}")).ok()?;
     let cache = HeaderValue::from_static(CachePolicy::Pointer.cache_control());
-    let headers = [(LOCATION, location), (CACHE_CONTROL, cache)];
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, cache)];
     Some((StatusCode::PERMANENT_REDIRECT, headers).into_response())
 }
 

@@ -3,10 +3,7 @@
 use std::{future::ready, sync::LazyLock};
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue,
-    header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
-};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use model::{CachePolicy, Encoding, Facts, SearchPackage, Sha256, StoredDocument, decode_zstd};
 use olm::SEARCH;
 use reader::ReaderError;
@@ -69,9 +66,9 @@ impl PageFile {
 
 pub(super) async fn page(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let fields = headers([
-        (CONTENT_SECURITY_POLICY, POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, "no-referrer"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
     ]);
     file(call, &PAGE, CachePolicy::Pointer, fields).await
 }
@@ -81,7 +78,7 @@ pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiErro
         .iter()
         .find(|file| call.path().strip_prefix('/') == Some(&file.path));
     let found = found.ok_or(ApiError::UnknownPath)?;
-    let fields = headers([(X_CONTENT_TYPE_OPTIONS, "nosniff")]);
+    let fields = headers([(header::X_CONTENT_TYPE_OPTIONS, "nosniff")]);
     file(call, found, CachePolicy::Immutable, fields).await
 }
 
