@@ -11,10 +11,7 @@ use crate::{error::ApiError, settings::METHODS};
 const RETRY_AFTER_SECONDS: u64 = 5;
 
 /// Field of every answer below `/v2/`, by which clients recognise a registry.
-const API_VERSION: (HeaderName, HeaderValue) = (
-    HeaderName::from_static("docker-distribution-api-version"),
-    HeaderValue::from_static("registry/2.0"),
-);
+const API_VERSION: HeaderName = HeaderName::from_static("docker-distribution-api-version");
 
 /// Returns the answer to a request that is refused before the router sees it, by the status that the server has for it.
 pub fn refuse(method: &Method, path: &str, status: StatusCode) -> Response<Body> {
@@ -52,9 +49,7 @@ pub(crate) fn respond(method: &Method, path: &str, error: &ApiError) -> Response
     let no_store = CachePolicy::NoStore.cache_control();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(no_store));
     add_hints(&mut headers, error, registry);
-    if registry {
-        mark_registry(&mut headers);
-    }
+    mark_registry(path, &mut headers);
     let body = match *method {
         Method::HEAD => Body::empty(),
         _ => Body::from(body),
@@ -67,10 +62,11 @@ pub(crate) fn is_registry(path: &str) -> bool {
     path == "/v2" || path.starts_with("/v2/")
 }
 
-/// Adds the field by which clients recognise a registry.
-pub(crate) fn mark_registry(headers: &mut HeaderMap) {
-    let (name, value) = API_VERSION;
-    headers.insert(name, value);
+/// Adds the field by which clients recognise a registry, if the path belongs to it.
+pub(crate) fn mark_registry(path: &str, headers: &mut HeaderMap) {
+    if is_registry(path) {
+        headers.insert(API_VERSION, HeaderValue::from_static("registry/2.0"));
+    }
 }
 
 /// Adds the fields that tell a client how to ask instead.

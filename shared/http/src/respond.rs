@@ -1,6 +1,6 @@
 use std::{convert::Infallible, time::SystemTime};
 
-use axum::body::Body;
+use axum::{body::Body, response::IntoResponse};
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
@@ -93,10 +93,7 @@ impl Representation {
             headers.insert(header::LAST_MODIFIED, modified.header(now));
         }
         headers.extend(self.extra.as_deref().cloned().unwrap_or_default());
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = status;
-        *response.headers_mut() = headers;
-        response
+        (status, headers).into_response()
     }
 
     fn ok(&self, now: SystemTime) -> Response<Body> {
@@ -106,13 +103,6 @@ impl Representation {
         if let Some(encoding) = self.encoding.content_encoding() {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
         }
-        response
-    }
-
-    fn not_modified(&self, now: SystemTime) -> Response<Body> {
-        let mut response = self.begin(StatusCode::NOT_MODIFIED, now);
-        // On a 304 a length would be a claim about the representation (RFC 9110, section 8.6).
-        *response.body_mut() = unknown_length();
         response
     }
 
@@ -129,7 +119,11 @@ impl RouteCall<'_> {
         let now = (self.app.settings.clock)();
         match representation.evaluate(request_headers) {
             Precondition::Proceed => {}
-            Precondition::NotModified => return Ok(representation.not_modified(now)),
+            Precondition::NotModified => {
+                // On a 304 a length would be a claim about the representation (RFC 9110, section 8.6).
+                let response = representation.begin(StatusCode::NOT_MODIFIED, now);
+                return Ok(response.map(|_| unknown_length()));
+            }
             Precondition::Failed => return Err(ApiError::PreconditionFailed),
         }
         let is_get = self.request.method == Method::GET;

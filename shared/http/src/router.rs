@@ -50,9 +50,7 @@ impl App {
             None => without_slash(request).ok_or_else(|| unmatched(request)),
         };
         let mut response = result.unwrap_or_else(|error| span.in_scope(|| self.refuse(request, route, &error)));
-        if is_registry(path) {
-            mark_registry(response.headers_mut());
-        }
+        mark_registry(path, response.headers_mut());
         self.settings.origins.allow(request, response.headers_mut());
         let took = self.catalogs.now().saturating_sub(started);
         self.metrics.answered(route, response.status(), took);
