@@ -29,6 +29,7 @@ pub(crate) const WHOLE_MAX: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Objects below a prefix of a bucket.
+#[derive(Debug)]
 pub(crate) struct R2Store {
     bucket: SendWrapper<Bucket>,
     prefix: String,
@@ -127,14 +128,6 @@ fn failed(key: &Key, error: &worker::Error) -> StoreError {
 
 fn read_only(operation: Operation, key: &dyn fmt::Display) -> StoreError {
     StoreError::denied(operation, key, "a Worker only reads")
-}
-
-impl fmt::Debug for R2Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("R2Store")
-            .field("prefix", &self.prefix)
-            .finish_non_exhaustive()
-    }
 }
 
 #[async_trait]

@@ -3,18 +3,13 @@
 use axum::{Router, body::Body};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use tower::ServiceExt;
-use worker::{
-    Context, EncodeBody, js_sys,
-    wasm_bindgen::JsCast,
-    wasm_bindgen_futures::JsFuture,
-    worker_sys::{ext::CacheStorageExt, web_sys},
-};
+use worker::{Cache, Context, EncodeBody, worker_sys::web_sys};
 
 use crate::{answer, bucket::WHOLE_MAX};
 
 /// Answers a request from the cache, or from the router and into the cache.
 pub(crate) async fn answer(
-    asked: &web_sys::Request,
+    asked: &worker::Request,
     context: &Context,
     router: Router,
 ) -> worker::Result<web_sys::Response> {
@@ -23,23 +18,21 @@ pub(crate) async fn answer(
         let Ok(response) = router.oneshot(request).await;
         return answer::response(response).await;
     };
-    let cache = js_sys::global()
-        .unchecked_into::<web_sys::WorkerGlobalScope>()
-        .caches()?
-        .default();
-    if let Ok(hit) = JsFuture::from(cache.match_with_str(&key)).await
-        && let Ok(hit) = hit.dyn_into::<web_sys::Response>()
-    {
-        return renamed(hit, CODING_OF_KEPT, header::CONTENT_ENCODING.as_str());
+    let cache = Cache::default();
+    if let Ok(Some(hit)) = cache.get(&key, false).await {
+        return Ok(renamed(hit, CODING_OF_KEPT, header::CONTENT_ENCODING.as_str())?.into());
     }
     let Ok(response) = router.oneshot(request).await;
     let keeps = response.status() == StatusCode::OK && is_kept(response.headers());
     let response = answer::response(response).await?;
     if keeps {
-        let kept = renamed(response.clone()?, header::CONTENT_ENCODING.as_str(), CODING_OF_KEPT)?;
-        let kept = JsFuture::from(cache.put_with_str(&key, &kept));
+        let kept = renamed(
+            response.clone()?.into(),
+            header::CONTENT_ENCODING.as_str(),
+            CODING_OF_KEPT,
+        )?;
         context.wait_until(async move {
-            if let Err(error) = kept.await {
+            if let Err(error) = cache.put(key, kept).await {
                 tracing::warn!(?error, "cannot keep an answer in the edge cache");
             }
         });
@@ -51,34 +44,22 @@ pub(crate) async fn answer(
 /// again, to other bytes under the same tag.
 const CODING_OF_KEPT: &str = "x-kept-content-encoding";
 
-fn renamed(response: web_sys::Response, from: &str, to: &str) -> worker::Result<web_sys::Response> {
-    let response = worker::Response::from(response);
+fn renamed(response: worker::Response, from: &str, to: &str) -> worker::Result<worker::Response> {
     let headers = response.headers().clone();
     if let Some(coding) = headers.get(from)? {
         headers.delete(from)?;
         headers.set(to, &coding)?;
     }
-    Ok(response
-        .with_headers(headers)
-        .with_encode_body(EncodeBody::Manual)
-        .into())
+    Ok(response.with_headers(headers).with_encode_body(EncodeBody::Manual))
 }
-
-/// Fields of requests that ask for less than the whole answer. The router evaluates them.
-const PARTIAL: [HeaderName; 6] = [
-    header::IF_MATCH,
-    header::IF_MODIFIED_SINCE,
-    header::IF_NONE_MATCH,
-    header::IF_RANGE,
-    header::IF_UNMODIFIED_SINCE,
-    header::RANGE,
-];
 
 /// Returns the URL under which the cache has the whole answer. `None` if it has none. The cache does not know `Vary` (Workers, "Cache"),
 /// so the codings that a client accepts are part of the URL.
 fn key(request: &Request<Body>) -> Option<String> {
     let fields = request.headers();
-    if request.method() != Method::GET || PARTIAL.iter().any(|name| fields.contains_key(name)) {
+    // The router evaluates conditions and ranges, which ask for less than the whole answer.
+    let is_partial = |name: &HeaderName| *name == header::RANGE || name.as_str().starts_with("if-");
+    if request.method() != Method::GET || fields.keys().any(is_partial) {
         return None;
     }
     let codings = fields

@@ -32,7 +32,7 @@ thread_local! {
 #[event(fetch)]
 pub async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<web_sys::Response> {
     let router = router(&env)?;
-    cached::answer(request.inner(), &context, router).await
+    cached::answer(&request, &context, router).await
 }
 
 /// Returns the router of this isolate, and makes it for the first request. Other requests may run in between, but not within this.
