@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    mem,
+    fmt, mem,
 };
 
 use model::{Sha256, text::LineBuffer};
@@ -154,7 +154,7 @@ impl PackageRecorder {
     fn read_package(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
         let [default_channel] = texts(line, &["defaultChannel"])?;
         let before = self.package.replace((range, default_channel.into_owned()));
-        only(before.as_ref(), || "olm.package".to_owned())
+        only(before.is_some(), format_args!("olm.package"))
     }
 
     fn read_channel(&mut self, line: &str) -> Result<(), Wrong> {
@@ -181,7 +181,7 @@ impl PackageRecorder {
                 skip_range: skip_range.into_owned(),
             };
             let before = entries.insert(bundle.clone().into_owned(), entry);
-            only(before.as_ref(), || format!("entry {bundle:?}"))
+            only(before.is_some(), format_args!("entry {bundle:?}"))
         })?;
         let mut heads = (0..).zip(entries.keys()).filter(|(_, name)| !updated.contains(*name));
         let (Some((head, _)), None) = (heads.next(), heads.next()) else {
@@ -189,7 +189,7 @@ impl PackageRecorder {
         };
         let channel = DraftChannel { entries, head };
         let before = self.channels.insert(name.clone().into_owned(), channel);
-        only(before.as_ref(), || format!("channel {name:?}"))
+        only(before.is_some(), format_args!("channel {name:?}"))
     }
 
     fn read_bundle(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
@@ -197,7 +197,7 @@ impl PackageRecorder {
         take(&mut self.used, bundle.texts())?;
         let name = bundle.name.clone();
         let before = self.bundles.insert(name.clone(), bundle);
-        only(before.as_ref(), || format!("bundle {name:?}"))
+        only(before.is_some(), format_args!("bundle {name:?}"))
     }
 
     fn read_deprecations(&mut self, line: &str) -> Result<(), Wrong> {
@@ -210,9 +210,8 @@ impl PackageRecorder {
             messages.insert((schema.into_owned(), name.into_owned()), message.into_owned());
             Ok(())
         })?;
-        only(self.deprecations.replace(messages).as_ref(), || {
-            "olm.deprecations".to_owned()
-        })
+        let before = self.deprecations.replace(messages);
+        only(before.is_some(), format_args!("olm.deprecations"))
     }
 }
 
@@ -228,11 +227,11 @@ fn take(used: &mut usize, texts: usize) -> Result<(), Wrong> {
 }
 
 /// Fails if there was one before.
-fn only<T>(before: Option<&T>, name: impl FnOnce() -> String) -> Result<(), Wrong> {
-    match before {
-        None => Ok(()),
-        Some(_) => Err(format!("a second {}", name())),
+fn only(is_second: bool, name: fmt::Arguments<'_>) -> Result<(), Wrong> {
+    if is_second {
+        return Err(format!("a second {name}"));
     }
+    Ok(())
 }
 
 /// Returns the texts of the fields of an object.

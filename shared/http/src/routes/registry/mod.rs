@@ -4,6 +4,8 @@
 mod images;
 mod names;
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header::LINK};
 use model::{CachePolicy, CatalogImage, Kind, ObjectDigest, Sha256};
@@ -42,11 +44,9 @@ pub(super) async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError
     let earlier = call.app.earlier_images(&state).await?;
     let contents = image.iter().map(|_| state.current().content_hash);
     let contents = contents.chain(earlier.iter().map(|(hash, _)| *hash));
-    let mut tags: Vec<String> = contents.map(|hash| tag(&hash)).collect();
-    tags.extend(image.map(|_| LATEST.to_owned()));
     // In lexical order, as the specification asks.
-    tags.sort_unstable();
-    tags.dedup();
+    let mut tags: BTreeSet<String> = contents.map(|hash| hash.to_string()[..TAG_DIGITS].to_owned()).collect();
+    tags.extend(image.map(|_| LATEST.to_owned()));
     let name = state.name();
     let (tags, link) = page.cut(&format!("/v2/{name}/tags/list"), tags.into_iter());
     Ok(listed(&json!({"name": name, "tags": tags}), link))
@@ -122,12 +122,6 @@ impl App {
         let earlier = self.earlier_images(state).await?;
         Ok(earlier.iter().find_map(|(_, image)| find(image)))
     }
-}
-
-fn tag(hash: &Sha256) -> String {
-    let mut digits = hash.to_string();
-    digits.truncate(TAG_DIGITS);
-    digits
 }
 
 fn manifest_of(image: &CatalogImage, digest: Sha256) -> Option<(ObjectDigest, &'static str)> {
