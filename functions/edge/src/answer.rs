@@ -25,18 +25,15 @@ pub(crate) fn request(request: &worker::Request) -> worker::Result<Request<Body>
 
 fn client_codings(request: &web_sys::Request) -> Option<String> {
     let cf = js_sys::Reflect::get(request, &"cf".into()).ok()?;
-    js_sys::Reflect::get(&cf, &"clientAcceptEncoding".into())
-        .ok()?
-        .as_string()
+    let codings = js_sys::Reflect::get(&cf, &"clientAcceptEncoding".into()).ok()?;
+    codings.as_string()
 }
 
 /// Returns a response as the runtime sends it: without coding it a second time, and with its length where that is known.
 pub(crate) async fn response(response: Response<Body>) -> worker::Result<web_sys::Response> {
     let (head, body) = response.into_parts();
-    let length = head
-        .headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse().ok());
+    let length = head.headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let builder = ResponseBuilder::new()
         .with_status(head.status.as_u16())
         .with_headers(Headers::from(&head.headers))

@@ -62,18 +62,12 @@ fn key(request: &Request<Body>) -> Option<String> {
     if request.method() != Method::GET || fields.keys().any(is_partial) {
         return None;
     }
-    let codings = fields
-        .get(header::ACCEPT_ENCODING)
-        .map_or(&[][..], HeaderValue::as_bytes);
-    let codings = codings
-        .iter()
-        .filter(|byte| byte.is_ascii_alphanumeric() || b"*,;=.".contains(byte));
+    let codings = fields.get(header::ACCEPT_ENCODING).map(HeaderValue::as_bytes);
+    let codings = String::from_utf8_lossy(codings.unwrap_or_default());
+    let is_kept = |char: &char| char.is_ascii_alphanumeric() || "*,;=.".contains(*char);
+    let codings: String = codings.chars().filter(is_kept).collect();
     let mark = if request.uri().query().is_some() { '&' } else { '?' };
-    Some(format!(
-        "{}{mark}{}",
-        request.uri(),
-        codings.map(|&byte| char::from(byte)).collect::<String>()
-    ))
+    Some(format!("{}{mark}{codings}", request.uri()))
 }
 
 /// True for an answer that caches may keep, and that is small enough to be kept in memory on its way there.
