@@ -44,13 +44,11 @@ impl CallHead {
     pub(crate) fn new(method: &'static str, uri: &Uri, headers: &HeaderMap) -> Self {
         let host = || Authority::try_from(headers.get(HOST)?.as_bytes()).ok();
         let authority = uri.authority().cloned().or_else(host);
-        let label = authority
-            .as_ref()
-            .and_then(|authority| authority.host().split('.').next());
+        let label = authority.and_then(|authority| Some(authority.host().split('.').next()?.to_owned()));
         let experimental = headers.get("x-acknowledge-experimental");
         Self {
             method,
-            label: label.map(str::to_owned),
+            label,
             acknowledged: experimental.is_some_and(|value| value == ACKNOWLEDGED),
         }
     }

@@ -98,8 +98,9 @@ fn without_slash(request: &Parts) -> Option<Response<Body>> {
     let (_, last) = path.rsplit_once('/').filter(|(_, last)| !last.is_empty())?;
     let query = request
         .uri
-        .query()
-        .map_or_else(String::new, |query| format!("?{query}"));
+        .path_and_query()?
+        .as_str()
+        .strip_prefix(request.uri.path())?;
     let location = HeaderValue::try_from(format!("../{last}{query}")).ok()?;
     let cache = HeaderValue::from_static(CachePolicy::Pointer.cache_control());
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, cache)];

@@ -31,9 +31,8 @@ impl SharedParts {
         };
         if has_content && version < Version::HTTP_2 {
             // The next request begins after the content, which was not read.
-            response
-                .headers_mut()
-                .insert(header::CONNECTION, HeaderValue::from_static("close"));
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
         }
         response
     }

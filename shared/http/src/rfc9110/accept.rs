@@ -25,10 +25,9 @@ pub(crate) fn negotiate(headers: &HeaderMap, offered: &[Encoding]) -> Option<Enc
         // curl and scripts without the option send no field, and write what they get to a file.
         return offered.iter().copied().max();
     }
-    let weighed = offered
-        .iter()
-        .filter_map(|&coding| Some((weight(headers, coding)?, Reverse(coding))));
-    weighed.max().map(|(_, Reverse(coding))| coding)
+    let weighed = |&coding: &Encoding| Some((weight(headers, coding)?, Reverse(coding)));
+    let best = offered.iter().filter_map(weighed).max();
+    best.map(|(_, Reverse(coding))| coding)
 }
 
 /// Returns the weight of a coding, in thousandths; `None` if it is refused, zero for an identity that is not mentioned. The first
@@ -57,9 +56,9 @@ fn weighted(element: &[u8]) -> Option<(&[u8], u32)> {
         return Some((element, 1000));
     };
     let (name, parameter) = (element[..at].trim_ascii_end(), element[at + 1..].trim_ascii_start());
-    let value = parameter
-        .strip_prefix(b"q=")
-        .or_else(|| parameter.strip_prefix(b"Q="))?;
+    let [b'q' | b'Q', b'=', value @ ..] = parameter else {
+        return None;
+    };
     Some((name, thousandths(value)?))
 }
 

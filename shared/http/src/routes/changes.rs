@@ -23,13 +23,11 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let since = since(call.query())?;
     let state = call.state().await?;
     let current = state.current();
-    let since = match since {
-        Some(since) => since.parse().map_err(|_| ApiError::Since)?,
+    let since = match (since, current.previous.first()) {
+        (Some(since), _) => since.parse().map_err(|_| ApiError::Since)?,
+        (None, Some(before)) => before.content_hash,
         // The last publication changed nothing where there is none before.
-        None => current
-            .previous
-            .first()
-            .map_or(current.content_hash, |before| before.content_hash),
+        (None, None) => current.content_hash,
     };
     let new = current.content_hash;
     // Before conditions are evaluated: 410 is the answer to a state that is not kept, whatever the client holds.

@@ -74,9 +74,8 @@ pub(super) async fn page(call: RouteCall<'_>) -> Result<Representation, ApiError
 }
 
 pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let found = FILES
-        .iter()
-        .find(|file| call.path().strip_prefix('/') == Some(&file.path));
+    let path = call.path().strip_prefix('/');
+    let found = FILES.iter().find(|file| path == Some(&file.path));
     let found = found.ok_or(ApiError::UnknownPath)?;
     let fields = headers([(header::X_CONTENT_TYPE_OPTIONS, "nosniff")]);
     file(call, found, CachePolicy::Immutable, fields).await
