@@ -4,11 +4,11 @@ mod list;
 
 pub(crate) use list::COST_MAX;
 
-use std::{collections::HashSet, path::PathBuf, thread};
+use std::{path::PathBuf, thread};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, StatusCode, header::AUTHORIZATION};
-use parking_lot::Mutex;
+use quick_cache::sync::Cache;
 use ring::{
     hmac::{HMAC_SHA256, Key, sign},
     rand::SystemRandom,
@@ -77,7 +77,7 @@ impl Authenticator {
 
     async fn verify(&self, users: &UserList, name: &str, password: &[u8]) -> LoginOutcome {
         let tag = users.verified.tag(name, password);
-        if users.verified.contains(&tag) {
+        if users.verified.tags.get(&tag).is_some() {
             return LoginOutcome::Accepted;
         }
         let Ok(_place) = self.waiting.try_acquire() else {
@@ -85,11 +85,11 @@ impl Authenticator {
         };
         let _worker = self.workers.acquire().await.expect("the semaphore is never closed");
         // Another request with the same password may have been verified in the meantime.
-        if users.verified.contains(&tag) {
+        if users.verified.tags.get(&tag).is_some() {
             return LoginOutcome::Accepted;
         }
         if tokio::task::block_in_place(|| users.has_password(name, password)) {
-            users.verified.add(tag);
+            users.verified.tags.insert(tag, ());
             LoginOutcome::Accepted
         } else {
             LoginOutcome::Refused
@@ -139,7 +139,7 @@ const LOGINS_MAX: usize = 1024;
 /// or compared with a list of common ones.
 pub(crate) struct VerifiedLogins {
     key: Key,
-    tags: Mutex<HashSet<[u8; 32]>>,
+    tags: Cache<[u8; 32], ()>,
 }
 
 impl Default for VerifiedLogins {
@@ -147,7 +147,7 @@ impl Default for VerifiedLogins {
         let key = Key::generate(HMAC_SHA256, &SystemRandom::new());
         Self {
             key: key.expect("the system has random numbers"),
-            tags: Mutex::default(),
+            tags: Cache::new(LOGINS_MAX),
         }
     }
 }
@@ -158,18 +158,6 @@ impl VerifiedLogins {
         // A name contains no colon (RFC 7617, section 2), so no two logins have the same text.
         let tag = sign(&self.key, &[name.as_bytes(), b":", password].concat());
         tag.as_ref().try_into().expect("an HMAC-SHA-256 has 32 bytes")
-    }
-
-    pub(crate) fn contains(&self, tag: &[u8; 32]) -> bool {
-        self.tags.lock().contains(tag)
-    }
-
-    pub(crate) fn add(&self, tag: [u8; 32]) {
-        let mut tags = self.tags.lock();
-        if tags.len() >= LOGINS_MAX {
-            tags.clear();
-        }
-        tags.insert(tag);
     }
 }
 
@@ -277,12 +265,13 @@ mod tests {
     fn verified_logins_are_bounded_and_of_one_list() {
         let verified = VerifiedLogins::default();
         let tag = verified.tag("alice", b"pass");
-        verified.add(tag);
-        assert!(verified.contains(&tag));
-        assert!(!verified.contains(&VerifiedLogins::default().tag("alice", b"pass")));
+        verified.tags.insert(tag, ());
+        assert!(verified.tags.get(&tag).is_some());
+        let other = VerifiedLogins::default().tag("alice", b"pass");
+        assert!(verified.tags.get(&other).is_none());
         for number in 0..3000_u32 {
-            verified.add(verified.tag("alice", &number.to_be_bytes()));
+            verified.tags.insert(verified.tag("alice", &number.to_be_bytes()), ());
         }
-        assert!(verified.tags.lock().len() <= LOGINS_MAX);
+        assert!(verified.tags.len() <= LOGINS_MAX);
     }
 }
