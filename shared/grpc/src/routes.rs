@@ -43,7 +43,8 @@ pub fn router(catalogs: Arc<RegistryCatalogs>, metrics: GrpcMetrics) -> Router {
             memory: MessageMemory::default(),
             contents: ContentCache::default(),
         }),
-        router: add_reflection(Router::new().fallback(unimplemented)),
+        router: Router::new()
+            .fallback(|| ready(Status::unimplemented("unknown service or method").into_http::<Body>())),
     };
     let routes = routes
         .add(REGISTRY, "ListPackages", methods::list_packages)
@@ -70,7 +71,7 @@ pub fn router(catalogs: Arc<RegistryCatalogs>, metrics: GrpcMetrics) -> Router {
             methods::list_custom_schemas,
         )
         .add(HEALTH, "Check", methods::check_health);
-    routes.router
+    add_reflection(routes.router)
 }
 
 /// Parts of the API that all calls share.
@@ -124,10 +125,6 @@ impl Routes {
             .route_service(&format!("/{service}/{method}"), post_service(serve));
         self
     }
-}
-
-async fn unimplemented() -> http::Response<tonic::body::Body> {
-    Status::unimplemented("unknown service or method").into_http()
 }
 
 /// Adds server reflection in both versions, with which `grpcurl` finds the methods. Descriptors that cannot be read, which a test excludes, leave a service out.

@@ -2,7 +2,7 @@
 //!
 //! opm keeps packages, channels and bundles in maps, so most of its streams have no order. Here all are sorted by name.
 
-use std::{cmp::Ordering, iter::repeat_n, sync::Arc};
+use std::{iter::repeat_n, sync::Arc};
 
 use olm::parse_version;
 use prost::Message;
@@ -66,12 +66,6 @@ impl<'i> BundlePlace<'i> {
         std::iter::once(replaces)
             .chain(skips)
             .map(move |replaces| self.replacing(replaces))
-    }
-
-    /// Compares versions. Build metadata has no precedence, and what is no version is lower.
-    fn cmp_version(&self, other: &Self) -> Ordering {
-        let version = |place: &Self| parse_version(&place.bundle().version);
-        version(self).cmp(&version(other))
     }
 
     fn is_head(&self) -> bool {
@@ -188,7 +182,9 @@ impl ApiIndex {
             *replaces == request.csv_name || skips.contains(&request.csv_name)
         };
         let found = package.channel(&request.channel_name)?.filter(replaces);
-        found.max_by(BundlePlace::cmp_version).ok_or_else(|| {
+        // What is no version is lower.
+        let highest = found.max_by_key(|found| parse_version(&found.bundle().version));
+        highest.ok_or_else(|| {
             let [package, channel] = [&request.pkg_name, &request.channel_name].map(|name| go_quoted(name));
             AnswerError::NotFound(format!("no entry found for package {package}, channel {channel}"))
         })

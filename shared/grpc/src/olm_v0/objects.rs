@@ -22,7 +22,9 @@ impl ObjectReader {
         if let [Some(data)] = go::fields(value, &["data"])? {
             self.data = go::bytes(data)?;
         }
-        if let Some(text) = std::str::from_utf8(&self.data).ok().filter(|text| is_object(text)) {
+        let text = std::str::from_utf8(&self.data).ok();
+        // apimachinery takes such a text for JSON.
+        if let Some(text) = text.filter(|text| text.trim_start().starts_with('{')) {
             return Ok(text.to_owned());
         }
         let json = fbc::yaml_to_json(&self.data).map_err(|error| error.to_string())?;
@@ -31,11 +33,6 @@ impl ObjectReader {
         json::escape_html(&json, &mut out);
         Ok(out)
     }
-}
-
-/// Returns true if apimachinery takes the text for JSON.
-fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{')
 }
 
 /// Returns true for an object whose kind is ClusterServiceVersion. opm reads JSON as YAML here.
