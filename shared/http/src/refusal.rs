@@ -79,21 +79,19 @@ fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
         headers.insert(header::ALLOW, METHODS);
     }
     match error.kind().status {
-        StatusCode::UNAUTHORIZED => add_challenges(headers, registry),
+        StatusCode::UNAUTHORIZED => {
+            let basic = HeaderValue::from_static("Basic realm=\"catalog-mirror\", charset=\"UTF-8\"");
+            headers.insert(header::WWW_AUTHENTICATE, basic);
+            // Registry clients take a Bearer challenge for the address of a token service (CNCF distribution, "Token Authentication
+            // Specification"), so below `/v2/` there is only Basic (RFC 7617). A token serves as its password.
+            if !registry {
+                let bearer = HeaderValue::from_static("Bearer realm=\"catalog-mirror\"");
+                headers.append(header::WWW_AUTHENTICATE, bearer);
+            }
+        }
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
         }
         _ => {}
-    }
-}
-
-/// Registry clients take a Bearer challenge for the address of a token service (CNCF distribution, "Token Authentication
-/// Specification"), so below `/v2/` there is only Basic (RFC 7617). A token serves as its password.
-fn add_challenges(headers: &mut HeaderMap, registry: bool) {
-    let basic = HeaderValue::from_static("Basic realm=\"catalog-mirror\", charset=\"UTF-8\"");
-    headers.insert(header::WWW_AUTHENTICATE, basic);
-    if !registry {
-        let bearer = HeaderValue::from_static("Bearer realm=\"catalog-mirror\"");
-        headers.append(header::WWW_AUTHENTICATE, bearer);
     }
 }

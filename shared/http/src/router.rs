@@ -15,7 +15,7 @@ use crate::{
     refusal::{self, is_registry, mark_registry},
     rfc9110::{Modified, Tag},
     routes::{Images, Match, RouteCall, find, unmatched},
-    settings::{HttpSettings, options},
+    settings::{HttpSettings, METHODS},
 };
 
 /// Returns the whole HTTP contract over the catalogs of a store. It matches paths itself, as one fallback: `Router::nest` puts it below a
@@ -65,7 +65,8 @@ impl App {
 
     async fn serve(self: &Arc<Self>, request: &Parts, matched: &Match<'_>) -> Result<Response<Body>, ApiError> {
         if request.method == Method::OPTIONS {
-            return Ok(options());
+            // RFC 9110, section 9.3.7. A browser also asks before a GET with fields of its own.
+            return Ok((StatusCode::NO_CONTENT, [(header::ALLOW, METHODS)]).into_response());
         }
         if !is_read(&request.method) {
             return Err(ApiError::Method);

@@ -7,8 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use axum::{body::Body, response::IntoResponse};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, header, request::Parts};
 use model::Key;
 
 /// Settings of one deployment of the router.
@@ -142,9 +141,4 @@ impl Origins {
             response.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
         }
     }
-}
-
-/// Answers OPTIONS (RFC 9110, section 9.3.7), which a browser also asks before a GET with fields of its own.
-pub(crate) fn options() -> Response<Body> {
-    (StatusCode::NO_CONTENT, [(header::ALLOW, METHODS)]).into_response()
 }

@@ -9,15 +9,12 @@ use crate::error::ApiError;
 /// # Errors
 /// [`ApiError::Range`] for a range that lies outside.
 pub(crate) fn parse_range(field: &[u8], length: u64) -> Result<Option<Range<u64>>, ApiError> {
-    match strip_unit(field).and_then(|spec| parse_spec(spec.trim_ascii(), length)) {
+    let ranges = field.split_at_checked(6);
+    let ranges = ranges.filter(|(unit, _)| unit.eq_ignore_ascii_case(b"bytes="));
+    match ranges.and_then(|(_, spec)| parse_spec(spec.trim_ascii(), length)) {
         Some(part) if part.is_empty() => Err(ApiError::Range(length)),
         part => Ok(part),
     }
-}
-
-fn strip_unit(field: &[u8]) -> Option<&[u8]> {
-    let (unit, specs) = field.split_at_checked(6)?;
-    unit.eq_ignore_ascii_case(b"bytes=").then_some(specs)
 }
 
 /// Parses `first-last`, `first-` or `-suffix`, cut to the length; empty if it lies outside, `None` if it is malformed.
