@@ -224,10 +224,7 @@ async fn redirect(
     let Some(object) = object.filter(|object| object.digest.size > large.above) else {
         return Ok(None);
     };
-    let unknown = |source| ApiError::Locate {
-        key: object.key(),
-        source,
-    };
+    let unknown = |source| ApiError::Locate(object.key(), source);
     let url = large.to.locate(&object.key()).await.map_err(unknown)?;
     let url = HeaderValue::try_from(url).map_err(|source| unknown(source.into()))?;
     // 307 and not 301 or 308: the next publication has another object.
