@@ -9,7 +9,7 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use super::{
     bundle::BundleMessage,
-    csv::{CsvPackage, CsvSource},
+    csv::CsvPackage,
     go::{self, Wrong},
     objects::{ObjectReader, is_csv},
     record::{BundleRecord, PackageRecord},
@@ -89,9 +89,9 @@ impl PackageContents {
         let all = all.map_err(|_| AnswerError::Memory)?;
         let csv = Some((CSV_JSON_TAG, &texts.csv_json)).filter(|(_, csv)| !csv.is_empty());
         let objects = texts.objects.iter().map(|object| (OBJECT_TAG, object));
-        let fields: Vec<(u32, &Range<usize>)> = csv.into_iter().chain(objects).collect();
-        let length = |(_, range): &(u32, &Range<usize>)| range.len() + self.icon.len() + FIELD_HEAD_MAX;
-        let length = fields.iter().map(length).sum::<usize>();
+        let fields = csv.into_iter().chain(objects);
+        let length = |(_, range): (u32, &Range<usize>)| range.len() + self.icon.len() + FIELD_HEAD_MAX;
+        let length: usize = fields.clone().map(length).sum();
         let mut out = Vec::with_capacity(message.names.len() + length + message.facts.len());
         out.extend_from_slice(&message.names);
         for (tag, range) in fields {
@@ -216,14 +216,8 @@ impl BundleTexts {
         })?;
         let mut icon_at = None;
         if let (None, [metadata]) = (&csv_json, metadata.as_slice()) {
-            let source = CsvSource {
-                name: &bundle.name,
-                version: &bundle.version,
-                metadata,
-                related_images,
-                package: package.as_ref().map_err(Clone::clone)?,
-            };
-            let made = source.csv()?;
+            let package = package.as_ref().map_err(Clone::clone)?;
+            let made = package.csv(bundle, metadata, related_images)?;
             icon_at = made.icon_at;
             let range = append(&made.json);
             if objects.is_empty() {
