@@ -3,7 +3,7 @@ use std::{convert::Infallible, time::SystemTime};
 use axum::{body::Body, response::IntoResponse};
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use model::{CachePolicy, Encoding};
 use prometheus_client::metrics::counter::Counter;
 use reader::{Chunks, Extent, small};
@@ -41,10 +41,7 @@ impl Representation {
 
     /// Returns a plain text that is in memory.
     pub(crate) fn text(bytes: Bytes, tag: Tag, cache: CachePolicy) -> Self {
-        Self {
-            content_type: "text/plain; charset=utf-8",
-            ..Self::new(tag, Payload::Bytes(bytes), cache)
-        }
+        Self::new(tag, Payload::Bytes(bytes), cache).with_type("text/plain; charset=utf-8")
     }
 
     /// Returns a payload under the tag of its bytes.
@@ -70,6 +67,18 @@ impl Representation {
     /// Adds the date of the publication.
     pub(crate) fn dated(mut self, head: &StateHead) -> Self {
         self.modified = Some(head.modified.clone());
+        self
+    }
+
+    /// Replaces the content type.
+    pub(crate) const fn with_type(mut self, content_type: &'static str) -> Self {
+        self.content_type = content_type;
+        self
+    }
+
+    /// Adds a field that only some routes have.
+    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.extra.get_or_insert_default().insert(name, value);
         self
     }
 

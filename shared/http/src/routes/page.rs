@@ -3,7 +3,7 @@
 use std::{future::ready, sync::LazyLock};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderValue, header};
 use model::{CachePolicy, Encoding, Facts, SearchPackage, Sha256, StoredDocument, decode_zstd};
 use olm::SEARCH;
 use reader::ReaderError;
@@ -65,20 +65,16 @@ impl PageFile {
 }
 
 pub(super) async fn page(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let fields = headers([
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ]);
-    file(call, &PAGE, CachePolicy::Pointer, fields).await
+    let page = file(call, &PAGE, CachePolicy::Pointer).await?;
+    let page = page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    Ok(page.with(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
 }
 
 pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let path = call.path().strip_prefix('/');
     let found = FILES.iter().find(|file| path == Some(&file.path));
     let found = found.ok_or(ApiError::UnknownPath)?;
-    let fields = headers([(header::X_CONTENT_TYPE_OPTIONS, "nosniff")]);
-    file(call, found, CachePolicy::Immutable, fields).await
+    file(call, found, CachePolicy::Immutable).await
 }
 
 /// Returns the stored document for search of a catalog, in the coding that the client prefers: a script cannot decode zstd.
@@ -108,24 +104,12 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     Ok(representation)
 }
 
-async fn file(
-    call: RouteCall<'_>,
-    file: &'static PageFile,
-    cache: CachePolicy,
-    fields: HeaderMap,
-) -> Result<Representation, ApiError> {
+async fn file(call: RouteCall<'_>, file: &'static PageFile, cache: CachePolicy) -> Result<Representation, ApiError> {
     let encoding = call.encoding()?;
     let plain = Bytes::from_static(file.text.as_bytes());
     let bytes = call.app.coded(file.hash, encoding, ready(Ok(plain))).await?;
     let tag = Tag::of_made(file.hash, encoding);
-    Ok(Representation {
-        content_type: file.content_type,
-        extra: Some(Box::new(fields)),
-        ..Representation::new(tag, Payload::Bytes(bytes), cache).negotiated(encoding)
-    })
-}
-
-fn headers<const N: usize>(fields: [(HeaderName, &'static str); N]) -> HeaderMap {
-    let fields = fields.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    fields.into_iter().collect()
+    let coded = Representation::new(tag, Payload::Bytes(bytes), cache).negotiated(encoding);
+    let file = coded.with_type(file.content_type);
+    Ok(file.with(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")))
 }

@@ -83,10 +83,7 @@ pub(super) async fn referrers(call: RouteCall<'_>) -> Result<Representation, Api
     names::digest(&call.param("digest"))?;
     let media_type = oci::media_type::INDEX;
     let empty = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": []});
-    Ok(Representation {
-        content_type: media_type,
-        ..Representation::document(empty.to_string().into())
-    })
+    Ok(Representation::document(empty.to_string().into()).with_type(media_type))
 }
 
 /// Returns the current image, if this content was published with one.
@@ -134,16 +131,14 @@ fn manifest_of(image: &CatalogImage, digest: Sha256) -> Option<(ObjectDigest, &'
 
 fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) -> Representation {
     let digest = HeaderValue::try_from(oci::digest(&stored.sha256)).expect("hex digits are visible ASCII");
-    Representation {
-        content_type,
-        extra: Some(Box::new([(CONTENT_DIGEST, digest)].into_iter().collect())),
-        ..Representation::of(Payload::Object(stored.with_kind(Kind::Blob)), cache)
-    }
+    let blob = Representation::of(Payload::Object(stored.with_kind(Kind::Blob)), cache);
+    blob.with_type(content_type).with(CONTENT_DIGEST, digest)
 }
 
 fn listed(list: &Value, link: Option<HeaderValue>) -> Representation {
-    Representation {
-        extra: link.map(|link| Box::new([(LINK, link)].into_iter().collect())),
-        ..Representation::document(list.to_string().into())
+    let list = Representation::document(list.to_string().into());
+    match link {
+        Some(link) => list.with(LINK, link),
+        None => list,
     }
 }
