@@ -3,7 +3,6 @@ use std::{future::ready, sync::Arc};
 use axum::{
     Router,
     http::{StatusCode, header::CONTENT_TYPE},
-    response::IntoResponse,
     routing::get,
 };
 use prometheus_client::{
@@ -96,11 +95,8 @@ pub fn metrics_route(registry: Registry, refresh: impl Fn() + Send + Sync + 'sta
         let (registry, refresh) = &*parts;
         refresh();
         let mut page = String::new();
-        let encoded = text::encode(&mut page, registry);
-        ready(match encoded {
-            Ok(()) => ([(CONTENT_TYPE, OPENMETRICS)], page).into_response(),
-            Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-        })
+        let encoded = text::encode(&mut page, registry).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR);
+        ready(encoded.map(|()| ([(CONTENT_TYPE, OPENMETRICS)], page)))
     };
     Router::new().route("/metrics", get(answer))
 }
