@@ -11,7 +11,7 @@ use super::{
     bundle::BundleMessage,
     csv::CsvPackage,
     go::{self, Wrong},
-    objects::{ObjectReader, is_csv},
+    objects::{is_csv, read_object},
     record::{BundleRecord, PackageRecord},
 };
 use crate::AnswerError;
@@ -186,7 +186,7 @@ impl ContentsBuilder {
 impl BundleTexts {
     /// Reads the manifests in the line of a bundle, which may end with a newline. Returns also their texts, to be compressed.
     fn read(bundle: &BundleRecord, line: &[u8], package: &Result<CsvPackage, Wrong>) -> Result<(Self, String), Wrong> {
-        let mut reader = ObjectReader::default();
+        let mut data = Vec::new();
         let mut metadata = Vec::new();
         let mut all = String::new();
         let mut append = |text: &str| {
@@ -202,7 +202,7 @@ impl BundleTexts {
             let value = value.map_or("null", RawValue::get);
             match &*go::text(kind)? {
                 "olm.bundle.object" => {
-                    let object = reader.read(value)?;
+                    let object = read_object(value, &mut data)?;
                     let range = append(&object);
                     if csv_json.is_none() && is_csv(&object) {
                         csv_json = Some(range.clone());
