@@ -48,15 +48,11 @@ impl Payload {
     }
 
     /// Returns the number of bytes; `None` where only making them tells it.
-    pub(crate) const fn length(&self) -> Option<u64> {
+    pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Object(object) => Some(object.digest.size),
-            Self::Lines {
-                lines,
-                encoding: Encoding::Identity,
-            } => Some(lines.length),
-            Self::Lines { .. } => None,
+            Self::Lines { lines, encoding } => (*encoding == Encoding::Identity).then_some(lines.length),
         }
     }
 }

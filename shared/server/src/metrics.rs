@@ -20,7 +20,7 @@ type Label = [(&'static str, &'static str); 1];
 pub struct ServerMetrics {
     pub(crate) open: Gauge,
     closed: Family<Label, Counter>,
-    logins: Family<Label, Counter>,
+    pub(crate) logins: Family<Label, Counter>,
     broken: Family<Label, Gauge>,
 }
 
@@ -74,10 +74,6 @@ impl ServerMetrics {
         let reason: &'static str = reason.into();
         tracing::debug!(reason, "closed connection");
         self.closed.get_or_create(&[("reason", reason)]).inc();
-    }
-
-    pub(crate) fn count_login(&self, outcome: LoginOutcome) {
-        self.logins.get_or_create(&[("outcome", outcome.into())]).inc();
     }
 
     pub(crate) fn set_broken(&self, file: &'static str, broken: bool) {

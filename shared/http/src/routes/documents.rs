@@ -60,7 +60,7 @@ pub(super) fn served_key(path: &str) -> Option<ObjectKey> {
 }
 
 pub(super) async fn object(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let ObjectKey { kind, sha256 } = served_key(call.path()).ok_or(ApiError::UnknownPath)?;
+    let ObjectKey { kind, sha256 } = served_key(call.request.uri.path()).ok_or(ApiError::UnknownPath)?;
     let size = call.app.catalogs.size(kind, sha256).await?;
     let size = size.ok_or(ApiError::UnknownObject)?;
     let object = ObjectDigest { sha256, size }.with_kind(kind);

@@ -98,10 +98,6 @@ pub(crate) struct RouteCall<'a> {
 }
 
 impl<'a> RouteCall<'a> {
-    pub(crate) fn path(&self) -> &'a str {
-        self.request.uri.path()
-    }
-
     fn query(&self) -> &'a str {
         self.request.uri.query().unwrap_or_default()
     }

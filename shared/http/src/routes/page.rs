@@ -71,7 +71,7 @@ pub(super) async fn page(call: RouteCall<'_>) -> Result<Representation, ApiError
 }
 
 pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let path = call.path().strip_prefix('/');
+    let path = call.request.uri.path().strip_prefix('/');
     let found = FILES.iter().find(|file| path == Some(&file.path));
     let found = found.ok_or(ApiError::UnknownPath)?;
     file(call, found, CachePolicy::Immutable).await

@@ -56,7 +56,7 @@ impl Authenticator {
             None => LoginOutcome::Refused,
             Some(credentials) => self.check(credentials).await,
         };
-        self.metrics.count_login(outcome);
+        self.metrics.logins.get_or_create(&[("outcome", outcome.into())]).inc();
         match outcome {
             LoginOutcome::Accepted => None,
             LoginOutcome::Refused => Some(StatusCode::UNAUTHORIZED),
