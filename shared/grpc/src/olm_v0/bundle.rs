@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use prost::encoding::{message, string};
+use prost::encoding::{WireType, encode_key, encode_varint, message, string};
 use serde_json::value::RawValue;
 
 use super::{
@@ -53,9 +53,11 @@ impl BundlePlace<'_> {
 }
 
 /// Appends a field, which is left out if it is empty.
-fn text(tag: u32, value: &String, out: &mut Vec<u8>) {
+fn text(tag: u32, value: &str, out: &mut Vec<u8>) {
     if !value.is_empty() {
-        string::encode(tag, value, out);
+        encode_key(tag, WireType::LengthDelimited, out);
+        encode_varint(value.len() as u64, out);
+        out.extend_from_slice(value.as_bytes());
     }
 }
 
