@@ -2,51 +2,38 @@
 
 use axum::body::{Body, HttpBody, to_bytes};
 use futures_util::{Stream, StreamExt};
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode,
-    header::{ACCEPT_ENCODING, CONTENT_LENGTH},
-};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use worker::{EncodeBody, FixedLengthStream, Headers, ResponseBuilder, js_sys, worker_sys, worker_sys::web_sys};
 
 use crate::bucket::WHOLE_MAX;
 
 /// Returns the request that the client made. A URL or a field that the router cannot read is an error.
-pub(crate) fn request(request: &web_sys::Request) -> worker::Result<Request<Body>> {
-    let made = Request::builder().method(&*request.method()).uri(request.url());
+pub(crate) fn request(request: &worker::Request) -> worker::Result<Request<Body>> {
+    let asked = request.inner();
+    let made = Request::builder().method(&*asked.method()).uri(asked.url());
     let mut made = made.body(Body::empty())?;
-    *made.headers_mut() = fields(&request.headers());
+    // Without fields that no route needs because they are no ASCII.
+    let fields = request.headers().entries();
+    let fields = fields.filter_map(|(name, value)| Some((name.parse().ok()?, value.parse().ok()?)));
+    *made.headers_mut() = fields.collect();
     // Cloudflare replaces the field by what it can do itself (Workers, "Request", `cf.clientAcceptEncoding`).
-    if let Some(codings) = client_codings(request).and_then(|codings| HeaderValue::try_from(codings).ok()) {
-        made.headers_mut().insert(ACCEPT_ENCODING, codings);
+    if let Some(codings) = client_codings(asked).and_then(|codings| HeaderValue::try_from(codings).ok()) {
+        made.headers_mut().insert(header::ACCEPT_ENCODING, codings);
     }
     Ok(made)
 }
 
 fn client_codings(request: &web_sys::Request) -> Option<String> {
     let cf = js_sys::Reflect::get(request, &"cf".into()).ok()?;
-    js_sys::Reflect::get(&cf, &"clientAcceptEncoding".into())
-        .ok()?
-        .as_string()
-}
-
-/// Returns the fields of a request, without those that no route needs because they are no ASCII.
-fn fields(headers: &web_sys::Headers) -> HeaderMap {
-    let entries = headers.entries().into_iter().flatten();
-    let pairs = entries.filter_map(|entry| {
-        let pair = js_sys::Array::from(&entry);
-        let name = HeaderName::try_from(pair.get(0).as_string()?).ok()?;
-        Some((name, HeaderValue::try_from(pair.get(1).as_string()?).ok()?))
-    });
-    pairs.collect()
+    let codings = js_sys::Reflect::get(&cf, &"clientAcceptEncoding".into()).ok()?;
+    codings.as_string()
 }
 
 /// Returns a response as the runtime sends it: without coding it a second time, and with its length where that is known.
 pub(crate) async fn response(response: Response<Body>) -> worker::Result<web_sys::Response> {
     let (head, body) = response.into_parts();
-    let length = head
-        .headers
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse().ok());
+    let length = head.headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let builder = ResponseBuilder::new()
         .with_status(head.status.as_u16())
         .with_headers(Headers::from(&head.headers))

@@ -1,7 +1,6 @@
 //! An R2 bucket as a store that can only be read.
 
 use std::{
-    fmt,
     future::ready,
     time::{Duration, UNIX_EPOCH},
 };
@@ -27,6 +26,7 @@ pub(crate) const WHOLE_MAX: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Objects below a prefix of a bucket.
+#[derive(Debug)]
 pub(crate) struct R2Store {
     bucket: SendWrapper<Bucket>,
     prefix: String,
@@ -121,14 +121,6 @@ async fn in_time<T>(answer: impl Future<Output = worker::Result<T>>, key: &Key) 
 
 fn failed(key: &Key, error: &worker::Error) -> StoreError {
     StoreError::failed(Operation::Get, key, error.to_string())
-}
-
-impl fmt::Debug for R2Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("R2Store")
-            .field("prefix", &self.prefix)
-            .finish_non_exhaustive()
-    }
 }
 
 #[async_trait]

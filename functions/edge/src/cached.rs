@@ -1,26 +1,15 @@
 //! The cache of the data centre, in front of the router.
 
 use axum::{Router, body::Body};
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode,
-    header::{
-        ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
-        IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
-    },
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use tower::ServiceExt;
-use worker::{
-    Context, EncodeBody, js_sys,
-    wasm_bindgen::JsCast,
-    wasm_bindgen_futures::JsFuture,
-    worker_sys::{ext::CacheStorageExt, web_sys},
-};
+use worker::{Cache, Context, EncodeBody, worker_sys::web_sys};
 
 use crate::{answer, bucket::WHOLE_MAX};
 
 /// Answers a request from the cache, or from the router and into the cache.
 pub(crate) async fn answer(
-    asked: &web_sys::Request,
+    asked: &worker::Request,
     context: &Context,
     router: Router,
 ) -> worker::Result<web_sys::Response> {
@@ -29,23 +18,21 @@ pub(crate) async fn answer(
         let Ok(response) = router.oneshot(request).await;
         return answer::response(response).await;
     };
-    let cache = js_sys::global()
-        .unchecked_into::<web_sys::WorkerGlobalScope>()
-        .caches()?
-        .default();
-    if let Ok(hit) = JsFuture::from(cache.match_with_str(&key)).await
-        && let Ok(hit) = hit.dyn_into::<web_sys::Response>()
-    {
-        return renamed(hit, CODING_OF_KEPT, CONTENT_ENCODING.as_str());
+    let cache = Cache::default();
+    if let Ok(Some(hit)) = cache.get(&key, false).await {
+        return Ok(renamed(hit, CODING_OF_KEPT, header::CONTENT_ENCODING.as_str())?.into());
     }
     let Ok(response) = router.oneshot(request).await;
     let keeps = response.status() == StatusCode::OK && is_kept(response.headers());
     let response = answer::response(response).await?;
     if keeps {
-        let kept = renamed(response.clone()?, CONTENT_ENCODING.as_str(), CODING_OF_KEPT)?;
-        let kept = JsFuture::from(cache.put_with_str(&key, &kept));
+        let kept = renamed(
+            response.clone()?.into(),
+            header::CONTENT_ENCODING.as_str(),
+            CODING_OF_KEPT,
+        )?;
         context.wait_until(async move {
-            if let Err(error) = kept.await {
+            if let Err(error) = cache.put(key, kept).await {
                 tracing::warn!(?error, "cannot keep an answer in the edge cache");
             }
         });
@@ -57,52 +44,36 @@ pub(crate) async fn answer(
 /// again, to other bytes under the same tag.
 const CODING_OF_KEPT: &str = "x-kept-content-encoding";
 
-fn renamed(response: web_sys::Response, from: &str, to: &str) -> worker::Result<web_sys::Response> {
-    let response = worker::Response::from(response);
+fn renamed(response: worker::Response, from: &str, to: &str) -> worker::Result<worker::Response> {
     let headers = response.headers().clone();
     if let Some(coding) = headers.get(from)? {
         headers.delete(from)?;
         headers.set(to, &coding)?;
     }
-    Ok(response
-        .with_headers(headers)
-        .with_encode_body(EncodeBody::Manual)
-        .into())
+    Ok(response.with_headers(headers).with_encode_body(EncodeBody::Manual))
 }
-
-/// Fields of requests that ask for less than the whole answer. The router evaluates them.
-const PARTIAL: [HeaderName; 6] = [
-    IF_MATCH,
-    IF_MODIFIED_SINCE,
-    IF_NONE_MATCH,
-    IF_RANGE,
-    IF_UNMODIFIED_SINCE,
-    RANGE,
-];
 
 /// Returns the URL under which the cache has the whole answer. `None` if it has none. The cache does not know `Vary` (Workers, "Cache"),
 /// so the codings that a client accepts are part of the URL.
 fn key(request: &Request<Body>) -> Option<String> {
     let fields = request.headers();
-    if request.method() != Method::GET || PARTIAL.iter().any(|name| fields.contains_key(name)) {
+    // The router evaluates conditions and ranges, which ask for less than the whole answer.
+    let is_partial = |name: &HeaderName| *name == header::RANGE || name.as_str().starts_with("if-");
+    if request.method() != Method::GET || fields.keys().any(is_partial) {
         return None;
     }
-    let codings = fields.get(ACCEPT_ENCODING).map_or(&[][..], HeaderValue::as_bytes);
-    let codings = codings
-        .iter()
-        .filter(|byte| byte.is_ascii_alphanumeric() || b"*,;=.".contains(byte));
+    let codings = fields.get(header::ACCEPT_ENCODING).map(HeaderValue::as_bytes);
+    let codings = String::from_utf8_lossy(codings.unwrap_or_default());
+    let is_kept = |char: &char| char.is_ascii_alphanumeric() || "*,;=.".contains(*char);
+    let codings: String = codings.chars().filter(is_kept).collect();
     let mark = if request.uri().query().is_some() { '&' } else { '?' };
-    Some(format!(
-        "{}{mark}{}",
-        request.uri(),
-        codings.map(|&byte| char::from(byte)).collect::<String>()
-    ))
+    Some(format!("{}{mark}{codings}", request.uri()))
 }
 
 /// True for an answer that caches may keep, and that is small enough to be kept in memory on its way there.
 fn is_kept(head: &HeaderMap) -> bool {
     let text = |name| head.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let length = text(CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    text(CACHE_CONTROL).is_some_and(|control| control.contains("max-age="))
+    let length = text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    text(header::CACHE_CONTROL).is_some_and(|control| control.contains("max-age="))
         && length.is_some_and(|length: u64| length <= WHOLE_MAX)
 }

@@ -32,7 +32,7 @@ thread_local! {
 #[event(fetch)]
 pub async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<web_sys::Response> {
     let router = router(&env)?;
-    cached::answer(request.inner(), &context, router).await
+    cached::answer(&request, &context, router).await
 }
 
 /// Returns the router of this isolate, and makes it for the first request. Other requests may run in between, but not within this.
@@ -61,12 +61,9 @@ fn build(environment: EdgeEnvironment, bucket: worker::Bucket) -> Router {
         ..HttpSettings::default()
     };
     let store = R2Store::new(bucket, environment.prefix);
+    let catalogs = PublishedCatalogs::new(Arc::new(store), environment.reading);
     // A Worker has no /metrics: each isolate would count for itself.
-    http_api::router(
-        PublishedCatalogs::new(Arc::new(store), environment.reading),
-        settings,
-        HttpMetrics::default(),
-    )
+    http_api::router(catalogs, settings, HttpMetrics::default())
 }
 
 /// Returns the time of the last input or output: a Worker's clock stands still between them.

@@ -7,7 +7,7 @@ use futures_util::{
     FutureExt,
     future::{BoxFuture, ready},
 };
-use grpc::{GrpcMetrics, RegistryApi, RegistryCatalogs};
+use grpc::{GrpcMetrics, RegistryCatalogs};
 use prometheus_client::registry::Registry;
 use reader::PublishedCatalogs;
 use server::{Server, ServerLimits, ServerMetrics};
@@ -57,11 +57,8 @@ pub(crate) async fn start(
     let anonymous = anonymous.map(|names| names.iter().map(ToString::to_string).collect());
     let default = args.grpc_catalog.as_ref().map(ToString::to_string);
     let catalogs = Arc::new(RegistryCatalogs::new(catalogs, default, anonymous));
-    let api = RegistryApi {
-        catalogs: catalogs.clone(),
-        metrics,
-    };
-    let serving = tokio::spawn(server.run(listener, api.router(), stop.clone()));
+    let router = grpc::router(catalogs.clone(), metrics);
+    let serving = tokio::spawn(server.run(listener, router, stop.clone()));
     let prepared = async move { catalogs.prepare().await };
     Ok((Some(address), prepared.boxed(), vec![serving]))
 }

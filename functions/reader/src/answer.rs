@@ -8,10 +8,7 @@ use http_api::Locate;
 use http_body_util::{BodyExt, Limited};
 use lambda_http::{
     IntoResponse,
-    http::{
-        Response, StatusCode,
-        header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER},
-    },
+    http::{Response, StatusCode, header},
 };
 use model::Key;
 use store::s3::S3Store;
@@ -63,10 +60,10 @@ fn unavailable() -> Response<Vec<u8>> {
     let body = b"{\"title\":\"Service Unavailable\",\"status\":503}\n".to_vec();
     Response::builder()
         .status(StatusCode::SERVICE_UNAVAILABLE)
-        .header(CONTENT_TYPE, "application/problem+json")
-        .header(CONTENT_LENGTH, body.len())
-        .header(CACHE_CONTROL, "no-store")
-        .header(RETRY_AFTER, "5")
+        .header(header::CONTENT_TYPE, "application/problem+json")
+        .header(header::CONTENT_LENGTH, body.len())
+        .header(header::CACHE_CONTROL, "no-store")
+        .header(header::RETRY_AFTER, "5")
         .body(body)
         .expect("all fields are visible ASCII")
 }
@@ -101,7 +98,10 @@ mod tests {
     async fn collect_turns_a_cut_off_body_into_503() {
         let answer = collected(vec![Ok(b"{}".to_vec()), Err("gone")]).await;
         assert_eq!(answer.0.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(answer.0.headers()[CONTENT_LENGTH], answer.0.body().len().to_string());
+        assert_eq!(
+            answer.0.headers()[header::CONTENT_LENGTH],
+            answer.0.body().len().to_string()
+        );
     }
 
     #[tokio::test]

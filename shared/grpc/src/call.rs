@@ -44,13 +44,11 @@ impl CallHead {
     pub(crate) fn new(method: &'static str, uri: &Uri, headers: &HeaderMap) -> Self {
         let host = || Authority::try_from(headers.get(HOST)?.as_bytes()).ok();
         let authority = uri.authority().cloned().or_else(host);
-        let label = authority
-            .as_ref()
-            .and_then(|authority| authority.host().split('.').next());
+        let label = authority.and_then(|authority| Some(authority.host().split('.').next()?.to_owned()));
         let experimental = headers.get("x-acknowledge-experimental");
         Self {
             method,
-            label: label.map(str::to_owned),
+            label,
             acknowledged: experimental.is_some_and(|value| value == ACKNOWLEDGED),
         }
     }
@@ -58,8 +56,8 @@ impl CallHead {
 
 impl ApiCall {
     /// Returns the state of the catalog that the client asks.
-    pub(crate) async fn state(&self) -> Result<Arc<IndexedState>, AnswerError> {
-        let catalogs = &self.shared.api.catalogs;
+    pub(crate) async fn state(&self) -> Result<IndexedState, AnswerError> {
+        let catalogs = &self.shared.catalogs;
         let name = catalogs.choose(self.head.label.as_deref()).await?;
         tracing::Span::current().record("catalog", &name);
         catalogs.state(self.catalog.get_or_init(|| name)).await
@@ -93,7 +91,7 @@ where
 {
     let (replies, mut messages) = mpsc::channel(MESSAGES_AHEAD);
     let span = tracing::info_span!("grpc_call", method = head.method, catalog = tracing::field::Empty);
-    let mut timer = shared.api.metrics.begin(head.method);
+    let mut timer = shared.metrics.begin(head.method);
     let answering = answer(ApiCall {
         shared,
         head,

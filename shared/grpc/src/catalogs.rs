@@ -138,22 +138,14 @@ impl RegistryCatalogs {
     }
 
     /// Returns the state of a catalog with its index, which the first call for a state waits for.
-    pub(crate) async fn state(&self, name: &str) -> Result<Arc<IndexedState>, AnswerError> {
+    pub(crate) async fn state(&self, name: &str) -> Result<IndexedState, AnswerError> {
         let state = match self.catalogs.find(name).await {
             // The names were read before.
             Err(ReaderError::UnknownCatalog(_) | ReaderError::CatalogName(_)) => return Err(AnswerError::NotServed),
             state => state?,
         };
-        let task = self.index(&state);
-        let index = task.clone().await;
-        if matches!(index, Err(AnswerError::Unavailable)) {
-            // A failure of the store may be over with the next call.
-            let mut indexes = self.indexes.lock();
-            if indexes.get(name).is_some_and(|known| known.index.ptr_eq(&task)) {
-                indexes.remove(name);
-            }
-        }
-        Ok(Arc::new(IndexedState { state, index: index? }))
+        let index = self.index(&state).await?;
+        Ok(IndexedState { state, index })
     }
 
     /// Returns the index of a state. The first call for a state starts to make it.
@@ -161,7 +153,10 @@ impl RegistryCatalogs {
         let name = state.name().as_str();
         let identity = state.identity();
         let mut indexes = self.indexes.lock();
-        if let Some(known) = indexes.get(name).filter(|known| known.identity == identity) {
+        // A failure of the store may be over with this call.
+        let is_usable = |known: &&KnownIndex| !matches!(known.index.peek(), Some(Err(AnswerError::Unavailable)));
+        let known = indexes.get(name).filter(|known| known.identity == identity);
+        if let Some(known) = known.filter(is_usable) {
             return known.index.clone();
         }
         // A composed catalog has packages of others.

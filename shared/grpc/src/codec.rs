@@ -37,7 +37,7 @@ pub(crate) struct FinishedCodec<Req> {
 
 /// Memory of the messages that are in tonic's buffer.
 #[derive(Clone, Default)]
-pub(crate) struct BufferedMemory(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+pub(crate) struct BufferedMemory(Arc<Mutex<Vec<OwnedSemaphorePermit>>>);
 
 impl<Req: Message + Default + 'static> Codec for FinishedCodec<Req> {
     type Encode = FinishedMessage;
@@ -60,13 +60,7 @@ impl Encoder for BufferedMemory {
 
     fn encode(&mut self, message: FinishedMessage, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
         buffer.put(message.bytes);
-        if let Some(memory) = message.memory {
-            let mut held = self.0.lock();
-            match held.as_mut() {
-                Some(before) => before.merge(memory),
-                None => *held = Some(memory),
-            }
-        }
+        self.0.lock().extend(message.memory);
         Ok(())
     }
 }
@@ -74,18 +68,18 @@ impl Encoder for BufferedMemory {
 impl BufferedMemory {
     /// Returns a frame of the buffer that gives the memory of its messages back when it was sent.
     pub(crate) fn hold(&self, bytes: Bytes) -> Bytes {
-        let memory = self.0.lock().take();
-        match memory {
-            Some(_memory) => Bytes::from_owner(HeldBytes { bytes, _memory }),
-            None => bytes,
+        let memory = std::mem::take(&mut *self.0.lock());
+        if memory.is_empty() {
+            return bytes;
         }
+        Bytes::from_owner(HeldBytes { bytes, _memory: memory })
     }
 }
 
 /// Bytes whose memory counts until they are dropped.
 struct HeldBytes {
     bytes: Bytes,
-    _memory: OwnedSemaphorePermit,
+    _memory: Vec<OwnedSemaphorePermit>,
 }
 
 impl AsRef<[u8]> for HeldBytes {

@@ -81,12 +81,10 @@ fn build(
     bundles.sort_by_key(|at| record.bundles[*at].line.start);
     let ranges = bundles.iter().map(|at| record.bundles[*at].line.clone()).collect();
     let mut bundles = bundles.into_iter();
-    let mut added = Ok(());
-    let mut add = |line: &[u8]| {
-        if let (Ok(()), Some(at)) = (&added, bundles.next()) {
-            added = builder.add(at, line);
+    read(ranges, &mut |line| {
+        if let Some(at) = bundles.next() {
+            builder.add(at, line);
         }
-    };
-    read(ranges, &mut add)?;
-    added.map(|()| builder.finish())
+    })?;
+    builder.finish()
 }

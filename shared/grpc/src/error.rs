@@ -54,25 +54,22 @@ pub enum AnswerError {
     ClientGone,
 }
 
-impl AnswerError {
-    const fn code(&self) -> Code {
-        match self {
-            // opm returns a plain error of Go, which has no code.
-            Self::NotFound(_) => Code::Unknown,
-            Self::InvalidArgument(_) => Code::InvalidArgument,
-            Self::UnknownCatalog(_) | Self::NotServed => Code::NotFound,
-            Self::Refused(_) => Code::FailedPrecondition,
-            Self::TooLarge | Self::ContentsTooLarge { .. } | Self::Memory => Code::ResourceExhausted,
-            Self::Bundle { .. } => Code::Internal,
-            Self::Unavailable => Code::Unavailable,
-            Self::ClientGone => Code::Cancelled,
-        }
-    }
-}
-
 impl From<AnswerError> for Status {
     fn from(error: AnswerError) -> Self {
-        Self::new(error.code(), error.to_string())
+        let code = match error {
+            // opm returns a plain error of Go, which has no code.
+            AnswerError::NotFound(_) => Code::Unknown,
+            AnswerError::InvalidArgument(_) => Code::InvalidArgument,
+            AnswerError::UnknownCatalog(_) | AnswerError::NotServed => Code::NotFound,
+            AnswerError::Refused(_) => Code::FailedPrecondition,
+            AnswerError::TooLarge | AnswerError::ContentsTooLarge { .. } | AnswerError::Memory => {
+                Code::ResourceExhausted
+            }
+            AnswerError::Bundle { .. } => Code::Internal,
+            AnswerError::Unavailable => Code::Unavailable,
+            AnswerError::ClientGone => Code::Cancelled,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

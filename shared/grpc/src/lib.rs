@@ -14,4 +14,4 @@ mod routes;
 pub use catalogs::RegistryCatalogs;
 pub use error::AnswerError;
 pub use metrics::GrpcMetrics;
-pub use routes::RegistryApi;
+pub use routes::router;

@@ -15,7 +15,7 @@ use crate::{
     catalogs::{IndexedState, failed},
     olm_v0::{
         ApiIndex, BundlePlace,
-        api::{ApiBundle, CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind},
+        api::{CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind},
         meta_struct,
     },
     routes::REGISTRY,
@@ -71,18 +71,19 @@ pub(crate) async fn list_bundles(call: ApiCall, (): ()) -> Answer {
     let state = call.state().await?;
     for entry in state.index.entries() {
         let bundle = entry.bundle();
-        if !bundle.has_image {
+        if bundle.image.is_empty() {
             // Without an image the manifests are sent.
-            complete(&call, &state, entry, BundlePlace::listed_message).await?;
+            complete(&call, &state, entry, true).await?;
             continue;
         }
-        let size = bundle.message.len() as u64;
+        let size = bundle.texts() as u64;
         let memory = match size {
             0..LARGE_LINE => None,
             _ => Some(call.shared.memory.reserve(size).await?),
         };
-        call.send_bytes(entry.listed_message().encode_to_vec().into(), memory)
-            .await?;
+        let message = entry.message(true);
+        let bytes = [message.names, message.facts].concat();
+        call.send_bytes(bytes.into(), memory).await?;
     }
     Ok(())
 }
@@ -124,29 +125,24 @@ async fn send_bundle(
 ) -> Answer {
     let state = call.state().await?;
     let entry = find(&state.index)?;
-    complete(&call, &state, entry, BundlePlace::message).await
+    complete(&call, &state, entry, false).await
 }
 
 /// Sends a bundle with its manifests.
-async fn complete<'i>(
-    call: &ApiCall,
-    state: &IndexedState,
-    entry: BundlePlace<'i>,
-    message: fn(&BundlePlace<'i>) -> ApiBundle,
-) -> Answer {
+async fn complete(call: &ApiCall, state: &IndexedState, entry: BundlePlace<'_>, is_listed: bool) -> Answer {
     let record = entry.package;
     let line = &entry.bundle().line;
     let line = line.end - line.start;
     // The manifests are sent twice, as `csvJson` and as `object`.
     let memory = call.shared.memory.reserve(line.saturating_mul(2)).await?;
     let contents = call.shared.contents.get(&state.state, record).await?;
-    let message = message(&entry);
+    let message = entry.message(is_listed);
     let at = entry.position();
     let bytes = if line < LARGE_LINE {
-        contents.complete(record, at, message)?
+        contents.complete(record, at, &message)?
     } else {
         let record = Arc::clone(record);
-        let made = work::run(Budget::default(), move || contents.complete(&record, at, message)).await;
+        let made = work::run(Budget::default(), move || contents.complete(&record, at, &message)).await;
         made.map_err(|error| failed(&error))??
     };
     call.send_bytes(bytes, Some(memory)).await
@@ -166,7 +162,7 @@ pub(crate) async fn check_health(call: ApiCall, request: HealthCheckRequest) -> 
 /// Returns the status of the server, of the registry API or of a catalog; `None` if there is no such service. Waits for the index
 /// of the catalog.
 async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
-    let catalogs = &call.shared.api.catalogs;
+    let catalogs = &call.shared.catalogs;
     let is_serving = match service {
         "" | REGISTRY | OPM_REGISTRY => match catalogs.choose(call.head.label.as_deref()).await {
             Ok(name) => catalogs.state(&name).await.is_ok(),

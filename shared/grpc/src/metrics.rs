@@ -33,17 +33,10 @@ impl GrpcMetrics {
             seconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_064, 4.0, 10))),
             running: Gauge::default(),
         };
-        registry.register(
-            "calls",
-            "gRPC calls that ended, by method, catalog and status code",
-            metrics.calls.clone(),
-        );
-        registry.register_with_unit(
-            "call_duration",
-            "Time from the request to the last message, by method",
-            Unit::Seconds,
-            metrics.seconds.clone(),
-        );
+        let help = "gRPC calls that ended, by method, catalog and status code";
+        registry.register("calls", help, metrics.calls.clone());
+        let help = "Time from the request to the last message, by method";
+        registry.register_with_unit("call_duration", help, Unit::Seconds, metrics.seconds.clone());
         registry.register("calls_running", "gRPC calls that are running", metrics.running.clone());
         metrics
     }

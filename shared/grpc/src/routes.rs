@@ -34,58 +34,50 @@ const REQUEST_BYTES: usize = 64 << 10;
 /// Maximum time from the head of a request to its end. A client could else hold as many calls as it likes.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 
-/// The registry API over published catalogs, with health and reflection.
-#[derive(Clone)]
-pub struct RegistryApi {
-    /// Catalogs that are served.
-    pub catalogs: Arc<RegistryCatalogs>,
-    /// Metrics of calls.
-    pub metrics: GrpcMetrics,
-}
-
-impl RegistryApi {
-    /// Returns the routes of all services, for a server that speaks HTTP/2.
-    pub fn router(self) -> Router {
-        let routes = Routes {
-            shared: Arc::new(ApiParts {
-                api: self,
-                memory: MessageMemory::default(),
-                contents: ContentCache::default(),
-            }),
-            router: Router::new().fallback(unimplemented),
-        };
-        let routes = routes
-            .add(REGISTRY, "ListPackages", methods::list_packages)
-            .add(REGISTRY, "GetPackage", methods::get_package)
-            .add(REGISTRY, "GetBundle", methods::get_bundle)
-            .add(REGISTRY, "GetBundleForChannel", methods::get_bundle_for_channel)
-            .add(REGISTRY, "GetChannelEntriesThatReplace", methods::entries_that_replace)
-            .add(REGISTRY, "GetBundleThatReplaces", methods::bundle_that_replaces)
-            .add(REGISTRY, "GetChannelEntriesThatProvide", methods::entries_that_provide)
-            .add(
-                REGISTRY,
-                "GetLatestChannelEntriesThatProvide",
-                methods::latest_entries_that_provide,
-            )
-            .add(
-                REGISTRY,
-                "GetDefaultBundleThatProvides",
-                methods::default_bundle_that_provides,
-            )
-            .add(REGISTRY, "ListBundles", methods::list_bundles)
-            .add(
-                EXPERIMENTAL,
-                "ExperimentalListPackageCustomSchemas",
-                methods::list_custom_schemas,
-            )
-            .add(HEALTH, "Check", methods::check_health);
-        add_reflection(routes.router)
-    }
+/// Returns the routes of the registry API over published catalogs, with health and reflection, for a server that speaks HTTP/2.
+pub fn router(catalogs: Arc<RegistryCatalogs>, metrics: GrpcMetrics) -> Router {
+    let routes = Routes {
+        shared: Arc::new(ApiParts {
+            catalogs,
+            metrics,
+            memory: MessageMemory::default(),
+            contents: ContentCache::default(),
+        }),
+        router: Router::new()
+            .fallback(|| ready(Status::unimplemented("unknown service or method").into_http::<Body>())),
+    };
+    let routes = routes
+        .add(REGISTRY, "ListPackages", methods::list_packages)
+        .add(REGISTRY, "GetPackage", methods::get_package)
+        .add(REGISTRY, "GetBundle", methods::get_bundle)
+        .add(REGISTRY, "GetBundleForChannel", methods::get_bundle_for_channel)
+        .add(REGISTRY, "GetChannelEntriesThatReplace", methods::entries_that_replace)
+        .add(REGISTRY, "GetBundleThatReplaces", methods::bundle_that_replaces)
+        .add(REGISTRY, "GetChannelEntriesThatProvide", methods::entries_that_provide)
+        .add(
+            REGISTRY,
+            "GetLatestChannelEntriesThatProvide",
+            methods::latest_entries_that_provide,
+        )
+        .add(
+            REGISTRY,
+            "GetDefaultBundleThatProvides",
+            methods::default_bundle_that_provides,
+        )
+        .add(REGISTRY, "ListBundles", methods::list_bundles)
+        .add(
+            EXPERIMENTAL,
+            "ExperimentalListPackageCustomSchemas",
+            methods::list_custom_schemas,
+        )
+        .add(HEALTH, "Check", methods::check_health);
+    add_reflection(routes.router)
 }
 
 /// Parts of the API that all calls share.
 pub(crate) struct ApiParts {
-    pub(crate) api: RegistryApi,
+    pub(crate) catalogs: Arc<RegistryCatalogs>,
+    pub(crate) metrics: GrpcMetrics,
     pub(crate) memory: MessageMemory,
     pub(crate) contents: ContentCache,
 }
@@ -135,18 +127,13 @@ impl Routes {
     }
 }
 
-async fn unimplemented() -> http::Response<tonic::body::Body> {
-    Status::unimplemented("unknown service or method").into_http()
-}
-
-fn reflection() -> Builder<'static> {
-    Builder::configure()
-        .register_encoded_file_descriptor_set(REGISTRY_DESCRIPTORS)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-}
-
 /// Adds server reflection in both versions, with which `grpcurl` finds the methods. Descriptors that cannot be read, which a test excludes, leave a service out.
 fn add_reflection(mut router: Router) -> Router {
+    let reflection = || {
+        Builder::configure()
+            .register_encoded_file_descriptor_set(REGISTRY_DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
     if let Ok(service) = reflection().build_v1() {
         router = router.route_service("/grpc.reflection.v1.ServerReflection/{*method}", service);
     }

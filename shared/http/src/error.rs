@@ -82,14 +82,9 @@ pub(crate) enum ApiError {
     /// A server that has not polled each of its catalogs yet.
     #[error("the first polls of the catalogs have not ended yet; try again later")]
     NotReady,
-    /// A failure to make the URL of a redirect.
-    #[error("the URL of {key} cannot be made")]
-    Locate {
-        /// Key of the object to redirect to.
-        key: Key,
-        /// Failure of [`crate::Locate::locate`].
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    /// A failure of [`crate::Locate::locate`] to make the URL of a redirect to an object.
+    #[error("the URL of {0} cannot be made")]
+    Locate(Key, #[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Answer to an error, in the terms of each of the two APIs.
@@ -143,7 +138,7 @@ impl ApiError {
             // Damage too is a 503: a repair or the next poll repairs it, so caches go on serving what they have
             // (`stale-if-error`).
             Self::State(ReaderError::Store(_) | ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. })
-            | Self::Locate { .. } => (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "UNAVAILABLE"),
+            | Self::Locate(..) => (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "UNAVAILABLE"),
         };
         ErrorKind { status, problem, code }
     }

@@ -40,23 +40,12 @@ impl HttpMetrics {
             // From 16 microseconds, a cached answer, to 4 seconds, a large index read from far away.
             seconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_016, 4.0, 10))),
         };
-        registry.register(
-            "http_requests",
-            "Requests by route and status; a 304 was answered from the client's cache",
-            metrics.requests.clone(),
-        );
-        registry.register_with_unit(
-            "http_response_body",
-            "Bytes of bodies sent, by route",
-            Unit::Bytes,
-            metrics.bytes.clone(),
-        );
-        registry.register_with_unit(
-            "http_request_duration",
-            "Time from the head of the request to the head of the response, by route",
-            Unit::Seconds,
-            metrics.seconds.clone(),
-        );
+        let help = "Requests by route and status; a 304 was answered from the client's cache";
+        registry.register("http_requests", help, metrics.requests.clone());
+        let help = "Bytes of bodies sent, by route";
+        registry.register_with_unit("http_response_body", help, Unit::Bytes, metrics.bytes.clone());
+        let help = "Time from the head of the request to the head of the response, by route";
+        registry.register_with_unit("http_request_duration", help, Unit::Seconds, metrics.seconds.clone());
         metrics
     }
 

@@ -48,29 +48,22 @@ impl Payload {
     }
 
     /// Returns the number of bytes; `None` where only making them tells it.
-    pub(crate) const fn length(&self) -> Option<u64> {
+    pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Object(object) => Some(object.digest.size),
-            Self::Lines {
-                lines,
-                encoding: Encoding::Identity,
-            } => Some(lines.length),
-            Self::Lines { .. } => None,
+            Self::Lines { lines, encoding } => (*encoding == Encoding::Identity).then_some(lines.length),
         }
-    }
-
-    /// True for documents, which are read as a whole however large they are.
-    const fn is_document(object: &ObjectRef) -> bool {
-        matches!(object.kind, Kind::Snapshot | Kind::Index | Kind::Facts)
     }
 }
 
 impl App {
     /// Reads, verifies and keeps a small payload, which becomes [`Payload::Bytes`]. Returns a large one as it is.
     pub(crate) async fn load(&self, payload: Payload) -> Result<Payload, ReaderError> {
+        // Documents are read as a whole however large they are.
+        let is_document = |object: &ObjectRef| matches!(object.kind, Kind::Snapshot | Kind::Index | Kind::Facts);
         let bytes = match payload {
-            Payload::Object(object) if self.catalogs.keeps(object.digest.size) || Payload::is_document(&object) => {
+            Payload::Object(object) if self.catalogs.keeps(object.digest.size) || is_document(&object) => {
                 Box::pin(self.catalogs.cached_object(&object)).await?
             }
             Payload::Lines { lines, encoding } if self.catalogs.keeps(lines.largest()) => {

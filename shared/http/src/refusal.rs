@@ -1,10 +1,7 @@
 //! Answers to errors: a problem document (RFC 9457), or below `/v2/` an error list as registries send it.
 
 use axum::{body::Body, response::IntoResponse};
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use model::CachePolicy;
 use serde_json::json;
 
@@ -14,10 +11,7 @@ use crate::{error::ApiError, settings::METHODS};
 const RETRY_AFTER_SECONDS: u64 = 5;
 
 /// Field of every answer below `/v2/`, by which clients recognise a registry.
-const API_VERSION: (HeaderName, HeaderValue) = (
-    HeaderName::from_static("docker-distribution-api-version"),
-    HeaderValue::from_static("registry/2.0"),
-);
+const API_VERSION: HeaderName = HeaderName::from_static("docker-distribution-api-version");
 
 /// Returns the answer to a request that is refused before the router sees it, by the status that the server has for it.
 pub fn refuse(method: &Method, path: &str, status: StatusCode) -> Response<Body> {
@@ -49,15 +43,13 @@ pub(crate) fn respond(method: &Method, path: &str, error: &ApiError) -> Response
         ("application/problem+json", format!("{problem}\n"))
     };
     let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
     // A cache that keeps an error would go on sending it after its cause has gone.
     let no_store = CachePolicy::NoStore.cache_control();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(no_store));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(no_store));
     add_hints(&mut headers, error, registry);
-    if registry {
-        mark_registry(&mut headers);
-    }
+    mark_registry(path, &mut headers);
     let body = match *method {
         Method::HEAD => Body::empty(),
         _ => Body::from(body),
@@ -70,37 +62,36 @@ pub(crate) fn is_registry(path: &str) -> bool {
     path == "/v2" || path.starts_with("/v2/")
 }
 
-/// Adds the field by which clients recognise a registry.
-pub(crate) fn mark_registry(headers: &mut HeaderMap) {
-    let (name, value) = API_VERSION;
-    headers.insert(name, value);
+/// Adds the field by which clients recognise a registry, if the path belongs to it.
+pub(crate) fn mark_registry(path: &str, headers: &mut HeaderMap) {
+    if is_registry(path) {
+        headers.insert(API_VERSION, HeaderValue::from_static("registry/2.0"));
+    }
 }
 
 /// Adds the fields that tell a client how to ask instead.
 fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
     if let ApiError::Range(length) = error {
         let range = HeaderValue::try_from(format!("bytes */{length}")).expect("digits are visible ASCII");
-        headers.insert(CONTENT_RANGE, range);
+        headers.insert(header::CONTENT_RANGE, range);
     }
     if matches!(error, ApiError::Method) {
-        headers.insert(ALLOW, METHODS);
+        headers.insert(header::ALLOW, METHODS);
     }
     match error.kind().status {
-        StatusCode::UNAUTHORIZED => add_challenges(headers, registry),
+        StatusCode::UNAUTHORIZED => {
+            let basic = HeaderValue::from_static("Basic realm=\"catalog-mirror\", charset=\"UTF-8\"");
+            headers.insert(header::WWW_AUTHENTICATE, basic);
+            // Registry clients take a Bearer challenge for the address of a token service (CNCF distribution, "Token Authentication
+            // Specification"), so below `/v2/` there is only Basic (RFC 7617). A token serves as its password.
+            if !registry {
+                let bearer = HeaderValue::from_static("Bearer realm=\"catalog-mirror\"");
+                headers.append(header::WWW_AUTHENTICATE, bearer);
+            }
+        }
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-            headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
         }
         _ => {}
-    }
-}
-
-/// Registry clients take a Bearer challenge for the address of a token service (CNCF distribution, "Token Authentication
-/// Specification"), so below `/v2/` there is only Basic (RFC 7617). A token serves as its password.
-fn add_challenges(headers: &mut HeaderMap, registry: bool) {
-    let basic = HeaderValue::from_static("Basic realm=\"catalog-mirror\", charset=\"UTF-8\"");
-    headers.insert(WWW_AUTHENTICATE, basic);
-    if !registry {
-        let bearer = HeaderValue::from_static("Bearer realm=\"catalog-mirror\"");
-        headers.append(WWW_AUTHENTICATE, bearer);
     }
 }

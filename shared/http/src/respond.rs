@@ -1,15 +1,9 @@
 use std::{convert::Infallible, time::SystemTime};
 
-use axum::body::Body;
+use axum::{body::Body, response::IntoResponse};
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
-use http::{
-    HeaderMap, HeaderValue, Method, Response, StatusCode,
-    header::{
-        ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
-        LAST_MODIFIED, LOCATION, RANGE, VARY,
-    },
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use model::{CachePolicy, Encoding};
 use prometheus_client::metrics::counter::Counter;
 use reader::{Chunks, Extent, small};
@@ -19,6 +13,7 @@ use crate::{
     error::ApiError,
     payload::Payload,
     rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range},
+    router::StateHead,
     routes::RouteCall,
     settings::LargeBodies,
 };
@@ -46,10 +41,7 @@ impl Representation {
 
     /// Returns a plain text that is in memory.
     pub(crate) fn text(bytes: Bytes, tag: Tag, cache: CachePolicy) -> Self {
-        Self {
-            content_type: "text/plain; charset=utf-8",
-            ..Self::new(tag, Payload::Bytes(bytes), cache)
-        }
+        Self::new(tag, Payload::Bytes(bytes), cache).with_type("text/plain; charset=utf-8")
     }
 
     /// Returns a payload under the tag of its bytes.
@@ -72,39 +64,54 @@ impl Representation {
         }
     }
 
+    /// Adds the date of the publication.
+    pub(crate) fn dated(mut self, head: &StateHead) -> Self {
+        self.modified = Some(head.modified.clone());
+        self
+    }
+
+    /// Replaces the content type.
+    pub(crate) const fn with_type(mut self, content_type: &'static str) -> Self {
+        self.content_type = content_type;
+        self
+    }
+
+    /// Adds a field that only some routes have.
+    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.extra.get_or_insert_default().insert(name, value);
+        self
+    }
+
+    /// Notes that `Accept-Encoding` has chosen this encoding.
+    pub(crate) const fn negotiated(mut self, encoding: Encoding) -> Self {
+        (self.encoding, self.negotiated) = (encoding, true);
+        self
+    }
+
     /// Returns the fields that answers to conditional requests have in common with the whole one (RFC 9110, section 15.4.5).
     /// Every value is ready: a 304 formats nothing.
     fn begin(&self, status: StatusCode, now: SystemTime) -> Response<Body> {
         let mut headers = HeaderMap::with_capacity(12);
-        headers.insert(ETAG, self.tag.header().clone());
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static(self.cache.cache_control()));
+        headers.insert(header::ETAG, self.tag.header().clone());
+        let cache = HeaderValue::from_static(self.cache.cache_control());
+        headers.insert(header::CACHE_CONTROL, cache);
         if self.negotiated {
-            headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+            headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         }
         if let Some(modified) = &self.modified {
-            headers.insert(LAST_MODIFIED, modified.header(now));
+            headers.insert(header::LAST_MODIFIED, modified.header(now));
         }
         headers.extend(self.extra.as_deref().cloned().unwrap_or_default());
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = status;
-        *response.headers_mut() = headers;
-        response
+        (status, headers).into_response()
     }
 
     fn ok(&self, now: SystemTime) -> Response<Body> {
         let mut response = self.begin(StatusCode::OK, now);
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         if let Some(encoding) = self.encoding.content_encoding() {
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
         }
-        response
-    }
-
-    fn not_modified(&self, now: SystemTime) -> Response<Body> {
-        let mut response = self.begin(StatusCode::NOT_MODIFIED, now);
-        // On a 304 a length would be a claim about the representation (RFC 9110, section 8.6).
-        *response.body_mut() = unknown_length();
         response
     }
 
@@ -121,7 +128,11 @@ impl RouteCall<'_> {
         let now = (self.app.settings.clock)();
         match representation.evaluate(request_headers) {
             Precondition::Proceed => {}
-            Precondition::NotModified => return Ok(representation.not_modified(now)),
+            Precondition::NotModified => {
+                // On a 304 a length would be a claim about the representation (RFC 9110, section 8.6).
+                let response = representation.begin(StatusCode::NOT_MODIFIED, now);
+                return Ok(response.map(|_| unknown_length()));
+            }
             Precondition::Failed => return Err(ApiError::PreconditionFailed),
         }
         let is_get = self.request.method == Method::GET;
@@ -133,7 +144,7 @@ impl RouteCall<'_> {
         }
         // A range of HEAD is ignored (RFC 9110, section 14.2).
         let ranged = is_get && if_range_holds(request_headers, &representation.tag);
-        let range = request_headers.get(RANGE).filter(|_| ranged);
+        let range = request_headers.get(header::RANGE).filter(|_| ranged);
         let mut response = representation.ok(now);
         let payload = self.app.load(representation.payload).await?;
         let length = payload.length();
@@ -145,16 +156,16 @@ impl RouteCall<'_> {
             return self.send(response, payload, Extent::Whole).await;
         };
         let headers = response.headers_mut();
-        headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         let mut extent = Extent::Whole;
         if let Some(range) = range
             && let Some(part) = parse_range(range.as_bytes(), length)?
         {
             let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
             let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
-            headers.insert(CONTENT_RANGE, content_range);
-            headers.insert(CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+            headers.insert(header::CONTENT_RANGE, content_range);
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             extent = Extent::Part(part);
         }
@@ -185,7 +196,7 @@ impl RouteCall<'_> {
                     self.streamed(encode(plain, encoding, lines.key())?)
                 }
             };
-        } else if !response.headers().contains_key(CONTENT_LENGTH) {
+        } else if !response.headers().contains_key(header::CONTENT_LENGTH) {
             // Where GET streams a body of unknown length, HEAD does not claim zero (RFC 9110, section 8.6).
             *response.body_mut() = unknown_length();
         }
@@ -222,18 +233,15 @@ async fn redirect(
     let Some(object) = object.filter(|object| object.digest.size > large.above) else {
         return Ok(None);
     };
-    let unknown = |source| ApiError::Locate {
-        key: object.key(),
-        source,
-    };
+    let unknown = |source| ApiError::Locate(object.key(), source);
     let url = large.to.locate(&object.key()).await.map_err(unknown)?;
     let url = HeaderValue::try_from(url).map_err(|source| unknown(source.into()))?;
     // 307 and not 301 or 308: the next publication has another object.
     let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT, now);
-    response.headers_mut().insert(LOCATION, url);
+    response.headers_mut().insert(header::LOCATION, url);
     // As long as a pointer may be cached, because the redirect depends on the published state.
     let max_age = HeaderValue::from_static("public, max-age=60");
-    response.headers_mut().insert(CACHE_CONTROL, max_age);
+    response.headers_mut().insert(header::CACHE_CONTROL, max_age);
     Ok(Some(response))
 }
 

@@ -2,11 +2,7 @@ use std::{convert::Infallible, sync::Arc};
 
 use axum::{Router, body::Body, extract::Request, response::IntoResponse};
 use bytes::Bytes;
-use http::{
-    HeaderValue, Method, Response, StatusCode,
-    header::{CACHE_CONTROL, LOCATION},
-    request::Parts,
-};
+use http::{HeaderValue, Method, Response, StatusCode, header, request::Parts};
 use model::{CachePolicy, Encoding, Sha256};
 use olm::SearchIndex;
 use quick_cache::sync::Cache;
@@ -19,7 +15,7 @@ use crate::{
     refusal::{self, is_registry, mark_registry},
     rfc9110::{Modified, Tag},
     routes::{Images, Match, RouteCall, find, unmatched},
-    settings::{HttpSettings, options},
+    settings::{HttpSettings, METHODS},
 };
 
 /// Returns the whole HTTP contract over the catalogs of a store. It matches paths itself, as one fallback: `Router::nest` puts it below a
@@ -51,20 +47,10 @@ impl App {
         );
         let result = match &matched {
             Some(matched) => self.serve(request, matched).instrument(span.clone()).await,
-            None => match without_slash(request) {
-                Some(location) => Ok(redirect(location)),
-                None => Err(unmatched(request)),
-            },
+            None => without_slash(request).ok_or_else(|| unmatched(request)),
         };
-        let mut response = match result {
-            Ok(mut response) => {
-                if is_registry(path) {
-                    mark_registry(response.headers_mut());
-                }
-                response
-            }
-            Err(error) => span.in_scope(|| self.refuse(request, route, &error)),
-        };
+        let mut response = result.unwrap_or_else(|error| span.in_scope(|| self.refuse(request, route, &error)));
+        mark_registry(path, response.headers_mut());
         self.settings.origins.allow(request, response.headers_mut());
         let took = self.catalogs.now().saturating_sub(started);
         self.metrics.answered(route, response.status(), took);
@@ -79,7 +65,8 @@ impl App {
 
     async fn serve(self: &Arc<Self>, request: &Parts, matched: &Match<'_>) -> Result<Response<Body>, ApiError> {
         if request.method == Method::OPTIONS {
-            return Ok(options());
+            // RFC 9110, section 9.3.7. A browser also asks before a GET with fields of its own.
+            return Ok((StatusCode::NO_CONTENT, [(header::ALLOW, METHODS)]).into_response());
         }
         if !is_read(&request.method) {
             return Err(ApiError::Method);
@@ -103,8 +90,8 @@ impl App {
     }
 }
 
-/// Returns the relative URL of the route that a path with one more slash at its end means. Relative, because the router may be nested.
-fn without_slash(request: &Parts) -> Option<HeaderValue> {
+/// Returns the redirect to the route that a path with one more slash at its end means. Relative, because the router may be nested.
+fn without_slash(request: &Parts) -> Option<Response<Body>> {
     let path = request.uri.path().strip_suffix('/')?;
     if !is_read(&request.method) || is_registry(path) || find(path).is_none() {
         return None;
@@ -112,15 +99,13 @@ fn without_slash(request: &Parts) -> Option<HeaderValue> {
     let (_, last) = path.rsplit_once('/').filter(|(_, last)| !last.is_empty())?;
     let query = request
         .uri
-        .query()
-        .map_or_else(String::new, |query| format!("?{query}"));
-    HeaderValue::try_from(format!("../{last}{query}")).ok()
-}
-
-fn redirect(location: HeaderValue) -> Response<Body> {
+        .path_and_query()?
+        .as_str()
+        .strip_prefix(request.uri.path())?;
+    let location = HeaderValue::try_from(format!("../{last}{query}")).ok()?;
     let cache = HeaderValue::from_static(CachePolicy::Pointer.cache_control());
-    let headers = [(LOCATION, location), (CACHE_CONTROL, cache)];
-    (StatusCode::PERMANENT_REDIRECT, headers).into_response()
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, cache)];
+    Some((StatusCode::PERMANENT_REDIRECT, headers).into_response())
 }
 
 /// True for the methods that read, the only ones that are answered.

@@ -7,15 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use axum::{body::Body, response::IntoResponse};
-use http::{
-    HeaderMap, HeaderValue, Method, Response, StatusCode,
-    header::{
-        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, ORIGIN, VARY,
-    },
-    request::Parts,
-};
+use http::{HeaderMap, HeaderValue, Method, header, request::Parts};
 use model::Key;
 
 /// Settings of one deployment of the router.
@@ -131,27 +123,22 @@ impl Origins {
             Self::Any => Some(HeaderValue::from_static("*")),
             Self::Only(allowed) if allowed.is_empty() => return,
             Self::Only(allowed) => {
-                response.append(VARY, HeaderValue::from_static("Origin"));
-                let origin = request.headers.get(ORIGIN);
+                response.append(header::VARY, HeaderValue::from_static("Origin"));
+                let origin = request.headers.get(header::ORIGIN);
                 origin.filter(|origin| allowed.contains(origin)).cloned()
             }
         };
         let Some(origin) = origin else { return };
-        response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        response.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         if request.method == Method::OPTIONS {
-            response.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+            response.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
             // `*` does not stand for `Authorization`.
             let fields = HeaderValue::from_static("*, Authorization");
-            response.insert(ACCESS_CONTROL_ALLOW_HEADERS, fields);
-            response.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+            response.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, fields);
+            response.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
         } else {
             // A script that polls needs the tag.
-            response.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
+            response.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
         }
     }
-}
-
-/// Answers OPTIONS (RFC 9110, section 9.3.7), which a browser also asks before a GET with fields of its own.
-pub(crate) fn options() -> Response<Body> {
-    (StatusCode::NO_CONTENT, [(ALLOW, METHODS)]).into_response()
 }

@@ -76,12 +76,10 @@ impl Body for WatchedBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (inner, rest) = (self.inner.size_hint(), self.rest.len() as u64);
-        let mut hint = SizeHint::new();
-        hint.set_lower(inner.lower() + rest);
-        if let Some(upper) = inner.upper() {
-            hint.set_upper(upper + rest);
+        if !self.rest.is_empty() {
+            // hyper asks before the first frame only.
+            return SizeHint::default();
         }
-        hint
+        self.inner.size_hint()
     }
 }

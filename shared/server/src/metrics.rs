@@ -3,7 +3,6 @@ use std::{future::ready, sync::Arc};
 use axum::{
     Router,
     http::{StatusCode, header::CONTENT_TYPE},
-    response::IntoResponse,
     routing::get,
 };
 use prometheus_client::{
@@ -21,7 +20,7 @@ type Label = [(&'static str, &'static str); 1];
 pub struct ServerMetrics {
     pub(crate) open: Gauge,
     closed: Family<Label, Counter>,
-    logins: Family<Label, Counter>,
+    pub(crate) logins: Family<Label, Counter>,
     broken: Family<Label, Gauge>,
 }
 
@@ -62,21 +61,12 @@ impl ServerMetrics {
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         registry.register("connections", "Connections that are open", metrics.open.clone());
-        registry.register(
-            "connections_closed",
-            "Connections that the server closed or refused, by reason",
-            metrics.closed.clone(),
-        );
-        registry.register(
-            "logins",
-            "Requests by the result of checking their credentials",
-            metrics.logins.clone(),
-        );
-        registry.register(
-            "file_broken",
-            "1 while a changed file cannot be used and its previous content is in use",
-            metrics.broken.clone(),
-        );
+        let help = "Connections that the server closed or refused, by reason";
+        registry.register("connections_closed", help, metrics.closed.clone());
+        let help = "Requests by the result of checking their credentials";
+        registry.register("logins", help, metrics.logins.clone());
+        let help = "1 while a changed file cannot be used and its previous content is in use";
+        registry.register("file_broken", help, metrics.broken.clone());
         metrics
     }
 
@@ -84,10 +74,6 @@ impl ServerMetrics {
         let reason: &'static str = reason.into();
         tracing::debug!(reason, "closed connection");
         self.closed.get_or_create(&[("reason", reason)]).inc();
-    }
-
-    pub(crate) fn count_login(&self, outcome: LoginOutcome) {
-        self.logins.get_or_create(&[("outcome", outcome.into())]).inc();
     }
 
     pub(crate) fn set_broken(&self, file: &'static str, broken: bool) {
@@ -105,11 +91,8 @@ pub fn metrics_route(registry: Registry, refresh: impl Fn() + Send + Sync + 'sta
         let (registry, refresh) = &*parts;
         refresh();
         let mut page = String::new();
-        let encoded = text::encode(&mut page, registry);
-        ready(match encoded {
-            Ok(()) => ([(CONTENT_TYPE, OPENMETRICS)], page).into_response(),
-            Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-        })
+        let encoded = text::encode(&mut page, registry).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR);
+        ready(encoded.map(|()| ([(CONTENT_TYPE, OPENMETRICS)], page)))
     };
     Router::new().route("/metrics", get(answer))
 }

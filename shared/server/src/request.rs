@@ -1,11 +1,7 @@
 //! Checks of a request before the router sees it, and of the caching of its answer.
 
 use axum::body::Body;
-use http::{
-    HeaderValue, Method, Request, Response, StatusCode, Version,
-    header::{CACHE_CONTROL, CONNECTION},
-    request::Parts,
-};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header, request::Parts};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
@@ -35,9 +31,8 @@ impl SharedParts {
         };
         if has_content && version < Version::HTTP_2 {
             // The next request begins after the content, which was not read.
-            response
-                .headers_mut()
-                .insert(CONNECTION, HeaderValue::from_static("close"));
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
         }
         response
     }
@@ -77,11 +72,11 @@ impl SharedParts {
 /// Replaces `public` by `private` in the cache policy of an answer.
 fn make_private(response: &mut Response<Body>) {
     // `public` would let a shared cache give the answer to users without credentials (RFC 9111, section 3.5).
-    let policy = response.headers().get(CACHE_CONTROL);
+    let policy = response.headers().get(header::CACHE_CONTROL);
     let rest = policy.and_then(|policy| policy.to_str().ok()?.strip_prefix("public"));
     if let Some(rest) = rest {
         let private = HeaderValue::try_from(format!("private{rest}")).expect("the rest was part of a field value");
-        response.headers_mut().insert(CACHE_CONTROL, private);
+        response.headers_mut().insert(header::CACHE_CONTROL, private);
     }
 }
 
@@ -99,9 +94,9 @@ mod tests {
             let mut response = Response::new(Body::empty());
             response
                 .headers_mut()
-                .insert(CACHE_CONTROL, HeaderValue::from_static(before));
+                .insert(header::CACHE_CONTROL, HeaderValue::from_static(before));
             make_private(&mut response);
-            assert_eq!(response.headers()[CACHE_CONTROL], after);
+            assert_eq!(response.headers()[header::CACHE_CONTROL], after);
         }
     }
 

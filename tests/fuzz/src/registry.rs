@@ -54,9 +54,10 @@ fn ask(index: &ApiIndex, lines: &[u8]) {
         let package_line = line(&record.package_line.clone().unwrap_or_default());
         let mut builder = ContentsBuilder::new(Arc::clone(record), package_line, CONTENTS_MAX)?;
         for (at, bundle) in record.bundles.iter().enumerate() {
-            builder.add(at, line(&bundle.line))?;
+            builder.add(at, line(&bundle.line));
         }
-        builder.finish().complete(record, place.position(), place.message())
+        let message = place.message(true);
+        builder.finish()?.complete(record, place.position(), &message)
     };
     for package in index.list_packages() {
         drop(index.get_package(&package));

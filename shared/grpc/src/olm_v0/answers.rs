@@ -2,22 +2,22 @@
 //!
 //! opm keeps packages, channels and bundles in maps, so most of its streams have no order. Here all are sorted by name.
 
-use std::{cmp::Ordering, iter::repeat_n, sync::Arc};
+use std::{iter::repeat_n, sync::Arc};
 
 use olm::parse_version;
 use prost::Message;
 
 use super::{
     api::{
-        ApiBundle, ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleRequest,
-        GetReplacementRequest, GroupVersionKind,
+        ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleRequest, GetReplacementRequest,
+        GroupVersionKind,
     },
     json::go_quoted,
     record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
 };
 use crate::AnswerError;
 
-/// APIs that a bundle provides: one field of an [`ApiBundle`].
+/// APIs that a bundle provides: one field of its message.
 #[derive(Clone, PartialEq, Eq, Message)]
 struct ProvidedApis {
     #[prost(message, repeated, tag = "7")]
@@ -29,8 +29,8 @@ struct ProvidedApis {
 pub struct BundlePlace<'i> {
     /// The Package.
     pub package: &'i Arc<PackageRecord>,
-    channel: &'i ChannelRecord,
-    entry: &'i EntryRecord,
+    pub(super) channel: &'i ChannelRecord,
+    pub(super) entry: &'i EntryRecord,
 }
 
 impl<'i> BundlePlace<'i> {
@@ -44,26 +44,6 @@ impl<'i> BundlePlace<'i> {
         self.entry.bundle
     }
 
-    /// Returns the bundle without its manifests.
-    pub fn message(&self) -> ApiBundle {
-        // The recorder has encoded it.
-        let bundle = ApiBundle::decode(self.bundle().message.as_slice()).unwrap_or_default();
-        ApiBundle {
-            channel_name: self.channel.name.clone(),
-            skip_range: self.entry.skip_range.clone(),
-            ..bundle
-        }
-    }
-
-    /// Returns it as `ListBundles` sends it: only there it says what the entry replaces.
-    pub fn listed_message(&self) -> ApiBundle {
-        ApiBundle {
-            replaces: self.entry.replaces.clone(),
-            skips: self.entry.skips.clone(),
-            ..self.message()
-        }
-    }
-
     fn replacing(&self, replaces: &str) -> ApiChannelEntry {
         ApiChannelEntry {
             package_name: self.package.name.clone(),
@@ -74,10 +54,8 @@ impl<'i> BundlePlace<'i> {
     }
 
     fn provides(&self, api: &GroupVersionKind) -> bool {
-        let is_asked =
-            |gvk: &GroupVersionKind| gvk.group == api.group && gvk.version == api.version && gvk.kind == api.kind;
-        let provided = ProvidedApis::decode(self.bundle().message.as_slice());
-        provided.is_ok_and(|provided| provided.apis.iter().any(is_asked))
+        let provided = ProvidedApis::decode(self.bundle().apis.as_slice());
+        provided.is_ok_and(|provided| provided.apis.contains(api))
     }
 
     /// Returns the entry, and once more for each skip that counts.
@@ -88,12 +66,6 @@ impl<'i> BundlePlace<'i> {
         std::iter::once(replaces)
             .chain(skips)
             .map(move |replaces| self.replacing(replaces))
-    }
-
-    /// Compares versions. Build metadata has no precedence, and what is no version is lower.
-    fn cmp_version(&self, other: &Self) -> Ordering {
-        let version = |place: &Self| parse_version(&place.bundle().version);
-        version(self).cmp(&version(other))
     }
 
     fn is_head(&self) -> bool {
@@ -210,7 +182,9 @@ impl ApiIndex {
             *replaces == request.csv_name || skips.contains(&request.csv_name)
         };
         let found = package.channel(&request.channel_name)?.filter(replaces);
-        found.max_by(BundlePlace::cmp_version).ok_or_else(|| {
+        // What is no version is lower.
+        let highest = found.max_by_key(|found| parse_version(&found.bundle().version));
+        highest.ok_or_else(|| {
             let [package, channel] = [&request.pkg_name, &request.channel_name].map(|name| go_quoted(name));
             AnswerError::NotFound(format!("no entry found for package {package}, channel {channel}"))
         })

@@ -1,4 +1,5 @@
-//! Messages of the package `api`, as in `proto/registry.proto`.
+//! Messages of the package `api`, as in `proto/registry.proto`, except `Bundle`, which is put together from encoded parts
+//! ([`BundleMessage`](super::BundleMessage)).
 //!
 //! They are written by hand: a generator and its compiler would take longer to build than all other code here. The recorded
 //! answers of opm, which the tests decode, show that the numbers are right.
@@ -39,57 +40,8 @@ pub struct ApiChannel {
     pub deprecation: Option<String>,
 }
 
-/// Bundle in one channel.
-#[derive(Clone, PartialEq, Eq, Message)]
-pub struct ApiBundle {
-    /// Name of the bundle.
-    #[prost(string, tag = "1")]
-    pub csv_name: String,
-    /// Name of its package.
-    #[prost(string, tag = "2")]
-    pub package_name: String,
-    /// Name of the channel.
-    #[prost(string, tag = "3")]
-    pub channel_name: String,
-    /// Its ClusterServiceVersion as JSON.
-    #[prost(string, tag = "4")]
-    pub csv_json: String,
-    /// All its manifests as JSON.
-    #[prost(string, repeated, tag = "5")]
-    pub object: Vec<String>,
-    /// Reference of its image.
-    #[prost(string, tag = "6")]
-    pub bundle_path: String,
-    /// APIs that it provides.
-    #[prost(message, repeated, tag = "7")]
-    pub provided_apis: Vec<GroupVersionKind>,
-    /// APIs that it requires.
-    #[prost(message, repeated, tag = "8")]
-    pub required_apis: Vec<GroupVersionKind>,
-    /// Version of the bundle.
-    #[prost(string, tag = "9")]
-    pub version: String,
-    /// Range of versions that an update in this channel may skip.
-    #[prost(string, tag = "10")]
-    pub skip_range: String,
-    /// Packages and APIs that it depends on.
-    #[prost(message, repeated, tag = "11")]
-    pub dependencies: Vec<TypedValue>,
-    /// Its properties, except the large ones.
-    #[prost(message, repeated, tag = "12")]
-    pub properties: Vec<TypedValue>,
-    /// Name of the entry that it replaces in this channel. Set by `ListBundles` only.
-    #[prost(string, tag = "13")]
-    pub replaces: String,
-    /// Names of the entries that it skips in this channel. Set by `ListBundles` only.
-    #[prost(string, repeated, tag = "14")]
-    pub skips: Vec<String>,
-    /// Deprecation of the bundle.
-    #[prost(message, optional, tag = "15")]
-    pub deprecation: Option<String>,
-}
-
-/// Name of a Kubernetes API: in a bundle, and as the request of the three methods that look for its providers.
+/// Name of a Kubernetes API: in a bundle, and as the request of the three methods that look for its providers. The field `plural` is
+/// never set in an answer, and ignored in a request, as opm does.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GroupVersionKind {
     /// Group of the API.
@@ -101,9 +53,6 @@ pub struct GroupVersionKind {
     /// Kind of the objects.
     #[prost(string, tag = "3")]
     pub kind: String,
-    /// Never set in an answer, and ignored in a request, as opm does.
-    #[prost(string, tag = "4")]
-    pub plural: String,
 }
 
 /// Dependency or property of a bundle.

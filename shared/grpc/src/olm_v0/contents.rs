@@ -1,20 +1,17 @@
 //! Manifests of all bundles of a Package, compressed in memory.
 
-use std::{cell::RefCell, io, mem, ops::Range, sync::Arc};
+use std::{cell::RefCell, io, ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use prost::{
-    Message,
-    encoding::{self, WireType},
-};
+use prost::encoding::{self, WireType};
 use serde_json::value::RawValue;
 use zstd::bulk::{Compressor, Decompressor};
 
 use super::{
-    api::ApiBundle,
-    csv::{CsvPackage, CsvSource},
+    bundle::BundleMessage,
+    csv::CsvPackage,
     go::{self, Wrong},
-    objects::{ObjectReader, is_csv},
+    objects::{is_csv, read_object},
     record::{BundleRecord, PackageRecord},
 };
 use crate::AnswerError;
@@ -32,7 +29,7 @@ const DICTIONARY_MAX: usize = 64 << 10;
 /// Number of bundles from which on that saves memory.
 const DICTIONARY_BUNDLES: usize = 4;
 
-/// Numbers of fields of an [`ApiBundle`].
+/// Numbers of fields of the message `Bundle`.
 const CSV_JSON_TAG: u32 = 4;
 const OBJECT_TAG: u32 = 5;
 
@@ -83,7 +80,7 @@ impl PackageContents {
     ///
     /// # Errors
     /// Fails if the line of the bundle cannot be turned into manifests.
-    pub fn complete(&self, record: &PackageRecord, at: usize, message: ApiBundle) -> Result<Bytes, AnswerError> {
+    pub fn complete(&self, record: &PackageRecord, at: usize, message: &BundleMessage) -> Result<Bytes, AnswerError> {
         let texts = self.bundles[at].as_ref().map_err(|reason| AnswerError::Bundle {
             bundle: record.bundles[at].name.clone(),
             reason: reason.clone(),
@@ -92,19 +89,11 @@ impl PackageContents {
         let all = all.map_err(|_| AnswerError::Memory)?;
         let csv = Some((CSV_JSON_TAG, &texts.csv_json)).filter(|(_, csv)| !csv.is_empty());
         let objects = texts.objects.iter().map(|object| (OBJECT_TAG, object));
-        let fields: Vec<(u32, &Range<usize>)> = csv.into_iter().chain(objects).collect();
-        // In the order of the fields, as Go encodes them.
-        let mut rest = message;
-        let first = ApiBundle {
-            csv_name: mem::take(&mut rest.csv_name),
-            package_name: mem::take(&mut rest.package_name),
-            channel_name: mem::take(&mut rest.channel_name),
-            ..ApiBundle::default()
-        };
-        let length = |(_, range): &(u32, &Range<usize>)| range.len() + self.icon.len() + FIELD_HEAD_MAX;
-        let length = first.encoded_len() + fields.iter().map(length).sum::<usize>() + rest.encoded_len();
-        let mut out = Vec::with_capacity(length);
-        first.encode_raw(&mut out);
+        let fields = csv.into_iter().chain(objects);
+        let length = |(_, range): (u32, &Range<usize>)| range.len() + self.icon.len() + FIELD_HEAD_MAX;
+        let length: usize = fields.clone().map(length).sum();
+        let mut out = Vec::with_capacity(message.names.len() + length + message.facts.len());
+        out.extend_from_slice(&message.names);
         for (tag, range) in fields {
             let icon_at = texts.icon_at.filter(|_| *range == texts.csv_json);
             let (before, after) = all[range.clone()].split_at(icon_at.unwrap_or_default());
@@ -115,7 +104,7 @@ impl PackageContents {
             out.extend_from_slice(icon.as_bytes());
             out.extend_from_slice(after);
         }
-        rest.encode_raw(&mut out);
+        out.extend_from_slice(&message.facts);
         Ok(out.into())
     }
 }
@@ -153,11 +142,11 @@ impl ContentsBuilder {
         })
     }
 
-    /// Adds the line of the bundle at a position in the record.
-    ///
-    /// # Errors
-    /// Fails if the contents are larger than their limit.
-    pub fn add(&mut self, at: usize, line: &[u8]) -> Result<(), AnswerError> {
+    /// Adds the line of the bundle at a position in the record. Does nothing once the contents are larger than their limit.
+    pub fn add(&mut self, at: usize, line: &[u8]) {
+        if self.contents.memory > self.limit {
+            return;
+        }
         let read = BundleTexts::read(&self.record.bundles[at], line, &self.package);
         let texts = read.and_then(|(texts, all)| {
             let compressed = self.compress(all.as_bytes()).map_err(|error| error.to_string())?;
@@ -167,18 +156,20 @@ impl ContentsBuilder {
         self.contents.memory += size_of::<Result<BundleTexts, Wrong>>();
         self.contents.memory += texts.as_ref().map_or(REASON_MAX, BundleTexts::memory);
         self.contents.bundles[at] = texts;
+    }
+
+    /// Returns the contents, after the last line.
+    ///
+    /// # Errors
+    /// Fails if the contents are larger than their limit.
+    pub fn finish(self) -> Result<PackageContents, AnswerError> {
         if self.contents.memory > self.limit {
             return Err(AnswerError::ContentsTooLarge {
                 package: self.record.name.clone(),
                 limit: self.limit,
             });
         }
-        Ok(())
-    }
-
-    /// Returns the contents, after the last line.
-    pub fn finish(self) -> PackageContents {
-        self.contents
+        Ok(self.contents)
     }
 
     fn compress(&mut self, texts: &[u8]) -> io::Result<Box<[u8]>> {
@@ -195,7 +186,7 @@ impl ContentsBuilder {
 impl BundleTexts {
     /// Reads the manifests in the line of a bundle, which may end with a newline. Returns also their texts, to be compressed.
     fn read(bundle: &BundleRecord, line: &[u8], package: &Result<CsvPackage, Wrong>) -> Result<(Self, String), Wrong> {
-        let mut reader = ObjectReader::default();
+        let mut data = Vec::new();
         let mut metadata = Vec::new();
         let mut all = String::new();
         let mut append = |text: &str| {
@@ -211,7 +202,7 @@ impl BundleTexts {
             let value = value.map_or("null", RawValue::get);
             match &*go::text(kind)? {
                 "olm.bundle.object" => {
-                    let object = reader.read(value)?;
+                    let object = read_object(value, &mut data)?;
                     let range = append(&object);
                     if csv_json.is_none() && is_csv(&object) {
                         csv_json = Some(range.clone());
@@ -225,14 +216,8 @@ impl BundleTexts {
         })?;
         let mut icon_at = None;
         if let (None, [metadata]) = (&csv_json, metadata.as_slice()) {
-            let source = CsvSource {
-                name: &bundle.name,
-                version: &bundle.version,
-                metadata,
-                related_images,
-                package: package.as_ref().map_err(Clone::clone)?,
-            };
-            let made = source.csv()?;
+            let package = package.as_ref().map_err(Clone::clone)?;
+            let made = package.csv(bundle, metadata, related_images)?;
             icon_at = made.icon_at;
             let range = append(&made.json);
             if objects.is_empty() {

@@ -9,21 +9,11 @@ use serde_json::value::RawValue;
 use super::{
     go::{self, Wrong},
     json,
+    record::BundleRecord,
 };
 
 /// Number of the fields of `olm.csv.metadata` in the metadata of the ClusterServiceVersion. The others are in its spec.
 const METADATA_FIELDS: usize = 2;
-
-/// Values of a bundle and its package that are part of its ClusterServiceVersion.
-pub(crate) struct CsvSource<'a> {
-    /// Name of the bundle.
-    pub(crate) name: &'a str,
-    pub(crate) version: &'a str,
-    /// Value of the property `olm.csv.metadata`.
-    pub(crate) metadata: &'a str,
-    pub(crate) related_images: Option<&'a RawValue>,
-    pub(crate) package: &'a CsvPackage,
-}
 
 /// Values of an `olm.package` that are part of the ClusterServiceVersions of its bundles.
 #[derive(Debug, Default)]
@@ -49,42 +39,45 @@ impl CsvPackage {
             description: description.map(RawValue::to_owned),
         })
     }
-}
 
-impl CsvSource<'_> {
-    /// Makes the ClusterServiceVersion.
-    pub(crate) fn csv(&self) -> Result<MadeCsv, Wrong> {
-        let mut fields = values(self.metadata, CSV_METADATA)?;
-        let mut out = String::with_capacity(self.metadata.len() + 512);
+    /// Makes the ClusterServiceVersion of a bundle of the package from the value of its property `olm.csv.metadata`.
+    pub(crate) fn csv(
+        &self,
+        bundle: &BundleRecord,
+        metadata: &str,
+        related_images: Option<&RawValue>,
+    ) -> Result<MadeCsv, Wrong> {
+        let mut fields = values(metadata, CSV_METADATA)?;
+        let mut out = String::with_capacity(metadata.len() + 512);
         out.push_str(r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#);
-        let mut metadata = StructWriter::new(&mut out);
-        if !self.name.is_empty() {
-            json::string(self.name, metadata.field("name"));
+        let mut writer = StructWriter::new(&mut out);
+        if !bundle.name.is_empty() {
+            json::string(&bundle.name, writer.field("name"));
         }
         for (field, value) in fields.by_ref().take(METADATA_FIELDS) {
-            metadata.write(&field, value)?;
+            writer.write(&field, value)?;
         }
-        metadata.end();
+        writer.end();
         out.push_str(r#","spec":"#);
         let mut spec = StructWriter::new(&mut out);
         // OLM's package server writes into this structure, so opm makes it.
         let install = r#"{"strategy":"deployment","spec":{"deployments":null}}"#;
         spec.field("install").push_str(install);
-        json::string(self.version, spec.field("version"));
+        json::string(&bundle.version, spec.field("version"));
         let mut icon_at = None;
         for (mut field, mut value) in fields {
             match field.name {
                 "crdDescriptions" => field.name = "customresourcedefinitions",
                 "apiServiceDefinitions" => field.name = "apiservicedefinitions",
-                "description" if is_empty(field.shape, value) => value = self.package.description.as_deref(),
-                "installModes" if self.package.icon.is_some() => icon_at = Some(spec.field("icon").len()),
+                "description" if is_empty(field.shape, value) => value = self.description.as_deref(),
+                "installModes" if self.icon.is_some() => icon_at = Some(spec.field("icon").len()),
                 _ => {}
             }
             spec.write(&field, value)?;
         }
         spec.field("cleanup").push_str(r#"{"enabled":false}"#);
-        if !is_empty(RELATED_IMAGES, self.related_images) {
-            write(RELATED_IMAGES, self.related_images, spec.field("relatedImages"))?;
+        if !is_empty(RELATED_IMAGES, related_images) {
+            write(RELATED_IMAGES, related_images, spec.field("relatedImages"))?;
         }
         spec.end();
         out.push_str(r#","status":{"cleanup":{}}}"#);

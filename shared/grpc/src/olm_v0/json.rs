@@ -5,7 +5,6 @@ use std::fmt::Write;
 use prost_types::{ListValue, Struct, Value, value::Kind};
 use serde_json::Value as Json;
 
-use super::go::Wrong;
 use crate::AnswerError;
 
 /// Appends JSON with `<`, `>`, `&` and the two line ends of Unicode escaped, as Go's `json.Marshal` writes it.
@@ -81,14 +80,11 @@ pub(crate) fn go_quoted(text: &str) -> String {
 /// # Errors
 /// Fails if the line is no object, or nested deeper than 128 levels.
 pub fn meta_struct(line: &[u8]) -> Result<Struct, AnswerError> {
-    let error = |reason: Wrong| AnswerError::Bundle {
+    let fields = serde_json::from_slice(line).map_err(|error| AnswerError::Bundle {
         bundle: "custom schema".to_owned(),
-        reason,
-    };
-    match serde_json::from_slice(line).map_err(|parse| error(parse.to_string()))? {
-        Json::Object(fields) => Ok(object(fields)),
-        _ => Err(error("the line is no object".to_owned())),
-    }
+        reason: error.to_string(),
+    });
+    fields.map(object)
 }
 
 fn object(fields: serde_json::Map<String, Json>) -> Struct {

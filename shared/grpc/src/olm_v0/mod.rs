@@ -7,7 +7,7 @@
 
 mod answers;
 pub mod api;
-mod bundle_line;
+mod bundle;
 mod contents;
 mod csv;
 mod go;
@@ -17,6 +17,7 @@ mod record;
 mod recorder;
 
 pub use answers::BundlePlace;
+pub use bundle::BundleMessage;
 pub use contents::{ContentsBuilder, PackageContents};
 pub use json::meta_struct;
 pub use record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord};

@@ -9,33 +9,22 @@ use super::{
     json,
 };
 
-/// Reads the data of the properties `olm.bundle.object`, one after the other.
-#[derive(Default)]
-pub(crate) struct ObjectReader {
-    /// Data of the last property. opm decodes each of them into the same variable, so one without data repeats it.
-    data: Vec<u8>,
-}
-
-impl ObjectReader {
-    /// Returns the object in the value of a property. JSON stays as it is, and YAML becomes JSON.
-    pub(crate) fn read(&mut self, value: &str) -> Result<String, Wrong> {
-        if let [Some(data)] = go::fields(value, &["data"])? {
-            self.data = go::bytes(data)?;
-        }
-        if let Some(text) = std::str::from_utf8(&self.data).ok().filter(|text| is_object(text)) {
-            return Ok(text.to_owned());
-        }
-        let json = fbc::yaml_to_json(&self.data).map_err(|error| error.to_string())?;
-        let json = String::from_utf8(json).map_err(|error| error.to_string())?;
-        let mut out = String::with_capacity(json.len());
-        json::escape_html(&json, &mut out);
-        Ok(out)
+/// Returns the object in the value of a property `olm.bundle.object`. JSON stays as it is, and YAML becomes JSON. `data` is that of the
+/// property before: opm decodes each of them into the same variable, so one without data repeats it.
+pub(crate) fn read_object(value: &str, data: &mut Vec<u8>) -> Result<String, Wrong> {
+    if let [Some(own)] = go::fields(value, &["data"])? {
+        *data = go::bytes(own)?;
     }
-}
-
-/// Returns true if apimachinery takes the text for JSON.
-fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{')
+    // apimachinery takes such a text for JSON.
+    let json = std::str::from_utf8(data).ok();
+    if let Some(json) = json.filter(|text| text.trim_start().starts_with('{')) {
+        return Ok(json.to_owned());
+    }
+    let json = fbc::yaml_to_json(data).map_err(|error| error.to_string())?;
+    let json = String::from_utf8(json).map_err(|error| error.to_string())?;
+    let mut out = String::with_capacity(json.len());
+    json::escape_html(&json, &mut out);
+    Ok(out)
 }
 
 /// Returns true for an object whose kind is ClusterServiceVersion. opm reads JSON as YAML here.

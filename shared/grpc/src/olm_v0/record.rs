@@ -66,11 +66,22 @@ pub struct BundleRecord {
     pub version: String,
     /// Its line.
     pub line: LineRange,
-    /// True if the bundle has an image. Without one `ListBundles` sends its manifests.
-    pub has_image: bool,
-    /// Fields of its [`ApiBundle`](super::api::ApiBundle), without what depends on the channel and without its manifests. Encoded,
-    /// because some bundles have thousands of properties.
-    pub message: Vec<u8>,
+    /// Reference of its image. Without one `ListBundles` sends its manifests.
+    pub image: String,
+    /// APIs that it provides and requires, as fields of its message. Encoded, because some bundles have thousands.
+    pub apis: Vec<u8>,
+    /// Its dependencies, and its properties except the large ones, as fields of its message.
+    pub properties: Vec<u8>,
+    /// Message of the deprecation of the bundle.
+    pub deprecation: Option<String>,
+}
+
+impl BundleRecord {
+    /// Returns the length of its texts and encoded fields, in bytes.
+    pub fn texts(&self) -> usize {
+        let texts = [&self.name, &self.version, &self.image];
+        texts.iter().map(|text| text.len()).sum::<usize>() + self.apis.len() + self.properties.len()
+    }
 }
 
 /// Records of all Packages of a state. Those of lines that an earlier state has too are shared with its index.

@@ -3,15 +3,14 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    mem,
+    fmt, mem,
 };
 
 use model::{Sha256, text::LineBuffer};
-use prost::encoding;
 use serde_json::value::RawValue;
 
 use super::{
-    bundle_line::read_bundle_line,
+    bundle::read_bundle_line,
     go::{self, Wrong},
     record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
 };
@@ -25,9 +24,6 @@ const ENTRY_BYTES: usize = 160;
 
 /// End of most lines of bundles, whose keys are sorted. In JSON it can only be the last field of the outermost object.
 const BUNDLE_END: &[u8] = br#","schema":"olm.bundle"}"#;
-
-/// Number of the deprecation in an [`ApiBundle`](super::api::ApiBundle).
-const DEPRECATION_TAG: u32 = 15;
 
 /// Makes the record of one Package from the lines of its Shard, which may come in chunks of any size.
 ///
@@ -93,11 +89,8 @@ impl PackageRecorder {
         let deprecations = self.deprecations.unwrap_or_default();
         let deprecation = |schema: &str, name: &str| deprecations.get(&(schema.to_owned(), name.to_owned())).cloned();
         let mut bundles: Vec<BundleRecord> = self.bundles.into_values().collect();
-        for BundleRecord { name, message, .. } in &mut bundles {
-            if let Some(deprecation) = deprecation("olm.bundle", name) {
-                encoding::message::encode(DEPRECATION_TAG, &deprecation, message);
-            }
-            message.shrink_to_fit();
+        for bundle in &mut bundles {
+            bundle.deprecation = deprecation("olm.bundle", &bundle.name);
         }
         let mut channels = Vec::with_capacity(self.channels.len());
         for (name, DraftChannel { entries, head }) in self.channels {
@@ -161,7 +154,7 @@ impl PackageRecorder {
     fn read_package(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
         let [default_channel] = texts(line, &["defaultChannel"])?;
         let before = self.package.replace((range, default_channel.into_owned()));
-        only(before.as_ref(), || "olm.package".to_owned())
+        only(before.is_some(), format_args!("olm.package"))
     }
 
     fn read_channel(&mut self, line: &str) -> Result<(), Wrong> {
@@ -188,7 +181,7 @@ impl PackageRecorder {
                 skip_range: skip_range.into_owned(),
             };
             let before = entries.insert(bundle.clone().into_owned(), entry);
-            only(before.as_ref(), || format!("entry {bundle:?}"))
+            only(before.is_some(), format_args!("entry {bundle:?}"))
         })?;
         let mut heads = (0..).zip(entries.keys()).filter(|(_, name)| !updated.contains(*name));
         let (Some((head, _)), None) = (heads.next(), heads.next()) else {
@@ -196,16 +189,15 @@ impl PackageRecorder {
         };
         let channel = DraftChannel { entries, head };
         let before = self.channels.insert(name.clone().into_owned(), channel);
-        only(before.as_ref(), || format!("channel {name:?}"))
+        only(before.is_some(), format_args!("channel {name:?}"))
     }
 
     fn read_bundle(&mut self, line: &str, range: LineRange) -> Result<(), Wrong> {
-        let bundle = read_bundle_line(line, &self.name, range)?;
-        let texts = bundle.name.len() + bundle.version.len() + bundle.message.len();
-        take(&mut self.used, texts)?;
+        let bundle = read_bundle_line(line, range)?;
+        take(&mut self.used, bundle.texts())?;
         let name = bundle.name.clone();
         let before = self.bundles.insert(name.clone(), bundle);
-        only(before.as_ref(), || format!("bundle {name:?}"))
+        only(before.is_some(), format_args!("bundle {name:?}"))
     }
 
     fn read_deprecations(&mut self, line: &str) -> Result<(), Wrong> {
@@ -218,9 +210,8 @@ impl PackageRecorder {
             messages.insert((schema.into_owned(), name.into_owned()), message.into_owned());
             Ok(())
         })?;
-        only(self.deprecations.replace(messages).as_ref(), || {
-            "olm.deprecations".to_owned()
-        })
+        let before = self.deprecations.replace(messages);
+        only(before.is_some(), format_args!("olm.deprecations"))
     }
 }
 
@@ -236,11 +227,11 @@ fn take(used: &mut usize, texts: usize) -> Result<(), Wrong> {
 }
 
 /// Fails if there was one before.
-fn only<T>(before: Option<&T>, name: impl FnOnce() -> String) -> Result<(), Wrong> {
-    match before {
-        None => Ok(()),
-        Some(_) => Err(format!("a second {}", name())),
+fn only(is_second: bool, name: fmt::Arguments<'_>) -> Result<(), Wrong> {
+    if is_second {
+        return Err(format!("a second {name}"));
     }
+    Ok(())
 }
 
 /// Returns the texts of the fields of an object.

@@ -3,10 +3,7 @@
 use std::{fs, path::Path};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use catalog_mirror_grpc::{
-    GrpcMetrics,
-    olm_v0::api::{ApiBundle, GetReplacementRequest},
-};
+use catalog_mirror_grpc::{GrpcMetrics, olm_v0::api::GetReplacementRequest};
 use fbc::{Chunks, FbcLimits};
 use prometheus_client::registry::Registry;
 use prost::Message;
@@ -16,7 +13,7 @@ use tonic::Code;
 
 use crate::{
     client::Client,
-    fixture::{CRAFTED, MemoryCatalogs, TestServer, shown},
+    fixture::{CRAFTED, MemoryCatalogs, SentBundle, TestServer, shown},
 };
 
 /// Returns the canonical lines of a catalog of the workspace.
@@ -93,7 +90,7 @@ async fn replacement_is_the_highest_version(
     };
     let method = "/api.Registry/GetBundleThatReplaces";
     let messages = client.call(method, &request.encode_to_vec()).await.unwrap();
-    assert_eq!(ApiBundle::decode(messages[0].as_slice()).unwrap().csv_name, expected);
+    assert_eq!(SentBundle::decode(messages[0].as_slice()).unwrap().csv_name, expected);
 }
 
 #[tokio::test]

@@ -1,8 +1,7 @@
 use catalog_mirror_grpc::{
     AnswerError,
     olm_v0::{
-        ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageContents, PackageRecorder,
-        api::{ApiBundle, GetBundleRequest},
+        ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageContents, PackageRecorder, api::GetBundleRequest,
     },
 };
 use model::Sha256;
@@ -10,10 +9,12 @@ use prost::Message;
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::fixture::SentBundle;
+
 /// Returns the message of a bundle with its manifests, as they are in the lines of the Shard.
-pub(crate) fn complete(lines: &[u8], place: BundlePlace<'_>, message: ApiBundle) -> Result<ApiBundle, AnswerError> {
-    let bytes = contents(lines, place, 1 << 30)?.complete(place.package, place.position(), message)?;
-    Ok(ApiBundle::decode(bytes).expect("a message"))
+pub(crate) fn complete(lines: &[u8], place: BundlePlace<'_>) -> Result<SentBundle, AnswerError> {
+    let bytes = contents(lines, place, 1 << 30)?.complete(place.package, place.position(), &place.message(false))?;
+    Ok(SentBundle::decode(bytes).expect("a message"))
 }
 
 /// Makes the contents of the package of a bundle.
@@ -23,9 +24,9 @@ fn contents(lines: &[u8], place: BundlePlace<'_>, limit: usize) -> Result<Packag
     let package_line = record.package_line.as_ref().map_or(&b""[..], line);
     let mut builder = ContentsBuilder::new(record.clone(), package_line, limit)?;
     for (at, bundle) in record.bundles.iter().enumerate() {
-        builder.add(at, line(&bundle.line))?;
+        builder.add(at, line(&bundle.line));
     }
-    Ok(builder.finish())
+    builder.finish()
 }
 
 /// Returns the lines of a package with one bundle for each description, and its index.
@@ -85,7 +86,7 @@ fn content_is_complete_at_any_length(#[case] lengths: &[usize]) {
     let (lines, index) = package(&descriptions);
     for (at, description) in descriptions.iter().enumerate() {
         let place = bundle(&index, at);
-        let bundle = complete(&lines, place, place.message()).unwrap();
+        let bundle = complete(&lines, place).unwrap();
         let csv: Value = serde_json::from_str(&bundle.csv_json).unwrap();
         // An empty one is left out, as Go's `omitempty` says.
         let expected = (!description.is_empty()).then_some(description);
@@ -125,6 +126,9 @@ fn bundle_whose_line_did_not_come_is_an_error() {
     let (_, index) = package(&[text(10)]);
     let place = bundle(&index, 0);
     let builder = ContentsBuilder::new(place.package.clone(), b"{}", 1 << 20).unwrap();
-    let completed = builder.finish().complete(place.package, 0, place.message());
+    let completed = builder
+        .finish()
+        .unwrap()
+        .complete(place.package, 0, &place.message(false));
     assert_eq!(completed.unwrap_err().to_string(), "bundle \"b0\": its line is missing");
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use catalog_mirror_grpc::{GrpcMetrics, RegistryApi, RegistryCatalogs};
+use catalog_mirror_grpc::{GrpcMetrics, RegistryCatalogs, router};
 use model::{CatalogName, Catalogs, Current, Document, Facts, Key};
 use olm::FINDINGS;
 use prometheus_client::{encoding::text, registry::Registry};
@@ -18,6 +18,19 @@ use crate::client::Client;
 
 /// Packages with every kind of bundle, for which the answers of opm are recorded.
 pub(crate) const CRAFTED: &[u8] = include_bytes!("../recorded/crafted.jsonl");
+
+/// Fields of the message `Bundle` that tests look at.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SentBundle {
+    #[prost(string, tag = "1")]
+    pub(crate) csv_name: String,
+    #[prost(string, tag = "4")]
+    pub(crate) csv_json: String,
+    #[prost(string, repeated, tag = "5")]
+    pub(crate) object: Vec<String>,
+    #[prost(string, tag = "6")]
+    pub(crate) bundle_path: String,
+}
 
 /// Returns the lines of a package with one bundle.
 pub(crate) fn package(name: &str) -> String {
@@ -158,13 +171,10 @@ impl TestServer {
     ) -> Self {
         let stop = CancellationToken::new();
         let published = PublishedCatalogs::new(catalogs.0.clone(), ReaderSettings::default());
-        let api = RegistryApi {
-            catalogs: Arc::new(RegistryCatalogs::new(published, default.map(str::to_owned), None)),
-            metrics,
-        };
+        let catalogs = Arc::new(RegistryCatalogs::new(published, default.map(str::to_owned), None));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        tokio::spawn(server.run(listener, api.router(), stop.clone()));
+        tokio::spawn(server.run(listener, router(catalogs, metrics), stop.clone()));
         Self {
             port,
             _stop: stop.drop_guard(),

@@ -1,4 +1,4 @@
-use std::cmp::Reverse;
+use std::{cmp::Reverse, iter};
 
 use http::{HeaderMap, header::ACCEPT_ENCODING};
 use model::Encoding;
@@ -25,15 +25,14 @@ pub(crate) fn negotiate(headers: &HeaderMap, offered: &[Encoding]) -> Option<Enc
         // curl and scripts without the option send no field, and write what they get to a file.
         return offered.iter().copied().max();
     }
-    let weighed = offered
-        .iter()
-        .filter_map(|&coding| Some((weight(headers, coding)?, Reverse(coding))));
-    weighed.max().map(|(_, Reverse(coding))| coding)
+    let weighed = |&coding: &Encoding| Some((weight(headers, coding)?, Reverse(coding)));
+    let best = offered.iter().filter_map(weighed).max();
+    best.map(|(_, Reverse(coding))| coding)
 }
 
 /// Returns the weight of a coding, in thousandths; `None` if it is refused, zero for an identity that is not mentioned. The first
 /// mention counts: the RFC leaves repeated ones open.
-fn weight(headers: &HeaderMap, coding: Encoding) -> Option<u16> {
+fn weight(headers: &HeaderMap, coding: Encoding) -> Option<u32> {
     let mut others = None;
     for value in headers.get_all(ACCEPT_ENCODING) {
         for (name, weight) in elements(value.as_bytes()).filter_map(weighted) {
@@ -52,34 +51,27 @@ fn weight(headers: &HeaderMap, coding: Encoding) -> Option<u16> {
 }
 
 /// Splits `gzip;q=0.5`. An element with a malformed weight is ignored.
-fn weighted(element: &[u8]) -> Option<(&[u8], u16)> {
+fn weighted(element: &[u8]) -> Option<(&[u8], u32)> {
     let Some(at) = element.iter().position(|&byte| byte == b';') else {
         return Some((element, 1000));
     };
     let (name, parameter) = (element[..at].trim_ascii_end(), element[at + 1..].trim_ascii_start());
-    let value = parameter
-        .strip_prefix(b"q=")
-        .or_else(|| parameter.strip_prefix(b"Q="))?;
+    let [b'q' | b'Q', b'=', value @ ..] = parameter else {
+        return None;
+    };
     Some((name, thousandths(value)?))
 }
 
 /// Parses a qvalue (RFC 9110, section 12.4.2): `0` to `1` with at most three decimals.
-fn thousandths(value: &[u8]) -> Option<u16> {
+fn thousandths(value: &[u8]) -> Option<u32> {
     let (whole, decimals) = match value {
-        [whole, b'.', decimals @ ..] => (whole, decimals),
+        [whole, b'.', decimals @ ..] if decimals.len() <= 3 => (whole, decimals),
         [whole] => (whole, &[][..]),
         _ => return None,
     };
-    if decimals.len() > 3 || !decimals.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let digit = |at: usize| decimals.get(at).map_or(0, |digit| u16::from(digit - b'0'));
-    let fraction = digit(0) * 100 + digit(1) * 10 + digit(2);
-    match whole {
-        b'0' => Some(fraction),
-        b'1' if fraction == 0 => Some(1000),
-        _ => None,
-    }
+    let mut digits = iter::once(whole).chain(decimals).chain(iter::repeat(&b'0')).take(4);
+    let number = digits.try_fold(0, |number, &digit| Some(10 * number + char::from(digit).to_digit(10)?))?;
+    (number <= 1000).then_some(number)
 }
 
 #[cfg(test)]

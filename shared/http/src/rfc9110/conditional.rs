@@ -1,10 +1,7 @@
 use std::time::UNIX_EPOCH;
 
 use etag::EntityTag;
-use http::{
-    HeaderMap, HeaderName,
-    header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE},
-};
+use http::{HeaderMap, HeaderName, header};
 
 use super::{Modified, Tag, elements};
 
@@ -22,18 +19,18 @@ pub(crate) enum Precondition {
 /// Evaluates the preconditions in the order of RFC 9110, section 13.2.2. A malformed tag matches nothing; a malformed date
 /// is ignored (sections 13.1.3 and 13.1.4).
 pub(crate) fn evaluate(headers: &HeaderMap, tag: &Tag, modified: Option<&Modified>) -> Precondition {
-    if headers.contains_key(IF_MATCH) {
-        if !any_tag(headers, IF_MATCH, tag, EntityTag::strong_eq) {
+    if headers.contains_key(header::IF_MATCH) {
+        if !any_tag(headers, header::IF_MATCH, tag, EntityTag::strong_eq) {
             return Precondition::Failed;
         }
-    } else if modified_since(headers, IF_UNMODIFIED_SINCE, modified) == Some(true) {
+    } else if modified_since(headers, header::IF_UNMODIFIED_SINCE, modified) == Some(true) {
         return Precondition::Failed;
     }
-    if headers.contains_key(IF_NONE_MATCH) {
-        if any_tag(headers, IF_NONE_MATCH, tag, EntityTag::weak_eq) {
+    if headers.contains_key(header::IF_NONE_MATCH) {
+        if any_tag(headers, header::IF_NONE_MATCH, tag, EntityTag::weak_eq) {
             return Precondition::NotModified;
         }
-    } else if modified_since(headers, IF_MODIFIED_SINCE, modified) == Some(false) {
+    } else if modified_since(headers, header::IF_MODIFIED_SINCE, modified) == Some(false) {
         return Precondition::NotModified;
     }
     Precondition::Proceed
@@ -43,7 +40,7 @@ pub(crate) fn evaluate(headers: &HeaderMap, tag: &Tag, modified: Option<&Modifie
 /// current representation by a strong tag. A date never does: it is not a strong validator (section 8.8.2.2), since two
 /// publications may fall into one second and each coding has the same date. The client then gets all bytes.
 pub(crate) fn if_range_holds(headers: &HeaderMap, current: &Tag) -> bool {
-    let Some(value) = headers.get(IF_RANGE) else {
+    let Some(value) = headers.get(header::IF_RANGE) else {
         return true;
     };
     matches(value.as_bytes(), current, EntityTag::strong_eq)
@@ -98,7 +95,7 @@ mod tests {
         fn any_field_is_evaluated_without_panic(field in proptest::collection::vec(proptest::prop_oneof![0x20_u8..0x7f, 0x80_u8..=0xff], 0..80)) {
             let value = http::HeaderValue::from_bytes(&field).unwrap();
             let tag = Tag::of_stored(Sha256::of(b""));
-            for name in [IF_MATCH, IF_NONE_MATCH, IF_RANGE, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE] {
+            for name in [header::IF_MATCH, header::IF_NONE_MATCH, header::IF_RANGE, header::IF_MODIFIED_SINCE, header::IF_UNMODIFIED_SINCE] {
                 let headers = HeaderMap::from_iter([(name, value.clone())]);
                 let modified = Modified::new(UNIX_EPOCH);
                 let _ = (evaluate(&headers, &tag, Some(&modified)), if_range_holds(&headers, &tag));
@@ -109,7 +106,7 @@ mod tests {
         fn tag_is_found_anywhere_in_a_list(before in "(\"[!#-~]{0,9}\", ?){0,4}", after in "(, ?W/\"[!#-~]{0,9}\"){0,4}") {
             let tag = Tag::of_stored(Sha256::of(b""));
             let field = format!("{before}{}{after}", tag.header().to_str().unwrap());
-            let headers = HeaderMap::from_iter([(IF_NONE_MATCH, field.parse().unwrap())]);
+            let headers = HeaderMap::from_iter([(header::IF_NONE_MATCH, field.parse().unwrap())]);
             proptest::prop_assert_eq!(evaluate(&headers, &tag, None), Precondition::NotModified);
         }
     }

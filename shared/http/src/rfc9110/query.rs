@@ -12,15 +12,13 @@ use crate::error::ApiError;
 /// # Errors
 /// [`ApiError::Parameter`] for the first parameter that is unknown, as of the functions below.
 pub(crate) fn metas_filter(query: &str) -> Result<MetaFilter, ApiError> {
-    let known = "schema, package and name";
-    let values = parameters(query, ["schema", "package", "name"], known)?;
-    let [schema, package, name] = values.map(Option::unwrap_or_default);
+    let [schema, package, name] = parameters(query, "schema, package and name")?.map(Option::unwrap_or_default);
     Ok(MetaFilter { schema, package, name })
 }
 
 /// Returns the `since` of a query for changes, decoded; `None` without one.
 pub(crate) fn since(query: &str) -> Result<Option<String>, ApiError> {
-    let [since] = parameters(query, ["since"], "since")?;
+    let [since] = parameters(query, "since")?;
     Ok(since)
 }
 
@@ -32,19 +30,12 @@ const SEARCH_LIMIT: usize = 20;
 /// # Errors
 /// [`ApiError::Limit`] and [`ApiError::Page`] for a limit and an offset that cannot be used.
 pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
-    let names = [
-        "q",
-        "package",
-        "category",
-        "provider",
-        "capability",
-        "arch",
-        "limit",
-        "offset",
-    ];
-    let known = "q, package, category, provider, capability, arch, limit and offset";
-    let values = parameters(query, names, known)?.map(|value| value.filter(|value| !value.is_empty()));
-    let [text, package, category, provider, capability, arch, limit, offset] = values;
+    let values = parameters(
+        query,
+        "q, package, category, provider, capability, arch, limit and offset",
+    )?;
+    let [text, package, category, provider, capability, arch, limit, offset] =
+        values.map(|value| value.filter(|value| !value.is_empty()));
     Ok(SearchQuery {
         text: text.unwrap_or_default(),
         filter: SearchFilter {
@@ -68,15 +59,12 @@ pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
     })
 }
 
-/// Reads the named parameters of a query, in the order of the names. The first value of each counts.
-fn parameters<const N: usize>(
-    query: &str,
-    names: [&str; N],
-    known: &'static str,
-) -> Result<[Option<String>; N], ApiError> {
+/// Reads the parameters of a query that are `known`, in this order: their names as an error lists them. The first value of each counts.
+fn parameters<const N: usize>(query: &str, known: &'static str) -> Result<[Option<String>; N], ApiError> {
+    let names = known.split(", ").flat_map(|names| names.split(" and "));
     let mut values = [const { None }; N];
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-        let Some(at) = names.iter().position(|name| *name == key) else {
+        let Some(at) = names.clone().position(|name| name == key) else {
             return Err(ApiError::Parameter(key.into_owned(), known));
         };
         values[at].get_or_insert_with(|| value.into_owned());

@@ -9,43 +9,34 @@ use crate::error::ApiError;
 /// # Errors
 /// [`ApiError::Range`] for a range that lies outside.
 pub(crate) fn parse_range(field: &[u8], length: u64) -> Result<Option<Range<u64>>, ApiError> {
-    match strip_unit(field).and_then(|spec| parse_spec(spec.trim_ascii(), length)) {
+    let ranges = field.split_at_checked(6);
+    let ranges = ranges.filter(|(unit, _)| unit.eq_ignore_ascii_case(b"bytes="));
+    match ranges.and_then(|(_, spec)| parse_spec(spec.trim_ascii(), length)) {
         Some(part) if part.is_empty() => Err(ApiError::Range(length)),
         part => Ok(part),
     }
 }
 
-fn strip_unit(field: &[u8]) -> Option<&[u8]> {
-    let (unit, specs) = field.split_at_checked(6)?;
-    unit.eq_ignore_ascii_case(b"bytes=").then_some(specs)
-}
-
 /// Parses `first-last`, `first-` or `-suffix`, cut to the length; empty if it lies outside, `None` if it is malformed.
 fn parse_spec(spec: &[u8], length: u64) -> Option<Range<u64>> {
     let dash = spec.iter().position(|&byte| byte == b'-')?;
+    let cut = |number: u128| u64::try_from(number).map_or(length, |number| number.min(length));
     match (&spec[..dash], &spec[dash + 1..]) {
-        (b"", suffix) => Some(length.saturating_sub(number(suffix)?)..length),
-        (first, b"") => Some(number(first)?.min(length)..length),
+        (b"", suffix) => Some(length - cut(number(suffix)?)..length),
+        (first, b"") => Some(cut(number(first)?)..length),
         (first, last) => {
-            let (start, end) = (number(first)?, number(last)?.saturating_add(1));
-            at_most(first, last).then(|| start.min(length)..end.min(length))
+            let (first, last) = (number(first)?, number(last)?);
+            (first <= last).then(|| cut(first)..cut(last.saturating_add(1)))
         }
     }
 }
 
-/// True if one decimal number is at most another, of any number of digits.
-fn at_most(first: &[u8], last: &[u8]) -> bool {
-    let significant = |digits: &[u8]| digits.iter().position(|digit| *digit != b'0').unwrap_or(digits.len());
-    let (first, last) = (&first[significant(first)..], &last[significant(last)..]);
-    (first.len(), first) <= (last.len(), last)
-}
-
-/// Parses digits. A number above 64 bits counts as the largest one.
-fn number(digits: &[u8]) -> Option<u64> {
+/// Parses digits. A number above 128 bits counts as the largest one.
+fn number(digits: &[u8]) -> Option<u128> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let add = |sum: u64, digit: &u8| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
+    let add = |sum: u128, digit: &u8| sum.saturating_mul(10).saturating_add(u128::from(digit - b'0'));
     Some(digits.iter().fold(0, add))
 }
 

@@ -25,10 +25,8 @@ impl Tag {
     /// because hex is longer than an [`EntityTag`] can hold.
     pub(crate) fn with_suffix(content: Sha256, suffix: &str) -> Self {
         let tag = EntityTag::strong(&format!("{}{suffix}", content.to_base64url()));
-        Self(
-            HeaderValue::from_maybe_shared(Bytes::from(tag.to_string()))
-                .expect("base64url and a word are visible ASCII"),
-        )
+        let header = HeaderValue::from_maybe_shared(Bytes::from(tag.to_string()));
+        Self(header.expect("base64url and a word are visible ASCII"))
     }
 
     pub(crate) const fn header(&self) -> &HeaderValue {

@@ -23,13 +23,11 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let since = since(call.query())?;
     let state = call.state().await?;
     let current = state.current();
-    let since = match since {
-        Some(since) => since.parse().map_err(|_| ApiError::Since)?,
+    let since = match (since, current.previous.first()) {
+        (Some(since), _) => since.parse().map_err(|_| ApiError::Since)?,
+        (None, Some(before)) => before.content_hash,
         // The last publication changed nothing where there is none before.
-        None => current
-            .previous
-            .first()
-            .map_or(current.content_hash, |before| before.content_hash),
+        (None, None) => current.content_hash,
     };
     let new = current.content_hash;
     // Before conditions are evaluated: 410 is the answer to a state that is not kept, whatever the client holds.
@@ -40,10 +38,8 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
     };
     let identity = identity(since, new);
     let tag = Tag::with_suffix(identity, "-changes");
-    let mut representation = Representation {
-        modified: Some(call.app.head(&state).modified.clone()),
-        ..Representation::new(tag, Payload::Bytes(Bytes::new()), CachePolicy::Pointer)
-    };
+    let empty = Payload::Bytes(Bytes::new());
+    let mut representation = Representation::new(tag, empty, CachePolicy::Pointer).dated(&call.app.head(&state));
     // The document need not be made for a 304 or 412.
     if representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let make = async {
@@ -95,7 +91,11 @@ impl App {
     }
 
     async fn compare_package(&self, package: &ChangedShard<'_>, mut changes: Changes) -> Result<Changes, ApiError> {
-        let old = self.read_package(package.old).await.map_err(gone(changes.from))?;
+        // Retention may delete an object of the earlier state at any time, also while this runs: that is no failure.
+        let old = self.read_package(package.old).await.map_err(|error| match error {
+            error if error.is_missing() => ApiError::UnknownSince(changes.from),
+            error => error.into(),
+        })?;
         let new = self.read_package(package.new).await?;
         let (name, size) = (package.name.to_owned(), package.size());
         let add = move || {
@@ -120,17 +120,5 @@ impl App {
             parser = self.catalogs.run(size, push).await;
         }
         Ok(Some(parser.finish()))
-    }
-}
-
-/// Returns the error of a request that cannot read the earlier state `since`. Retention may delete an object of it at any time, also
-/// while this runs: that is no failure.
-fn gone(since: Sha256) -> impl Fn(ReaderError) -> ApiError {
-    move |error| {
-        if error.is_missing() {
-            ApiError::UnknownSince(since)
-        } else {
-            error.into()
-        }
     }
 }

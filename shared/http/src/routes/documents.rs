@@ -6,7 +6,6 @@ use bytes::Bytes;
 use model::{CachePolicy, Document, Encoding, Key, Kind, ObjectDigest, ObjectKey, Sha256};
 use reader::ReaderError;
 
-use super::metas::encoding_for;
 use crate::{
     error::ApiError,
     payload::Payload,
@@ -18,13 +17,10 @@ use crate::{
 pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
     let document = state.document();
-    let encoding = encoding_for(document.len() as u64, &call.request.headers)?;
+    let encoding = call.encoding_for(document.len() as u64)?;
     let tag = call.app.head(&state).document_tags[encoding as usize].clone();
-    let mut representation = Representation {
-        encoding,
-        negotiated: true,
-        ..Representation::new(tag, Payload::Bytes(document.clone()), CachePolicy::Pointer)
-    };
+    let plain = Payload::Bytes(document.clone());
+    let mut representation = Representation::new(tag, plain, CachePolicy::Pointer).negotiated(encoding);
     // A 304 compresses nothing.
     if encoding != Encoding::Identity && representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let plain = ready(Ok(document.clone()));
@@ -53,10 +49,8 @@ pub(super) async fn names(call: RouteCall<'_>) -> Result<Representation, ApiErro
 pub(super) async fn content_hash(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
     let head = call.app.head(&state);
-    Ok(Representation {
-        modified: Some(head.modified.clone()),
-        ..Representation::text(head.hash_line.clone(), head.hash_tag.clone(), CachePolicy::Pointer)
-    })
+    let line = Representation::text(head.hash_line.clone(), head.hash_tag.clone(), CachePolicy::Pointer);
+    Ok(line.dated(&head))
 }
 
 /// Returns the key of a path; `None` if no object is served there. No client reads the lists of the garbage collector.
@@ -66,7 +60,7 @@ pub(super) fn served_key(path: &str) -> Option<ObjectKey> {
 }
 
 pub(super) async fn object(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let ObjectKey { kind, sha256 } = served_key(call.path()).ok_or(ApiError::UnknownPath)?;
+    let ObjectKey { kind, sha256 } = served_key(call.request.uri.path()).ok_or(ApiError::UnknownPath)?;
     let size = call.app.catalogs.size(kind, sha256).await?;
     let size = size.ok_or(ApiError::UnknownObject)?;
     let object = ObjectDigest { sha256, size }.with_kind(kind);

@@ -20,10 +20,7 @@ pub(super) async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiE
     let snapshot = state.snapshot().await?;
     let packages: Vec<Value> = snapshot.packages.iter().map(package).collect();
     let list = json!({"contentHash": state.current().content_hash, "packages": packages});
-    Ok(Representation {
-        modified: Some(call.app.head(&state).modified.clone()),
-        ..Representation::document(line(&list))
-    })
+    Ok(Representation::document(line(&list)).dated(&call.app.head(&state)))
 }
 
 fn catalog(state: &PublishedState) -> Value {

@@ -1,6 +1,5 @@
 //! Lines of a catalog: all of them, those of a query, those of one package.
 
-use http::HeaderMap;
 use model::{CachePolicy, Encoding, Kind};
 use reader::{PublishedLines, PublishedState, ReaderError};
 
@@ -9,12 +8,9 @@ use crate::{
     error::ApiError,
     payload::Payload,
     respond::Representation,
-    rfc9110::{Tag, metas_filter, negotiate},
+    rfc9110::{Tag, metas_filter},
     router::StateHead,
 };
-
-/// Size below which lines are sent uncompressed, in bytes: with its header, a compressed answer saves no packet.
-const COMPRESSED_MIN: u64 = 1 << 10;
 
 pub(super) async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
@@ -28,7 +24,7 @@ pub(super) async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiErro
         return whole(call, &state).await;
     }
     let lines = state.select(&filter).await?;
-    let encoding = encoding_for(lines.length, &call.request.headers)?;
+    let encoding = call.encoding_for(lines.length)?;
     let payload = Payload::Lines { lines, encoding };
     Ok(lines_of(&call.app.head(&state), payload.tag(), payload))
 }
@@ -39,7 +35,7 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let package = call.param("package");
     let shard = snapshot.package(&package);
     let shard = shard.ok_or_else(|| ReaderError::UnknownPackage(package.clone().into_owned()))?;
-    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let encoding = call.encoding()?;
     let stored = (encoding == Encoding::Zstd).then(|| shard.stored.with_kind(Kind::Package));
     let payload = Payload::of_lines(PublishedLines::of_shard(shard), stored, encoding);
     // The tag of an object is its own, so that the route and the immutable URL share it.
@@ -47,7 +43,7 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
 }
 
 async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representation, ApiError> {
-    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let encoding = call.encoding()?;
     let payload = Payload::of_lines(state.whole(), state.current().all.get(encoding), encoding);
     if payload.object().is_none() {
         // They are made on the fly, under the content hash of the pointer. Only the Snapshot tells if that is their hash.
@@ -59,16 +55,7 @@ async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representa
 
 fn lines_of(head: &StateHead, tag: Tag, payload: Payload) -> Representation {
     Representation {
-        modified: Some(head.modified.clone()),
         negotiated: true,
-        ..Representation::new(tag, payload, CachePolicy::Pointer)
+        ..Representation::new(tag, payload, CachePolicy::Pointer).dated(head)
     }
-}
-
-/// Returns identity for small answers that a client accepts so, else the preferred encoding.
-pub(super) fn encoding_for(length: u64, headers: &HeaderMap) -> Result<Encoding, ApiError> {
-    let plain = negotiate(headers, &[Encoding::Identity]).filter(|_| length < COMPRESSED_MIN);
-    plain
-        .or_else(|| negotiate(headers, &Encoding::ALL))
-        .ok_or(ApiError::NotAcceptable)
 }

@@ -15,7 +15,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use model::CatalogName;
+use model::{CatalogName, Encoding};
 use reader::{PublishedState, ReaderError};
 
 pub use self::page::page_files;
@@ -23,10 +23,18 @@ pub(crate) use self::{
     matcher::{Match, find},
     registry::Images,
 };
-use crate::{error::ApiError, respond::Representation, rfc9110::decode, router::App};
+use crate::{
+    error::ApiError,
+    respond::Representation,
+    rfc9110::{decode, negotiate},
+    router::App,
+};
 
 /// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
 const OBJECT: &str = "/{kind}/sha256/{object}";
+
+/// Size below which an answer is sent uncompressed, in bytes: with its header, a compressed one saves no packet.
+const COMPRESSED_MIN: u64 = 1 << 10;
 
 const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
@@ -90,10 +98,6 @@ pub(crate) struct RouteCall<'a> {
 }
 
 impl<'a> RouteCall<'a> {
-    pub(crate) fn path(&self) -> &'a str {
-        self.request.uri.path()
-    }
-
     fn query(&self) -> &'a str {
         self.request.uri.query().unwrap_or_default()
     }
@@ -102,6 +106,19 @@ impl<'a> RouteCall<'a> {
     /// 6.2.2.2).
     fn param(&self, name: &str) -> Cow<'a, str> {
         decode(self.matched.params.get(name).unwrap_or_default())
+    }
+
+    /// Returns the encoding that the client prefers.
+    fn encoding(&self) -> Result<Encoding, ApiError> {
+        negotiate(&self.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)
+    }
+
+    /// Returns identity for small answers that a client accepts so, else the preferred encoding.
+    fn encoding_for(&self, length: u64) -> Result<Encoding, ApiError> {
+        let plain = negotiate(&self.request.headers, &[Encoding::Identity]);
+        plain
+            .filter(|_| length < COMPRESSED_MIN)
+            .map_or_else(|| self.encoding(), Ok)
     }
 
     /// Returns the published state of the catalog.

@@ -3,10 +3,7 @@
 use std::{future::ready, sync::LazyLock};
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue,
-    header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
-};
+use http::{HeaderValue, header};
 use model::{CachePolicy, Encoding, Facts, SearchPackage, Sha256, StoredDocument, decode_zstd};
 use olm::SEARCH;
 use reader::ReaderError;
@@ -16,7 +13,7 @@ use crate::{
     error::ApiError,
     payload::Payload,
     respond::Representation,
-    rfc9110::{Precondition, Tag, negotiate},
+    rfc9110::{Precondition, Tag},
 };
 
 const HTML: &str = include_str!("../../page/page.html");
@@ -68,21 +65,16 @@ impl PageFile {
 }
 
 pub(super) async fn page(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let fields = headers([
-        (CONTENT_SECURITY_POLICY, POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, "no-referrer"),
-    ]);
-    file(call, &PAGE, CachePolicy::Pointer, fields).await
+    let page = file(call, &PAGE, CachePolicy::Pointer).await?;
+    let page = page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    Ok(page.with(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
 }
 
 pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let found = FILES
-        .iter()
-        .find(|file| call.path().strip_prefix('/') == Some(&file.path));
+    let path = call.request.uri.path().strip_prefix('/');
+    let found = FILES.iter().find(|file| path == Some(&file.path));
     let found = found.ok_or(ApiError::UnknownPath)?;
-    let fields = headers([(X_CONTENT_TYPE_OPTIONS, "nosniff")]);
-    file(call, found, CachePolicy::Immutable, fields).await
+    file(call, found, CachePolicy::Immutable).await
 }
 
 /// Returns the stored document for search of a catalog, in the coding that the client prefers: a script cannot decode zstd.
@@ -90,19 +82,15 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     let state = call.state().await?;
     let snapshot = state.snapshot().await?;
     let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
-    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+    let encoding = call.encoding()?;
     let tag = match encoding {
         // Without a suffix it stands for the stored bytes.
         Encoding::Zstd => Tag::of_stored(object.digest.sha256),
         Encoding::Gzip => Tag::with_suffix(object.digest.sha256, "-gzip"),
         Encoding::Identity => Tag::with_suffix(object.digest.sha256, "-identity"),
     };
-    let mut representation = Representation {
-        modified: Some(call.app.head(&state).modified.clone()),
-        encoding,
-        negotiated: true,
-        ..Representation::new(tag, Payload::Object(object), CachePolicy::Pointer)
-    };
+    let stored = Representation::new(tag, Payload::Object(object), CachePolicy::Pointer);
+    let mut representation = stored.dated(&call.app.head(&state)).negotiated(encoding);
     if encoding != Encoding::Zstd && representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let plain = async {
             let stored = call.app.catalogs.object(&object).await?;
@@ -116,26 +104,12 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     Ok(representation)
 }
 
-async fn file(
-    call: RouteCall<'_>,
-    file: &'static PageFile,
-    cache: CachePolicy,
-    fields: HeaderMap,
-) -> Result<Representation, ApiError> {
-    let encoding = negotiate(&call.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)?;
+async fn file(call: RouteCall<'_>, file: &'static PageFile, cache: CachePolicy) -> Result<Representation, ApiError> {
+    let encoding = call.encoding()?;
     let plain = Bytes::from_static(file.text.as_bytes());
     let bytes = call.app.coded(file.hash, encoding, ready(Ok(plain))).await?;
     let tag = Tag::of_made(file.hash, encoding);
-    Ok(Representation {
-        content_type: file.content_type,
-        encoding,
-        negotiated: true,
-        extra: Some(Box::new(fields)),
-        ..Representation::new(tag, Payload::Bytes(bytes), cache)
-    })
-}
-
-fn headers<const N: usize>(fields: [(HeaderName, &'static str); N]) -> HeaderMap {
-    let fields = fields.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    fields.into_iter().collect()
+    let coded = Representation::new(tag, Payload::Bytes(bytes), cache).negotiated(encoding);
+    let file = coded.with_type(file.content_type);
+    Ok(file.with(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")))
 }

@@ -25,10 +25,7 @@ pub(super) async fn find(call: RouteCall<'_>) -> Result<Representation, ApiError
         "results": found.results,
         "facets": found.facets,
     });
-    Ok(Representation {
-        modified: Some(call.app.head(&state).modified.clone()),
-        ..Representation::document(line(&answer))
-    })
+    Ok(Representation::document(line(&answer)).dated(&call.app.head(&state)))
 }
 
 impl App {

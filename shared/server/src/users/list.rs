@@ -45,14 +45,12 @@ impl UserList {
             self.tokens.push((name, hex.parse().map_err(|_| wrong())?));
             return Ok(());
         }
-        match secret.parse::<bcrypt::HashParts>() {
-            Err(_) => Err(wrong()),
-            Ok(parts) if parts.get_cost() > COST_MAX => Err(FileError::UserCost(number)),
-            Ok(_) => {
-                self.passwords.push((name, secret.to_owned()));
-                Ok(())
-            }
+        let hash: bcrypt::HashParts = secret.parse().map_err(|_| wrong())?;
+        if hash.get_cost() > COST_MAX {
+            return Err(FileError::UserCost(number));
         }
+        self.passwords.push((name, secret.to_owned()));
+        Ok(())
     }
 
     /// Returns true if the token is in the list, and belongs to `name` if one is given.

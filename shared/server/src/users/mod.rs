@@ -4,11 +4,11 @@ mod list;
 
 pub(crate) use list::COST_MAX;
 
-use std::{collections::HashSet, path::PathBuf, thread};
+use std::{path::PathBuf, thread};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, StatusCode, header::AUTHORIZATION};
-use parking_lot::Mutex;
+use quick_cache::sync::Cache;
 use ring::{
     hmac::{HMAC_SHA256, Key, sign},
     rand::SystemRandom,
@@ -56,7 +56,7 @@ impl Authenticator {
             None => LoginOutcome::Refused,
             Some(credentials) => self.check(credentials).await,
         };
-        self.metrics.count_login(outcome);
+        self.metrics.logins.get_or_create(&[("outcome", outcome.into())]).inc();
         match outcome {
             LoginOutcome::Accepted => None,
             LoginOutcome::Refused => Some(StatusCode::UNAUTHORIZED),
@@ -64,19 +64,20 @@ impl Authenticator {
         }
     }
 
-    async fn check(&self, credentials: Credentials) -> LoginOutcome {
+    async fn check(&self, Credentials { name, secret }: Credentials) -> LoginOutcome {
         let users = self.users.current();
-        match credentials {
-            Credentials::Bearer(token) if users.has_token(None, &token) => LoginOutcome::Accepted,
-            Credentials::Bearer(_) => LoginOutcome::Refused,
-            Credentials::Basic { name, password } if users.has_token(Some(&name), &password) => LoginOutcome::Accepted,
-            Credentials::Basic { name, password } => self.verify(&users, &name, &password).await,
+        if users.has_token(name.as_deref(), &secret) {
+            return LoginOutcome::Accepted;
+        }
+        match name {
+            Some(name) => self.verify(&users, &name, &secret).await,
+            None => LoginOutcome::Refused,
         }
     }
 
     async fn verify(&self, users: &UserList, name: &str, password: &[u8]) -> LoginOutcome {
         let tag = users.verified.tag(name, password);
-        if users.verified.contains(&tag) {
+        if users.verified.tags.get(&tag).is_some() {
             return LoginOutcome::Accepted;
         }
         let Ok(_place) = self.waiting.try_acquire() else {
@@ -84,11 +85,11 @@ impl Authenticator {
         };
         let _worker = self.workers.acquire().await.expect("the semaphore is never closed");
         // Another request with the same password may have been verified in the meantime.
-        if users.verified.contains(&tag) {
+        if users.verified.tags.get(&tag).is_some() {
             return LoginOutcome::Accepted;
         }
         if tokio::task::block_in_place(|| users.has_password(name, password)) {
-            users.verified.add(tag);
+            users.verified.tags.insert(tag, ());
             LoginOutcome::Accepted
         } else {
             LoginOutcome::Refused
@@ -97,17 +98,16 @@ impl Authenticator {
 }
 
 /// Credentials of a request, not verified yet. They cannot be printed.
-#[derive(PartialEq, Eq)]
-pub(crate) enum Credentials {
-    /// A name and a password (RFC 7617). The password may be a token.
-    Basic { name: String, password: Vec<u8> },
-    /// A token (RFC 6750, section 2.1).
-    Bearer(Vec<u8>),
+struct Credentials {
+    /// Name before a password (RFC 7617). `None` for a Bearer token (RFC 6750, section 2.1).
+    name: Option<String>,
+    /// The password, which may be a token, or the token.
+    secret: Vec<u8>,
 }
 
 impl Credentials {
     /// Reads the `Authorization` field. Returns `None` without the field, for other schemes and for two fields.
-    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
+    fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut fields = headers.get_all(AUTHORIZATION).iter();
         let (Some(field), None) = (fields.next(), fields.next()) else {
             return None;
@@ -115,16 +115,17 @@ impl Credentials {
         let (scheme, credentials) = field.to_str().ok()?.split_once(' ')?;
         let credentials = credentials.trim_matches(' ');
         if scheme.eq_ignore_ascii_case("Bearer") {
-            return Some(Self::Bearer(credentials.into()));
+            let secret = credentials.into();
+            return Some(Self { name: None, secret });
         }
         if !scheme.eq_ignore_ascii_case("Basic") {
             return None;
         }
         let decoded = STANDARD.decode(credentials).ok()?;
         let colon = decoded.iter().position(|&byte| byte == b':')?;
-        Some(Self::Basic {
-            name: String::from_utf8(decoded[..colon].to_vec()).ok()?,
-            password: decoded[colon + 1..].to_vec(),
+        Some(Self {
+            name: Some(String::from_utf8(decoded[..colon].to_vec()).ok()?),
+            secret: decoded[colon + 1..].to_vec(),
         })
     }
 }
@@ -138,7 +139,7 @@ const LOGINS_MAX: usize = 1024;
 /// or compared with a list of common ones.
 pub(crate) struct VerifiedLogins {
     key: Key,
-    tags: Mutex<HashSet<[u8; 32]>>,
+    tags: Cache<[u8; 32], ()>,
 }
 
 impl Default for VerifiedLogins {
@@ -146,7 +147,7 @@ impl Default for VerifiedLogins {
         let key = Key::generate(HMAC_SHA256, &SystemRandom::new());
         Self {
             key: key.expect("the system has random numbers"),
-            tags: Mutex::default(),
+            tags: Cache::new(LOGINS_MAX),
         }
     }
 }
@@ -157,18 +158,6 @@ impl VerifiedLogins {
         // A name contains no colon (RFC 7617, section 2), so no two logins have the same text.
         let tag = sign(&self.key, &[name.as_bytes(), b":", password].concat());
         tag.as_ref().try_into().expect("an HMAC-SHA-256 has 32 bytes")
-    }
-
-    pub(crate) fn contains(&self, tag: &[u8; 32]) -> bool {
-        self.tags.lock().contains(tag)
-    }
-
-    pub(crate) fn add(&self, tag: [u8; 32]) {
-        let mut tags = self.tags.lock();
-        if tags.len() >= LOGINS_MAX {
-            tags.clear();
-        }
-        tags.insert(tag);
     }
 }
 
@@ -276,12 +265,13 @@ mod tests {
     fn verified_logins_are_bounded_and_of_one_list() {
         let verified = VerifiedLogins::default();
         let tag = verified.tag("alice", b"pass");
-        verified.add(tag);
-        assert!(verified.contains(&tag));
-        assert!(!verified.contains(&VerifiedLogins::default().tag("alice", b"pass")));
+        verified.tags.insert(tag, ());
+        assert!(verified.tags.get(&tag).is_some());
+        let other = VerifiedLogins::default().tag("alice", b"pass");
+        assert!(verified.tags.get(&other).is_none());
         for number in 0..3000_u32 {
-            verified.add(verified.tag("alice", &number.to_be_bytes()));
+            verified.tags.insert(verified.tag("alice", &number.to_be_bytes()), ());
         }
-        assert!(verified.tags.lock().len() <= LOGINS_MAX);
+        assert!(verified.tags.len() <= LOGINS_MAX);
     }
 }

@@ -4,6 +4,8 @@
 mod images;
 mod names;
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header::LINK};
 use model::{CachePolicy, CatalogImage, Kind, ObjectDigest, Sha256};
@@ -42,11 +44,9 @@ pub(super) async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError
     let earlier = call.app.earlier_images(&state).await?;
     let contents = image.iter().map(|_| state.current().content_hash);
     let contents = contents.chain(earlier.iter().map(|(hash, _)| *hash));
-    let mut tags: Vec<String> = contents.map(|hash| tag(&hash)).collect();
-    tags.extend(image.map(|_| LATEST.to_owned()));
     // In lexical order, as the specification asks.
-    tags.sort_unstable();
-    tags.dedup();
+    let mut tags: BTreeSet<String> = contents.map(|hash| hash.to_string()[..TAG_DIGITS].to_owned()).collect();
+    tags.extend(image.map(|_| LATEST.to_owned()));
     let name = state.name();
     let (tags, link) = page.cut(&format!("/v2/{name}/tags/list"), tags.into_iter());
     Ok(listed(&json!({"name": name, "tags": tags}), link))
@@ -83,10 +83,7 @@ pub(super) async fn referrers(call: RouteCall<'_>) -> Result<Representation, Api
     names::digest(&call.param("digest"))?;
     let media_type = oci::media_type::INDEX;
     let empty = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": []});
-    Ok(Representation {
-        content_type: media_type,
-        ..Representation::document(empty.to_string().into())
-    })
+    Ok(Representation::document(empty.to_string().into()).with_type(media_type))
 }
 
 /// Returns the current image, if this content was published with one.
@@ -124,12 +121,6 @@ impl App {
     }
 }
 
-fn tag(hash: &Sha256) -> String {
-    let mut digits = hash.to_string();
-    digits.truncate(TAG_DIGITS);
-    digits
-}
-
 fn manifest_of(image: &CatalogImage, digest: Sha256) -> Option<(ObjectDigest, &'static str)> {
     if image.index.sha256 == digest {
         return Some((image.index, oci::media_type::INDEX));
@@ -140,16 +131,14 @@ fn manifest_of(image: &CatalogImage, digest: Sha256) -> Option<(ObjectDigest, &'
 
 fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) -> Representation {
     let digest = HeaderValue::try_from(oci::digest(&stored.sha256)).expect("hex digits are visible ASCII");
-    Representation {
-        content_type,
-        extra: Some(Box::new([(CONTENT_DIGEST, digest)].into_iter().collect())),
-        ..Representation::of(Payload::Object(stored.with_kind(Kind::Blob)), cache)
-    }
+    let blob = Representation::of(Payload::Object(stored.with_kind(Kind::Blob)), cache);
+    blob.with_type(content_type).with(CONTENT_DIGEST, digest)
 }
 
 fn listed(list: &Value, link: Option<HeaderValue>) -> Representation {
-    Representation {
-        extra: link.map(|link| Box::new([(LINK, link)].into_iter().collect())),
-        ..Representation::document(list.to_string().into())
+    let list = Representation::document(list.to_string().into());
+    match link {
+        Some(link) => list.with(LINK, link),
+        None => list,
     }
 }
