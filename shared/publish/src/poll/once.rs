@@ -1,13 +1,14 @@
 //! One poll of one catalog: resolve, compare, pull, publish.
 
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Instant, UNIX_EPOCH},
 };
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef};
 use render::{RenderSettings, Renderer};
-use source::Digest;
+use source::{Digest, Download};
 use tokio::time::timeout;
 use work::{Budget, StopOnDrop};
 
@@ -15,7 +16,7 @@ use super::{
     composing::{ResolvedInputs, refused_input},
     facts::FactReader,
     open_pull::OpenPull,
-    pull::{ImageCopies, PublishedShards, copy_first, copy_image, read_content},
+    pull::{PublishedShards, copy_first, copy_image, read_content},
     signatures::verified_source,
     validation::check_packages,
 };
@@ -48,8 +49,8 @@ pub(crate) struct Poll<'a> {
     pub(crate) empty_layers: Option<EmptyLayers>,
     /// Pull that this poll has begun, as `status.json` counts it.
     pub(crate) pull: Option<OpenPull>,
-    /// Copies of images whose registries are slow.
-    pub(crate) copies: ImageCopies,
+    /// Copies of images on disk: that of the catalog, or those of the inputs of a composition.
+    pub(crate) copies: BTreeMap<Digest, Download>,
     /// Inputs of a composition, as they were found last.
     pub(crate) inputs: Option<Arc<ResolvedInputs<'a>>>,
     pub(crate) report: Report,
@@ -67,7 +68,7 @@ impl<'a> Poll<'a> {
             options,
             empty_layers: options.before.and_then(|before| before.empty_layers.clone()),
             pull: None,
-            copies: ImageCopies::default(),
+            copies: BTreeMap::new(),
             inputs: None,
             report: Report::new(catalog.name.clone()),
             started: Instant::now(),
@@ -195,8 +196,8 @@ impl<'a> Poll<'a> {
                 return Ok(self.inputs.insert(Arc::new(found)).revision.clone());
             }
         };
-        match self.copies.last() {
-            // What was copied is published. The next poll sees what has come since.
+        match self.copies.keys().next() {
+            // What was copied, once, is published. The next poll sees what has come since.
             Some(digest) => Ok(digest.clone()),
             None => self.mirror.resolve(self.catalog, source).await,
         }
