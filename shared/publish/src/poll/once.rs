@@ -237,9 +237,13 @@ impl<'a> Poll<'a> {
         if self.mirror.settings.registry_wait.is_some() {
             copy_first(self, digest).await?;
         }
+        // A revision whose process died is pulled alone: what else was pulled then may be the cause, and must not be taken for it
+        // twice.
+        let is_alone = self.is_suspect(digest);
+        let permits = if is_alone { self.mirror.settings.side_by_side } else { 1 };
+        let permits = permits.max(1).try_into().unwrap_or(u32::MAX);
         // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.
-        let places = self.mirror.rendering.clone();
-        let permit = places.acquire_many_owned(self.permits(digest)).await;
+        let permit = self.mirror.rendering.clone().acquire_many_owned(permits).await;
         let budget = self.mirror.budget(self.catalog);
         // Threads that go on after a time-out keep it until they have ended.
         budget.hold(permit.expect("the semaphore is never closed"));
@@ -293,17 +297,6 @@ impl<'a> Poll<'a> {
     fn is_edited(&self, transaction: &Transaction) -> bool {
         let published = transaction.base().map(|base| &base.source.reference);
         self.catalog.source.composed().is_some() && published != Some(&self.catalog.source.to_string())
-    }
-
-    /// Returns the number of permits that the pull needs. A revision whose process died is pulled alone: what else was pulled
-    /// then may be the cause, and must not be taken for it twice.
-    fn permits(&self, digest: &Digest) -> u32 {
-        if self.is_suspect(digest) {
-            let all = self.mirror.settings.side_by_side.max(1);
-            all.try_into().unwrap_or(u32::MAX)
-        } else {
-            1
-        }
     }
 
     async fn publish(
