@@ -124,7 +124,7 @@ async fn rollback_after_lost_race_is_retried() {
 async fn update_check_pulls_nothing() {
     let site = Site::start().await;
     site.push(&ten());
-    let UpdateCheck::Available { digest } = site.mirror.check_for_update(&site.catalog, None).await else {
+    let UpdateCheck::Available(digest) = site.mirror.check_for_update(&site.catalog, None).await else {
         panic!("a catalog that was never published is to be pulled");
     };
     assert_eq!(site.registry.requests().len(), 1);

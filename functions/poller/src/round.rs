@@ -38,7 +38,7 @@ impl<'a> Invocation<'a> {
         for (candidate, check) in side_by_side(checks.collect(), self.poller.environment.resolves).await {
             match check {
                 Some(UpdateCheck::Done(report)) => result.reports.push(*report),
-                Some(UpdateCheck::Available { digest }) => result.changed.push((candidate, digest)),
+                Some(UpdateCheck::Available(digest)) => result.changed.push((candidate, digest)),
                 None => result.left.push(candidate),
             }
         }

@@ -42,6 +42,7 @@ impl Webhook {
     /// # Errors
     /// All errors in the arguments.
     pub fn new(name: &str, url: &str, secret: SecretLocation) -> Result<Self, Vec<WebhookError>> {
+        let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
         let url = Url::parse(url).ok().filter(is_web);
         // The text is not quoted, because it may hold a password.
         let url = url.ok_or_else(|| WebhookError("url is not an http or https URL with a host".to_owned()));
@@ -110,10 +111,6 @@ impl fmt::Debug for Webhook {
             .field("catalogs", &self.catalogs)
             .finish_non_exhaustive()
     }
-}
-
-fn is_web(url: &Url) -> bool {
-    matches!(url.scheme(), "http" | "https") && url.has_host()
 }
 
 fn headers(id: &str, timestamp: u64, signature: &str) -> Result<HeaderMap, InvalidHeaderValue> {

@@ -53,14 +53,15 @@ impl Catalog {
 
     /// Returns the catalogs whose sources are pulled: this one, or what its composition pulls.
     pub fn pulled_mut(&mut self) -> Vec<&mut Self> {
-        // A second borrow in the other arm would outlive this one.
-        if self.source.composed().is_none() {
-            return vec![self];
-        }
-        match &mut self.source {
-            CatalogSource::Pulled(_) => Vec::new(),
-            CatalogSource::Composed(composed) => composed.pulled_mut().collect(),
-        }
+        let composed = match self.source {
+            CatalogSource::Pulled(_) => return vec![self],
+            CatalogSource::Composed(ref mut composed) => composed,
+        };
+        let pulled = composed.inputs.iter_mut().filter_map(|input| match input {
+            InputPlace::Published { .. } => None,
+            InputPlace::Pulled(catalog) => Some(&mut **catalog),
+        });
+        pulled.collect()
     }
 
     /// Returns the time between two polls. A pinned digest never changes, so it has none.
@@ -141,10 +142,11 @@ impl CatalogSource {
     /// Returns every source that is pulled for the catalog.
     pub fn pulled_sources(&self) -> impl Iterator<Item = &Source> {
         let inputs = self.composed().into_iter().flat_map(|composed| &composed.inputs);
-        let inputs = inputs.filter_map(InputPlace::pulled);
-        self.pulled()
-            .into_iter()
-            .chain(inputs.filter_map(|catalog| catalog.source.pulled()))
+        let inputs = inputs.filter_map(|input| match input {
+            InputPlace::Published { .. } => None,
+            InputPlace::Pulled(catalog) => catalog.source.pulled(),
+        });
+        self.pulled().into_iter().chain(inputs)
     }
 
     /// Returns the names of the published catalogs that a composition is made of.
@@ -224,25 +226,9 @@ impl ComposedSource {
         });
         Ok(())
     }
-
-    /// Returns the catalogs that are pulled for the composition alone: inputs, then additions.
-    pub fn pulled_mut(&mut self) -> impl Iterator<Item = &mut Catalog> {
-        self.inputs.iter_mut().filter_map(|input| match input {
-            InputPlace::Published { .. } => None,
-            InputPlace::Pulled(catalog) => Some(&mut **catalog),
-        })
-    }
 }
 
 impl InputPlace {
-    /// Returns what is pulled for the composition alone.
-    pub fn pulled(&self) -> Option<&Catalog> {
-        match self {
-            Self::Published { .. } => None,
-            Self::Pulled(catalog) => Some(catalog),
-        }
-    }
-
     /// Returns the published catalog that an input names: `NAME` or `NAME@CONTENT-HASH`. A text with a slash is a source.
     fn published(input: &CompositionInput) -> Result<Option<Self>, ComposedSourceError> {
         let Some(text) = input.catalog.as_deref().filter(|text| !text.contains(['/', ':'])) else {

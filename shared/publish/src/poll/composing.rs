@@ -304,7 +304,8 @@ async fn read_inputs(
             ResolvedInput::Published(input) => {
                 let snapshot = published(&*poll.mirror.store, input, transaction).await?;
                 snapshots.push(snapshot.clone());
-                InputCatalog::published(poll.mirror.store.clone(), snapshot)
+                let shards = Box::new(PublishedShards::new(poll.mirror.store.clone(), [], None));
+                InputCatalog::Published { shards, snapshot }
             }
             ResolvedInput::Pulled(input) => {
                 let rendering = pulled(poll, input, budget).await;

@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, iter, time::Duration};
 
 use model::{Outcome, RejectionKind};
 use render::RenderError;
@@ -107,29 +107,20 @@ impl PollError {
 
     /// Returns the error and its causes on one line, and the settings that would admit what exceeds a limit.
     pub fn text(&self) -> String {
-        let mut text = model::text::error_line(self);
-        for limit in self.limits() {
-            text.push_str("; a larger limits.");
-            text.push_str(limit);
-            text.push_str(" of the catalog admits it");
-        }
-        text
+        let limits = self.limits().into_iter();
+        let advice = limits.map(|limit| format!("; a larger limits.{limit} of the catalog admits it"));
+        iter::once(model::text::error_line(self)).chain(advice).collect()
     }
 
     /// True if a registry refused the credentials, or wanted some where none were given.
     pub fn is_refused_login(&self) -> bool {
         // 403 too: a registry answers it for a valid account that may not pull, and a rotated secret may name another
         // account.
-        let (Self::Image(error) | Self::Signatures(error)) = self.cause() else {
-            return false;
-        };
-        match error {
-            source::Error::Server(error) => matches!(
-                error.fault,
-                ServerFault::Unauthorized { .. } | ServerFault::Forbidden { .. }
-            ),
-            _ => false,
-        }
+        matches!(
+            self.cause(),
+            Self::Image(source::Error::Server(error)) | Self::Signatures(source::Error::Server(error))
+                if matches!(error.fault, ServerFault::Unauthorized { .. } | ServerFault::Forbidden { .. })
+        )
     }
 
     /// Returns the kind of the error, or of that with which an earlier poll of the same revision ended.

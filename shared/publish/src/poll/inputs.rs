@@ -8,7 +8,6 @@ use std::{
 use compose::{ComposeError, ComposedContent, Composition, Explanation, PackageSource, ReadError, ReadSeek};
 use model::{IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd_to};
 use render::{Renderer, Rendering, StoredShards};
-use store::Store;
 use tempfile::spooled_tempfile_in;
 use work::Budget;
 
@@ -33,12 +32,6 @@ pub(crate) enum InputCatalog {
 const ABSENT: &str = "the catalog has no such package";
 
 impl InputCatalog {
-    /// Returns a published state. Must be called inside a runtime; what reads it must run on a thread that may block.
-    pub(crate) fn published(store: Arc<dyn Store>, snapshot: Arc<Snapshot>) -> Self {
-        let shards = Box::new(PublishedShards::new(store, [], None));
-        Self::Published { shards, snapshot }
-    }
-
     /// Gives whole packages to the renderer, without reading their lines if they are published.
     fn render_whole(&mut self, packages: &[String], renderer: &mut Renderer) -> Result<(), ReadError> {
         let Self::Published { shards, snapshot } = self else {

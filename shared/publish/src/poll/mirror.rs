@@ -53,11 +53,8 @@ pub struct PollOptions<'a> {
 pub enum UpdateCheck {
     /// No pull is needed, or the check failed: this is the whole poll.
     Done(Box<Report>),
-    /// A poll would pull: the digest is new, or stored objects are damaged.
-    Available {
-        /// Digest that the source has now.
-        digest: String,
-    },
+    /// A poll would pull this digest: it is new, or stored objects are damaged.
+    Available(String),
 }
 
 /// Polls catalogs and publishes them to one store.
@@ -232,11 +229,7 @@ impl Mirror {
         };
         let mut poll = Poll::new(self, catalog, options);
         let ended = match poll.check().await {
-            Ok(SourceCheck::New(_, digest)) => {
-                return UpdateCheck::Available {
-                    digest: digest.to_string(),
-                };
-            }
+            Ok(SourceCheck::New(_, digest)) => return UpdateCheck::Available(digest.to_string()),
             Ok(SourceCheck::Known(outcome)) => Ok(outcome),
             Err(error) => Err(error),
         };

@@ -1,13 +1,14 @@
 //! One poll of one catalog: resolve, compare, pull, publish.
 
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Instant, UNIX_EPOCH},
 };
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef};
 use render::{RenderSettings, Renderer};
-use source::Digest;
+use source::{Digest, Download};
 use tokio::time::timeout;
 use work::{Budget, stop_on_drop};
 
@@ -15,7 +16,7 @@ use super::{
     composing::{ResolvedInputs, refused_input},
     facts::FactReader,
     open_pull::OpenPull,
-    pull::{ImageCopies, PublishedShards, copy_first, copy_image, read_content},
+    pull::{PublishedShards, copy_first, copy_image, read_content},
     signatures::verified_source,
     validation::check_packages,
 };
@@ -48,8 +49,8 @@ pub(crate) struct Poll<'a> {
     pub(crate) empty_layers: Option<EmptyLayers>,
     /// Pull that this poll has begun, as `status.json` counts it.
     pub(crate) pull: Option<OpenPull>,
-    /// Copies of images whose registries are slow.
-    pub(crate) copies: ImageCopies,
+    /// Copies of images on disk: that of the catalog, or those of the inputs of a composition.
+    pub(crate) copies: BTreeMap<Digest, Download>,
     /// Inputs of a composition, as they were found last.
     pub(crate) inputs: Option<Arc<ResolvedInputs<'a>>>,
     pub(crate) report: Report,
@@ -67,7 +68,7 @@ impl<'a> Poll<'a> {
             options,
             empty_layers: options.before.and_then(|before| before.empty_layers.clone()),
             pull: None,
-            copies: ImageCopies::default(),
+            copies: BTreeMap::new(),
             inputs: None,
             report: Report::new(catalog.name.clone()),
             started: Instant::now(),
@@ -195,8 +196,8 @@ impl<'a> Poll<'a> {
                 return Ok(self.inputs.insert(Arc::new(found)).revision.clone());
             }
         };
-        match self.copies.last() {
-            // What was copied is published. The next poll sees what has come since.
+        match self.copies.keys().next() {
+            // What was copied, once, is published. The next poll sees what has come since.
             Some(digest) => Ok(digest.clone()),
             None => self.mirror.resolve(self.catalog, source).await,
         }
@@ -236,9 +237,13 @@ impl<'a> Poll<'a> {
         if self.mirror.settings.registry_wait.is_some() {
             copy_first(self, digest).await?;
         }
+        // A revision whose process died is pulled alone: what else was pulled then may be the cause, and must not be taken for it
+        // twice.
+        let is_alone = self.is_suspect(digest);
+        let permits = if is_alone { self.mirror.settings.side_by_side } else { 1 };
+        let permits = permits.max(1).try_into().unwrap_or(u32::MAX);
         // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.
-        let places = self.mirror.rendering.clone();
-        let permit = places.acquire_many_owned(self.permits(digest)).await;
+        let permit = self.mirror.rendering.clone().acquire_many_owned(permits).await;
         let budget = self.mirror.budget(self.catalog);
         // Threads that go on after a time-out keep it until they have ended.
         budget.hold(permit.expect("the semaphore is never closed"));
@@ -292,17 +297,6 @@ impl<'a> Poll<'a> {
     fn is_edited(&self, transaction: &Transaction) -> bool {
         let published = transaction.base().map(|base| &base.source.reference);
         self.catalog.source.composed().is_some() && published != Some(&self.catalog.source.to_string())
-    }
-
-    /// Returns the number of permits that the pull needs. A revision whose process died is pulled alone: what else was pulled
-    /// then may be the cause, and must not be taken for it twice.
-    fn permits(&self, digest: &Digest) -> u32 {
-        if self.is_suspect(digest) {
-            let all = self.mirror.settings.side_by_side.max(1);
-            all.try_into().unwrap_or(u32::MAX)
-        } else {
-            1
-        }
     }
 
     async fn publish(

@@ -41,7 +41,8 @@ pub(crate) async fn pull(
     let sink = RenderSink::new(renderer, poll.mirror.progress());
     let images = poll.mirror.images(poll.catalog);
     let images = images.with_settings(|images| images.registry_wait = wait);
-    let from = poll.copies.source(source, digest);
+    let copied = poll.copies.get(digest);
+    let from = copied.map_or_else(|| source.clone(), Download::source);
     let (sink, pull) = images.read(&from, digest, empty, sink).await?;
     poll.report.bytes_pulled += pull.traffic.bytes;
     poll.report.layers_fetched += pull.layers_fetched;
@@ -158,28 +159,6 @@ fn abort_on_marker(path: &str) {
     }
 }
 
-/// Copies of images on disk, for one poll.
-#[derive(Debug, Default)]
-pub(crate) struct ImageCopies(Vec<(Digest, Download)>);
-
-impl ImageCopies {
-    /// Returns the copy of an image, if there is one.
-    pub(crate) fn get(&self, digest: &Digest) -> Option<&Download> {
-        let (_, download) = self.0.iter().find(|(copied, _)| copied == digest)?;
-        Some(download)
-    }
-
-    /// Returns the digest of the newest copy.
-    pub(crate) fn last(&self) -> Option<&Digest> {
-        self.0.last().map(|(digest, _)| digest)
-    }
-
-    /// Returns the copy of an image, or else `source` itself.
-    pub(crate) fn source(&self, source: &Source, digest: &Digest) -> Source {
-        self.get(digest).map_or_else(|| source.clone(), Download::source)
-    }
-}
-
 /// Copies to disk what must not be read from a registry while a permit is held.
 pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
     // No other catalog is pulled while a suspect is read, so a slow registry would stop them all.
@@ -209,7 +188,7 @@ async fn copy(poll: &mut Poll<'_>, catalog: &Catalog, digest: &Digest, empty: &E
     let Some(Source::Registry { reference, .. }) = catalog.source.pulled() else {
         return Ok(());
     };
-    if poll.copies.get(digest).is_some() {
+    if poll.copies.contains_key(digest) {
         return Ok(());
     }
     tracing::info!(%digest, "the image is copied to disk first");
@@ -217,7 +196,7 @@ async fn copy(poll: &mut Poll<'_>, catalog: &Catalog, digest: &Digest, empty: &E
     let space = &images.settings().download_space;
     let download = images.download(reference, digest, empty, space).await?;
     poll.report.bytes_pulled += download.traffic.bytes;
-    poll.copies.0.push((digest.clone(), download));
+    poll.copies.insert(digest.clone(), download);
     Ok(())
 }
 

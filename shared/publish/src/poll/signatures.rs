@@ -1,7 +1,7 @@
 //! Verifies the signatures of an image before any of it is pulled.
 
 use model::{SourceRef, Verified};
-use source::{Digest, Sources};
+use source::Digest;
 use trust::policy::{ImageSignatures, Policy, VerifyError};
 
 use super::once::Poll;
@@ -66,8 +66,20 @@ async fn verify_source(
 }
 
 async fn verify(mirror: &Mirror, catalog: &Catalog, policy: &Policy, digest: &Digest) -> Result<Verified, PollError> {
-    let found = find(&mirror.images(catalog), catalog, policy, digest).await;
-    Ok(policy.verify(digest.as_str(), &found.map_err(PollError::Signatures)?)?)
+    let mut found = ImageSignatures::default();
+    // A composition is no image, and has no signatures of its own.
+    if let Some(source) = catalog.source.pulled() {
+        let images = mirror.images(catalog);
+        if policy.needs_cosign() {
+            let signatures = images.signatures(source, digest).await;
+            found = signatures.map_err(PollError::Signatures)?;
+        }
+        if let (true, Some(lookaside)) = (policy.needs_simple(), &catalog.lookaside) {
+            let signatures = images.simple_signatures(source, digest, lookaside).await;
+            found.simple = signatures.map_err(PollError::Signatures)?;
+        }
+    }
+    Ok(policy.verify(digest.as_str(), &found)?)
 }
 
 /// Verifies the manifest that will be pulled, which the index names by its digest. The error is about the signatures of the
@@ -90,24 +102,4 @@ async fn verify_manifest(
         Err(PollError::Rejected(_)) if matches!(rejection, VerifyError::Invalid { .. }) => Err(rejection.into()),
         verified => verified,
     }
-}
-
-async fn find(
-    images: &Sources,
-    catalog: &Catalog,
-    policy: &Policy,
-    digest: &Digest,
-) -> Result<ImageSignatures, source::Error> {
-    let mut found = ImageSignatures::default();
-    // A composition is no image, and has no signatures of its own.
-    let Some(source) = catalog.source.pulled() else {
-        return Ok(found);
-    };
-    if policy.needs_cosign() {
-        found = images.signatures(source, digest).await?;
-    }
-    if let (true, Some(lookaside)) = (policy.needs_simple(), &catalog.lookaside) {
-        found.simple = images.simple_signatures(source, digest, lookaside).await?;
-    }
-    Ok(found)
 }
