@@ -1,7 +1,8 @@
 //! Changes as rows of a table for people.
 
 use crate::{
-    BundleSummary, Changes, ChannelSummary, DeprecationSummary, PackageChange, PackageSummary, changes::TextChange,
+    BundleSummary, Changes, ChannelSummary, DeprecationSummary, DeprecationTarget, PackageChange, PackageSummary,
+    changes::TextChange,
 };
 
 impl Changes {
@@ -62,7 +63,7 @@ impl ChangeRows {
             self.one_sided(sign, package, ["bundle", &bundle.name, version]);
         }
         for deprecation in deprecations {
-            let name = deprecated(&deprecation.schema, &deprecation.name);
+            let name = deprecated(&deprecation.target);
             self.one_sided(sign, package, ["deprecation", &name, &one_line(&deprecation.message)]);
         }
     }
@@ -103,7 +104,7 @@ impl ChangeRows {
             }
         }
         for change in &deprecations.changed {
-            let target = deprecated(&change.schema, &change.name);
+            let target = deprecated(&change.target);
             self.text(name, ["deprecation", &target], Some(&change.message));
         }
         for other in &package.others {
@@ -114,9 +115,9 @@ impl ChangeRows {
 }
 
 /// Returns the kind and the name of a deprecated thing. A package has no name here.
-fn deprecated(schema: &str, name: &str) -> String {
-    let kind = schema.trim_start_matches("olm.");
-    format!("{kind} {name}").trim_end().to_owned()
+fn deprecated(target: &DeprecationTarget) -> String {
+    let kind = target.schema.trim_start_matches("olm.");
+    format!("{kind} {}", target.name).trim_end().to_owned()
 }
 
 /// Returns a message of several lines on one.

@@ -1,6 +1,8 @@
 use model::Sha256;
 use serde::{Deserialize, Serialize};
 
+use crate::DeprecationTarget;
+
 /// Version of the document's format. It grows when an older reader would misunderstand a newer document.
 pub const CHANGES_VERSION: u32 = 1;
 
@@ -146,10 +148,9 @@ pub type TextChange = ValueChange<Option<String>>;
 /// Target and message of a deprecation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeprecationSummary {
-    /// Schema of the deprecated meta: `olm.package`, `olm.channel` or `olm.bundle`.
-    pub schema: String,
-    /// Name of the deprecated channel or bundle; empty for the package.
-    pub name: String,
+    /// Target of the deprecation.
+    #[serde(flatten)]
+    pub target: DeprecationTarget,
     /// Message to the user, for example which channel to use instead.
     pub message: String,
 }
@@ -157,10 +158,9 @@ pub struct DeprecationSummary {
 /// Change of a deprecation that both states have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeprecationChange {
-    /// Schema of the deprecated meta: `olm.package`, `olm.channel` or `olm.bundle`.
-    pub schema: String,
-    /// Name of the deprecated channel or bundle; empty for the package.
-    pub name: String,
+    /// Target of the deprecation.
+    #[serde(flatten)]
+    pub target: DeprecationTarget,
     /// Message in both states.
     pub message: TextChange,
 }

@@ -6,8 +6,8 @@ use model::{Sha256, ShardRef, Snapshot};
 
 use crate::{
     Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelSummary,
-    DeprecationChange, DeprecationSummary, DeprecationTarget, Differences, OtherChange, Package, PackageChange,
-    PackageSummary, ValueChange,
+    DeprecationChange, DeprecationSummary, Differences, OtherChange, Package, PackageChange, PackageSummary,
+    ValueChange,
 };
 
 /// Package whose Shard differs between two Snapshots.
@@ -134,15 +134,14 @@ impl PackageChange {
             bundles: Differences::between([&old.bundles, &new.bundles], BundleSummary::of, BundleChange::between),
             deprecations: Differences::between(
                 [&old.deprecations, &new.deprecations],
-                |DeprecationTarget { schema, name }, message| DeprecationSummary {
-                    schema,
-                    name,
+                |target, message| DeprecationSummary {
+                    target,
                     message: message.clone(),
                 },
-                |DeprecationTarget { schema, name }, old, new| {
+                |target, old, new| {
                     let (from, to) = (Some(old.clone()), Some(new.clone()));
                     let message = ValueChange { from, to };
-                    DeprecationChange { schema, name, message }
+                    DeprecationChange { target, message }
                 },
             ),
             others: others(old, new),

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::Sha256;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::graph::{GraphEntry, heads};
 
@@ -66,7 +66,7 @@ pub struct RelatedImage {
 }
 
 /// Target of a deprecation: a package, a channel or a bundle.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeprecationTarget {
     /// Schema of the target: `olm.package`, `olm.channel` or `olm.bundle`.

@@ -152,29 +152,18 @@ impl<'a> Recorder<'a> for SearchRecorder<'a> {
 }
 
 impl SearchRecorder<'_> {
-    fn is_kept(&self, meta: &IndexedMeta) -> bool {
-        match meta.schema.as_str() {
-            "olm.package" | "olm.channel" => meta.length <= GRAPH_LINE_MAX && !self.is_last,
-            "olm.bundle" if meta.length <= BUNDLE_LINE_MAX => match &self.head {
-                Some((head, _)) => *head == meta.name,
-                None => self.default_head.as_ref() == Some(&meta.name),
-            },
-            _ => false,
-        }
-    }
-
     fn line(&mut self, line: &[u8]) {
         let Some(meta) = self.metas.get(self.at) else { return };
         self.at += 1;
-        if !self.is_kept(meta) {
-            return;
-        }
+        let is_of_graph = meta.length <= GRAPH_LINE_MAX && !self.is_last;
+        let head = self.head.as_ref().map(|(head, _)| head);
+        let is_head = head.or(self.default_head.as_ref()) == Some(&meta.name);
         match meta.schema.as_str() {
-            "olm.package" => {
+            "olm.package" if is_of_graph => {
                 self.package = serde_json::from_slice(line).unwrap_or_default();
                 self.default_head = self.heads.get(self.package.default_channel()).cloned();
             }
-            "olm.channel" => {
+            "olm.channel" if is_of_graph => {
                 let channels = PackageParser::parse(line).channels;
                 let heads = channels.values().flat_map(|channel| channel.heads());
                 // Of several heads the first by name.
@@ -186,7 +175,10 @@ impl SearchRecorder<'_> {
                 }
                 self.heads.insert(meta.name.clone(), head);
             }
-            _ => self.head = Some((meta.name.clone(), HeadTexts::read(line))),
+            "olm.bundle" if is_head && meta.length <= BUNDLE_LINE_MAX => {
+                self.head = Some((meta.name.clone(), HeadTexts::read(line)));
+            }
+            _ => {}
         }
     }
 

@@ -31,7 +31,7 @@ pub enum Shape {
     Text,
     /// True or false.
     Bool,
-    /// Integer of at most so many bits, with a sign.
+    /// Integer of 32 or 64 bits, with a sign.
     Integer(u32),
     /// Bytes in base64, or as a list of numbers.
     Bytes,
@@ -231,12 +231,11 @@ impl Decode<'_, '_> {
     }
 
     fn integer<'a>(self, value: Option<i64>) -> Value<'a> {
-        let Shape::Integer(bits) = *self.shape else {
-            return self.wrong();
-        };
-        let most = |value: i64| (1 << (bits - 1)) - u64::from(value >= 0);
-        let fits = value.is_some_and(|value| bits >= 64 || value.unsigned_abs() <= most(value));
-        if fits { Value::Present } else { self.wrong() }
+        match *self.shape {
+            Shape::Integer(64) if value.is_some() => Value::Present,
+            Shape::Integer(32) if value.is_some_and(|value| i32::try_from(value).is_ok()) => Value::Present,
+            _ => self.wrong(),
+        }
     }
 }
 
@@ -293,7 +292,7 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
     }
 
     fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(self.integer(None))
+        Ok(self.wrong())
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
