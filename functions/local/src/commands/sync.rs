@@ -101,7 +101,7 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
         return print(&reports?, args.report);
     };
     // A copy in progress is abandoned, and the old state stays published.
-    watch(interval, "cannot sync", round).await
+    watch(interval, "cannot sync", round).await.map(|()| Exit::Success)
 }
 
 /// Repeats work at an interval until a signal. The next round may succeed, so an error does not end it.
@@ -109,7 +109,7 @@ pub(super) async fn watch<T>(
     interval: Duration,
     failed: &'static str,
     round: impl AsyncFn() -> anyhow::Result<T>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<()> {
     let stop = server::stop_on_signals()?;
     let watching = async {
         loop {
@@ -120,7 +120,7 @@ pub(super) async fn watch<T>(
         }
     };
     stop.run_until_cancelled(watching).await;
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// Prints the reports of a sync or an import, then fetched and repaired objects and errors. Returns the exit code for them.
