@@ -76,8 +76,7 @@ impl AllowArgs {
 }
 
 pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
-    let places = [Some(&args.to), args.from.store()];
-    args.s3.check_used(places.into_iter().flatten())?;
+    args.s3.check_used([&args.to].into_iter().chain(args.from.store()))?;
     let origin = origin(&args.from, &args.s3, &args.ca_file, args.header_file.as_deref()).await?;
     let options = SyncOptions {
         // Copying from a folder costs less than compressing.
