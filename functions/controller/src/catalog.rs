@@ -6,6 +6,7 @@ use k8s_openapi::{
     ClusterResourceScope, Metadata, Resource,
     apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time},
 };
+use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -85,17 +86,14 @@ impl ClusterCatalog {
         self.metadata.generation.unwrap_or_default()
     }
 
-    /// Returns the identifier that another object of the same name does not have.
-    pub(crate) fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
-    }
-
     /// Returns the parts that decide about the content.
     pub(crate) fn version(&self) -> ObjectVersion {
-        let annotations = self.metadata.annotations.iter().flatten();
-        let own = annotations.filter(|(name, _)| name.starts_with(OWN_ANNOTATIONS));
+        let own = self
+            .annotations()
+            .iter()
+            .filter(|(name, _)| name.starts_with(OWN_ANNOTATIONS));
         ObjectVersion {
-            uid: self.uid().to_owned(),
+            uid: self.uid().unwrap_or_default(),
             generation: self.generation(),
             annotations: own.map(|(name, value)| (name.clone(), value.clone())).collect(),
         }
@@ -113,14 +111,12 @@ impl ClusterCatalog {
 
     /// True if the object has our finalizer.
     pub(crate) fn has_finalizer(&self) -> bool {
-        let finalizers = self.metadata.finalizers.as_deref().unwrap_or_default();
-        finalizers.iter().any(|finalizer| finalizer == FINALIZER)
+        self.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
     }
 
     /// True if the label with the name is right.
     pub(crate) fn has_label(&self) -> bool {
-        let labels = self.metadata.labels.as_ref();
-        labels.and_then(|labels| labels.get(NAME_LABEL)).map(String::as_str) == Some(self.name())
+        self.labels().get(NAME_LABEL).map(String::as_str) == Some(self.name())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The work of a replica that does not lead: it holds what the statuses name, so that it serves the same and can take over without a
 //! gap. It writes no object.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use kube::runtime::controller::Action;
 use serde_json::json;
@@ -49,13 +49,10 @@ async fn pull(object: &ClusterCatalog, context: &Context) -> anyhow::Result<()> 
 
 /// Removes the catalogs that no ClusterCatalog asks for from the store.
 pub(crate) async fn remove_others(served: &Served) -> Result<(), ReadError> {
-    let objects = served.objects.state();
-    let kept = objects
-        .iter()
-        .filter(|object| !object.is_unavailable() && !object.is_deleted());
-    let kept: BTreeSet<&str> = kept.map(|object| object.name()).collect();
+    let mut kept = served.objects.state();
+    kept.retain(|object| !object.is_unavailable() && !object.is_deleted());
     for name in publish::catalog_names(&*served.store).await? {
-        if !kept.contains(name.as_str()) {
+        if kept.iter().all(|object| object.name() != name.as_str()) {
             publish::remove(&*served.store, &name).await?;
             tracing::info!(catalog = %name, "removed a catalog that has no ClusterCatalog");
         }

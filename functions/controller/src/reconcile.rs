@@ -6,7 +6,7 @@ use std::{
 };
 
 use kube::{
-    Api, Resource,
+    Api, Resource, ResourceExt,
     runtime::{controller::Action, events::Recorder},
 };
 use model::CatalogName;
@@ -136,8 +136,8 @@ async fn withdraw(object: &ClusterCatalog, fact: &Fact, context: &Context) -> Re
     context.served.polls.forget(object.name());
     // The event of a written status brings the rest.
     if !write_status(object, fact, context).await? && object.has_finalizer() {
-        let others = object.metadata.finalizers.iter().flatten();
-        let others: Vec<_> = others.filter(|finalizer| *finalizer != FINALIZER).collect();
+        let mut others = object.finalizers().to_vec();
+        others.retain(|finalizer| finalizer != FINALIZER);
         let patch = json!({"metadata": {"finalizers": others}});
         write(&context.catalogs, object, Target::Object, patch).await?;
     }
@@ -146,7 +146,7 @@ async fn withdraw(object: &ClusterCatalog, fact: &Fact, context: &Context) -> Re
 
 /// Sets the finalizer, and the label by which operator-controller selects catalogs.
 async fn mark(object: &ClusterCatalog, catalogs: &Api<ClusterCatalog>) -> Result<bool, ReconcileError> {
-    let mut finalizers = object.metadata.finalizers.clone().unwrap_or_default();
+    let mut finalizers = object.finalizers().to_vec();
     if !object.has_finalizer() {
         finalizers.push(FINALIZER.to_owned());
     }

@@ -20,18 +20,17 @@ const FOLDER: &str = "/etc/containers/registries.conf.d";
 const FILE_VARIABLE: &str = "CONTAINERS_REGISTRIES_CONF";
 
 /// A file of version 2 or 1. Other keys are for the programs that pull images to run them.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Document {
-    #[serde(default)]
     registry: Vec<RegistryTable>,
     /// Rules of version 1, whose table `block` counts.
-    #[serde(default)]
     registries: BTreeMap<String, RegistryNames>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default)]
 struct RegistryNames {
-    #[serde(default)]
     registries: Vec<String>,
 }
 

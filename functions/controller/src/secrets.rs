@@ -119,10 +119,9 @@ impl ClusterSecrets {
         let review = reviews.create(&PostParams::default(), &asking).await;
         let review = review.context("cannot read the own user name")?;
         let user = review.status.and_then(|status| status.user_info?.username);
-        let account = user.as_deref().and_then(|user| {
-            let account = user.strip_prefix("system:serviceaccount:")?;
-            account.split_once(':')
-        });
+        let user = user.unwrap_or_default();
+        let account = user.strip_prefix("system:serviceaccount:");
+        let account = account.and_then(|account| account.split_once(':'));
         Ok(account.map(|(namespace, name)| ObjectName::new(namespace, name)))
     }
 

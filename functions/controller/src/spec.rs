@@ -6,6 +6,7 @@ use std::{
 };
 
 use config::ConfigLoader;
+use kube::ResourceExt;
 use model::ImageReference;
 use publish::Catalog;
 use serde_json::{Value, json};
@@ -57,11 +58,10 @@ fn manifest(object: &ClusterCatalog) -> Value {
             "pollIntervalMinutes": field("/source/image/pollIntervalMinutes"),
         });
     }
-    let annotations = object.metadata.annotations.clone().unwrap_or_default();
     json!({
         "apiVersion": "olm.operatorframework.io/v1",
         "kind": "ClusterCatalog",
-        "metadata": {"name": object.name(), "annotations": annotations},
+        "metadata": {"name": object.name(), "annotations": object.annotations()},
         "spec": {"source": source},
     })
 }

@@ -51,11 +51,10 @@ impl FoundImages {
             let reason = format!("none of the catalogs has a package {package:?}{similar}");
             return Err(CarryError::Refused(reason));
         }
-        match choice.channels.difference(&self.channels).next() {
-            Some(channel) => Err(CarryError::Refused(format!(
-                "none of the packages has a channel {channel:?}"
-            ))),
-            None => Ok(()),
+        if let Some(channel) = choice.channels.difference(&self.channels).next() {
+            let reason = format!("none of the packages has a channel {channel:?}");
+            return Err(CarryError::Refused(reason));
         }
+        Ok(())
     }
 }

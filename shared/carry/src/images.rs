@@ -12,7 +12,7 @@ use model::{ImageReference, Sha256, text::chain};
 use olm::RequiredImages;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use source::{Digest, Source, SourceError, Sources};
+use source::{Digest, Source, Sources};
 
 use crate::{CarryError, Skopeo, TargetRegistry, printable, skopeo::shown};
 
@@ -292,17 +292,13 @@ fn remove_dir(path: &Path) -> io::Result<()> {
 /// Asks the registries for every image, by the reference with which it is pulled.
 pub async fn check_images(sources: &Sources, needs: &RequiredImages) -> ImageChecks {
     let checks = needs.images.keys().map(|reference| async move {
-        let check = exists(sources, reference).await;
+        let check = match ImageReference::new(reference).to_string().parse::<Source>() {
+            Ok(source) => sources.exists(&source).await.map_err(|error| chain(&error)),
+            Err(error) => Err(chain(&error)),
+        };
         (reference.to_owned(), check)
     });
     stream::iter(checks).buffer_unordered(LOOKUPS).collect().await
-}
-
-/// Returns true if the image exists, or the reason for which the registry gave no answer.
-async fn exists(images: &Sources, reference: &str) -> Result<bool, String> {
-    let source = ImageReference::new(reference).to_string().parse();
-    let source: Source = source.map_err(|error: SourceError| chain(&error))?;
-    images.exists(&source).await.map_err(|error| chain(&error))
 }
 
 /// Answers by the reference of the image: true if it exists, or the reason for which the registry gave no answer.

@@ -196,26 +196,23 @@ pub fn cluster_files(
     target: &TargetRegistry,
     say: SayLine<'_>,
 ) -> Result<BTreeMap<String, String>, serde_saphyr::ser::Error> {
-    let documents = catalogs.iter();
-    let documents = documents.flat_map(|target| [cluster_catalog(target), catalog_source(target, namespace)]);
+    let manifests = |target| [cluster_catalog(target), catalog_source(target, namespace)];
+    let documents: Vec<Value> = catalogs.iter().flat_map(manifests).collect();
     // Verifiers look for what is attached to an image in the repository of the image.
     let mirrored = images.iter().filter(|image| !image.attached);
     let mirrors = ImageMirrors::new(target, mirrored.map(|image| image.image.as_str()), say);
     let mut files = BTreeMap::from([
-        ("catalogs.yaml".to_owned(), yaml(&documents.collect::<Vec<_>>())?),
+        ("catalogs.yaml".to_owned(), yaml(&documents)?),
         ("mirror-sets.yaml".to_owned(), yaml(&mirrors.manifests())?),
         ("registries.conf".to_owned(), mirrors.registries_conf()),
     ]);
     let hosts = mirrors.hosts_toml().into_iter();
     files.extend(hosts.map(|(host, text)| (format!("certs.d/{host}/hosts.toml"), text)));
-    let signed = images.iter().filter(|image| image.attached);
-    let signed = signed.map(|image| {
-        (
-            target.place_of(&image.reference().name()),
-            json!({"use-sigstore-attachments": true}),
-        )
-    });
-    let signed: serde_json::Map<_, _> = signed.collect();
+    let mut signed = serde_json::Map::new();
+    for image in images.iter().filter(|image| image.attached) {
+        let place = target.place_of(&image.reference().name());
+        signed.insert(place, json!({"use-sigstore-attachments": true}));
+    }
     if !signed.is_empty() {
         // containers-registries.d(5)
         files.insert("registries.d.yaml".to_owned(), yaml(&[json!({"docker": signed})])?);

@@ -49,9 +49,7 @@ impl std::str::FromStr for TargetRegistry {
             None => (false, text),
         };
         let base = rest.trim_end_matches('/');
-        let example = format!("{base}/image");
-        let example: Result<Source, _> = format!("{example}:latest").parse();
-        match example {
+        match format!("{base}/image:latest").parse() {
             Ok(Source::Registry { .. }) if ImageReference::new(base).digest.is_none() => {
                 let host = base.split('/').next().unwrap_or(base);
                 let has_host = host.contains(['.', ':']) || host == "localhost";
@@ -103,12 +101,10 @@ impl<'a> ImageMirrors<'a> {
 
     /// Returns an ImageDigestMirrorSet and an ImageTagMirrorSet, each only if it has an entry.
     pub fn manifests(&self) -> Vec<Value> {
-        let entries = |wanted: fn(&MirroredPulls) -> bool| {
-            let scopes = self.scopes.iter().filter(move |(_, pulls)| wanted(pulls));
-            let entry = |(scope, _): (&String, _)| json!({"source": scope, "mirrors": [self.target.place_of(scope)]});
-            scopes.map(entry).collect::<Vec<_>>()
-        };
-        let set = |kind: &str, name: &str, field: &str, entries: Vec<Value>| {
+        let set = |kind: &str, name: &str, field: &str, wanted: fn(&MirroredPulls) -> bool| {
+            let scopes = self.scopes.iter().filter(|(_, pulls)| wanted(pulls));
+            let entries = scopes.map(|(scope, _)| json!({"source": scope, "mirrors": [self.target.place_of(scope)]}));
+            let entries: Vec<Value> = entries.collect();
             (!entries.is_empty()).then(|| {
                 json!({
                     "apiVersion": "config.openshift.io/v1",
@@ -118,15 +114,11 @@ impl<'a> ImageMirrors<'a> {
                 })
             })
         };
-        let by_digest = entries(|pulls| pulls.by_digest);
-        let by_tag = entries(|pulls| pulls.by_tag);
-        let digests = set(
-            "ImageDigestMirrorSet",
-            "idms-operator-0",
-            "imageDigestMirrors",
-            by_digest,
-        );
-        let tags = set("ImageTagMirrorSet", "itms-operator-0", "imageTagMirrors", by_tag);
+        let (idms, itms) = ("idms-operator-0", "itms-operator-0");
+        let digests = set("ImageDigestMirrorSet", idms, "imageDigestMirrors", |pulls| {
+            pulls.by_digest
+        });
+        let tags = set("ImageTagMirrorSet", itms, "imageTagMirrors", |pulls| pulls.by_tag);
         digests.into_iter().chain(tags).collect()
     }
 
@@ -157,10 +149,9 @@ impl<'a> ImageMirrors<'a> {
         let hosts = self.scopes.keys().map(|scope| scope.split('/').next().unwrap_or(scope));
         let file = |host: &str| {
             // Docker Hub answers at another name than that in its references.
-            let server = if host == "docker.io" {
-                "registry-1.docker.io"
-            } else {
-                host
+            let server = match host {
+                "docker.io" => "registry-1.docker.io",
+                _ => host,
             };
             let scheme = if self.target.is_plain { "http" } else { "https" };
             let place = self.target.place_of(host);

@@ -62,18 +62,9 @@ impl Skopeo {
 
     /// Returns the words of the command that copies an image with all its platforms, byte for byte.
     pub(crate) fn command(&self, from: &str, to: &str) -> Vec<String> {
-        let program = self.program.display().to_string();
-        let mut words = [
-            &program,
-            "copy",
-            "--all",
-            "--preserve-digests",
-            "--quiet",
-            "--retry-times",
-            RETRIES,
-        ]
-        .map(str::to_owned)
-        .to_vec();
+        let options = format!("copy --all --preserve-digests --quiet --retry-times {RETRIES}");
+        let mut words = vec![self.program.display().to_string()];
+        words.extend(options.split(' ').map(str::to_owned));
         if let Some(file) = &self.auth_file {
             words.extend(["--authfile".to_owned(), file.display().to_string()]);
         }
@@ -105,11 +96,7 @@ impl Skopeo {
             return Ok(());
         }
         let text = String::from_utf8_lossy(&output.stderr);
-        let last = text
-            .lines()
-            .rev()
-            .find(|line| !line.trim().is_empty())
-            .unwrap_or_default();
+        let last = text.trim_end().lines().next_back().unwrap_or_default();
         // A line of its log: time="..." level=fatal msg="..."
         let message = last
             .split_once("msg=")

@@ -3,17 +3,9 @@
 use std::{cell::RefCell, fmt, ops::RangeInclusive, rc::Rc, str::FromStr};
 
 /// All problems of a configuration, each with the file, the document in it and the field.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration cannot be used:\n  {}", .0.join("\n  "))]
 pub struct ConfigProblems(Vec<String>);
-
-impl fmt::Display for ConfigProblems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the configuration cannot be used:")?;
-        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
-    }
-}
-
-impl std::error::Error for ConfigProblems {}
 
 /// Collector of problems. Its clones collect into one list.
 #[derive(Debug, Clone, Default)]

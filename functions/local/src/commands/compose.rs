@@ -19,7 +19,6 @@ use tempfile::TempDir;
 use super::render::{SHARD_LEVEL, print};
 use crate::{
     args::{Access, CatalogAccess, StoreArgs, is_source},
-    exit::Exit,
     output::{self, Column, Table, cell},
     wiring,
 };
@@ -76,7 +75,7 @@ fn image_target(text: &str) -> Result<Source, Box<dyn std::error::Error + Send +
     }
 }
 
-pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
     let place = || args.file.display().to_string();
     let composition = chosen(parse(&args.file)?, &args).with_context(place)?;
     let (sources, limits) = wiring::sources(&[], &args.access.registries)?;
@@ -97,11 +96,11 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<Exit> {
             output::print_table(&folded.rows)?;
             println!("{}", folded.sum);
         }
-        return Ok(Exit::Success);
+        return Ok(());
     };
     if let Some(target) = args.image {
         println!("{}", write_image(&sources, target, rendering).await?);
-        return Ok(Exit::Success);
+        return Ok(());
     }
     work::run(rendering.budget().clone(), move || print(&rendering)).await?
 }

@@ -12,7 +12,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::poll::print_polls;
-use crate::{exit::Exit, wiring};
+use crate::wiring;
 
 /// Files of the example catalog, an OCI layout: path and bytes. `build.rs` writes the table.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/example.rs"));
@@ -35,7 +35,7 @@ pub(crate) struct DemoArgs {
     pub(crate) once: bool,
 }
 
-pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let listener = wiring::bind(args.listen, "--listen").await?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -82,8 +82,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
         // Otherwise the server would run until a signal.
         stop.cancel();
     }
-    serving.await?;
-    Ok(Exit::Success)
+    Ok(serving.await?)
 }
 
 fn serve(

@@ -49,24 +49,16 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     } else {
         let store = args.access.store.open_alone(Access::Read).await?;
         let name = args.what.parse()?;
-        between_states(&*store, &name, args.old.as_deref(), args.new.as_deref()).await?
+        let current = published::pointer(&*store, &name).await?;
+        let (old, new) = (args.old.as_deref(), args.new.as_deref());
+        let old = find(&*store, &name, &current, old.unwrap_or("previous")).await?;
+        let new = find(&*store, &name, &current, new.unwrap_or("current")).await?;
+        compare(&*store, &old, &new).await?
     };
     output::print_report(&changes, args.json, print_changes)?;
     // The exit code is the answer, as for diff(1), so it needs no --detailed-exitcode.
     let differs = !changes.is_empty();
     Ok(if differs { Exit::Changed } else { Exit::Success })
-}
-
-async fn between_states(
-    store: &dyn Store,
-    name: &CatalogName,
-    old: Option<&str>,
-    new: Option<&str>,
-) -> anyhow::Result<Changes> {
-    let current = published::pointer(store, name).await?;
-    let old = find(store, name, &current, old.unwrap_or("previous")).await?;
-    let new = find(store, name, &current, new.unwrap_or("current")).await?;
-    compare(store, &old, &new).await
 }
 
 /// Reads the publication that a text names, of those in the pointer: the newest of its content.

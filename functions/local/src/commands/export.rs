@@ -18,7 +18,6 @@ use store::Store;
 use crate::{
     args::{Access, StoreArgs},
     commands::tree::{self, TreeArgs},
-    exit::Exit,
     output::{Column, Table, bytes, print, print_json},
     published,
 };
@@ -62,7 +61,7 @@ pub(crate) struct ReceiptArgs {
 }
 
 #[expect(clippy::disallowed_methods, reason = "only the own store is read")]
-pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
     let Some(mut to) = args.to.clone() else {
         return tree::run(&args.tree, &args.store, args.json).await;
     };
@@ -97,7 +96,7 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
         let options: String = hashes.iter().map(|hash| format!(" --since {hash}")).collect();
         println!("what changes after this: catalog-mirror export{options}");
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// Returns the states that the archive leaves out.
@@ -134,11 +133,10 @@ fn write(to: &Path, volume_size: Option<u64>, pack: Pack) -> anyhow::Result<(Pac
     Ok((pack, volumes))
 }
 
-pub(crate) async fn run_receipt(args: ReceiptArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run_receipt(args: ReceiptArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
     let bytes = receipt(&*store, &args.names).await?;
-    io::stdout().write_all(&bytes)?;
-    Ok(Exit::Success)
+    Ok(io::stdout().write_all(&bytes)?)
 }
 
 /// Returns the receipt of the named catalogs, or of all.

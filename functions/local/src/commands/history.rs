@@ -6,7 +6,6 @@ use upkeep::HistoryState;
 use super::poll::changes;
 use crate::{
     args::{Access, StoreArgs},
-    exit::Exit,
     output::{Column, Table, cell, print, short},
     published,
 };
@@ -26,7 +25,7 @@ pub(crate) struct HistoryArgs {
     pub(crate) name: CatalogName,
 }
 
-pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
     let current = published::pointer(&*store, &args.name).await?;
     let states = upkeep::history(&*store, &current).await?;
@@ -34,7 +33,7 @@ pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<Exit> {
     if !args.json && current.rolled_back.is_some() {
         println!("{}: {HELD_BACK}", args.name);
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// Text about a catalog after a rollback.

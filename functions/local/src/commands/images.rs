@@ -69,8 +69,17 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     if args.check {
         checks = Some(check_images(&wiring::sources(&[], &args.access.registries)?.0, &found.needs).await);
     }
-    print_images(args.format, &found, checks.as_ref())?;
-    let is_missing = checks.is_some_and(|checks| print_missing(&found.needs, &checks));
+    let FoundImages { needs, image_set, .. } = &found;
+    match args.format {
+        ImagesFormat::List => {
+            let lines = needs.images.keys().map(|image| format!("{}\n", printable(image)));
+            print_text(&lines.collect::<String>())?;
+        }
+        ImagesFormat::Json => print_json(&images_document(needs, checks.as_ref()))?,
+        ImagesFormat::SkopeoSync => print_yaml(&[skopeo_sync(needs)])?,
+        ImagesFormat::Imageset => print_yaml(&[image_set.document()])?,
+    }
+    let is_missing = checks.is_some_and(|checks| print_missing(needs, &checks));
     Ok(Exit::of_check(!is_missing))
 }
 
@@ -95,23 +104,6 @@ async fn find(store: &dyn Store, names: &[CatalogName], choice: &BundleSelection
         found.needs.merge(needs);
     }
     Ok(found)
-}
-
-/// Prints the images in a format.
-fn print_images(
-    format: ImagesFormat,
-    FoundImages { needs, image_set, .. }: &FoundImages,
-    checks: Option<&ImageChecks>,
-) -> anyhow::Result<()> {
-    match format {
-        ImagesFormat::List => {
-            let lines = needs.images.keys().map(|image| format!("{}\n", printable(image)));
-            print_text(&lines.collect::<String>())
-        }
-        ImagesFormat::Json => print_json(&images_document(needs, checks)),
-        ImagesFormat::SkopeoSync => print_yaml(&[skopeo_sync(needs)]),
-        ImagesFormat::Imageset => print_yaml(&[image_set.document()]),
-    }
 }
 
 /// Prints every image that is missing or unknown to standard error. Returns true if there is one.

@@ -9,8 +9,6 @@ use anyhow::Context;
 use clap::Args;
 use trust::SigningKey;
 
-use crate::exit::Exit;
-
 #[derive(Debug, Args)]
 pub(crate) struct KeygenArgs {
     /// File for the private key. The public key is written beside it, with `.pub` appended. Neither may exist.
@@ -18,7 +16,7 @@ pub(crate) struct KeygenArgs {
     pub(crate) file: PathBuf,
 }
 
-pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<()> {
     let private = SigningKey::generate_pem()?;
     let public = SigningKey::from_pem(private.as_bytes())?.public();
     let public_path = args.file.with_added_extension("pub");
@@ -31,7 +29,7 @@ pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<Exit> {
         return Err(error);
     }
     println!("{}  {}", public.id(), public_path.display());
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// Writes a new file. An existing one is never replaced: the key in it may be in use.

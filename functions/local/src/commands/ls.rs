@@ -6,7 +6,6 @@ use store::{Store, StoreExt};
 use super::history::HELD_BACK;
 use crate::{
     args::{Access, StoreArgs},
-    exit::Exit,
     output::{Column, Table, age, bytes, cell, print, printable, short},
     published,
 };
@@ -23,13 +22,12 @@ pub(crate) struct LsArgs {
     pub(crate) name: Option<CatalogName>,
 }
 
-pub(crate) async fn run(args: LsArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: LsArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
     match args.name {
-        Some(name) => print(&published::state(&*store, &name).await?.1.packages, args.json)?,
-        None => catalogs(&*store, args.json).await?,
+        Some(name) => print(&published::state(&*store, &name).await?.1.packages, args.json),
+        None => catalogs(&*store, args.json).await,
     }
-    Ok(Exit::Success)
 }
 
 async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {

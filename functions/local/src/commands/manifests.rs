@@ -15,7 +15,6 @@ use store::Store;
 use super::images;
 use crate::{
     args::{Access, StoreArgs},
-    exit::Exit,
     output, published,
 };
 
@@ -88,7 +87,7 @@ impl ManifestKind {
     }
 }
 
-pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
     let names = published::some_names(&*store, &args.names).await?;
     let mut documents = Vec::new();
@@ -98,8 +97,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
     let Some(target) = &args.images_at else {
         let is_served = !args.kind.is_of_images();
         anyhow::ensure!(is_served, "name the registry of the images with --images-at");
-        output::print_yaml(&documents)?;
-        return Ok(Exit::Success);
+        return output::print_yaml(&documents);
     };
     if target.is_plain {
         eprintln!("{}", TargetRegistry::plain_warning(&target.host));
@@ -107,19 +105,18 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<Exit> {
     let needs = images::required(&*store, &names).await?;
     let mirrors = ImageMirrors::new(target, needs.images.keys().map(String::as_str), &output::say);
     match args.kind {
-        ManifestKind::RegistriesConf => output::print_text(&mirrors.registries_conf())?,
+        ManifestKind::RegistriesConf => output::print_text(&mirrors.registries_conf()),
         ManifestKind::HostsToml => {
             let files = mirrors.hosts_toml().into_iter();
             let files = files.map(|(host, text)| format!("# /etc/containerd/certs.d/{host}/hosts.toml\n{text}"));
-            output::print_text(&files.collect::<Vec<_>>().join("\n"))?;
+            output::print_text(&files.collect::<Vec<_>>().join("\n"))
         }
         ManifestKind::All | ManifestKind::MirrorSets => {
             documents.extend(mirrors.manifests());
-            output::print_yaml(&documents)?;
+            output::print_yaml(&documents)
         }
-        _ => output::print_yaml(&documents)?,
+        _ => output::print_yaml(&documents),
     }
-    Ok(Exit::Success)
 }
 
 /// Returns the manifests for catalogs that a mirror serves.

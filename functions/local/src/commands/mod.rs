@@ -181,41 +181,43 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     server::block_on(dispatch(cli.command))?
 }
 
-/// Runs each command in a span with its name, so that every log line tells the command that wrote it.
+/// Runs each command in a span with its name, so that every log line tells the command that wrote it. A command without an exit
+/// code of its own succeeds or returns an error.
 async fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::Serve(args) => serve::run(args).instrument(info_span!("serve")).await,
-        Command::Poll(args) => poll::run(args).instrument(info_span!("poll")).await,
-        Command::Render(args) => render::run(args).instrument(info_span!("render")).await,
-        Command::Compose(args) => compose::run(args).instrument(info_span!("compose")).await,
-        Command::Ls(args) => ls::run(args).instrument(info_span!("ls")).await,
-        Command::History(args) => history::run(args).instrument(info_span!("history")).await,
-        Command::Carry(args) => carry::run(args).instrument(info_span!("carry")).await,
-        Command::Search(args) => search::run(args).instrument(info_span!("search")).await,
-        Command::Validate(args) => validate::run(args).instrument(info_span!("validate")).await,
-        Command::Verify(args) => verify::run(args).instrument(info_span!("verify")).await,
-        Command::Gc(args) => gc::run(args).instrument(info_span!("gc")).await,
+        Command::Serve(args) => serve::run(args).instrument(info_span!("serve")).await?,
+        Command::Poll(args) => return poll::run(args).instrument(info_span!("poll")).await,
+        Command::Render(args) => render::run(args).instrument(info_span!("render")).await?,
+        Command::Compose(args) => compose::run(args).instrument(info_span!("compose")).await?,
+        Command::Ls(args) => ls::run(args).instrument(info_span!("ls")).await?,
+        Command::History(args) => history::run(args).instrument(info_span!("history")).await?,
+        Command::Carry(args) => return carry::run(args).instrument(info_span!("carry")).await,
+        Command::Search(args) => return search::run(args).instrument(info_span!("search")).await,
+        Command::Validate(args) => return validate::run(args).instrument(info_span!("validate")).await,
+        Command::Verify(args) => return verify::run(args).instrument(info_span!("verify")).await,
+        Command::Gc(args) => return gc::run(args).instrument(info_span!("gc")).await,
         Command::Rollback(args) => {
             let span = info_span!("rollback", catalog = %args.name);
-            rollback::run(args).instrument(span).await
+            return rollback::run(args).instrument(span).await;
         }
-        Command::Diff(args) => diff::run(args).instrument(info_span!("diff")).await,
-        Command::Plan(args) => plan::run(args).instrument(info_span!("plan")).await,
-        Command::Upgrade(args) => upgrade::run(args).instrument(info_span!("upgrade")).await,
-        Command::Graph(args) => upgrade::run_graph(args).instrument(info_span!("graph")).await,
-        Command::Images(args) => images::run(args).instrument(info_span!("images")).await,
-        Command::Bundle(args) => bundle::run(args).instrument(info_span!("bundle")).await,
-        Command::Manifests(args) => manifests::run(args).instrument(info_span!("manifests")).await,
-        Command::Rm(args) => rm::run(args).instrument(info_span!("rm")).await,
+        Command::Diff(args) => return diff::run(args).instrument(info_span!("diff")).await,
+        Command::Plan(args) => return plan::run(args).instrument(info_span!("plan")).await,
+        Command::Upgrade(args) => return upgrade::run(args).instrument(info_span!("upgrade")).await,
+        Command::Graph(args) => upgrade::run_graph(args).instrument(info_span!("graph")).await?,
+        Command::Images(args) => return images::run(args).instrument(info_span!("images")).await,
+        Command::Bundle(args) => return bundle::run(args).instrument(info_span!("bundle")).await,
+        Command::Manifests(args) => manifests::run(args).instrument(info_span!("manifests")).await?,
+        Command::Rm(args) => return rm::run(args).instrument(info_span!("rm")).await,
         Command::Sync(args) => {
             let span = info_span!("sync", from = %args.from, to = %args.to);
-            sync::run(args).instrument(span).await
+            return sync::run(args).instrument(span).await;
         }
-        Command::Export(args) => export::run(args).instrument(info_span!("export")).await,
-        Command::Import(args) => import::run(args).instrument(info_span!("import")).await,
-        Command::Receipt(args) => export::run_receipt(args).instrument(info_span!("receipt")).await,
-        Command::Keygen(args) => keygen::run(&args),
-        Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await,
-        Command::Completions { shell } => Ok(complete::print_script(shell).map(|()| Exit::Success)?),
+        Command::Export(args) => export::run(args).instrument(info_span!("export")).await?,
+        Command::Import(args) => return import::run(args).instrument(info_span!("import")).await,
+        Command::Receipt(args) => export::run_receipt(args).instrument(info_span!("receipt")).await?,
+        Command::Keygen(args) => keygen::run(&args)?,
+        Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await?,
+        Command::Completions { shell } => complete::print_script(shell)?,
     }
+    Ok(Exit::Success)
 }

@@ -11,7 +11,7 @@ use publish::RenderSink;
 use source::{EmptyLayers, Source};
 use work::{Budget, MemoryPool};
 
-use crate::{args::RegistryArgs, exit::Exit, wiring};
+use crate::{args::RegistryArgs, wiring};
 
 #[derive(Debug, Args)]
 pub(crate) struct RenderArgs {
@@ -25,7 +25,7 @@ pub(crate) struct RenderArgs {
 /// Level at which shards are compressed that are only held until they are used.
 pub(super) const SHARD_LEVEL: i32 = 1;
 
-pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: RenderArgs) -> anyhow::Result<()> {
     read_source(&args.source, &args.registries, false, |sink| print(&sink.finish()?)).await
 }
 
@@ -53,11 +53,11 @@ pub(crate) async fn read_source<T: Send + 'static>(
 }
 
 /// Prints the canonical lines of a catalog.
-pub(super) fn print(rendering: &Rendering) -> anyhow::Result<Exit> {
+pub(super) fn print(rendering: &Rendering) -> anyhow::Result<()> {
     let output: Sink = Box::new(BufWriter::with_capacity(1 << 20, io::stdout()));
     match rendering.write_all([(Kind::All(Encoding::Identity), output)].into()) {
         // `catalog-mirror render ... | head` is not a failure.
-        Err(RenderError::Sink { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
-        written => written.map(|_| Exit::Success).context("cannot print the catalog"),
+        Err(RenderError::Sink { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map(drop).context("cannot print the catalog"),
     }
 }

@@ -28,7 +28,6 @@ use tracing::Instrument;
 use crate::grpc_listener;
 use crate::{
     args::{Access, CatalogArgs, StoreArgs},
-    exit::Exit,
     wiring,
 };
 
@@ -71,7 +70,7 @@ pub(crate) struct ServeArgs {
     pub(crate) grpc_catalog: Option<CatalogName>,
 }
 
-pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     // Everything that can be wrong is found before the port is open, so that no request reaches a server that fails.
     let server = ServerConfig {
         tls_cert: args.tls_cert.clone(),
@@ -159,7 +158,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     for task in tasks {
         task.await?;
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// Warns about passwords without TLS. A proxy in front may speak TLS, so it is not an error.

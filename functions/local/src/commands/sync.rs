@@ -76,8 +76,7 @@ impl AllowArgs {
 }
 
 pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
-    let places = [Some(&args.to), args.from.store()];
-    args.s3.check_used(places.into_iter().flatten())?;
+    args.s3.check_used([&args.to].into_iter().chain(args.from.store()))?;
     let origin = origin(&args.from, &args.s3, &args.ca_file, args.header_file.as_deref()).await?;
     let options = SyncOptions {
         // Copying from a folder costs less than compressing.
@@ -101,7 +100,7 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
         return print(&reports?, args.report);
     };
     // A copy in progress is abandoned, and the old state stays published.
-    watch(interval, "cannot sync", round).await
+    watch(interval, "cannot sync", round).await.map(|()| Exit::Success)
 }
 
 /// Repeats work at an interval until a signal. The next round may succeed, so an error does not end it.
@@ -109,7 +108,7 @@ pub(super) async fn watch<T>(
     interval: Duration,
     failed: &'static str,
     round: impl AsyncFn() -> anyhow::Result<T>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<()> {
     let stop = server::stop_on_signals()?;
     let watching = async {
         loop {
@@ -120,7 +119,7 @@ pub(super) async fn watch<T>(
         }
     };
     stop.run_until_cancelled(watching).await;
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// Prints the reports of a sync or an import, then fetched and repaired objects and errors. Returns the exit code for them.

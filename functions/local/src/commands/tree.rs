@@ -10,7 +10,6 @@ use store::StorePlace;
 use crate::{
     args::{Access, StoreArgs},
     commands::sync::watch,
-    exit::Exit,
     output::{Column, Table, bytes, print, printable},
 };
 
@@ -28,7 +27,7 @@ pub(crate) struct TreeArgs {
 }
 
 /// Writes the tree once, or until a signal.
-pub(super) async fn run(args: &TreeArgs, from: &StoreArgs, json: bool) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: &TreeArgs, from: &StoreArgs, json: bool) -> anyhow::Result<()> {
     let place = args.place.as_ref().context("name the tree with --static")?;
     let source = from.place_alone(Some(place))?;
     let store = from.s3.open(&source, Access::Read).await?;
@@ -46,7 +45,7 @@ pub(super) async fn run(args: &TreeArgs, from: &StoreArgs, json: bool) -> anyhow
         for name in &report.left_out {
             eprintln!("{}: no file can have this name", printable(name));
         }
-        print(&[report], json).map(|()| Exit::Success)
+        print(&[report], json)
     };
     match args.watch {
         None => round().await,

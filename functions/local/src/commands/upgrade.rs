@@ -93,7 +93,7 @@ pub(crate) struct GraphArgs {
     package: String,
 }
 
-pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<()> {
     let mut package = catalog::package(&args.catalog, &args.access, &args.package).await?;
     if let Some(wanted) = &args.channel {
         let similar = did_you_mean(wanted, package.channels.keys().map(String::as_str));
@@ -101,6 +101,5 @@ pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<Exit> {
         let is_there = !package.channels.is_empty();
         anyhow::ensure!(is_there, "package {} has no channel {wanted:?}{similar}", args.package);
     }
-    print_text(&::plan::draw(args.format, &args.package, &package))?;
-    Ok(Exit::Success)
+    print_text(&::plan::draw(args.format, &args.package, &package))
 }

@@ -181,10 +181,10 @@ fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
     }
     let ca_files: Vec<PathBuf> = section.field("caFiles").unwrap_or_default();
     settings.http.ca_files.extend(ca_files);
-    let plain_http = section.parsed_list("plainHttp", host_and_port);
-    settings.http.plain_http.extend(plain_http);
-    let internal_hosts = section.parsed_list("internalHosts", host_and_port);
-    settings.http.internal_hosts.extend(internal_hosts);
+    let http = &mut settings.http;
+    http.plain_http.extend(section.parsed_list("plainHttp", host_and_port));
+    http.internal_hosts
+        .extend(section.parsed_list("internalHosts", host_and_port));
     if let Some(platform) = section.parsed("platform", platform) {
         settings.platform = platform;
     }

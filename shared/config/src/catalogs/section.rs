@@ -138,19 +138,15 @@ impl Section {
 /// Reads a value as some type. A problem names the path of the field inside of the value.
 pub(crate) fn deserialize<T: DeserializeOwned>(value: Value, place: &str, problems: &Problems) -> Option<T> {
     let read = serde_path_to_error::deserialize(value);
-    let error: serde_path_to_error::Error<serde_json::Error> = match read {
-        Ok(value) => return Some(value),
-        Err(error) => error,
+    let add = |error: serde_path_to_error::Error<serde_json::Error>| {
+        let place = match error.path().to_string().as_str() {
+            // The path of the value itself.
+            "." => place.to_owned(),
+            path => format!("{place}, {path}"),
+        };
+        problems.add(place, yaml_error(&error.into_inner().to_string()));
     };
-    let path = error.path().to_string();
-    // The path of the value itself is a dot.
-    let place = if path == "." {
-        place.to_owned()
-    } else {
-        format!("{place}, {path}")
-    };
-    problems.add(place, yaml_error(&error.into_inner().to_string()));
-    None
+    read.map_err(add).ok()
 }
 
 /// Returns a scalar as it is written, so that `10` and `"10"` are the same value.
