@@ -1,6 +1,6 @@
 use std::{convert::Infallible, time::SystemTime};
 
-use axum::{body::Body, response::IntoResponse};
+use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
@@ -102,7 +102,10 @@ impl Representation {
             headers.insert(header::LAST_MODIFIED, modified.header(now));
         }
         headers.extend(self.extra.as_deref().cloned().unwrap_or_default());
-        (status, headers).into_response()
+        // Not from a tuple, which would insert each field a second time.
+        let mut response = Response::new(Body::empty());
+        (*response.status_mut(), *response.headers_mut()) = (status, headers);
+        response
     }
 
     fn ok(&self, now: SystemTime) -> Response<Body> {

@@ -1,7 +1,7 @@
 use tar::{EntryType, Header};
 
 use crate::ROOT;
-use crate::folder::{self};
+use crate::folder;
 
 /// Size of a tar block, in bytes.
 const BLOCK: usize = 512;
