@@ -1,4 +1,11 @@
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Encoding, Key, Kind, Sha256};
@@ -26,8 +33,8 @@ pub(crate) struct KnownPointer {
     /// Version that was read last: this one, or a later one that was refused, because no trusted key signed it or because its serial is
     /// lower. The store is asked for any other one.
     seen: Mutex<Version>,
-    /// Time of the last confirmation by the store, by the reader's clock.
-    checked: Mutex<Duration>,
+    /// Time of the last confirmation by the store, in milliseconds of the clock. Without a lock, because each request reads it.
+    checked: AtomicU64,
 }
 
 /// All pointers that were read, by catalog. They are small, and a store has as many as it has catalogs. They are kept
@@ -72,12 +79,17 @@ impl PublishedCatalogs {
     }
 
     fn is_fresh(&self, known: &KnownPointer) -> bool {
-        self.now().saturating_sub(*known.checked.lock()) < self.0.settings.freshness
+        let age = self.now_ms().saturating_sub(known.checked.load(Ordering::Relaxed));
+        Duration::from_millis(age) < self.0.settings.freshness
     }
 
     /// Returns the time of the reader's clock.
     pub fn now(&self) -> Duration {
         (self.0.settings.clock)()
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX)
     }
 
     async fn revalidated(
@@ -94,7 +106,7 @@ impl PublishedCatalogs {
         };
         match (self.0.store.get(&key, get).await, known) {
             (Ok(Fetched::NotModified), Some(known)) => {
-                *known.checked.lock() = self.now();
+                known.checked.store(self.now_ms(), Ordering::Relaxed);
                 Ok(known)
             }
             (Ok(Fetched::NotModified), None) => Err(ReaderError::corrupt(&key, Corruption::Mismatch)),
@@ -150,7 +162,7 @@ impl PublishedCatalogs {
             hash: Sha256::of(&document),
             document,
             seen: Mutex::new(version),
-            checked: Mutex::new(self.now()),
+            checked: AtomicU64::new(self.now_ms()),
         });
         let mut pointers = self.0.pointers.write();
         // Two requests may load two publications at once, and the one with the older may end last.
@@ -179,7 +191,7 @@ impl PublishedCatalogs {
         let serial = known.current.serial;
         tracing::error!(%catalog, serial, error = model::text::chain(&source), "refused a new pointer, serving the last verified one");
         *known.seen.lock() = version;
-        *known.checked.lock() = self.now();
+        known.checked.store(self.now_ms(), Ordering::Relaxed);
         Ok(known)
     }
 }
