@@ -32,12 +32,18 @@ pub(crate) fn assemble(
             chunks.extend(rendered);
         }
     }
-    let packages = packages(chunks)?;
-    let names = packages.keys().map(|name| &**name);
+    let fragments = fragments(chunks)?;
+    // Counted before they are grouped, which takes memory for each.
+    let names = fragments.iter().map(|fragment| &*fragment.group);
     let names = names.chain(stored.iter().map(|shard| shard.name.as_str()));
     let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     context.usage.packages(names.len() as u64, names.last().unwrap_or(&""));
     context.usage.check_limits()?;
+    // The global group has an empty name and comes first.
+    let mut packages = BTreeMap::<Arc<str>, Vec<Fragment>>::new();
+    for fragment in fragments {
+        packages.entry(fragment.group.clone()).or_default().push(fragment);
+    }
     let size = |fragments: &Vec<Fragment>| fragments.iter().map(|fragment| fragment.size).sum();
     let shards = for_each(
         packages.into_values().collect(),
@@ -56,22 +62,18 @@ pub(crate) fn assemble(
     Ok(Rendering { shards, context })
 }
 
-/// Returns the fragments of each Package in the order of their files. The global group has an empty name and comes first.
-fn packages(mut chunks: Vec<RenderedChunk>) -> Result<BTreeMap<Arc<str>, Vec<Fragment>>, RenderError> {
+/// Returns the fragments in the order of their files, or the problems of all files.
+fn fragments(mut chunks: Vec<RenderedChunk>) -> Result<Vec<Fragment>, RenderError> {
     chunks.sort_by(|a, b| a.place.walk_order(&b.place));
-    let (mut packages, mut problems) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
+    let (mut fragments, mut problems) = (Vec::new(), Vec::new());
     for chunk in chunks {
         match chunk.fragments {
-            Ok(fragments) => {
-                for fragment in fragments {
-                    packages.entry(fragment.group.clone()).or_default().push(fragment);
-                }
-            }
+            Ok(own) => fragments.extend(own),
             Err(problem) => problems.push(problem),
         }
     }
     match problems[..] {
-        [] => Ok(packages),
+        [] => Ok(fragments),
         _ => Err(RenderError::Invalid { problems }),
     }
 }
