@@ -31,12 +31,15 @@ impl Receipt {
         names: &[CatalogName],
         hashes: &[Sha256],
     ) -> Result<Self, ArchiveError> {
+        let mut pointers = Vec::new();
+        for name in names {
+            let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
+            pointers.extend(current.map(|(current, _)| (name, current)));
+        }
         let mut receipt = Self::default();
         for hash in hashes {
             let known = receipt.catalogs.len();
-            for name in names {
-                let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
-                let Some((current, _)) = current else { continue };
+            for (name, current) in &pointers {
                 for publication in current.publications() {
                     if publication.content_hash == *hash
                         && let Some(snapshot) = find_stored::<Snapshot>(store, &publication.snapshot.digest).await?
