@@ -99,6 +99,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use model::{EmptyLayers, Outcome, ValidationCounts};
+    use store::Condition;
     use storekit::{Action, Answer, MemoryStore, Moment};
 
     use super::*;
@@ -200,5 +201,19 @@ mod tests {
         let next = |before: Option<&Status>| Some(failed.clone().after(before));
         update_status(&store, &catalog, next).await.unwrap();
         assert_eq!(read_status(&store, &catalog).await.unwrap().failures, 1);
+    }
+
+    #[tokio::test]
+    async fn damaged_status_is_replaced_unless_another_writer_replaces_it_first() {
+        let (store, catalog) = (MemoryStore::new(), "a".parse().unwrap());
+        let key = Key::Status(CatalogName::clone(&catalog));
+        let version = store.put(&key, "{".into(), Condition::CreateOnly).await.unwrap();
+        store.take_log();
+        let failed = ended(Outcome::Failed, UNIX_EPOCH);
+        let next = |before: Option<&Status>| Some(failed.clone().after(before));
+        update_status(&store, &catalog, next).await.unwrap();
+        assert_eq!(read_status(&store, &catalog).await.unwrap().failures, 1);
+        let replaces = Action::Put(Condition::Replace(version));
+        assert_eq!(store.count(|action| *action == replaces), 1);
     }
 }
