@@ -8,10 +8,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, TryStreamExt as _, stream};
 use model::{Key, Sha256};
 use rustix::{buffer::spare_capacity, io::pread};
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use crate::{
     Body, Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version,
@@ -228,12 +228,13 @@ mod cached {
 const FIRST: u64 = 64 << 10;
 
 /// Reads the first chunk of a range of a file now, and the others on demand.
-pub(super) fn of_file(file: File, key: String, mut range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
-    let first = mode.read(&file, take(&mut range, FIRST))?;
-    if range.is_empty() {
+pub(super) fn of_file(file: File, key: String, range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
+    let rest = range.end.min(range.start + FIRST)..range.end;
+    let first = mode.read(&file, range.start..rest.start)?;
+    if rest.is_empty() {
         return Ok(of_bytes(first));
     }
-    let chunks = file_chunks(Arc::new(file), range);
+    let chunks = file_chunks(Arc::new(file), rest);
     let chunks = chunks.map_err(move |source| StoreError::failed(Operation::Get, &key, source));
     Ok(of_bytes(first).chain(chunks).boxed())
 }
@@ -245,45 +246,13 @@ pub(super) fn of_bytes(bytes: Bytes) -> Body {
 
 /// Reads a range of a file chunk by chunk, without moving the offset of the file: several streams can read one file. A chunk is read
 /// ahead while the one before is being sent. No thread waits for a slow client: each is borrowed for one chunk.
+#[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
 pub fn file_chunks(file: Arc<File>, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
-    let chunks = FileChunks {
-        file,
-        rest: range,
-        ahead: None,
-    };
-    stream::try_unfold(chunks, FileChunks::next)
-}
-
-/// Chunks of an open file that are still to come.
-struct FileChunks {
-    file: Arc<File>,
-    rest: Range<u64>,
-    ahead: Option<JoinHandle<io::Result<Bytes>>>,
-}
-
-impl FileChunks {
-    async fn next(mut self) -> io::Result<Option<(Bytes, Self)>> {
-        let Some(chunk) = self.ahead.take().or_else(|| self.start()) else {
-            return Ok(None);
-        };
-        let chunk = joined(chunk.await)?;
-        self.ahead = self.start();
-        Ok(Some((chunk, self)))
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
-    fn start(&mut self) -> Option<JoinHandle<io::Result<Bytes>>> {
-        let range = take(&mut self.rest, CHUNK as u64);
-        let file = Arc::clone(&self.file);
-        (!range.is_empty()).then(|| spawn_blocking(move || ReadMode::Blocking.read(&file, range)))
-    }
-}
-
-/// Takes at most `most` bytes off the front of a range.
-fn take(range: &mut Range<u64>, most: u64) -> Range<u64> {
-    let start = range.start;
-    range.start = range.end.min(start + most);
-    start..range.start
+    let reads = range.clone().step_by(CHUNK).map(move |start| {
+        let (file, chunk) = (Arc::clone(&file), start..range.end.min(start + CHUNK as u64));
+        spawn_blocking(move || ReadMode::Blocking.read(&file, chunk)).map(joined)
+    });
+    stream::iter(reads).buffered(2)
 }
 
 #[cfg(test)]
