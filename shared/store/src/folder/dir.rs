@@ -11,7 +11,7 @@ const FOLDER_MODE: Mode = Mode::from_bits_truncate(0o777);
 /// Open folder. Every step below the root of the store goes from an open folder to one of its entries, and never through a
 /// symbolic link. So nothing in the store can lead a read or a write out of it.
 #[derive(Debug)]
-pub(super) struct Dir(File);
+pub(super) struct Dir(pub(super) File);
 
 impl Dir {
     /// Opens the root itself. Symbolic links are followed here, because the operator chose the path.
@@ -19,10 +19,6 @@ impl Dir {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty())?;
         Ok(Self(root.into()))
-    }
-
-    pub(super) fn file(&self) -> &File {
-        &self.0
     }
 
     /// Opens the folder at a path of plain names. The empty path is this folder.
@@ -40,10 +36,7 @@ impl Dir {
 
     fn walk(&self, path: &str, step: impl Fn(&Self, &str) -> io::Result<Self>) -> io::Result<Self> {
         let mut names = path.split('/').filter(|name| !name.is_empty());
-        let Some(first) = names.next() else {
-            return Ok(Self(self.0.try_clone()?));
-        };
-        names.try_fold(step(self, first)?, |dir, name| step(&dir, name))
+        names.try_fold(Self(self.0.try_clone()?), |dir, name| step(&dir, name))
     }
 
     /// Makes a folder and opens it. Another writer may make it at the same time.
@@ -81,24 +74,15 @@ impl Dir {
 
     /// Removes a file. Returns true if there was one.
     pub(super) fn remove(&self, name: &str) -> io::Result<bool> {
-        removed(unlinkat(&self.0, name, AtFlags::empty()))
+        match unlinkat(&self.0, name, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// Removes an empty folder. Returns true if there was one.
-    pub(super) fn remove_dir(&self, name: &str) -> io::Result<bool> {
-        removed(unlinkat(&self.0, name, AtFlags::REMOVEDIR))
-    }
-
-    /// Makes the entries of this folder durable (fsync).
-    pub(super) fn sync(&self) -> io::Result<()> {
-        self.0.sync_all()
-    }
-}
-
-fn removed(result: rustix::io::Result<()>) -> io::Result<bool> {
-    match result {
-        Ok(()) => Ok(true),
-        Err(Errno::NOENT) => Ok(false),
-        Err(error) => Err(error.into()),
+    /// Removes an empty folder.
+    pub(super) fn remove_dir(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 }

@@ -236,6 +236,6 @@ fn create(path: &Path) -> io::Result<()> {
     create(above)?;
     match std::fs::create_dir(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Dir::root(above)?.sync(),
+        _ => Dir::root(above)?.0.sync_all(),
     }
 }

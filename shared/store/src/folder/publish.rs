@@ -131,7 +131,7 @@ impl Inner {
 
 /// Makes the entries of a folder durable. A missing folder has no entries to lose.
 fn sync(root: &Dir, folder: &str) -> io::Result<()> {
-    match root.descend(folder).and_then(|folder| folder.sync()) {
+    match root.descend(folder).and_then(|folder| folder.0.sync_all()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,
     }

@@ -182,7 +182,7 @@ mod cached {
     pub(super) fn open(root: &Dir, path: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let resolve = ResolveFlags::CACHED | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let file = File::from(openat2(root.file(), path, flags, Mode::empty(), resolve)?);
+        let file = File::from(openat2(&root.0, path, flags, Mode::empty(), resolve)?);
         if file.metadata()?.is_file() {
             Ok(file)
         } else {

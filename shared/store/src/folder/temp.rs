@@ -68,7 +68,7 @@ impl Temp {
     /// Moves the file to its name. Returns false if the name is taken and its file may not be replaced.
     pub(super) fn publish(&mut self, to: &Dir, name: &str, replaces: bool) -> io::Result<bool> {
         let renamed = match replaces {
-            true => renameat(self.folder.file(), &self.name, to.file(), name),
+            true => renameat(&self.folder.0, &self.name, &to.0, name),
             false => self.rename_new(to, name),
         };
         match renamed {
@@ -84,7 +84,7 @@ impl Temp {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
             use rustix::fs::{RenameFlags, renameat_with};
-            match renameat_with(self.folder.file(), &self.name, to.file(), name, RenameFlags::NOREPLACE) {
+            match renameat_with(&self.folder.0, &self.name, &to.0, name, RenameFlags::NOREPLACE) {
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 done => return done,
             }
@@ -93,7 +93,7 @@ impl Temp {
     }
 
     fn link_new(&self, to: &Dir, name: &str) -> rustix::io::Result<()> {
-        linkat(self.folder.file(), &self.name, to.file(), name, AtFlags::empty())?;
+        linkat(&self.folder.0, &self.name, &to.0, name, AtFlags::empty())?;
         // The object is complete under its key. If its second name stays, it is removed with the leftovers.
         let _ = self.folder.remove(&self.name);
         Ok(())
