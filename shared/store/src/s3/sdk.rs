@@ -1,7 +1,7 @@
 use std::{env, path::Path};
 
 use aws_config::{
-    BehaviorVersion, ConfigLoader, Region, SdkConfig,
+    BehaviorVersion, Region, SdkConfig,
     environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider},
     meta::region::RegionProviderChain,
     profile::ProfileFileRegionProvider,
@@ -29,12 +29,20 @@ const ANY_REGION: &str = "us-east-1";
 /// [`S3Error`]. Missing credentials show at the first request only.
 pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, S3Error> {
     settings.check_endpoint()?;
-    let loader = aws_config::defaults(BehaviorVersion::latest())
+    let mut loader = aws_config::defaults(BehaviorVersion::latest())
         .http_client(client(tls_context()?, settings.proxy_of))
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
         .stalled_stream_protection(stalls(settings));
-    Ok(with_region(loader, settings).load().await)
+    if let Some(region) = &settings.region {
+        loader = loader.region(Region::new(region.clone()));
+    } else if settings.endpoint.is_some() || endpoint().is_some() {
+        // The chain of the SDK ends with the metadata service of the machine, whose time-out a custom endpoint need not wait for.
+        let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new());
+        let region = region.or_else(ProfileFileRegionProvider::new());
+        loader = loader.region(region.or_else(Region::from_static(ANY_REGION)));
+    }
+    Ok(loader.load().await)
 }
 
 /// Prepares the configuration from the environment alone, as in Lambda: `AWS_ACCESS_KEY_ID` and its kind, `AWS_REGION`,
@@ -86,26 +94,9 @@ fn timeouts(settings: &S3Settings) -> TimeoutConfig {
         .build()
 }
 
-/// Chooses the region. The chain of the SDK ends with the metadata service of the machine, whose time-out a custom endpoint need
-/// not wait for.
-fn with_region(loader: ConfigLoader, settings: &S3Settings) -> ConfigLoader {
-    match &settings.region {
-        Some(region) => loader.region(Region::new(region.clone())),
-        None if settings.endpoint.is_some() || is_endpoint_named() => loader.region(
-            RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
-                .or_else(ProfileFileRegionProvider::new())
-                .or_else(Region::from_static(ANY_REGION)),
-        ),
-        None => loader,
-    }
-}
-
-/// Returns true if the environment names a server other than AWS (AWS SDKs and Tools Reference Guide, "Service-specific endpoints").
-pub(crate) fn is_endpoint_named() -> bool {
-    endpoint().is_some()
-}
-
-fn endpoint() -> Option<String> {
+/// Returns the URL of another server than AWS, if the environment names one (AWS SDKs and Tools Reference Guide, "Service-specific
+/// endpoints").
+pub(crate) fn endpoint() -> Option<String> {
     variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
 

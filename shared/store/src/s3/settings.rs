@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::s3::{ProxyOfUrl, S3Error, sdk::is_endpoint_named};
+use crate::s3::{ProxyOfUrl, S3Error, sdk::endpoint};
 
 /// Settings of the connection to S3. Unset ones come from the environment and the profile, as in every AWS tool:
 /// credentials, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, `AWS_CA_BUNDLE`.
@@ -53,7 +53,7 @@ impl S3Settings {
     /// Returns the settings for the server that the environment names. One that is not AWS seldom has a host name for each bucket.
     pub fn of_environment() -> Self {
         Self {
-            path_style: is_endpoint_named(),
+            path_style: endpoint().is_some(),
             ..Self::default()
         }
     }
