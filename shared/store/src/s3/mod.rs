@@ -2,7 +2,6 @@
 
 mod attempts;
 mod fault;
-mod list;
 mod probe;
 mod proxy;
 mod read;

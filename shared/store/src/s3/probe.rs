@@ -47,15 +47,15 @@ impl S3Store {
             && let Some(fault) = self.race(version).await
         {
             // The next process has to find it, too.
-            let delete = self.bucket.client.delete_object().bucket(&self.place().bucket);
-            let _ = delete.key(self.place().name(NAME)).send().await;
+            let delete = self.bucket.client.delete_object().bucket(&self.bucket.place.bucket);
+            let _ = delete.key(self.bucket.place.name(NAME)).send().await;
             return Err(self.overwrites(fault));
         }
         Ok(())
     }
 
     fn overwrites(&self, fault: &'static str) -> StoreError {
-        let place = self.place();
+        let place = &self.bucket.place;
         let what = format!(
             "{place} does not honour conditional writes ({fault}): writers would overwrite each other's publications"
         );
@@ -103,9 +103,9 @@ impl S3Store {
     }
 
     fn request(&self, content: &str) -> PutObjectFluentBuilder {
-        let request = self.bucket.client.put_object().bucket(&self.place().bucket);
+        let request = self.bucket.client.put_object().bucket(&self.bucket.place.bucket);
         let request = request
-            .key(self.place().name(NAME))
+            .key(self.bucket.place.name(NAME))
             .body(content.as_bytes().to_vec().into());
         request.content_type("text/plain").cache_control("no-store")
     }

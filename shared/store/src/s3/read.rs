@@ -3,9 +3,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use async_trait::async_trait;
 use aws_sdk_s3::{
     error::SdkError,
-    operation::get_object::{GetObjectError, GetObjectOutput, builders::GetObjectFluentBuilder},
+    operation::get_object::{GetObjectError, builders::GetObjectFluentBuilder},
     presigning::PresigningConfig,
     primitives::{ByteStream, DateTime},
 };
@@ -13,7 +14,7 @@ use futures_util::{StreamExt as _, stream};
 use model::Key;
 
 use crate::{
-    Body, Fetched, Get, Object, ObjectInfo, Operation, ReadStore as _, StoreError, Version,
+    Body, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, StoreError, Version,
     s3::{
         S3Store,
         attempts::Exchange,
@@ -26,20 +27,33 @@ pub(crate) fn lacking(operation: Operation, key: &Key, field: &str) -> StoreErro
     StoreError::failed(operation, key, format!("the answer has no usable {field}"))
 }
 
-impl S3Store {
-    pub(crate) async fn read(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        let mut request = self.get_request(key);
-        request = request.set_range(get.range.as_ref().map(header));
-        request = request.set_if_none_match(get.unless.map(|version| version.0));
-        match request.send().await {
-            Ok(output) => object(key, output, get.range.is_some()).map(Fetched::Object),
-            Err(error) => self.unread(key, error).await,
-        }
+#[async_trait]
+impl ReadStore for S3Store {
+    async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
+        let request = self.get_request(key).set_range(get.range.as_ref().map(header));
+        let request = request.set_if_none_match(get.unless.map(|version| version.0));
+        let output = match request.send().await {
+            Ok(output) => output,
+            Err(error) => return self.unread(key, error).await,
+        };
+        let size = match get.range {
+            Some(_) => output.content_range().and_then(whole_size),
+            None => number(output.content_length()),
+        };
+        let info = info(key, size, output.e_tag, output.last_modified.as_ref())?;
+        let body = body(key.clone(), output.body);
+        Ok(Fetched::Object(Object { info, body }))
     }
 
+    async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
+        self.look_at(key, &Exchange::default()).await
+    }
+}
+
+impl S3Store {
     fn get_request(&self, key: &Key) -> GetObjectFluentBuilder {
-        let request = self.bucket.client.get_object().bucket(&self.place().bucket);
-        request.key(self.place().name(&key.to_string()))
+        let request = self.bucket.client.get_object().bucket(&self.bucket.place.bucket);
+        request.key(self.bucket.place.name(&key.to_string()))
     }
 
     async fn unread(&self, key: &Key, error: SdkError<GetObjectError>) -> Result<Fetched, StoreError> {
@@ -59,8 +73,8 @@ impl S3Store {
 
     /// Looks at an object. Returns `None` if it is missing.
     pub(crate) async fn look_at(&self, key: &Key, exchange: &Exchange) -> Result<Option<ObjectInfo>, StoreError> {
-        let request = self.bucket.client.head_object().bucket(&self.place().bucket);
-        let request = request.key(self.place().name(&key.to_string())).customize();
+        let request = self.bucket.client.head_object().bucket(&self.bucket.place.bucket);
+        let request = request.key(self.bucket.place.name(&key.to_string())).customize();
         match request.interceptor(exchange.clone()).send().await {
             Ok(output) => {
                 let size = number(output.content_length());
@@ -94,18 +108,6 @@ fn header(range: &Range<u64>) -> String {
     } else {
         format!("bytes={}-", range.start)
     }
-}
-
-fn object(key: &Key, output: GetObjectOutput, ranged: bool) -> Result<Object, StoreError> {
-    let size = if ranged {
-        output.content_range().and_then(whole_size)
-    } else {
-        number(output.content_length())
-    };
-    Ok(Object {
-        info: info(key, size, output.e_tag, output.last_modified.as_ref())?,
-        body: body(key.clone(), output.body),
-    })
 }
 
 fn info(

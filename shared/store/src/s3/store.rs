@@ -5,20 +5,21 @@ use aws_config::SdkConfig;
 use aws_sdk_s3::{
     Client,
     config::{self, RequestChecksumCalculation, retry::RetryConfig},
+    operation::list_objects_v2::ListObjectsV2Output,
+    types,
 };
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use model::Key;
 use tokio::sync::OnceCell;
 
 use crate::{
-    Condition, Fetched, Get, Listed, ObjectInfo, Operation, ReadStore, S3Location, Staged, Stat, Store, StoreError,
-    Version,
+    Condition, Listed, Operation, S3Location, Staged, Stat, Store, StoreError, Version,
     s3::{
         S3Settings,
         attempts::{Exchange, TooManyWrites},
-        fault, list,
-        read::lacking,
+        fault,
+        read::{lacking, time},
         staged::StagedObject,
     },
 };
@@ -31,7 +32,7 @@ pub struct S3Store {
 
 pub(crate) struct Bucket {
     pub(crate) client: Client,
-    place: S3Location,
+    pub(crate) place: S3Location,
     pub(crate) settings: S3Settings,
     /// Set once the endpoint has shown that it honours conditions.
     pub(crate) probed: OnceCell<()>,
@@ -64,27 +65,11 @@ impl S3Store {
             bucket: Arc::new(bucket),
         }
     }
-
-    /// Returns the location of the objects.
-    pub fn place(&self) -> &S3Location {
-        &self.bucket.place
-    }
 }
 
 impl fmt::Debug for S3Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("S3Store").field(&self.place().to_string()).finish()
-    }
-}
-
-#[async_trait]
-impl ReadStore for S3Store {
-    async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        self.read(key, get).await
-    }
-
-    async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
-        self.look_at(key, &Exchange::default()).await
+        f.debug_tuple("S3Store").field(&self.bucket.place.to_string()).finish()
     }
 }
 
@@ -112,8 +97,8 @@ impl Store for S3Store {
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let request = self.bucket.client.delete_object().bucket(&self.place().bucket);
-        let request = request.key(self.place().name(&key.to_string())).customize();
+        let request = self.bucket.client.delete_object().bucket(&self.bucket.place.bucket);
+        let request = request.key(self.bucket.place.name(&key.to_string())).customize();
         // A repeated delete could come after the object was written again.
         let once = config::Config::builder().retry_config(RetryConfig::disabled());
         match request.config_override(once).send().await {
@@ -123,7 +108,62 @@ impl Store for S3Store {
         }
     }
 
+    /// Lists page by page. S3 puts at most 1,000 objects on one.
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-        list::list(self.clone(), prefix)
+        let request = self.bucket.client.list_objects_v2().bucket(&self.bucket.place.bucket);
+        let pages = request.prefix(self.bucket.place.name(prefix)).into_paginator().send();
+        stream::try_unfold((self.clone(), Some(pages)), async |(store, pages)| {
+            let Some(mut pages) = pages else { return Ok(None) };
+            let Some(page) = pages.next().await else {
+                return Ok(None);
+            };
+            let page = page.map_err(|error| fault::failed(Operation::List, &store.bucket.place, error))?;
+            let more =
+                is_cut(&page).map_err(|error| StoreError::failed(Operation::List, &store.bucket.place, error))?;
+            let found: Vec<_> = page
+                .contents()
+                .iter()
+                .filter_map(|object| listed(&store, object))
+                .collect();
+            Ok(Some((stream::iter(found).map(Ok), (store, more.then_some(pages)))))
+        })
+        .try_flatten()
+        .boxed()
+    }
+}
+
+/// Returns true if another page follows. A cut page without a token is an error: a listing that ends early would hide pointers from
+/// collection, which would then delete the objects of those catalogs.
+fn is_cut(page: &ListObjectsV2Output) -> Result<bool, &'static str> {
+    let is_cut = page.is_truncated() == Some(true);
+    if is_cut && page.next_continuation_token().is_none_or(str::is_empty) {
+        return Err("the listing was cut off without a continuation token");
+    }
+    Ok(is_cut)
+}
+
+fn listed(store: &S3Store, object: &types::Object) -> Option<Listed> {
+    Some(Listed {
+        key: Key::parse(store.bucket.place.path(object.key()?)?)?,
+        size: u64::try_from(object.size()?).ok()?,
+        modified: time(object.last_modified()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cut_page_without_token_is_an_error() {
+        let page = |cut, token: Option<&str>| {
+            let page = ListObjectsV2Output::builder().is_truncated(cut);
+            is_cut(&page.set_next_continuation_token(token.map(str::to_owned)).build())
+        };
+        assert!(matches!(page(false, None), Ok(false)));
+        assert!(matches!(page(true, Some("t")), Ok(true)));
+        for token in [None, Some("")] {
+            page(true, token).expect_err("the rest cannot be asked for");
+        }
     }
 }

@@ -136,8 +136,8 @@ impl S3Store {
             Condition::CreateOnly => (Some("*".to_owned()), None),
             Condition::Replace(version) => (None, Some(version.0.clone())),
         };
-        let request = self.bucket.client.put_object().bucket(&self.place().bucket);
-        let request = request.key(self.place().name(&key.to_string()));
+        let request = self.bucket.client.put_object().bucket(&self.bucket.place.bucket);
+        let request = request.key(self.bucket.place.name(&key.to_string()));
         let request = request.body(ByteStream::new(source.body()));
         let request = request.content_length(source.size() as i64);
         // A server without checksums ignores this field as any other that it does not know.
