@@ -145,8 +145,7 @@ pub(super) struct StagedFile {
     store: FolderStore,
     /// `None` once a write failed or was dropped half way: the end of the file is not known then.
     temp: Option<Temp>,
-    pending: Vec<Bytes>,
-    pending_size: usize,
+    pending: Vec<u8>,
 }
 
 impl StagedFile {
@@ -155,12 +154,10 @@ impl StagedFile {
             store,
             temp: Some(temp),
             pending: Vec::new(),
-            pending_size: 0,
         }
     }
 
-    fn take(&mut self) -> Result<(Temp, Vec<Bytes>), StoreError> {
-        self.pending_size = 0;
+    fn take(&mut self) -> Result<(Temp, Vec<u8>), StoreError> {
         let pending = std::mem::take(&mut self.pending);
         let temp = self
             .temp
@@ -173,18 +170,12 @@ impl StagedFile {
 #[async_trait]
 impl Staged for StagedFile {
     async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError> {
-        self.pending_size += bytes.len();
-        self.pending.push(bytes);
-        if self.pending_size < BATCH {
+        self.pending.extend_from_slice(&bytes);
+        if self.pending.len() < BATCH {
             return Ok(());
         }
         let (mut temp, pending) = self.take()?;
-        let write = move |_: &_| {
-            pending
-                .iter()
-                .try_for_each(|bytes| temp.file.write_all(bytes))
-                .map(|()| temp)
-        };
+        let write = move |_: &_| temp.file.write_all(&pending).map(|()| temp);
         self.temp = Some(self.store.blocking(Operation::Put, NAME, write).await?);
         Ok(())
     }
@@ -192,7 +183,7 @@ impl Staged for StagedFile {
     async fn commit(mut self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
         let (mut temp, pending) = self.take()?;
         let commit = move |inner: &super::Shared, key: &Key| {
-            pending.iter().try_for_each(|bytes| temp.file.write_all(bytes))?;
+            temp.file.write_all(&pending)?;
             inner.publish(temp, key, &condition)
         };
         let version = self.store.with_key(Operation::Put, key, commit).await?;
