@@ -39,28 +39,9 @@ impl StagedObject {
         }
     }
 
-    fn take(&mut self) -> io::Result<SpooledTempFile> {
+    fn take(&mut self) -> Result<SpooledTempFile, StoreError> {
         let spool = self.spool.take();
-        spool.ok_or_else(|| io::Error::other("an earlier write to it did not succeed"))
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
-    async fn append(&mut self, bytes: Bytes) -> io::Result<()> {
-        let mut spool = self.take()?;
-        self.size += bytes.len() as u64;
-        let written = spawn_blocking(move || spool.write_all(&bytes).map(|()| spool)).await?;
-        self.spool = Some(written?);
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<Source> {
-        Ok(match self.take()?.into_inner() {
-            SpooledData::InMemory(bytes) => Source::Memory(bytes.into_inner().into()),
-            SpooledData::OnDisk(file) => Source::File {
-                file: Arc::new(file),
-                size: self.size,
-            },
-        })
+        spool.ok_or_else(|| failed(io::Error::other("an earlier write to it did not succeed")))
     }
 }
 
@@ -70,12 +51,24 @@ fn failed(error: io::Error) -> StoreError {
 
 #[async_trait]
 impl Staged for StagedObject {
+    #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
     async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError> {
-        self.append(bytes).await.map_err(failed)
+        let mut spool = self.take()?;
+        self.size += bytes.len() as u64;
+        let written = spawn_blocking(move || spool.write_all(&bytes).map(|()| spool)).await;
+        let written = written.map_err(io::Error::from).flatten();
+        self.spool = Some(written.map_err(failed)?);
+        Ok(())
     }
 
     async fn commit(mut self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
-        let source = self.finish().map_err(failed)?;
+        let source = match self.take()?.into_inner() {
+            SpooledData::InMemory(bytes) => Source::Memory(bytes.into_inner().into()),
+            SpooledData::OnDisk(file) => Source::File {
+                file: Arc::new(file),
+                size: self.size,
+            },
+        };
         self.store.write(key, &source, &condition).await
     }
 }
@@ -85,12 +78,6 @@ impl Staged for StagedObject {
 pub(crate) enum Source {
     Memory(Bytes),
     File { file: Arc<File>, size: u64 },
-}
-
-impl From<Bytes> for Source {
-    fn from(bytes: Bytes) -> Self {
-        Self::Memory(bytes)
-    }
 }
 
 impl Source {

@@ -20,7 +20,7 @@ use crate::{
         attempts::{Exchange, TooManyWrites},
         fault,
         read::{lacking, time},
-        staged::StagedObject,
+        staged::{Source, StagedObject},
     },
 };
 
@@ -84,7 +84,7 @@ impl Store for S3Store {
     }
 
     async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
-        self.write(key, &bytes.into(), &condition).await
+        self.write(key, &Source::Memory(bytes), &condition).await
     }
 
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
