@@ -70,11 +70,9 @@ impl Archive {
         let (manifest, bytes): (Manifest, _) = document(&mut entries, name, MANIFEST_MAX)?;
         let (volume, volume_bytes): (Volume, _) = document(&mut entries, name, BLOCK)?;
         let mut end = entry_size(bytes.len() as u64) + entry_size(volume_bytes.len() as u64);
+        let malformed = |reason: &str| Err(ArchiveError::malformed(name, reason));
         if volume.manifest != Sha256::of(&bytes) {
-            return Err(ArchiveError::malformed(
-                name,
-                "its manifest is not the one that it was written with",
-            ));
+            return malformed("its manifest is not the one that it was written with");
         }
         if !given.is_empty() && self.manifest != manifest {
             let reason = format!("{name} belongs to another archive than the first file");
@@ -93,19 +91,13 @@ impl Archive {
                 range: start..start + entry.size(),
             };
             if entry.size() != object.size || self.extents.insert(key, extent).is_some() {
-                return Err(ArchiveError::malformed(
-                    name,
-                    &format!("its manifest is wrong about {}", object.key),
-                ));
+                return malformed(&format!("its manifest is wrong about {}", object.key));
             }
             end += entry_size(object.size);
         }
         let metadata = file.metadata().map_err(|source| ArchiveError::read(name, source))?;
         if entries.next().is_some() || metadata.len() != end + END {
-            return Err(ArchiveError::malformed(
-                name,
-                "it was cut off, or holds more than its manifest lists",
-            ));
+            return malformed("it was cut off, or holds more than its manifest lists");
         }
         self.manifest = manifest;
         Ok(())
@@ -164,7 +156,13 @@ impl Archive {
 #[async_trait]
 impl Origin for Archive {
     async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
-        let extent = self.extents.get(key).ok_or_else(|| not_in_archive(key))?;
+        let extent = self.extents.get(key).ok_or_else(|| match key.is_derived() {
+            // A derived object is asked for only after it could not be made from the Shards.
+            true => OriginError::Refused(format!(
+                "{key} comes out otherwise here than where it was exported, and the archive does not hold it: export whole"
+            )),
+            false => OriginError::NotFound(key.to_string()),
+        })?;
         if extent.range.end - extent.range.start > size {
             return Err(OriginError::too_large(key, size));
         }
@@ -175,18 +173,6 @@ impl Origin for Archive {
             source,
         };
         Ok(chunks.map_err(failed).boxed())
-    }
-}
-
-/// Returns the error for an object that the archive does not hold.
-fn not_in_archive(key: &Key) -> OriginError {
-    // A derived object is asked for only after it could not be made from the Shards.
-    if key.is_derived() {
-        OriginError::Refused(format!(
-            "{key} comes out otherwise here than where it was exported, and the archive does not hold it: export whole"
-        ))
-    } else {
-        OriginError::NotFound(key.to_string())
     }
 }
 
