@@ -1,12 +1,10 @@
 //! A mirror behind HTTP: a CDN, a reader, or a static file server over a store's folder.
 
-mod address;
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use fetch::{
-    FailedFetch, FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, RedirectTarget,
-    RequestSpec, ResumableBody, Retries,
+    FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, RedirectTarget, RequestSpec,
+    ResumableBody, Retries,
 };
 use futures_util::{StreamExt, stream};
 use model::{Encoding, Key, Sha256};
@@ -16,8 +14,7 @@ use reqwest::{
 };
 use store::DOCUMENT_MAX;
 
-pub use self::address::{Address, AddressError};
-use crate::{Origin, OriginBody, OriginError};
+use crate::{Address, Origin, OriginBody, OriginError};
 
 /// Origin at the URL of another mirror, its CDN or its bucket.
 #[derive(Debug, Clone)]
@@ -119,17 +116,13 @@ impl ObjectBody {
                     return Err(OriginError::too_large(&self.key, self.max));
                 }
                 Ok(Some(chunk)) => return Ok(Some((chunk, self))),
-                Err(failed) => self.resume(failed).await?,
+                Err(failed) => self.body.pause(OriginError::fetch(&self.key, failed)).await?,
             }
+            let request = self.body.request_rest(self.origin.address.request.clone());
+            let (origin, key) = (&self.origin, &self.key);
+            let response = self.body.retries.run(|| origin.attempt(key, &request)).await?;
+            let continued = self.body.continue_with(response);
+            continued.map_err(|failed| OriginError::fetch(key, failed))?;
         }
-    }
-
-    async fn resume(&mut self, error: FailedFetch) -> Result<(), OriginError> {
-        self.body.pause(OriginError::fetch(&self.key, error)).await?;
-        let request = self.body.request_rest(self.origin.address.request.clone());
-        let (origin, key) = (&self.origin, &self.key);
-        let response = self.body.retries.run(|| origin.attempt(key, &request)).await?;
-        let continued = self.body.continue_with(response);
-        continued.map_err(|failed| OriginError::fetch(&self.key, failed))
     }
 }

@@ -21,9 +21,9 @@ pub use archive::{
 };
 pub use copier::{Copier, SyncOptions};
 pub use error::SyncError;
-pub use http::{Address, AddressError, HttpOrigin};
+pub use http::HttpOrigin;
 pub use origin::{Origin, OriginBody, OriginError, StoreOrigin};
 pub use origin_catalog::{OriginCatalog, ReadCatalog};
-pub use place::SyncOrigin;
+pub use place::{Address, AddressError, SyncOrigin};
 pub use repair::Repair;
 pub use report::{CopyProgress, SyncReport};
