@@ -49,21 +49,15 @@ impl CodingEncoder {
 
     /// Compresses bytes, or ends the output after the last ones. Returns the output since the last call, which is often empty.
     fn push(&mut self, bytes: Option<&[u8]>) -> io::Result<Bytes> {
+        match (&mut *self, bytes) {
+            (Self::Gzip(encoder), Some(bytes)) => encoder.write_all(bytes)?,
+            (Self::Zstd(encoder), Some(bytes)) => encoder.write_all(bytes)?,
+            (Self::Gzip(encoder), None) => encoder.try_finish()?,
+            (Self::Zstd(encoder), None) => encoder.do_finish()?,
+        }
         let output = match self {
-            Self::Gzip(encoder) => {
-                match bytes {
-                    Some(bytes) => encoder.write_all(bytes)?,
-                    None => encoder.try_finish()?,
-                }
-                encoder.get_mut()
-            }
-            Self::Zstd(encoder) => {
-                match bytes {
-                    Some(bytes) => encoder.write_all(bytes)?,
-                    None => encoder.do_finish()?,
-                }
-                encoder.get_mut()
-            }
+            Self::Gzip(encoder) => encoder.get_mut(),
+            Self::Zstd(encoder) => encoder.get_mut(),
         };
         Ok(std::mem::take(output).into())
     }
