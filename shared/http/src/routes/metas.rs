@@ -4,13 +4,7 @@ use model::{CachePolicy, Encoding, Kind};
 use reader::{PublishedLines, PublishedState, ReaderError};
 
 use super::RouteCall;
-use crate::{
-    error::ApiError,
-    payload::Payload,
-    respond::Representation,
-    rfc9110::{Tag, metas_filter},
-    router::StateHead,
-};
+use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::metas_filter};
 
 pub(super) async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
@@ -25,8 +19,8 @@ pub(super) async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiErro
     }
     let lines = state.select(&filter).await?;
     let encoding = call.encoding_for(lines.length)?;
-    let payload = Payload::Lines { lines, encoding };
-    Ok(lines_of(&call.app.head(&state), payload.tag(), payload))
+    let lines = Representation::of(Payload::Lines { lines, encoding }, CachePolicy::Pointer);
+    Ok(lines.negotiated(encoding).dated(&call.app.head(&state)))
 }
 
 pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -39,7 +33,8 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let stored = (encoding == Encoding::Zstd).then(|| shard.stored.with_kind(Kind::Package));
     let payload = Payload::of_lines(PublishedLines::of_shard(shard), stored, encoding);
     // The tag of an object is its own, so that the route and the immutable URL share it.
-    Ok(lines_of(&call.app.head(&state), payload.tag(), payload))
+    let lines = Representation::of(payload, CachePolicy::Pointer);
+    Ok(lines.negotiated(encoding).dated(&call.app.head(&state)))
 }
 
 async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representation, ApiError> {
@@ -50,12 +45,7 @@ async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representa
         state.snapshot().await?;
     }
     let head = call.app.head(state);
-    Ok(lines_of(&head, head.all_tags[encoding as usize].clone(), payload))
-}
-
-fn lines_of(head: &StateHead, tag: Tag, payload: Payload) -> Representation {
-    Representation {
-        negotiated: true,
-        ..Representation::new(tag, payload, CachePolicy::Pointer).dated(head)
-    }
+    let tag = head.all_tags[encoding as usize].clone();
+    let lines = Representation::new(tag, payload, CachePolicy::Pointer);
+    Ok(lines.negotiated(encoding).dated(&head))
 }
