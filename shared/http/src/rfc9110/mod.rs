@@ -4,13 +4,11 @@ mod accept;
 mod conditional;
 mod query;
 mod range;
-mod validators;
 
 pub(crate) use accept::negotiate;
-pub(crate) use conditional::{Precondition, evaluate, if_range_holds};
+pub(crate) use conditional::{Modified, Precondition, Tag, evaluate, if_range_holds};
 pub(crate) use query::{decode, metas_filter, search, since};
 pub(crate) use range::parse_range;
-pub(crate) use validators::{Modified, Tag};
 
 /// Returns the elements of a list field (RFC 9110, section 5.6.1) without white space around them. A comma between double
 /// quotes belongs to its element: an entity tag may contain one. Empty elements are left out.
