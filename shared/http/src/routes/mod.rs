@@ -5,24 +5,24 @@
 mod changes;
 mod documents;
 mod listing;
-mod matcher;
 mod metas;
 mod page;
 mod registry;
 mod search;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
 
 use futures_util::future::BoxFuture;
 use http::request::Parts;
+use matchit::Router;
 use model::{CatalogName, Encoding};
 use reader::{PublishedState, ReaderError};
 
 pub use self::page::page_files;
-pub(crate) use self::{
-    matcher::{Match, find},
-    registry::Images,
-};
+pub(crate) use self::registry::Images;
 use crate::{
     error::ApiError,
     respond::Representation,
@@ -88,6 +88,28 @@ impl Route {
 /// A handler, which makes the representation of a route. Its future is boxed, so that the future of a request is small: it is moved
 /// more than once.
 pub(crate) type Handler = for<'a> fn(RouteCall<'a>) -> BoxFuture<'a, Result<Representation, ApiError>>;
+
+/// A route that a path belongs to, with the parameters of the path by name, percent-encoded as the client sent them.
+pub(crate) type Match<'a> = matchit::Match<'static, 'a, &'static Route>;
+
+/// The routes by path.
+static PATHS: LazyLock<Router<Route>> = LazyLock::new(|| {
+    let mut paths = Router::new();
+    for route in ROUTES {
+        paths.insert(route.path, *route).expect("the table has each path once");
+    }
+    paths
+});
+
+/// Finds the route of a path.
+pub(crate) fn find(path: &str) -> Option<Match<'_>> {
+    let found = PATHS.at(path).ok()?;
+    // The matcher takes empty parameters too.
+    let has_all = found.params.iter().all(|(_, value)| !value.is_empty());
+    // Folders and extensions are those of keys.
+    let is_served = has_all && (found.value.path != OBJECT || documents::served_key(path).is_some());
+    is_served.then_some(found)
+}
 
 /// A request whose route is known.
 #[derive(Debug, Clone, Copy)]
@@ -171,6 +193,14 @@ mod tests {
             }
             let methods: Vec<&String> = paths[path].as_object().unwrap().keys().collect();
             assert_eq!(methods, ["get"], "{path}");
+        }
+    }
+
+    // The contract's tests ask for every route and for other paths.
+    proptest::proptest! {
+        #[test]
+        fn find_never_panics(path in "/?(catalogs|packages|v2)?/?\\PC{0,20}/\\PC{0,20}") {
+            let _ = find(&path);
         }
     }
 }
