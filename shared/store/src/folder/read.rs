@@ -137,7 +137,10 @@ impl ReadMode {
                 let (folder, name) = split(path);
                 root.descend(folder)?.open(name)
             }
+            #[cfg(target_os = "linux")]
             Self::CacheOnly => cached::open(root, path),
+            #[cfg(not(target_os = "linux"))]
+            Self::CacheOnly => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 
@@ -146,7 +149,11 @@ impl ReadMode {
         let length = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
         match self {
             Self::Blocking => read(file, range, length),
+            #[cfg(target_os = "linux")]
             Self::CacheOnly => cached::read(file, range, length),
+            // Other kernels cannot be asked for no more than their caches hold.
+            #[cfg(not(target_os = "linux"))]
+            Self::CacheOnly => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 }
@@ -207,20 +214,6 @@ mod cached {
         } else {
             Err(io::ErrorKind::WouldBlock.into())
         }
-    }
-}
-
-/// Other kernels cannot be asked for no more than their caches hold.
-#[cfg(not(target_os = "linux"))]
-mod cached {
-    use super::{Bytes, Dir, File, Range, io};
-
-    pub(super) fn open(_: &Dir, _: &str) -> io::Result<File> {
-        Err(io::ErrorKind::WouldBlock.into())
-    }
-
-    pub(super) fn read(_: &File, _: Range<u64>, _: usize) -> io::Result<Bytes> {
-        Err(io::ErrorKind::WouldBlock.into())
     }
 }
 
