@@ -37,10 +37,8 @@ use crate::{
 /// Store in a folder. Clones share it. Processes share it, too, on file systems with locks between processes.
 #[derive(Debug, Clone)]
 pub struct FolderStore {
-    inner: Shared,
+    inner: Arc<Inner>,
 }
-
-type Shared = Arc<Inner>;
 
 #[derive(Debug)]
 struct Inner {
@@ -56,7 +54,7 @@ impl ReadStore for FolderStore {
         if let Ok(found) = self.inner.get(key, &get, ReadMode::CacheOnly) {
             return found;
         }
-        let work = move |inner: &Shared, key: &Key| inner.get(key, &get, ReadMode::Blocking);
+        let work = move |inner: &Inner, key: &Key| inner.get(key, &get, ReadMode::Blocking);
         self.with_key(Operation::Get, key, work).await?
     }
 
@@ -64,40 +62,34 @@ impl ReadStore for FolderStore {
         if let Ok(opened) = self.inner.open(key, ReadMode::CacheOnly) {
             return Ok(Some(opened.info));
         }
-        self.with_key(Operation::Get, key, |inner, key| inner.find_file(key))
-            .await
+        self.with_key(Operation::Get, key, Inner::find_file).await
     }
 }
 
 #[async_trait]
 impl Store for FolderStore {
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
-        self.with_key(Operation::Get, key, |inner, key| inner.stat(key)).await
+        self.with_key(Operation::Get, key, Inner::stat).await
     }
 
     async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
-        let work = move |inner: &Shared, key: &Key| inner.put(key, &bytes, &condition);
+        let work = move |inner: &Inner, key: &Key| inner.put(key, &bytes, &condition);
         let version = self.with_key(Operation::Put, key, work).await?;
         version.ok_or_else(|| StoreError::conflict(key))
     }
 
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
-        let temp = self
-            .blocking(Operation::Put, "a staged object", |inner| {
-                Temp::create(inner.temp_folder()?)
-            })
-            .await?;
+        let create = |inner: &Inner| Temp::create(inner.temp_folder()?);
+        let temp = self.blocking(Operation::Put, "a staged object", create).await?;
         Ok(Box::new(StagedFile::new(self.clone(), temp)))
     }
 
     async fn flush(&self) -> Result<(), StoreError> {
-        self.blocking(Operation::Flush, "the store", |inner| inner.flush())
-            .await
+        self.blocking(Operation::Flush, "the store", Inner::flush).await
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.with_key(Operation::Delete, key, |inner, key| inner.delete(key))
-            .await
+        self.with_key(Operation::Delete, key, Inner::delete).await
     }
 
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
@@ -105,7 +97,7 @@ impl Store for FolderStore {
         // The whole tree at once, when the stream is first read.
         let listed = async move {
             let own = prefix.clone();
-            let work = move |inner: &Shared| inner.list(&own);
+            let work = move |inner: &Inner| inner.list(&own);
             let listed = store.blocking(Operation::List, prefix, work).await?;
             Ok(stream::iter(listed).map(Ok))
         };
@@ -119,7 +111,7 @@ impl FolderStore {
         &self,
         operation: Operation,
         key: &Key,
-        work: impl FnOnce(&Shared, &Key) -> io::Result<T> + Send + 'static,
+        work: impl FnOnce(&Inner, &Key) -> io::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let own = key.clone();
         self.blocking(operation, key, move |inner| work(inner, &own)).await
@@ -131,20 +123,16 @@ impl FolderStore {
         &self,
         operation: Operation,
         key: impl Display,
-        work: impl FnOnce(&Shared) -> io::Result<T> + Send + 'static,
+        work: impl FnOnce(&Inner) -> io::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let key = key.to_string();
         let inner = Arc::clone(&self.inner);
         let result = joined(spawn_blocking(move || work(&inner)).await);
-        result.map_err(|source| failed(operation, &key, source))
-    }
-}
-
-fn failed(operation: Operation, key: &str, source: io::Error) -> StoreError {
-    match operation {
-        Operation::Get if source.kind() == io::ErrorKind::NotFound => StoreError::not_found(&key),
-        _ if source.kind() == io::ErrorKind::PermissionDenied => StoreError::denied(operation, &key, source),
-        _ => StoreError::failed(operation, &key, source),
+        result.map_err(|source| match (operation, source.kind()) {
+            (Operation::Get, io::ErrorKind::NotFound) => StoreError::not_found(&key),
+            (_, io::ErrorKind::PermissionDenied) => StoreError::denied(operation, &key, source),
+            _ => StoreError::failed(operation, &key, source),
+        })
     }
 }
 

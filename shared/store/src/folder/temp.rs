@@ -17,7 +17,7 @@ use rustix::{
 use crate::{
     Condition, Operation, Staged, StoreError, Version,
     folder::{
-        Dir, FolderStore,
+        Dir, FolderStore, Inner,
         read::{content_version, modified},
     },
 };
@@ -159,11 +159,8 @@ impl StagedFile {
 
     fn take(&mut self) -> Result<(Temp, Vec<u8>), StoreError> {
         let pending = std::mem::take(&mut self.pending);
-        let temp = self
-            .temp
-            .take()
-            .ok_or_else(|| StoreError::failed(Operation::Put, &NAME, "an earlier write to it did not succeed"))?;
-        Ok((temp, pending))
+        let lost = || StoreError::failed(Operation::Put, &NAME, "an earlier write to it did not succeed");
+        Ok((self.temp.take().ok_or_else(lost)?, pending))
     }
 }
 
@@ -182,7 +179,7 @@ impl Staged for StagedFile {
 
     async fn commit(mut self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
         let (mut temp, pending) = self.take()?;
-        let commit = move |inner: &super::Shared, key: &Key| {
+        let commit = move |inner: &Inner, key: &Key| {
             temp.file.write_all(&pending)?;
             inner.publish(temp, key, &condition)
         };
