@@ -83,14 +83,6 @@ fn is_part(part: &str) -> bool {
     !matches!(part, "" | "." | "..") && part.bytes().all(plain)
 }
 
-/// Time for which a server uses a pointer from a folder without asking again. No reader notices it, and a burst of requests does
-/// not read and hash the file for each of them.
-const FOLDER_FRESHNESS: Duration = Duration::from_millis(1);
-
-/// Time for which a server uses a pointer from S3 without asking again. Too short to be noticed as stale, and long enough
-/// that a burst of readers costs one request.
-const S3_FRESHNESS: Duration = Duration::from_secs(1);
-
 /// The location of a store, as a command line or a configuration names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StorePlace {
@@ -125,8 +117,10 @@ impl StorePlace {
     /// Returns the time for which a server uses a pointer without asking the store again.
     pub fn freshness(&self) -> Duration {
         match self {
-            Self::Folder(_) => FOLDER_FRESHNESS,
-            Self::S3(_) => S3_FRESHNESS,
+            // No reader notices it, and a burst of requests does not read and hash the file for each of them.
+            Self::Folder(_) => Duration::from_millis(1),
+            // Too short to be noticed as stale, and long enough that a burst of readers costs one request.
+            Self::S3(_) => Duration::from_secs(1),
         }
     }
 }
