@@ -26,9 +26,8 @@ pub enum ObjectState {
 /// As [`ReadStore::get`](crate::ReadStore::get). An object that is missing or damaged is not an error.
 pub async fn check_object(store: &dyn Store, object: &ObjectRef) -> Result<ObjectState, StoreError> {
     let body = match store.open(&object.key(), None).await {
-        Ok(object) => object.body,
         Err(error) if error.is_not_found() => return Ok(ObjectState::Missing),
-        Err(error) => return Err(error),
+        found => found?.body,
     };
     Ok(match hash(body).await? == object.digest.sha256 {
         true => ObjectState::Intact,

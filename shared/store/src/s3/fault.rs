@@ -68,10 +68,8 @@ where
 
 fn answer<E: ProvideErrorMetadata>(error: &SdkError<E>) -> String {
     let code = error.code().unwrap_or("no error code");
-    let message = error
-        .message()
-        .map(|message| format!(": {message}"))
-        .unwrap_or_default();
+    let message = error.message().map(|message| format!(": {message}"));
+    let message = message.unwrap_or_default();
     let request = error.meta().request_id();
     let request = request.map(|id| format!(" (request {id})")).unwrap_or_default();
     format!("{code}{message}{request}")

@@ -117,13 +117,10 @@ struct ProxyFault {
 impl ProxyFault {
     /// Adds the proxy to an error. What the retries look at stays.
     fn of(proxy: &str, source: ConnectorError) -> ConnectorError {
-        let place = proxy
-            .rsplit(['@', '/'])
-            .find(|part| !part.is_empty())
-            .unwrap_or_default();
+        let mut parts = proxy.rsplit(['@', '/']);
+        let proxy = parts.find(|part| !part.is_empty()).unwrap_or_default().to_owned();
         let (is_timeout, is_io, is_user) = (source.is_timeout(), source.is_io(), source.is_user());
         let kind = source.as_other();
-        let proxy = place.to_owned();
         let fault = Box::new(Self { proxy, source });
         match (is_timeout, is_io, is_user) {
             (true, ..) => ConnectorError::timeout(fault),

@@ -119,9 +119,8 @@ impl S3Store {
     /// both had read. The last step of collection to `deleting`, done by two collectors, is one step.
     async fn find_own(&self, object: &NewObject<'_>) -> Result<Version, StoreError> {
         let Object { info, body } = match self.open(object.key, None).await {
-            Ok(found) => found,
             Err(error) if error.is_not_found() => return Err(StoreError::conflict(object.key)),
-            Err(error) => return Err(error),
+            found => found?,
         };
         if info.size == object.source.size() && hash(body).await? == object.sha256 {
             return Ok(info.version);
