@@ -4,15 +4,14 @@ mod coding;
 mod error;
 mod metrics;
 mod payload;
-mod refusal;
 mod respond;
 mod rfc9110;
 mod router;
 mod routes;
 mod settings;
 
+pub use error::refuse;
 pub use metrics::HttpMetrics;
-pub use refusal::refuse;
 pub use router::router;
 pub use routes::{is_probe, page_files};
 #[cfg(not(target_arch = "wasm32"))]

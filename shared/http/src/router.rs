@@ -10,9 +10,8 @@ use reader::{PublishedCatalogs, PublishedState, WeightedCache};
 use tracing::Instrument;
 
 use crate::{
-    error::ApiError,
+    error::{self, ApiError, is_registry, mark_registry},
     metrics::{HttpMetrics, UNMATCHED},
-    refusal::{self, is_registry, mark_registry},
     rfc9110::{Modified, Tag},
     routes::{Images, Match, RouteCall, find, unmatched},
     settings::{HttpSettings, METHODS},
@@ -86,7 +85,7 @@ impl App {
         if error.kind().status.is_server_error() {
             tracing::error!(error = model::text::chain(error), route, path, "cannot answer request");
         }
-        refusal::respond(&request.method, path, error)
+        error::respond(&request.method, path, error)
     }
 }
 
