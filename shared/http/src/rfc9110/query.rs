@@ -10,16 +10,10 @@ use crate::error::ApiError;
 /// all filters have to match.
 ///
 /// # Errors
-/// [`ApiError::Parameter`] for the first parameter that is unknown, as of the functions below.
+/// As [`parameters`].
 pub(crate) fn metas_filter(query: &str) -> Result<MetaFilter, ApiError> {
     let [schema, package, name] = parameters(query, "schema, package and name")?.map(Option::unwrap_or_default);
     Ok(MetaFilter { schema, package, name })
-}
-
-/// Returns the `since` of a query for changes, decoded; `None` without one.
-pub(crate) fn since(query: &str) -> Result<Option<String>, ApiError> {
-    let [since] = parameters(query, "since")?;
-    Ok(since)
 }
 
 /// Number of packages in an answer to a search that names none.
@@ -28,7 +22,7 @@ const SEARCH_LIMIT: usize = 20;
 /// Reads a query for a search. The first value of a parameter wins, and an empty value is no filter.
 ///
 /// # Errors
-/// [`ApiError::Limit`] and [`ApiError::Page`] for a limit and an offset that cannot be used.
+/// As [`parameters`], and [`ApiError::Limit`] and [`ApiError::Page`] for a limit and an offset that cannot be used.
 pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
     let values = parameters(
         query,
@@ -60,7 +54,10 @@ pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
 }
 
 /// Reads the parameters of a query that are `known`, in this order: their names as an error lists them. The first value of each counts.
-fn parameters<const N: usize>(query: &str, known: &'static str) -> Result<[Option<String>; N], ApiError> {
+///
+/// # Errors
+/// [`ApiError::Parameter`] for the first parameter that is unknown.
+pub(crate) fn parameters<const N: usize>(query: &str, known: &'static str) -> Result<[Option<String>; N], ApiError> {
     let names = known.split(", ").flat_map(|names| names.split(" and "));
     let mut values = [const { None }; N];
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {

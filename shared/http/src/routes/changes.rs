@@ -11,7 +11,7 @@ use crate::{
     error::ApiError,
     payload::Payload,
     respond::Representation,
-    rfc9110::{Precondition, Tag, since},
+    rfc9110::{Precondition, Tag, parameters},
     router::App,
 };
 
@@ -20,7 +20,7 @@ use crate::{
 const DETAIL_MAX: u64 = 64 << 20;
 
 pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let since = since(call.query())?;
+    let [since] = parameters(call.query(), "since")?;
     let state = call.state().await?;
     let current = state.current();
     let since = match (since, current.previous.first()) {
