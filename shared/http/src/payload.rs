@@ -21,14 +21,6 @@ impl Payload {
         stored.map_or(Self::Lines { lines, encoding }, Self::Object)
     }
 
-    /// Returns the object whose stored bytes are this payload.
-    pub(crate) const fn object(&self) -> Option<&ObjectRef> {
-        match self {
-            Self::Object(object) => Some(object),
-            Self::Bytes(_) | Self::Lines { .. } => None,
-        }
-    }
-
     /// Returns the tag of its bytes.
     pub(crate) fn tag(&self) -> Tag {
         match self {

@@ -108,16 +108,6 @@ impl Representation {
         response
     }
 
-    fn ok(&self, now: SystemTime) -> Response<Body> {
-        let mut response = self.begin(StatusCode::OK, now);
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
-        if let Some(encoding) = self.encoding.content_encoding() {
-            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
-        }
-        response
-    }
-
     /// Evaluates the preconditions of a request.
     pub(crate) fn evaluate(&self, headers: &HeaderMap) -> Precondition {
         evaluate(headers, &self.tag, self.modified.as_ref())
@@ -148,7 +138,15 @@ impl RouteCall<'_> {
         // A range of HEAD is ignored (RFC 9110, section 14.2).
         let ranged = is_get && if_range_holds(request_headers, &representation.tag);
         let range = request_headers.get(header::RANGE).filter(|_| ranged);
-        let mut response = representation.ok(now);
+        let mut response = representation.begin(StatusCode::OK, now);
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static(representation.content_type),
+        );
+        if let Some(encoding) = representation.encoding.content_encoding() {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+        }
         let payload = self.app.load(representation.payload).await?;
         let length = payload.length();
         if large.is_some_and(|large| length.unwrap_or(u64::MAX) > large.max) {
@@ -232,9 +230,9 @@ async fn redirect(
     large: &LargeBodies,
     now: SystemTime,
 ) -> Result<Option<Response<Body>>, ApiError> {
-    let object = representation.payload.object();
-    let Some(object) = object.filter(|object| object.digest.size > large.above) else {
-        return Ok(None);
+    let object = match &representation.payload {
+        Payload::Object(object) if object.digest.size > large.above => object,
+        _ => return Ok(None),
     };
     let unknown = |source| ApiError::Locate(object.key(), source);
     let url = large.to.locate(&object.key()).await.map_err(unknown)?;

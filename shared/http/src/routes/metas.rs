@@ -39,11 +39,12 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
 
 async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representation, ApiError> {
     let encoding = call.encoding()?;
-    let payload = Payload::of_lines(state.whole(), state.current().all.get(encoding), encoding);
-    if payload.object().is_none() {
+    let stored = state.current().all.get(encoding);
+    if stored.is_none() {
         // They are made on the fly, under the content hash of the pointer. Only the Snapshot tells if that is their hash.
         state.snapshot().await?;
     }
+    let payload = Payload::of_lines(state.whole(), stored, encoding);
     let head = call.app.head(state);
     let tag = head.all_tags[encoding as usize].clone();
     let lines = Representation::new(tag, payload, CachePolicy::Pointer);
