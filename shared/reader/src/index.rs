@@ -1,10 +1,10 @@
 use std::{collections::HashMap, ops::Range};
 
-use model::{Index, IndexedMeta, Snapshot, StoredDocument};
+use model::{Index, Snapshot, StoredDocument};
 
 use crate::error::Corruption;
 
-/// Filters of Metas, all of which have to match. An empty one filters nothing.
+/// Filters of Metas, all of which have to match. An empty one filters nothing. The default selects all Metas.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct MetaFilter {
     /// Schema of the Meta.
@@ -13,13 +13,6 @@ pub struct MetaFilter {
     pub package: String,
     /// Name of the Meta.
     pub name: String,
-}
-
-impl MetaFilter {
-    /// True if all Metas match.
-    pub fn is_empty(&self) -> bool {
-        self.schema.is_empty() && self.package.is_empty() && self.name.is_empty()
-    }
 }
 
 /// Index of a Snapshot for lookups: 24 bytes for each Meta, and every text once.
@@ -73,7 +66,14 @@ impl CatalogIndex {
                 if meta.offset != end {
                     return None;
                 }
-                this.add(meta, start)?;
+                let entry = MetaEntry {
+                    schema: this.number(&meta.schema)?,
+                    package: this.number(&meta.package)?,
+                    name: this.number(&meta.name)?,
+                    length: meta.length.try_into().ok()?,
+                    offset: start + meta.offset,
+                };
+                this.metas.push(entry);
                 end = meta.length.checked_add(end)?;
             }
             if end != shard.lines.size {
@@ -84,18 +84,6 @@ impl CatalogIndex {
             start += end;
         }
         (start == snapshot.size).then_some(this)
-    }
-
-    fn add(&mut self, meta: &IndexedMeta, start: u64) -> Option<()> {
-        let entry = MetaEntry {
-            schema: self.number(&meta.schema)?,
-            package: self.number(&meta.package)?,
-            name: self.number(&meta.name)?,
-            length: meta.length.try_into().ok()?,
-            offset: start + meta.offset,
-        };
-        self.metas.push(entry);
-        Some(())
     }
 
     fn number(&mut self, text: &str) -> Option<u32> {

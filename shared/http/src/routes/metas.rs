@@ -1,7 +1,7 @@
 //! Lines of a catalog: all of them, those of a query, those of one package.
 
 use model::{CachePolicy, Encoding, Kind};
-use reader::{PublishedLines, PublishedState, ReaderError};
+use reader::{MetaFilter, PublishedLines, PublishedState, ReaderError};
 
 use super::RouteCall;
 use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::metas_filter};
@@ -14,7 +14,7 @@ pub(super) async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError>
 pub(super) async fn metas(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let filter = metas_filter(call.query())?;
     let state = call.state().await?;
-    if filter.is_empty() {
+    if filter == MetaFilter::default() {
         return whole(call, &state).await;
     }
     let lines = state.select(&filter).await?;
