@@ -2,7 +2,6 @@
 
 mod cache;
 mod catalogs;
-mod decode;
 mod error;
 mod index;
 mod lines;

@@ -10,7 +10,6 @@ use store::{Object, StoreExt, Version};
 use crate::{
     cache::BodyKey,
     catalogs::PublishedCatalogs,
-    decode::decode,
     error::{Corruption, ReaderError},
     stream::{self as chunks, Chunks},
 };
@@ -96,7 +95,7 @@ impl PublishedCatalogs {
         } else {
             self.stream_object(object, extent).await?
         };
-        decode(stored, size, object.key())
+        chunks::decode(stored, size, object.key())
     }
 
     /// Streams the bytes of an object. Each stored version is hashed once an hour, not on every request.

@@ -9,12 +9,11 @@ use trust::Trust;
 
 use crate::{
     catalogs::PublishedCatalogs,
-    decode::decode,
     error::{Corruption, ReaderError},
     index::CatalogIndex,
     objects::Extent,
     pointer::KnownPointer,
-    stream::Chunks,
+    stream::{Chunks, decode},
 };
 
 /// Published state of a catalog. A later publication does not change it.
