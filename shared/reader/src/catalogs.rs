@@ -117,9 +117,8 @@ impl PublishedCatalogs {
     /// [`ReaderError::Store`], and [`ReaderError::Corrupt`] for one that is too large or ends early.
     pub async fn document(&self, key: &Key) -> Result<Option<Bytes>, ReaderError> {
         match self.0.store.open(key, None).await {
-            Ok(object) => Ok(Some(self.collect(key, object).await?)),
             Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
+            opened => Ok(Some(self.collect(key, opened?).await?)),
         }
     }
 
