@@ -7,7 +7,6 @@ mod error;
 mod history;
 mod http;
 mod origin;
-mod origin_catalog;
 mod place;
 mod plan;
 mod rebuild;
@@ -22,8 +21,7 @@ pub use archive::{
 pub use copier::{Copier, SyncOptions};
 pub use error::SyncError;
 pub use http::HttpOrigin;
-pub use origin::{Origin, OriginBody, OriginError, StoreOrigin};
-pub use origin_catalog::{OriginCatalog, ReadCatalog};
+pub use origin::{Origin, OriginBody, OriginCatalog, OriginError, ReadCatalog, StoreOrigin};
 pub use place::{Address, AddressError, SyncOrigin};
 pub use repair::Repair;
 pub use report::{CopyProgress, SyncReport};
