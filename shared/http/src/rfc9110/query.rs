@@ -23,7 +23,7 @@ const SEARCH_LIMIT: usize = 20;
 ///
 /// # Errors
 /// As [`parameters`], and [`ApiError::Limit`] and [`ApiError::Page`] for a limit and an offset that cannot be used.
-pub(crate) fn search(query: &str) -> Result<SearchQuery, ApiError> {
+pub(crate) fn search_query(query: &str) -> Result<SearchQuery, ApiError> {
     let values = parameters(
         query,
         "q, package, category, provider, capability, arch, limit and offset",

@@ -1,12 +1,15 @@
-use std::borrow::Cow;
+//! JSON documents that are made for an answer: lists of catalogs and packages, and results of searches.
+
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
-use model::{Kind, ShardRef};
-use reader::PublishedState;
+use model::{Facts, Kind, ShardRef, StoredDocument};
+use olm::{SEARCH, SearchIndex};
+use reader::{Corruption, PublishedState, ReaderError};
 use serde_json::{Value, json};
 
 use super::RouteCall;
-use crate::{error::ApiError, respond::Representation};
+use crate::{error::ApiError, respond::Representation, rfc9110::search_query, router::App};
 
 /// Reads pointers only, so the cost does not depend on the size of the catalogs.
 pub(super) async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -63,8 +66,45 @@ fn package(shard: &ShardRef) -> Value {
     })
 }
 
+pub(super) async fn search(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let query = search_query(call.query())?;
+    let state = call.state().await?;
+    let index = call.app.search_index(&state).await?;
+    let content_hash = state.current().content_hash;
+    let (text, offset, limit) = (query.text.clone(), query.offset, query.limit);
+    let (weight, find) = (index.weight(), move || index.find(&query));
+    let found = call.app.catalogs.run(weight, find).await?;
+    let answer = json!({
+        "contentHash": content_hash,
+        "query": text,
+        "offset": offset,
+        "limit": limit,
+        "total": found.total,
+        "results": found.results,
+        "facets": found.facets,
+    });
+    Ok(Representation::document(line(&answer)).dated(&call.app.head(&state)))
+}
+
+impl App {
+    /// Returns the index of a published state, from memory or into it.
+    async fn search_index(&self, state: &PublishedState) -> Result<Arc<SearchIndex>, ApiError> {
+        let snapshot = state.snapshot().await?;
+        let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
+        let load = async {
+            let bytes = self.catalogs.object(&object).await?;
+            let parse = move || Facts::from_stored(&bytes).map(SearchIndex::new);
+            // Twenty times, because the texts are compressed and words are sorted.
+            let parsed = self.catalogs.run(20 * object.digest.size, parse).await;
+            let corrupt = |source| ReaderError::corrupt(&object.key(), Corruption::Document(source));
+            Ok(parsed.map(Arc::new).map_err(corrupt)?)
+        };
+        self.searches.get_or_load(&object.digest.sha256, load).await
+    }
+}
+
 /// Returns a document as one line of text.
-pub(super) fn line(document: &Value) -> Bytes {
+fn line(document: &Value) -> Bytes {
     format!("{document}\n").into()
 }
 

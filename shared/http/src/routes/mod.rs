@@ -8,7 +8,6 @@ mod listing;
 mod metas;
 mod page;
 mod registry;
-mod search;
 
 use std::{
     borrow::Cow,
@@ -55,7 +54,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::get("/catalogs/{catalog}/api/v1/metas", |call| Box::pin(metas::metas(call))),
     Route::get("/catalogs/{catalog}/packages", |call| Box::pin(listing::packages(call))),
     Route::get("/catalogs/{catalog}/search.json", |call| Box::pin(page::search_document(call))),
-    Route::get("/catalogs/{catalog}/search", |call| Box::pin(search::find(call))),
+    Route::get("/catalogs/{catalog}/search", |call| Box::pin(listing::search(call))),
     Route::get("/catalogs/{catalog}/packages/{package}", |call| Box::pin(metas::package(call))),
     Route::get(OBJECT, |call| Box::pin(documents::object(call))),
     Route::get("/v2/", |call| Box::pin(registry::base(call))),
