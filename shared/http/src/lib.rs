@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod coding;
 mod error;
 mod metrics;
 mod payload;

@@ -9,9 +9,8 @@ use prometheus_client::metrics::counter::Counter;
 use reader::{Chunks, Extent, small};
 
 use crate::{
-    coding::encode,
     error::ApiError,
-    payload::Payload,
+    payload::{Payload, encode},
     rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range},
     router::StateHead,
     routes::RouteCall,

@@ -31,7 +31,8 @@ pub(super) async fn package(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let shard = shard.ok_or_else(|| ReaderError::UnknownPackage(package.clone().into_owned()))?;
     let encoding = call.encoding()?;
     let stored = (encoding == Encoding::Zstd).then(|| shard.stored.with_kind(Kind::Package));
-    let payload = Payload::of_lines(PublishedLines::of_shard(shard), stored, encoding);
+    let lines = PublishedLines::of_shard(shard);
+    let payload = stored.map_or(Payload::Lines { lines, encoding }, Payload::Object);
     // The tag of an object is its own, so that the route and the immutable URL share it.
     let lines = Representation::of(payload, CachePolicy::Pointer);
     Ok(lines.negotiated(encoding).dated(&call.app.head(&state)))
@@ -44,7 +45,8 @@ async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representa
         // They are made on the fly, under the content hash of the pointer. Only the Snapshot tells if that is their hash.
         state.snapshot().await?;
     }
-    let payload = Payload::of_lines(state.whole(), stored, encoding);
+    let lines = state.whole();
+    let payload = stored.map_or(Payload::Lines { lines, encoding }, Payload::Object);
     let head = call.app.head(state);
     let tag = head.all_tags[encoding as usize].clone();
     let lines = Representation::new(tag, payload, CachePolicy::Pointer);
