@@ -5,8 +5,7 @@ use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use model::{CachePolicy, Encoding};
-use prometheus_client::metrics::counter::Counter;
-use reader::{Chunks, Extent, small};
+use reader::{Extent, small};
 
 use crate::{
     error::ApiError,
@@ -139,10 +138,8 @@ impl RouteCall<'_> {
         let range = request_headers.get(header::RANGE).filter(|_| ranged);
         let mut response = representation.begin(StatusCode::OK, now);
         let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static(representation.content_type),
-        );
+        let content_type = HeaderValue::from_static(representation.content_type);
+        headers.insert(header::CONTENT_TYPE, content_type);
         if let Some(encoding) = representation.encoding.content_encoding() {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
         }
@@ -151,75 +148,59 @@ impl RouteCall<'_> {
         if large.is_some_and(|large| length.unwrap_or(u64::MAX) > large.max) {
             return Err(ApiError::TooLarge);
         }
-        let Some(length) = length else {
-            // Compressed as it is sent: the next time its bytes may differ, so it has no ranges.
-            return self.send(response, payload, Extent::Whole).await;
-        };
-        let headers = response.headers_mut();
-        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         let mut extent = Extent::Whole;
-        if let Some(range) = range
-            && let Some(part) = parse_range(range.as_bytes(), length)?
-        {
-            let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
-            let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
-            headers.insert(header::CONTENT_RANGE, content_range);
-            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
-            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            extent = Extent::Part(part);
+        // A body of unknown length is compressed as it is sent: the next time its bytes may differ, so it has no ranges.
+        if let Some(length) = length {
+            let headers = response.headers_mut();
+            headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+            if let Some(range) = range
+                && let Some(part) = parse_range(range.as_bytes(), length)?
+            {
+                let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+                let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
+                headers.insert(header::CONTENT_RANGE, content_range);
+                headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+                extent = Extent::Part(part);
+            }
         }
-        self.send(response, payload, extent).await
-    }
-
-    /// Adds the body to a response, except to HEAD. The first read has happened when this returns, so that a failure still gets its
-    /// status.
-    async fn send(
-        self,
-        mut response: Response<Body>,
-        payload: Payload,
-        extent: Extent,
-    ) -> Result<Response<Body>, ApiError> {
         if self.request.method != Method::HEAD {
-            let catalogs = &self.app.catalogs;
-            *response.body_mut() = match payload {
-                Payload::Bytes(mut bytes) => {
-                    if let Extent::Part(range) = extent {
-                        bytes = bytes.slice(small(range.start)..small(range.end));
-                    }
-                    self.sent_bytes().inc_by(bytes.len() as u64);
-                    Body::from(bytes)
-                }
-                Payload::Object(object) => self.streamed(Box::pin(catalogs.stream_object(&object, extent)).await?),
-                Payload::Lines { lines, encoding } => {
-                    let plain = Box::pin(catalogs.lines(&lines, extent)).await?;
-                    self.streamed(encode(plain, encoding, lines.key())?)
-                }
-            };
-        } else if !response.headers().contains_key(header::CONTENT_LENGTH) {
+            *response.body_mut() = self.body(payload, extent).await?;
+        } else if length.is_none() {
             // Where GET streams a body of unknown length, HEAD does not claim zero (RFC 9110, section 8.6).
             *response.body_mut() = unknown_length();
         }
         Ok(response)
     }
 
-    fn sent_bytes(self) -> Counter {
-        self.app.metrics.bytes(self.matched.value.path)
-    }
-
-    /// Returns a body of chunks. An error in the middle ends the connection before the announced length, so no client takes
-    /// the body for a complete one. The error is logged here because no status can tell it any more.
-    fn streamed(self, chunks: Chunks) -> Body {
-        let (bytes, route) = (self.sent_bytes(), self.matched.value.path);
-        Body::from_stream(
-            chunks
-                .inspect_ok(move |chunk| {
-                    bytes.inc_by(chunk.len() as u64);
-                })
-                .inspect_err(move |error| {
-                    tracing::error!(error = model::text::chain(error), route, "cut off a response body");
-                }),
-        )
+    /// Returns the bytes of a payload as a body. The first read has happened when this returns, so that a failure still gets its
+    /// status.
+    async fn body(self, payload: Payload, extent: Extent) -> Result<Body, ApiError> {
+        let (catalogs, route) = (&self.app.catalogs, self.matched.value.path);
+        let chunks = match payload {
+            Payload::Bytes(mut bytes) => {
+                if let Extent::Part(range) = extent {
+                    bytes = bytes.slice(small(range.start)..small(range.end));
+                }
+                self.app.metrics.bytes(route).inc_by(bytes.len() as u64);
+                return Ok(Body::from(bytes));
+            }
+            Payload::Object(object) => Box::pin(catalogs.stream_object(&object, extent)).await?,
+            Payload::Lines { lines, encoding } => {
+                let plain = Box::pin(catalogs.lines(&lines, extent)).await?;
+                encode(plain, encoding, lines.key())?
+            }
+        };
+        let sent = self.app.metrics.bytes(route);
+        let counted = chunks.inspect_ok(move |chunk| {
+            sent.inc_by(chunk.len() as u64);
+        });
+        // An error in the middle ends the connection before the announced length, so no client takes the body for a complete one.
+        // It is logged here because no status can tell it any more.
+        Ok(Body::from_stream(counted.inspect_err(move |error| {
+            tracing::error!(error = model::text::chain(error), route, "cut off a response body");
+        })))
     }
 }
 
