@@ -48,7 +48,14 @@ impl App {
             Some(matched) => self.serve(request, matched).instrument(span.clone()).await,
             None => without_slash(request).ok_or_else(|| unmatched(request)),
         };
-        let mut response = result.unwrap_or_else(|error| span.in_scope(|| self.refuse(request, route, &error)));
+        let refuse = |error: ApiError| {
+            // Once, and only here: the client learns no more than that the server failed.
+            if error.kind().status.is_server_error() {
+                tracing::error!(error = model::text::chain(&error), route, path, "cannot answer request");
+            }
+            error::respond(&request.method, path, &error)
+        };
+        let mut response = result.unwrap_or_else(|error| span.in_scope(|| refuse(error)));
         mark_registry(path, response.headers_mut());
         self.settings.origins.allow(request, response.headers_mut());
         let took = self.catalogs.now().saturating_sub(started);
@@ -77,15 +84,6 @@ impl App {
         };
         let representation = (matched.value.handler)(call).await?;
         call.respond(representation).await
-    }
-
-    /// Answers an error. Failures of the server are logged, once, here: the client learns only that there was one.
-    fn refuse(&self, request: &Parts, route: &'static str, error: &ApiError) -> Response<Body> {
-        let path = request.uri.path();
-        if error.kind().status.is_server_error() {
-            tracing::error!(error = model::text::chain(error), route, path, "cannot answer request");
-        }
-        error::respond(&request.method, path, error)
     }
 }
 
