@@ -170,9 +170,9 @@ impl App {
             .map(|previous| self.earlier_image(state, previous));
         // Collected first: at most sixteen, and the borrow of `seen` ends here.
         let reads: Vec<_> = reads.collect();
-        let images: Vec<Option<(Sha256, CatalogImage)>> =
-            stream::iter(reads).buffered(CONCURRENT_READS).try_collect().await?;
-        Ok(images.into_iter().flatten().collect())
+        let images = stream::iter(reads).buffered(CONCURRENT_READS);
+        let images = images.try_filter_map(async |image| Ok(image));
+        Ok(images.try_collect::<Vec<_>>().await?.into())
     }
 
     /// Returns nothing for a Snapshot that is gone or damaged: it must not hide the other images.
