@@ -24,12 +24,13 @@ pub enum Operation {
 pub(crate) type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// Failure of an operation on a store. Tell the kinds apart by variant, never by text.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::EnumIs)]
 pub enum StoreError {
     /// The store has no object under this key, a path.
     #[error("the store has no {0}")]
     NotFound(String),
-    /// The condition of a put did not hold, because another writer was faster. Holds the key of the object, as a path.
+    /// The condition of a put did not hold, because another writer was faster. Read again before you write again. Holds the key of
+    /// the object, as a path.
     #[error("{0} was changed by another writer in the meantime")]
     Conflict(String),
     /// The object does not have the requested range.
@@ -60,18 +61,6 @@ pub enum StoreError {
         /// The underlying error, which the chain prints after this one.
         source: BoxedError,
     },
-}
-
-impl StoreError {
-    /// True if there is no such object.
-    pub const fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound(_))
-    }
-
-    /// True if another writer was faster. Read again before you write again.
-    pub const fn is_conflict(&self) -> bool {
-        matches!(self, Self::Conflict(_))
-    }
 }
 
 /// Constructors for the implementations of [`Store`](crate::Store).
