@@ -59,7 +59,7 @@ impl fmt::Display for SyncOrigin {
 }
 
 /// The URL of a mirror. A user name and a password in it are sent, and never printed.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Address {
     /// Without credentials, ending in a slash.
     pub(crate) base: Url,
@@ -125,12 +125,6 @@ fn decode(text: &str) -> Result<String, AddressError> {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.base.as_str().trim_end_matches('/'))
-    }
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
