@@ -1,7 +1,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, SystemTime},
 };
@@ -10,17 +10,17 @@ use aws_runtime::auth::PayloadSigningOverride;
 use aws_sdk_s3::{
     config::{
         ConfigBag, Intercept, RuntimeComponents,
-        interceptors::{
-            BeforeDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextMut,
-            BeforeTransmitInterceptorContextRef,
-        },
+        interceptors::{BeforeTransmitInterceptorContextMut, FinalizerInterceptorContextRef},
     },
     error::BoxError,
     primitives::{DateTime, DateTimeFormat},
 };
 use aws_smithy_runtime_api::client::{
     interceptors::context::InterceptorContext,
-    retries::classifiers::{ClassifyRetry, RetryAction},
+    retries::{
+        RequestAttempts,
+        classifiers::{ClassifyRetry, RetryAction},
+    },
 };
 use aws_smithy_types::retry::ErrorKind;
 use model::Sha256;
@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 /// Facts about one request that the SDK does not hand on, and the hash of its payload, which the SDK does not take.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Exchange {
-    attempts: Arc<AtomicU32>,
+    is_repeated: Arc<AtomicBool>,
     date: Arc<Mutex<Option<SystemTime>>>,
     payload: Option<Sha256>,
 }
@@ -46,7 +46,7 @@ impl Exchange {
 
     /// True if the SDK sent the request more than once: an answer may be about the effect of an earlier one.
     pub(crate) fn is_repeated(&self) -> bool {
-        self.attempts.load(Ordering::Relaxed) > 1
+        self.is_repeated.load(Ordering::Relaxed)
     }
 
     /// Returns the `Date` of the last answer.
@@ -73,23 +73,16 @@ impl Intercept for Exchange {
         Ok(())
     }
 
-    fn read_before_transmit(
+    fn read_after_execution(
         &self,
-        _context: &BeforeTransmitInterceptorContextRef<'_>,
+        context: &FinalizerInterceptorContextRef<'_>,
         _components: &RuntimeComponents,
-        _config: &mut ConfigBag,
+        config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        self.attempts.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn read_before_deserialization(
-        &self,
-        context: &BeforeDeserializationInterceptorContextRef<'_>,
-        _components: &RuntimeComponents,
-        _config: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let date = context.response().headers().get("date");
+        let attempts = config.load::<RequestAttempts>();
+        let is_repeated = attempts.is_some_and(|made| made.attempts() > 1);
+        self.is_repeated.store(is_repeated, Ordering::Relaxed);
+        let date = context.response().and_then(|answer| answer.headers().get("date"));
         let date = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
         *self.date.lock() = date.and_then(|date| SystemTime::try_from(date).ok());
         Ok(())
