@@ -94,11 +94,8 @@ fn without_slash(request: &Parts) -> Option<Response<Body>> {
         return None;
     }
     let (_, last) = path.rsplit_once('/').filter(|(_, last)| !last.is_empty())?;
-    let query = request
-        .uri
-        .path_and_query()?
-        .as_str()
-        .strip_prefix(request.uri.path())?;
+    let path_and_query = request.uri.path_and_query()?.as_str();
+    let query = path_and_query.strip_prefix(request.uri.path())?;
     let location = HeaderValue::try_from(format!("../{last}{query}")).ok()?;
     let cache = HeaderValue::from_static(CachePolicy::Pointer.cache_control());
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, cache)];

@@ -100,11 +100,8 @@ impl PublishedCatalogs {
             Ok(state) => Ok(Some(state)),
             Err(ReaderError::UnknownCatalog(_)) => Ok(None),
             Err(error @ (ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. })) => {
-                tracing::error!(
-                    error = model::text::chain(&error),
-                    catalog = name.as_str(),
-                    "left a catalog out of the list"
-                );
+                let error = model::text::chain(&error);
+                tracing::error!(error, catalog = name.as_str(), "left a catalog out of the list");
                 Ok(None)
             }
             Err(error) => Err(error),

@@ -153,10 +153,8 @@ impl PublishedCatalogs {
         let size = lines.length;
         let stored = self.cached_object(&lines.object).await?;
         let decode = move || zstd::bulk::decompress(&stored, small(size));
-        let decoded = self
-            .run(size, decode)
-            .await
-            .map_err(ReaderError::coding(&lines.key()))?;
+        let decoded = self.run(size, decode).await;
+        let decoded = decoded.map_err(ReaderError::coding(&lines.key()))?;
         check_size(&lines.key(), size, decoded.len() as u64)?;
         Ok(decoded.into())
     }

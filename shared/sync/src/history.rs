@@ -32,10 +32,8 @@ pub(crate) fn is_behind(ours: &Current, theirs: &Current, options: &SyncOptions)
 /// True if a pointer remembers at most [`PREVIOUS_MAX`] publications, newest first. Comparing two histories takes the
 /// product of their lengths, so an origin must not choose them.
 pub(crate) fn is_valid(current: &Current) -> bool {
-    current.previous.len() <= PREVIOUS_MAX
-        && current
-            .publications()
-            .is_sorted_by(|newer, older| newer.serial > older.serial)
+    let publications = current.publications();
+    current.previous.len() <= PREVIOUS_MAX && publications.is_sorted_by(|newer, older| newer.serial > older.serial)
 }
 
 /// Returns the newest serial that both remember with different content.

@@ -28,10 +28,9 @@ impl FromStr for SyncOrigin {
             && !text.contains("://")
             && !Path::new(text).exists()
         {
-            Err(
-                format!("there is no folder {text}; write http://{text} or https://{text} for a mirror on a server")
-                    .into(),
-            )
+            let hint =
+                format!("there is no folder {text}; write http://{text} or https://{text} for a mirror on a server");
+            Err(hint.into())
         } else {
             Ok(Self::Store(text.parse()?))
         }
@@ -84,9 +83,8 @@ impl Address {
 
     /// Returns the URL of a key.
     pub(crate) fn url(&self, key: &Key) -> Url {
-        self.base
-            .join(&key.to_string())
-            .expect("a key is a path of plain characters")
+        let url = self.base.join(&key.to_string());
+        url.expect("a key is a path of plain characters")
     }
 }
 

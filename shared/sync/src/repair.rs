@@ -58,10 +58,8 @@ impl Copier {
 
     /// Fetches these objects, unless their bytes fit their names by now.
     async fn repair_all(&self, transaction: &Transaction, wanted: Vec<ManifestEntry>, repair: &mut Repair) {
-        let fetches = wanted
-            .into_iter()
-            .map(async |entry| (entry.key().to_string(), self.repair_one(transaction, &entry).await));
-        let mut fetches = stream::iter(fetches).buffer_unordered(OBJECTS_IN_FLIGHT);
+        let fetch = async |entry: ManifestEntry| (entry.key().to_string(), self.repair_one(transaction, &entry).await);
+        let mut fetches = stream::iter(wanted.into_iter().map(fetch)).buffer_unordered(OBJECTS_IN_FLIGHT);
         while let Some((key, brought)) = fetches.next().await {
             match brought {
                 Ok(true) => {

@@ -24,12 +24,9 @@ const SEARCH_LIMIT: usize = 20;
 /// # Errors
 /// As [`parameters`], and [`ApiError::Limit`] and [`ApiError::Page`] for a limit and an offset that cannot be used.
 pub(crate) fn search_query(query: &str) -> Result<SearchQuery, ApiError> {
-    let values = parameters(
-        query,
-        "q, package, category, provider, capability, arch, limit and offset",
-    )?;
+    let known = "q, package, category, provider, capability, arch, limit and offset";
     let [text, package, category, provider, capability, arch, limit, offset] =
-        values.map(|value| value.filter(|value| !value.is_empty()));
+        parameters(query, known)?.map(|value| value.filter(|value| !value.is_empty()));
     Ok(SearchQuery {
         text: text.unwrap_or_default(),
         filter: SearchFilter {

@@ -165,11 +165,9 @@ impl App {
     async fn read_earlier_images(&self, state: &PublishedState) -> Result<Images, ReaderError> {
         let mut seen = BTreeSet::from([state.current().snapshot]);
         let previous = state.current().previous.iter();
-        let reads = previous
-            .filter(|previous| seen.insert(previous.snapshot))
-            .map(|previous| self.earlier_image(state, previous));
+        let earlier = previous.filter(|previous| seen.insert(previous.snapshot));
         // Collected first: at most sixteen, and the borrow of `seen` ends here.
-        let reads: Vec<_> = reads.collect();
+        let reads: Vec<_> = earlier.map(|previous| self.earlier_image(state, previous)).collect();
         let images = stream::iter(reads).buffered(CONCURRENT_READS);
         let images = images.try_filter_map(async |image| Ok(image));
         Ok(images.try_collect::<Vec<_>>().await?.into())
@@ -185,11 +183,8 @@ impl App {
             Ok(snapshot) => Ok(snapshot.image.clone().map(|image| (previous.content_hash, image))),
             Err(error) if error.is_missing() => Ok(None),
             Err(error @ ReaderError::Corrupt { .. }) => {
-                tracing::error!(
-                    error = model::text::chain(&error),
-                    catalog = state.name().as_str(),
-                    "left out an earlier image"
-                );
+                let error = model::text::chain(&error);
+                tracing::error!(error, catalog = state.name().as_str(), "left out an earlier image");
                 Ok(None)
             }
             Err(error) => Err(error),
