@@ -44,10 +44,8 @@ fn may_hold(folder: &str, prefix: &str) -> bool {
     let inside = format!("{folder}/");
     // Other folders in the root are not read, such as the `lost+found` of a volume.
     let top = folder.split('/').next().unwrap_or(folder);
-    let has_keys = top == CATALOGS
-        || Kind::ALL
-            .iter()
-            .any(|kind| kind.folder().split('/').next() == Some(top));
+    let is_top = |kind: &Kind| kind.folder().split('/').next() == Some(top);
+    let has_keys = top == CATALOGS || Kind::ALL.iter().any(is_top);
     has_keys && (inside.starts_with(prefix) || prefix.starts_with(&inside))
 }
 
@@ -55,15 +53,15 @@ fn listed(entry: &DirEntry, path: &str) -> io::Result<Option<Listed>> {
     let Some(key) = Key::parse(path) else {
         return Ok(None);
     };
-    match entry.metadata() {
-        Ok(metadata) => Ok(Some(Listed {
-            key,
-            size: metadata.len(),
-            modified: modified(&metadata),
-        })),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let metadata = match entry.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found?,
+    };
+    Ok(Some(Listed {
+        key,
+        size: metadata.len(),
+        modified: modified(&metadata),
+    }))
 }
 
 #[cfg(test)]

@@ -56,18 +56,16 @@ impl Inner {
         let file = mode.open(&self.root, &key.to_string())?;
         let metadata = file.metadata()?;
         let (size, modified) = (metadata.len(), modified(&metadata));
-        let content = if key.is_immutable() {
+        let (version, content) = if key.is_immutable() {
             // A caller that finds an object may rely on it, and its writer may not have flushed it yet.
             if self.writable {
                 self.remember(key)?;
             }
-            None
+            (file_version(&metadata), None)
         } else {
-            Some(mode.read(&file, 0..size)?)
+            let content = mode.read(&file, 0..size)?;
+            (content_version(&content), Some(content))
         };
-        let version = content
-            .as_deref()
-            .map_or_else(|| file_version(&metadata), content_version);
         let info = ObjectInfo {
             size,
             version,
