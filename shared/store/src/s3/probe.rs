@@ -104,9 +104,9 @@ impl S3Store {
 
     fn request(&self, content: &str) -> PutObjectFluentBuilder {
         let request = self.bucket.client.put_object().bucket(&self.bucket.place.bucket);
-        let request = request
-            .key(self.bucket.place.name(NAME))
-            .body(content.as_bytes().to_vec().into());
-        request.content_type("text/plain").cache_control("no-store")
+        let request = request.key(self.bucket.place.name(NAME)).content_type("text/plain");
+        request
+            .cache_control("no-store")
+            .body(content.as_bytes().to_vec().into())
     }
 }

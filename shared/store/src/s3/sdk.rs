@@ -54,12 +54,11 @@ pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, S3Error> {
 pub fn sdk_config_of_environment(settings: &S3Settings) -> Result<SdkConfig, S3Error> {
     settings.check_endpoint()?;
     let region = settings.region.clone().or_else(|| variable("AWS_REGION"));
+    let credentials = SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new());
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new(region.unwrap_or_else(|| ANY_REGION.to_owned())))
-        .credentials_provider(SharedCredentialsProvider::new(
-            EnvironmentVariableCredentialsProvider::new(),
-        ))
+        .credentials_provider(credentials)
         .http_client(client(tls_context()?, settings.proxy_of))
         .retry_config(retries(settings))
         .timeout_config(timeouts(settings))
@@ -123,12 +122,8 @@ fn certificates(path: &Path) -> Result<Vec<u8>, S3Error> {
     })?;
     let mut usable = Vec::new();
     for (pem, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
-        let added = match CertificateDer::from_pem_slice(pem.as_bytes()) {
-            Ok(certificate) => RootCertStore::empty()
-                .add(certificate)
-                .map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
+        let parsed = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string());
+        let added = parsed.and_then(|found| RootCertStore::empty().add(found).map_err(|error| error.to_string()));
         match added {
             Ok(()) => usable.extend_from_slice(pem.as_bytes()),
             Err(error) => {

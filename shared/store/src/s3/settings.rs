@@ -64,8 +64,8 @@ impl S3Settings {
         let Some(endpoint) = &self.endpoint else {
             return Ok(());
         };
-        let host = ["https://", "http://"]
-            .iter()
+        let mut schemes = ["https://", "http://"].into_iter();
+        let host = schemes
             .find_map(|scheme| endpoint.strip_prefix(scheme))
             .unwrap_or_default();
         let visible = host.bytes().all(|byte| byte.is_ascii_graphic());

@@ -120,11 +120,8 @@ impl Store for S3Store {
             let page = page.map_err(|error| fault::failed(Operation::List, &store.bucket.place, error))?;
             let more =
                 is_cut(&page).map_err(|error| StoreError::failed(Operation::List, &store.bucket.place, error))?;
-            let found: Vec<_> = page
-                .contents()
-                .iter()
-                .filter_map(|object| listed(&store, object))
-                .collect();
+            let objects = page.contents().iter();
+            let found: Vec<_> = objects.filter_map(|object| listed(&store, object)).collect();
             Ok(Some((stream::iter(found).map(Ok), (store, more.then_some(pages)))))
         })
         .try_flatten()

@@ -40,11 +40,9 @@ struct NewObject<'a> {
 
 impl<'a> NewObject<'a> {
     async fn new(key: &'a Key, source: &'a Source) -> Result<Self, StoreError> {
-        if source.size() > OBJECT_MAX {
-            let what = format!(
-                "the object has {} bytes, and S3 takes at most {OBJECT_MAX} (5 GiB) in one request",
-                source.size()
-            );
+        let size = source.size();
+        if size > OBJECT_MAX {
+            let what = format!("the object has {size} bytes, and S3 takes at most {OBJECT_MAX} (5 GiB) in one request");
             return Err(StoreError::failed(Operation::Put, key, what));
         }
         let sha256 = source.sha256(key).await;
