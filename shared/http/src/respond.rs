@@ -106,6 +106,24 @@ impl Representation {
         response
     }
 
+    /// Returns a redirect for a body above the limit, if an object has exactly its bytes.
+    async fn redirect(&self, large: &LargeBodies, now: SystemTime) -> Result<Option<Response<Body>>, ApiError> {
+        let object = match &self.payload {
+            Payload::Object(object) if object.digest.size > large.above => object,
+            _ => return Ok(None),
+        };
+        let unknown = |source| ApiError::Locate(object.key(), source);
+        let url = large.to.locate(&object.key()).await.map_err(unknown)?;
+        let url = HeaderValue::try_from(url).map_err(|source| unknown(source.into()))?;
+        // 307 and not 301 or 308: the next publication has another object.
+        let mut response = self.begin(StatusCode::TEMPORARY_REDIRECT, now);
+        response.headers_mut().insert(header::LOCATION, url);
+        // As long as a pointer may be cached, because the redirect depends on the published state.
+        let max_age = HeaderValue::from_static("public, max-age=60");
+        response.headers_mut().insert(header::CACHE_CONTROL, max_age);
+        Ok(Some(response))
+    }
+
     /// Evaluates the preconditions of a request.
     pub(crate) fn evaluate(&self, headers: &HeaderMap) -> Precondition {
         evaluate(headers, &self.tag, self.modified.as_ref())
@@ -129,7 +147,7 @@ impl RouteCall<'_> {
         let is_get = self.request.method == Method::GET;
         let large = self.app.settings.large.as_ref().filter(|_| is_get);
         if let Some(large) = large
-            && let Some(redirect) = Box::pin(redirect(&representation, large, now)).await?
+            && let Some(redirect) = Box::pin(representation.redirect(large, now)).await?
         {
             return Ok(redirect);
         }
@@ -202,28 +220,6 @@ impl RouteCall<'_> {
             tracing::error!(error = model::text::chain(error), route, "cut off a response body");
         })))
     }
-}
-
-/// Returns a redirect for a body above the limit, if an object has exactly its bytes.
-async fn redirect(
-    representation: &Representation,
-    large: &LargeBodies,
-    now: SystemTime,
-) -> Result<Option<Response<Body>>, ApiError> {
-    let object = match &representation.payload {
-        Payload::Object(object) if object.digest.size > large.above => object,
-        _ => return Ok(None),
-    };
-    let unknown = |source| ApiError::Locate(object.key(), source);
-    let url = large.to.locate(&object.key()).await.map_err(unknown)?;
-    let url = HeaderValue::try_from(url).map_err(|source| unknown(source.into()))?;
-    // 307 and not 301 or 308: the next publication has another object.
-    let mut response = representation.begin(StatusCode::TEMPORARY_REDIRECT, now);
-    response.headers_mut().insert(header::LOCATION, url);
-    // As long as a pointer may be cached, because the redirect depends on the published state.
-    let max_age = HeaderValue::from_static("public, max-age=60");
-    response.headers_mut().insert(header::CACHE_CONTROL, max_age);
-    Ok(Some(response))
 }
 
 /// Returns an empty body that does not announce its length.
