@@ -81,7 +81,11 @@ impl Store for FolderStore {
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
         let create = |inner: &Inner| Temp::create(inner.temp_folder()?);
         let temp = self.blocking(Operation::Put, "a staged object", create).await?;
-        Ok(Box::new(StagedFile::new(self.clone(), temp)))
+        Ok(Box::new(StagedFile {
+            store: self.clone(),
+            temp: Some(temp),
+            pending: Vec::new(),
+        }))
     }
 
     async fn flush(&self) -> Result<(), StoreError> {

@@ -122,8 +122,7 @@ impl Inner {
         let taken = std::mem::take(&mut *self.unflushed.folders.lock());
         let result = taken.iter().try_for_each(|folder| sync(&self.root, folder));
         if result.is_err() {
-            let mut folders = self.unflushed.folders.lock();
-            folders.extend(taken);
+            self.unflushed.folders.lock().extend(taken);
         }
         result
     }

@@ -142,21 +142,13 @@ const NAME: &str = "a staged object";
 
 /// Temporary file, and the bytes that are not written to it yet.
 pub(super) struct StagedFile {
-    store: FolderStore,
+    pub(super) store: FolderStore,
     /// `None` once a write failed or was dropped half way: the end of the file is not known then.
-    temp: Option<Temp>,
-    pending: Vec<u8>,
+    pub(super) temp: Option<Temp>,
+    pub(super) pending: Vec<u8>,
 }
 
 impl StagedFile {
-    pub(super) fn new(store: FolderStore, temp: Temp) -> Self {
-        Self {
-            store,
-            temp: Some(temp),
-            pending: Vec::new(),
-        }
-    }
-
     fn take(&mut self) -> Result<(Temp, Vec<u8>), StoreError> {
         let pending = std::mem::take(&mut self.pending);
         let lost = || StoreError::failed(Operation::Put, &NAME, "an earlier write to it did not succeed");

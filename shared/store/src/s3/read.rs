@@ -61,7 +61,10 @@ impl S3Store {
             Meaning::Unchanged => Ok(Fetched::NotModified),
             Meaning::Missing => Err(StoreError::not_found(key)),
             Meaning::OutOfRange => {
-                let size = match unsatisfied_size(&error) {
+                let range = error
+                    .raw_response()
+                    .and_then(|answer| answer.headers().get("content-range"));
+                let size = match range.and_then(whole_size) {
                     Some(size) => size,
                     None => self.head(key).await?.ok_or_else(|| StoreError::not_found(key))?.size,
                 };
@@ -131,10 +134,6 @@ fn number(length: Option<i64>) -> Option<u64> {
 /// Returns the size in `bytes 0-9/100` or `bytes */100` (RFC 9110, section 14.4).
 fn whole_size(content_range: &str) -> Option<u64> {
     content_range.rsplit_once('/')?.1.parse().ok()
-}
-
-fn unsatisfied_size(error: &SdkError<GetObjectError>) -> Option<u64> {
-    whole_size(error.raw_response()?.headers().get("content-range")?)
 }
 
 /// Returns the time of an object. One without a time counts as just written, so that collection waits for it longest.
