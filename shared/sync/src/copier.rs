@@ -6,7 +6,7 @@ use std::{
 use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
 use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts, text::chain};
 use olm::{FINDINGS, ValidationSummary};
-use publish::{Env, RaceRetries, Transaction, record_status};
+use publish::{Env, RaceRetries, record_status};
 use store::{Store, read_stored};
 use tokio::sync::Semaphore;
 use trust::Trust;
@@ -206,10 +206,17 @@ impl Copier {
     /// Writes what is missing. The pointer comes last, when everything that it leads to is durable.
     async fn carry_out(&self, plan: Plan, report: &mut SyncReport) -> Result<Outcome, SyncError> {
         let (derived, shards): (Vec<_>, Vec<_>) = plan.missing.iter().partition(|entry| entry.key().is_derived());
+        let mut copying = Copying {
+            copier: self,
+            plan: &plan,
+            report: &mut *report,
+            left: derived,
+        };
         // Shards first: the derived objects are made from those in the store.
-        self.bring_all(&plan.transaction, shards, report).await?;
-        let derived = self.rebuild(&plan, derived, report).await?;
-        self.bring_all(&plan.transaction, derived, report).await?;
+        copying.bring(shards).await?;
+        copying.rebuild().await?;
+        let left = std::mem::take(&mut copying.left);
+        copying.bring(left).await?;
         if let Some(bytes) = &plan.snapshot_bytes {
             let written = plan.transaction.put_verified(plan.next.snapshot, bytes.clone()).await?;
             tracing::debug!(snapshot = %plan.next.snapshot.key(), written, "stored the snapshot");
@@ -233,18 +240,25 @@ impl Copier {
         }
         summary.map(|summary| summary.counts)
     }
+}
 
-    async fn bring_all(
-        &self,
-        transaction: &Transaction,
-        entries: Vec<ManifestEntry>,
-        report: &mut SyncReport,
-    ) -> Result<(), SyncError> {
-        let fetches: Vec<_> = entries.iter().map(|entry| self.bring(transaction, entry)).collect();
+/// Copy of one planned state.
+pub(crate) struct Copying<'a> {
+    pub(crate) copier: &'a Copier,
+    pub(crate) plan: &'a Plan,
+    pub(crate) report: &'a mut SyncReport,
+    /// Derived objects that were not made yet. In the end they have to be fetched.
+    pub(crate) left: Vec<ManifestEntry>,
+}
+
+impl Copying<'_> {
+    async fn bring(&mut self, entries: Vec<ManifestEntry>) -> Result<(), SyncError> {
+        let (copier, transaction) = (self.copier, &self.plan.transaction);
+        let fetches: Vec<_> = entries.iter().map(|entry| copier.bring(transaction, entry)).collect();
         let mut fetches = stream::iter(fetches).buffer_unordered(OBJECTS_IN_FLIGHT);
         while let Some(bytes) = fetches.try_next().await? {
-            report.moved.add(bytes);
-            self.progress.done.fetch_add(1, Ordering::Relaxed);
+            self.report.moved.add(bytes);
+            copier.progress.done.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }

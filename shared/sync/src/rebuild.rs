@@ -3,81 +3,61 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use model::{
-    Content, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectDigest, ObjectRef, Snapshot, StoredDocument,
-    decode_zstd,
-};
+use model::{Content, Index, IndexedMeta, Key, Kind, ObjectDigest, ObjectRef, Snapshot, StoredDocument, decode_zstd};
 use olm::FACT_KINDS;
 use publish::{FactReader, KnownFacts, PublishedShards, StagedAll};
 use render::{RenderError, RenderSettings, Rendering};
 use upkeep::ObjectProblem;
 use work::run;
 
-use crate::{Copier, SyncError, SyncReport, plan::Plan};
+use crate::{SyncError, copier::Copying};
 
-impl Copier {
-    /// Makes the derived objects and returns those that have to be fetched: all if the options say so, else those that
-    /// another version of a compressor or of this program made with other bytes.
+impl Copying<'_> {
+    /// Makes the derived objects. Those that have to be fetched are left: all if the options say so, else those that another
+    /// version of a compressor or of this program made with other bytes.
     ///
     /// With an index among them, it also checks the content hash, the names and the counts of the Snapshot against the
     /// lines. A Snapshot with other lines than the published one always has a new index.
-    pub(crate) async fn rebuild(
-        &self,
-        plan: &Plan,
-        derived: Vec<ManifestEntry>,
-        report: &mut SyncReport,
-    ) -> Result<Vec<ManifestEntry>, SyncError> {
-        report.not_rebuilt.clear();
-        if derived.is_empty() {
-            return Ok(derived);
+    pub(crate) async fn rebuild(&mut self) -> Result<(), SyncError> {
+        self.report.not_rebuilt.clear();
+        if self.left.is_empty() {
+            return Ok(());
         }
-        let _permit = self.rebuilds.acquire().await.expect("the semaphore is never closed");
-        let base = plan.transaction.base_snapshot().await.ok().flatten();
-        let mut rebuild = Rebuild {
-            copier: self,
-            plan,
-            report,
-            left: derived,
-        };
-        let mut rendering = match rebuild.streamed(base).await {
+        let makes_all = !self.copier.options.fetch_all;
+        let _permit = self
+            .copier
+            .rebuilds
+            .acquire()
+            .await
+            .expect("the semaphore is never closed");
+        let base = self.plan.transaction.base_snapshot().await.ok().flatten();
+        let mut rendering = match self.streamed(base).await {
             // The published state may be what is damaged.
-            Err(SyncError::Rebuild(error)) if base.is_some() && error.is_damage() => rebuild.streamed(None).await?,
+            Err(SyncError::Rebuild(error)) if base.is_some() && error.is_damage() => self.streamed(None).await?,
             made => made?,
         };
-        if !self.options.fetch_all {
-            rebuild.documents().await?;
+        if makes_all {
+            self.documents().await?;
         }
-        let has_facts = !self.options.fetch_all && rebuild.lacks(Kind::Facts);
-        let has_index = rebuild.lacks(Kind::Index);
+        let has_facts = makes_all && self.lacks(Kind::Facts);
+        let has_index = self.lacks(Kind::Index);
         if has_facts || has_index {
             let budget = rendering.budget().clone();
             rendering = run(budget, move || rendering.read_metas().map(|()| rendering)).await??;
         }
         let rendering = Arc::new(rendering);
         if has_facts {
-            rebuild.facts(rendering.clone(), base).await?;
+            self.facts(rendering.clone(), base).await?;
         }
         if has_index {
-            rebuild.index(rendering).await?;
+            self.index(rendering).await?;
         }
-        let left = rebuild.left;
-        if !self.options.fetch_all {
-            report.not_rebuilt = left.iter().map(|entry| entry.key().to_string()).collect();
+        if makes_all {
+            self.report.not_rebuilt = self.left.iter().map(|entry| entry.key().to_string()).collect();
         }
-        Ok(left)
+        Ok(())
     }
-}
 
-/// Rebuild of the derived objects of one copy.
-struct Rebuild<'a> {
-    copier: &'a Copier,
-    plan: &'a Plan,
-    report: &'a mut SyncReport,
-    /// Objects that were not made yet. In the end they have to be fetched.
-    left: Vec<ManifestEntry>,
-}
-
-impl Rebuild<'_> {
     fn lacks(&self, kind: Kind) -> bool {
         self.left.iter().any(|entry| entry.object.kind == kind)
     }
