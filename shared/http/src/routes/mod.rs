@@ -41,32 +41,32 @@ const READINESS: &str = "/readyz";
 /// All routes. A path that matches several belongs to the one with fewer parameters.
 #[rustfmt::skip] // One row for each route.
 pub(crate) const ROUTES: &[Route] = &[
-    Route::get("/", |call| Box::pin(page::page(call))),
-    Route::get("/page/{file}", |call| Box::pin(page::asset(call))),
-    Route::get("/catalogs", |call| Box::pin(listing::catalogs(call))),
-    Route::get("/catalogs.json", |call| Box::pin(documents::names(call))),
-    Route::get("/catalogs/{catalog}/current.json", |call| Box::pin(documents::current(call))),
-    Route::get("/catalogs/{catalog}/status.json", |call| Box::pin(documents::status(call))),
-    Route::get("/catalogs/{catalog}/content-hash", |call| Box::pin(documents::content_hash(call))),
-    Route::get("/catalogs/{catalog}/changes", |call| Box::pin(changes::changes(call))),
-    Route::get("/catalogs/{catalog}/api/v1/all", |call| Box::pin(metas::all(call))),
-    Route::get("/catalogs/{catalog}/all.json", |call| Box::pin(metas::all(call))),
-    Route::get("/catalogs/{catalog}/api/v1/metas", |call| Box::pin(metas::metas(call))),
-    Route::get("/catalogs/{catalog}/packages", |call| Box::pin(listing::packages(call))),
-    Route::get("/catalogs/{catalog}/search.json", |call| Box::pin(page::search_document(call))),
-    Route::get("/catalogs/{catalog}/search", |call| Box::pin(listing::search(call))),
-    Route::get("/catalogs/{catalog}/packages/{package}", |call| Box::pin(metas::package(call))),
-    Route::get(OBJECT, |call| Box::pin(documents::object(call))),
-    Route::get("/v2/", |call| Box::pin(registry::base(call))),
-    Route::get("/v2", |call| Box::pin(registry::base(call))),
-    Route::get("/v2/_catalog", |call| Box::pin(registry::repositories(call))),
-    Route::get("/v2/{catalog}/tags/list", |call| Box::pin(registry::tags(call))),
-    Route::get("/v2/{catalog}/manifests/{reference}", |call| Box::pin(registry::manifest(call))),
-    Route::get("/v2/{catalog}/blobs/{digest}", |call| Box::pin(registry::image_blob(call))),
-    Route::get("/v2/{catalog}/referrers/{digest}", |call| Box::pin(registry::referrers(call))),
-    Route::get(HEALTH, |call| Box::pin(documents::health(call))),
-    Route::get(READINESS, |call| Box::pin(documents::readiness(call))),
-    Route::get("/openapi.json", |call| Box::pin(documents::contract(call))),
+    Route { path: "/", handler: |call| Box::pin(page::page(call)) },
+    Route { path: "/page/{file}", handler: |call| Box::pin(page::asset(call)) },
+    Route { path: "/catalogs", handler: |call| Box::pin(listing::catalogs(call)) },
+    Route { path: "/catalogs.json", handler: |call| Box::pin(documents::names(call)) },
+    Route { path: "/catalogs/{catalog}/current.json", handler: |call| Box::pin(documents::current(call)) },
+    Route { path: "/catalogs/{catalog}/status.json", handler: |call| Box::pin(documents::status(call)) },
+    Route { path: "/catalogs/{catalog}/content-hash", handler: |call| Box::pin(documents::content_hash(call)) },
+    Route { path: "/catalogs/{catalog}/changes", handler: |call| Box::pin(changes::changes(call)) },
+    Route { path: "/catalogs/{catalog}/api/v1/all", handler: |call| Box::pin(metas::all(call)) },
+    Route { path: "/catalogs/{catalog}/all.json", handler: |call| Box::pin(metas::all(call)) },
+    Route { path: "/catalogs/{catalog}/api/v1/metas", handler: |call| Box::pin(metas::metas(call)) },
+    Route { path: "/catalogs/{catalog}/packages", handler: |call| Box::pin(listing::packages(call)) },
+    Route { path: "/catalogs/{catalog}/search.json", handler: |call| Box::pin(page::search_document(call)) },
+    Route { path: "/catalogs/{catalog}/search", handler: |call| Box::pin(listing::search(call)) },
+    Route { path: "/catalogs/{catalog}/packages/{package}", handler: |call| Box::pin(metas::package(call)) },
+    Route { path: OBJECT, handler: |call| Box::pin(documents::object(call)) },
+    Route { path: "/v2/", handler: |call| Box::pin(registry::base(call)) },
+    Route { path: "/v2", handler: |call| Box::pin(registry::base(call)) },
+    Route { path: "/v2/_catalog", handler: |call| Box::pin(registry::repositories(call)) },
+    Route { path: "/v2/{catalog}/tags/list", handler: |call| Box::pin(registry::tags(call)) },
+    Route { path: "/v2/{catalog}/manifests/{reference}", handler: |call| Box::pin(registry::manifest(call)) },
+    Route { path: "/v2/{catalog}/blobs/{digest}", handler: |call| Box::pin(registry::image_blob(call)) },
+    Route { path: "/v2/{catalog}/referrers/{digest}", handler: |call| Box::pin(registry::referrers(call)) },
+    Route { path: HEALTH, handler: |call| Box::pin(documents::health(call)) },
+    Route { path: READINESS, handler: |call| Box::pin(documents::readiness(call)) },
+    Route { path: "/openapi.json", handler: |call| Box::pin(documents::contract(call)) },
 ];
 
 /// One route of the contract.
@@ -76,12 +76,6 @@ pub(crate) struct Route {
     pub(crate) path: &'static str,
     /// Makes the representation that a plain GET is answered with.
     pub(crate) handler: Handler,
-}
-
-impl Route {
-    const fn get(path: &'static str, handler: Handler) -> Self {
-        Self { path, handler }
-    }
 }
 
 /// A handler, which makes the representation of a route. Its future is boxed, so that the future of a request is small: it is moved
