@@ -19,6 +19,8 @@ pub(crate) struct TarReader<R> {
     /// Archive, limited to the rest of the last entry's content.
     reader: Take<R>,
     header_bytes: u64,
+    /// Bytes of the headers before the next entry so far.
+    held: u64,
     /// Bytes that fill the last block of that content.
     padding: u64,
     /// Number of entries so far, extended headers not counted.
@@ -34,14 +36,8 @@ pub(crate) struct TarEntry {
     pub(crate) target: Vec<u8>,
     pub(crate) kind: EntryType,
     pub(crate) size: u64,
-    pub(crate) sparse: Option<SparseFile>,
-}
-
-/// A file with holes, stored as a map and the data between the holes.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct SparseFile {
-    /// Real name of the file if it differs from the name of the entry.
-    pub(crate) path: Option<Vec<u8>>,
+    /// Real name of a sparse file, which is stored as a map and the data between its holes. Empty if the entry has that name.
+    pub(crate) sparse: Option<Vec<u8>>,
 }
 
 /// The reason for which there is no next entry.
@@ -67,6 +63,7 @@ impl<R: Read> TarReader<R> {
         Self {
             reader: reader.take(0),
             header_bytes,
+            held: 0,
             padding: 0,
             count: 0,
             ended: false,
@@ -76,14 +73,14 @@ impl<R: Read> TarReader<R> {
     /// Skips the rest of the last entry and returns the next one.
     pub(crate) fn next(&mut self) -> Result<Option<TarEntry>, TarError> {
         let mut extras = EntryExtras::default();
-        let mut held = 0;
+        self.held = 0;
         while let Some(header) = self.header()? {
             if !header.describes_another() {
                 // Extended headers do not count, so that an error names the entry that a user sees.
                 self.count += 1;
-                return self.member(&header, extras, held).map(Some);
+                return self.member(&header, extras).map(Some);
             }
-            let text = self.text(&header, &mut held)?;
+            let text = self.text(&header)?;
             extras.add(&header, &text).map_err(TarError::Malformed)?;
         }
         if extras.is_empty() {
@@ -98,7 +95,7 @@ impl<R: Read> TarReader<R> {
         io::copy(self.reader.get_mut(), &mut io::sink()).map(drop)
     }
 
-    fn member(&mut self, header: &Header, extras: EntryExtras, held: u64) -> Result<TarEntry, TarError> {
+    fn member(&mut self, header: &Header, extras: EntryExtras) -> Result<TarEntry, TarError> {
         let declared = header.size().map_err(TarError::Malformed)?;
         // Archives of the time before POSIX mark a directory by a slash at the end of its name.
         let is_old_dir = |path: &[u8]| header.kind() == 0 && path.ends_with(b"/");
@@ -124,7 +121,7 @@ impl<R: Read> TarReader<R> {
         let mut sparse = pax.sparse;
         if kind == EntryType::GNUSparse {
             sparse.get_or_insert_default();
-            self.skip_sparse_map(header, held)?;
+            self.skip_sparse_map(header)?;
         }
         self.expect(size)?;
         Ok(TarEntry {
@@ -141,9 +138,9 @@ impl<R: Read> TarReader<R> {
     }
 
     /// Returns the content of an extended header.
-    fn text(&mut self, header: &Header, held: &mut u64) -> Result<Vec<u8>, TarError> {
+    fn text(&mut self, header: &Header) -> Result<Vec<u8>, TarError> {
         let size = header.size().map_err(TarError::Malformed)?;
-        self.hold(size.saturating_add(BLOCK_BYTES as u64), held)?;
+        self.hold(size.saturating_add(BLOCK_BYTES as u64))?;
         self.expect(size)?;
         let mut text = Vec::new();
         self.read_to_end(&mut text)?;
@@ -158,23 +155,23 @@ impl<R: Read> TarReader<R> {
     }
 
     /// Counts bytes of headers before one entry.
-    fn hold(&self, bytes: u64, held: &mut u64) -> Result<(), TarError> {
-        *held = held.saturating_add(bytes);
-        if *held > self.header_bytes {
+    fn hold(&mut self, bytes: u64) -> Result<(), TarError> {
+        self.held = self.held.saturating_add(bytes);
+        if self.held > self.header_bytes {
             return Err(TarError::HeaderBytes);
         }
         Ok(())
     }
 
     /// Skips the extra blocks of an old GNU sparse map.
-    fn skip_sparse_map(&mut self, header: &Header, mut held: u64) -> Result<(), TarError> {
+    fn skip_sparse_map(&mut self, header: &Header) -> Result<(), TarError> {
         // Star has the same type with other fields, so the map would be looked for in the wrong place.
         if !header.is_gnu() {
             return Err(TarError::Malformed("a sparse file has no header of GNU"));
         }
         let mut goes_on = header.has_more_sparse_map();
         while goes_on {
-            self.hold(BLOCK_BYTES as u64, &mut held)?;
+            self.hold(BLOCK_BYTES as u64)?;
             let block = self
                 .block()?
                 .ok_or(TarError::Malformed("the archive ends inside a sparse map"))?;
