@@ -94,23 +94,27 @@ struct ManifestOutline {
 /// Other documents, and manifests that are malformed or exceed a limit.
 pub fn parse_manifest(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Result<ImageDocument, ImageError> {
     let outline: ManifestOutline = parse_document("manifest", digest, body)?;
+    let refused = |problem: String| Err(ImageError::of_manifest(digest, problem));
     if outline.schema_version == Some(1) || outline.fs_layers.is_some() {
-        return Err(ImageError::Schema1(digest.clone()));
+        let problem = "is a Docker schema 1 manifest, which is not supported: push the image again with a current tool";
+        return refused(problem.to_owned());
     }
     // Another version may give its fields another meaning. A missing one is accepted, as container engines accept it.
     if let Some(version) = outline.schema_version.filter(|version| *version != 2) {
-        let digest = digest.clone();
-        return Err(ImageError::SchemaVersion { digest, version });
+        return refused(format!(
+            "has the schema version {version}, which is not supported: only 2 is"
+        ));
     }
     if outline.is_ambiguous() {
-        return Err(ImageError::Ambiguous(digest.clone()));
+        let problem = "is an image manifest and an index at once: readers could disagree about its content";
+        return refused(problem.to_owned());
     }
     match (outline.manifests.is_some(), outline.layers.is_some()) {
         (true, _) => Ok(ImageDocument::Index(parse_document("index", digest, body)?)),
         (_, true) => image(digest, &outline, body, limits).map(ImageDocument::Image),
-        _ => Err(match outline.artifact_type.or(outline.media_type) {
-            Some(kind) => artifact(digest, &kind),
-            None => ImageError::Unknown(digest.clone()),
+        _ => refused(match outline.artifact_type.or(outline.media_type) {
+            Some(kind) => not_an_image(&kind),
+            None => "is neither an image manifest nor an index".to_owned(),
         }),
     }
 }
@@ -169,18 +173,16 @@ fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, Image
     if kind.is_empty() || INDEX_TYPES.contains(&kind) || IMAGE_TYPES.contains(&kind) {
         return Ok(blob);
     }
-    Err(ImageError::Descriptor {
-        holder: index.clone(),
-        digest: blob.digest,
-        problem: format!("the media type {}", shown(kind.as_bytes())),
-    })
+    let (blob, kind) = (blob.digest, shown(kind.as_bytes()));
+    Err(ImageError::of_manifest(
+        index,
+        format!("names {blob} with the media type {kind}"),
+    ))
 }
 
-fn artifact(digest: &Digest, kind: &str) -> ImageError {
-    ImageError::Artifact {
-        digest: digest.clone(),
-        kind: shown(kind.as_bytes()),
-    }
+/// Returns the problem of an artifact, such as a helm chart or a signature. `kind` is its artifact type or config media type.
+fn not_an_image(kind: &str) -> String {
+    format!("is not a container image but an artifact ({})", shown(kind.as_bytes()))
 }
 
 fn image(
@@ -192,7 +194,7 @@ fn image(
     let manifest: WrittenManifest = parse_document("manifest", digest, body)?;
     if !is_image_config(&manifest.config.media_type) {
         let kind = outline.artifact_type.as_ref().unwrap_or(&manifest.config.media_type);
-        return Err(artifact(digest, kind));
+        return Err(ImageError::of_manifest(digest, not_an_image(kind)));
     }
     let place = || format!("manifest {digest}");
     NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
@@ -244,11 +246,10 @@ fn blob(holder: &Digest, descriptor: &ImageDescriptor) -> Result<BlobRef, ImageE
     })?;
     match u64::try_from(descriptor.size) {
         Ok(size) => Ok(BlobRef { digest, size }),
-        Err(_) => Err(ImageError::Descriptor {
-            holder: holder.clone(),
-            digest,
-            problem: format!("the negative size {}", descriptor.size),
-        }),
+        Err(_) => {
+            let problem = format!("names {digest} with the negative size {}", descriptor.size);
+            Err(ImageError::of_manifest(holder, problem))
+        }
     }
 }
 
