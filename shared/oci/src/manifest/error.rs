@@ -21,7 +21,7 @@ pub enum ImageError {
     #[error("manifest {manifest} names a malformed digest")]
     Digest {
         /// Digest of the manifest that has the problem.
-        manifest: Digest,
+        manifest: String,
         /// The underlying error, which the chain prints after this one.
         source: DigestError,
     },
@@ -29,7 +29,7 @@ pub enum ImageError {
     #[error("manifest {digest} {problem}")]
     Manifest {
         /// Digest of the manifest or index that has the problem.
-        digest: Digest,
+        digest: String,
         /// The problem in words. What it quotes is cleaned for logs.
         problem: String,
     },
@@ -91,8 +91,8 @@ pub enum ImageError {
 }
 
 impl ImageError {
-    pub(super) fn of_manifest(digest: &Digest, problem: String) -> Self {
-        let digest = digest.clone();
+    pub(super) fn of_manifest(digest: &impl ToString, problem: String) -> Self {
+        let digest = digest.to_string();
         Self::Manifest { digest, problem }
     }
 }

@@ -15,7 +15,7 @@ use crate::{BlobRef, Digest, ImageLimits, NamedLimit, shown};
 pub use config::{ImageContent, content_root};
 pub use error::ImageError;
 pub use platform::{TargetPlatform, choose_platform};
-pub use signature::{SignatureDescriptor, SignatureManifest};
+pub use signature::SignatureManifest;
 
 /// Annotation that holds the tag of an image in a layout (OCI image specification, "Annotations").
 pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
@@ -47,10 +47,11 @@ pub struct ImageIndex {
     pub manifests: Vec<ImageDescriptor>,
 }
 
-/// Entry of an index or an image manifest, as written.
+/// Entry of an index or a manifest, as written.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageDescriptor {
+    #[serde(default)]
     media_type: String,
     digest: String,
     size: i64,
@@ -134,6 +135,24 @@ impl ImageDescriptor {
     fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.as_ref()?.get(name).map(String::as_str)
     }
+
+    /// Returns the digest and size that the entry declares. `holder` names its manifest or index in errors.
+    ///
+    /// # Errors
+    /// A malformed digest, and a negative size.
+    pub fn blob(&self, holder: &impl ToString) -> Result<BlobRef, ImageError> {
+        let digest: Digest = self.digest.parse().map_err(|source| ImageError::Digest {
+            manifest: holder.to_string(),
+            source,
+        })?;
+        match u64::try_from(self.size) {
+            Ok(size) => Ok(BlobRef { digest, size }),
+            Err(_) => {
+                let problem = format!("names {digest} with the negative size {}", self.size);
+                Err(ImageError::of_manifest(holder, problem))
+            }
+        }
+    }
 }
 
 impl ImageIndex {
@@ -168,7 +187,7 @@ fn listed(entries: impl Iterator<Item = String>, none: &str) -> String {
 
 /// Returns the digest and size of the manifest that an index names.
 fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let blob = blob(index, entry)?;
+    let blob = entry.blob(index)?;
     let kind = entry.media_type.as_str();
     if kind.is_empty() || INDEX_TYPES.contains(&kind) || IMAGE_TYPES.contains(&kind) {
         return Ok(blob);
@@ -198,7 +217,7 @@ fn image(
     }
     let place = || format!("manifest {digest}");
     NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
-    let config = blob(digest, &manifest.config)?;
+    let config = manifest.config.blob(digest)?;
     let layers = manifest
         .layers
         .iter()
@@ -216,7 +235,7 @@ fn is_image_config(media_type: &str) -> bool {
 }
 
 fn layer_blob(manifest: &Digest, layer: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let blob = blob(manifest, layer)?;
+    let blob = layer.blob(manifest)?;
     if is_layer(&layer.media_type) {
         Ok(blob)
     } else {
@@ -236,21 +255,6 @@ fn is_layer(media_type: &str) -> bool {
     kind.starts_with("application/vnd.")
         && !packed.contains("encrypted")
         && (packed.is_empty() || packed.starts_with(['+', '.']))
-}
-
-/// Returns the digest and size that a manifest or index declares.
-fn blob(holder: &Digest, descriptor: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let digest: Digest = descriptor.digest.parse().map_err(|source| ImageError::Digest {
-        manifest: holder.clone(),
-        source,
-    })?;
-    match u64::try_from(descriptor.size) {
-        Ok(size) => Ok(BlobRef { digest, size }),
-        Err(_) => {
-            let problem = format!("names {digest} with the negative size {}", descriptor.size);
-            Err(ImageError::of_manifest(holder, problem))
-        }
-    }
 }
 
 /// Parses a JSON document that belongs to an image. `digest` names it in errors.
