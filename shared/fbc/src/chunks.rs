@@ -298,6 +298,6 @@ impl Chunk {
     /// # Errors
     /// Stops at the first document that is malformed or exceeds a limit.
     pub fn metas(&self, limits: &FbcLimits, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), FbcError> {
-        Decoder::new(self, limits).run(sink)
+        Decoder::run(self, limits, sink)
     }
 }

@@ -3,7 +3,6 @@
 mod canon;
 mod chunks;
 mod error;
-mod folded;
 mod index_ignore;
 mod json;
 mod meta;

@@ -179,11 +179,8 @@ impl LineBuilder {
     /// Starts an entry of the innermost open object, whose key is appended to [`Self::value`]. Returns its offset.
     #[inline]
     pub(crate) fn begin_key(&mut self) -> usize {
-        if self
-            .open
-            .last()
-            .is_some_and(|open| (open.entries as usize) < self.entries.len())
-        {
+        let open = self.open.last();
+        if open.is_some_and(|open| (open.entries as usize) < self.entries.len()) {
             self.end_entry();
             self.text.push(b',');
         }

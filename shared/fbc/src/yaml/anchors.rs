@@ -100,10 +100,8 @@ impl<'a> Tape<'a> {
 
     /// Returns the parts of the value that an alias refers to.
     pub(super) fn value(&self, id: usize) -> Result<Range<usize>, FbcErrorKind> {
-        let value = self.anchors.get(&id).filter(|parts| !parts.is_empty());
-        value
-            .cloned()
-            .ok_or_else(|| FbcErrorKind::malformed("an alias refers to the value that it is in"))
+        let value = self.anchors.get(&id).filter(|parts| !parts.is_empty()).cloned();
+        value.ok_or_else(|| FbcErrorKind::malformed("an alias refers to the value that it is in"))
     }
 
     /// Returns the first part of the value that an alias refers to.

@@ -115,11 +115,6 @@ fn is_comment(document: &[u8]) -> bool {
 /// Returns the number of lines that start like a directive.
 fn directives(text: &str) -> usize {
     let text = text.as_bytes();
-    let starts = memchr::memchr_iter(b'%', text);
-    starts
-        .filter(|at| {
-            at.checked_sub(1)
-                .is_none_or(|before| matches!(text[before], b'\n' | b'\r'))
-        })
-        .count()
+    let starts_a_line = |at: &usize| *at == 0 || matches!(text[*at - 1], b'\n' | b'\r');
+    memchr::memchr_iter(b'%', text).filter(starts_a_line).count()
 }

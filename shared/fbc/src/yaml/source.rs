@@ -192,10 +192,8 @@ impl<'a> YamlSource<'a> {
 
     /// Returns true for `a:` in `[a:]`: go-yaml reads the string `a:`, the parser reads an object.
     fn colon_follows(&self) -> bool {
-        let rest = self
-            .span
-            .byte_range()
-            .and_then(|range| self.text.as_bytes().get(range.end..));
+        let source = self.span.byte_range();
+        let rest = source.and_then(|range| self.text.as_bytes().get(range.end..));
         matches!(rest, Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]))
     }
 
