@@ -120,9 +120,8 @@ impl Routes {
                     }))
                 }
             });
-        self.router = self
-            .router
-            .route_service(&format!("/{service}/{method}"), post_service(serve));
+        let path = format!("/{service}/{method}");
+        self.router = self.router.route_service(&path, post_service(serve));
         self
     }
 }

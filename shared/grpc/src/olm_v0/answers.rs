@@ -63,9 +63,8 @@ impl<'i> BundlePlace<'i> {
         let replaces = &self.entry.replaces;
         let skips = self.entry.skips.iter();
         let skips = skips.filter(move |skip| *skip != replaces && counts(skip));
-        std::iter::once(replaces)
-            .chain(skips)
-            .map(move |replaces| self.replacing(replaces))
+        let replaced = std::iter::once(replaces).chain(skips);
+        replaced.map(move |replaces| self.replacing(replaces))
     }
 
     fn is_head(&self) -> bool {
@@ -233,10 +232,10 @@ impl ApiIndex {
 
     /// Returns one bundle for each package, channel and entry, as `ListBundles` lists them.
     pub fn entries(&self) -> impl Iterator<Item = BundlePlace<'_>> {
-        let channels = self
-            .packages()
-            .flat_map(|package| package.channels.iter().map(move |channel| (package, channel)));
-        channels.flat_map(|(package, channel)| entries_of(package, channel))
+        self.packages().flat_map(|package| {
+            let channels = package.channels.iter();
+            channels.flat_map(move |channel| entries_of(package, channel))
+        })
     }
 
     /// Answers `ExperimentalListPackageCustomSchemas` with the positions of lines in the Shard of the package. Each
