@@ -218,11 +218,8 @@ fn image(
     let place = || format!("manifest {digest}");
     NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
     let config = manifest.config.blob(digest)?;
-    let layers = manifest
-        .layers
-        .iter()
-        .map(|layer| layer_blob(digest, layer))
-        .collect::<Result<Vec<_>, _>>()?;
+    let layers = manifest.layers.iter().map(|layer| layer_blob(digest, layer));
+    let layers: Vec<BlobRef> = layers.collect::<Result<_, _>>()?;
     let total = layers.iter().fold(0u64, |sum, layer| sum.saturating_add(layer.size));
     NamedLimit::new("compressedBytes", limits.compressed_bytes).check(total, place)?;
     Ok(ImageManifest { config, layers })
@@ -237,13 +234,10 @@ fn is_image_config(media_type: &str) -> bool {
 fn layer_blob(manifest: &Digest, layer: &ImageDescriptor) -> Result<BlobRef, ImageError> {
     let blob = layer.blob(manifest)?;
     if is_layer(&layer.media_type) {
-        Ok(blob)
-    } else {
-        Err(ImageError::LayerType {
-            layer: blob.digest,
-            media_type: shown(layer.media_type.as_bytes()),
-        })
+        return Ok(blob);
     }
+    let (layer, media_type) = (blob.digest, shown(layer.media_type.as_bytes()));
+    Err(ImageError::LayerType { layer, media_type })
 }
 
 /// Returns true for tar archives. The compression in the type does not matter, because the bytes decide about it. Foreign

@@ -59,9 +59,8 @@ impl<R: Read> Read for MeteredReader<'_, R> {
         }
         let count = self.inner.read(buffer)? as u64;
         // The whole image first, so that many layers below their own ratio cannot exceed the total.
-        budget
-            .count_bytes(count, || self.scan.place())
-            .map_err(io::Error::other)?;
+        let counted = budget.count_bytes(count, || self.scan.place());
+        counted.map_err(io::Error::other)?;
         self.bytes += count;
         let limits = &budget.limits;
         let most = limits.ratio.saturating_mul(layer.size);

@@ -53,10 +53,9 @@ impl Header {
             check(&STAR_TIMES)?;
         }
         // Go before 1.8 wrote a prefix there and reads it, later versions only if it is ASCII. So a file would have two names.
-        let set = GNU_TIMES
-            .into_iter()
-            .filter(|at| self.is_gnu() && self.0[at.start] != 0);
-        check(&set.collect::<Vec<_>>()).map_err(|_| "the times of a GNU header are malformed")
+        let is_set = |at: &Range<usize>| self.is_gnu() && self.0[at.start] != 0;
+        let set: Vec<_> = GNU_TIMES.into_iter().filter(is_set).collect();
+        check(&set).map_err(|_| "the times of a GNU header are malformed")
     }
 
     fn is_posix(&self) -> bool {

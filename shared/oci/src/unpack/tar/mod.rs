@@ -172,9 +172,8 @@ impl<R: Read> TarReader<R> {
         let mut goes_on = header.has_more_sparse_map();
         while goes_on {
             self.hold(BLOCK_BYTES as u64)?;
-            let block = self
-                .block()?
-                .ok_or(TarError::Malformed("the archive ends inside a sparse map"))?;
+            let ended = TarError::Malformed("the archive ends inside a sparse map");
+            let block = self.block()?.ok_or(ended)?;
             goes_on = header::sparse_map_goes_on(&block);
         }
         Ok(())
