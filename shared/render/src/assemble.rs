@@ -45,15 +45,11 @@ pub(crate) fn assemble(
         packages.entry(fragment.group.clone()).or_default().push(fragment);
     }
     let size = |fragments: &Vec<Fragment>| fragments.iter().map(|fragment| fragment.size).sum();
-    let shards = for_each(
-        packages.into_values().collect(),
-        context.settings.workers,
-        size,
-        |fragments| {
-            context.check_budget()?;
-            Shard::join(fragments, &context)
-        },
-    );
+    let packages = packages.into_values().collect();
+    let shards = for_each(packages, context.settings.workers, size, |fragments| {
+        context.check_budget()?;
+        Shard::join(fragments, &context)
+    });
     let mut shards = shards.into_iter().collect::<Result<Vec<_>, _>>()?;
     // Stable, so that those of files come first.
     shards.append(&mut stored);

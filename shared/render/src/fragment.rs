@@ -1,13 +1,12 @@
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     sync::Arc,
 };
 
 use fbc::{DocumentPosition, Meta};
-use model::{IndexedMeta, ObjectDigest, Sha256};
+use model::{Content, IndexedMeta, ObjectDigest};
 use parking_lot::Mutex;
 
 use crate::{
@@ -28,8 +27,8 @@ pub(crate) struct Fragment {
     pub(crate) positions: Arc<[DocumentPosition]>,
     /// Size of the uncompressed lines, in bytes.
     pub(crate) size: u64,
-    /// The sha256 of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
-    pub(crate) whole: Option<Sha256>,
+    /// Hash and size of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
+    pub(crate) whole: Option<Content>,
     /// The lines in a published Shard, if they were not parsed.
     pub(crate) published: Option<Box<ShardPart>>,
     /// The lines, or the published Shard that they are a part of.
@@ -65,10 +64,7 @@ pub(crate) fn indexed(meta: &Meta<'_>, offset: u64) -> IndexedMeta {
     }
 }
 
-/// The lines of each Package of one chunk, before compression.
-#[derive(Debug, Default)]
-pub(crate) struct LinesByPackage(pub(crate) BTreeMap<String, Lines>);
-
+/// The lines of one Package in one chunk, before compression.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     pub(crate) bytes: Vec<u8>,
@@ -76,23 +72,12 @@ pub(crate) struct Lines {
     pub(crate) positions: Vec<DocumentPosition>,
 }
 
-impl LinesByPackage {
-    pub(crate) fn push(&mut self, meta: &Meta<'_>, keep_position: bool) {
-        let group = meta.group();
-        let lines = match self.0.get_mut(group) {
-            Some(lines) => lines,
-            None => self.0.entry(group.to_owned()).or_default(),
-        };
-        lines.push(meta);
-        if keep_position {
-            lines.positions.push(meta.position);
-        }
-    }
-}
-
 impl Lines {
-    fn push(&mut self, meta: &Meta<'_>) {
+    pub(crate) fn push(&mut self, meta: &Meta<'_>, keep_position: bool) {
         self.metas.push(indexed(meta, self.bytes.len() as u64));
+        if keep_position {
+            self.positions.push(meta.position);
+        }
         // By a quarter at most: the memory of a chunk counts its lines that way.
         if self.bytes.capacity() - self.bytes.len() < meta.line.len() {
             self.bytes.reserve_exact(meta.line.len().max(self.bytes.capacity() / 4));

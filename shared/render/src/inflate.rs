@@ -101,10 +101,8 @@ impl PublishedSegments {
         while inflated < length || is_last && !at_border {
             let end = self.next_border()?;
             let before = (self.inflate.total_in(), self.inflate.total_out());
-            let input = &self.input[..end];
-            let status = self
-                .inflate
-                .decompress(input, &mut lines[inflated..], FlushDecompress::None);
+            let (input, output) = (&self.input[..end], &mut lines[inflated..]);
+            let status = self.inflate.decompress(input, output, FlushDecompress::None);
             let used = (self.inflate.total_in() - before.0) as usize;
             let made = (self.inflate.total_out() - before.1) as usize;
             // The stream goes on after the lines, because each segment has a border.

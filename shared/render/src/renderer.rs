@@ -100,10 +100,8 @@ impl Renderer {
 
     fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
         let settings = &self.context.settings;
-        let mut chunks = Chunks::new(content, settings.limits.document, settings.chunk_bytes)
-            .within(settings.budget.clone())
-            .enumerate()
-            .peekable();
+        let chunks = Chunks::new(content, settings.limits.document, settings.chunk_bytes);
+        let mut chunks = chunks.within(settings.budget.clone()).enumerate().peekable();
         while let Some((part, chunk)) = chunks.next() {
             match chunk {
                 Ok(chunk) => {
@@ -117,7 +115,7 @@ impl Renderer {
                         part,
                         sole,
                         chunk,
-                        memory,
+                        _memory: memory,
                     })?;
                 }
                 // The caller's, and no problem of the file.
@@ -152,10 +150,8 @@ impl Renderer {
         if self.context.usage.is_exceeded() || self.context.settings.budget.is_stopped() {
             return true;
         }
-        match &self.ignore {
-            Ok(ignore) => ignore.excludes(path, &self.context.settings.budget).unwrap_or(true),
-            Err(_) => true,
-        }
+        let Ok(ignore) = &self.ignore else { return true };
+        ignore.excludes(path, &self.context.settings.budget).unwrap_or(true)
     }
 
     fn send(&self, job: ChunkJob) -> io::Result<()> {

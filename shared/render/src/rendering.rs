@@ -63,10 +63,8 @@ impl Rendering {
         let mut chunks = BTreeMap::<_, Vec<_>>::new();
         for shard in &self.shards {
             for (place, range) in &shard.chunks {
-                chunks
-                    .entry(place)
-                    .or_default()
-                    .push((shard.lines.sha256, range.clone()));
+                let lines = (shard.lines.sha256, range.clone());
+                chunks.entry(place).or_default().push(lines);
             }
         }
         let mut left = RECORDED_PARTS;
@@ -92,10 +90,8 @@ impl Rendering {
 
     /// Returns the names of the Packages, in byte order.
     pub fn packages(&self) -> impl Iterator<Item = &str> {
-        self.shards
-            .iter()
-            .map(|shard| shard.name.as_str())
-            .filter(|name| !name.is_empty())
+        let names = self.shards.iter().map(|shard| shard.name.as_str());
+        names.filter(|name| !name.is_empty())
     }
 
     /// True if `snapshot` has the same content: Shards with the same names and lines in the same order.

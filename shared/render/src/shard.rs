@@ -64,9 +64,7 @@ impl Shard {
         let name = fragments.first().map(|first| first.group.to_string());
         // Nearly every Package is one fragment, whose bytes are the Shard already.
         let whole = match &fragments[..] {
-            [one] => one
-                .whole
-                .map(|sha256| (Content { sha256, size: one.size }, one.body.clone())),
+            [one] => one.whole.map(|lines| (lines, one.body.clone())),
             _ => None,
         };
         let (lines, body) = match published(&fragments).or(whole) {

@@ -28,10 +28,8 @@ impl Usage {
     /// Counts lines of a file or of a stored Shard.
     pub(crate) fn lines(&self, place: &str, metas: &[IndexedMeta], bytes: u64) {
         self.add(place, metas.len() as u64, bytes);
-        let names = metas
-            .iter()
-            .map(|meta| meta.schema.len() + meta.package.len() + meta.name.len());
-        let used = add(&self.name_bytes, names.sum::<usize>() as u64);
+        let names = |meta: &IndexedMeta| meta.schema.len() + meta.package.len() + meta.name.len();
+        let used = add(&self.name_bytes, metas.iter().map(names).sum::<usize>() as u64);
         self.check("nameBytes", self.limits.name_bytes, used, place);
     }
 

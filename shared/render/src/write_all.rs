@@ -115,13 +115,10 @@ impl Rendering {
 
     fn feed(&self, fan_out: FanOut, framed: bool) -> Result<Sha256, RenderError> {
         let mut blocks = BlockWriter {
-            hasher: Hasher::new(),
             layer: framed.then(oci::Layer::default),
-            frame: Vec::new(),
-            before: None,
             block: Vec::with_capacity(BLOCK_BYTES),
-            deflated: None,
             fan_out,
+            ..BlockWriter::default()
         };
         let mut published = self.published_segments(&blocks.fan_out)?;
         for shard in &self.shards {
@@ -262,6 +259,7 @@ impl FanOut {
 }
 
 /// Collects lines into blocks.
+#[derive(Default)]
 struct BlockWriter {
     hasher: Hasher,
     /// The tar archive around the lines, if the layer has a sink.
