@@ -1,7 +1,5 @@
 //! Counts the memory that the documents of a chunk take, before it is taken.
 
-use std::ops::Deref;
-
 use work::Budget;
 
 use crate::FbcLimits;
@@ -141,14 +139,6 @@ impl Text {
     }
 }
 
-impl Deref for Text {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
 impl FbcLimits {
     /// Returns the memory that a chunk of this size may take while it is parsed, in bytes, the chunk included. At most
     /// 4 GiB.
@@ -195,6 +185,6 @@ mod tests {
         }
         // The old and the new memory fit together.
         assert!(text.bytes.capacity() < SMALL_CHUNK, "{}", text.bytes.capacity());
-        assert!(text.len() > SMALL_CHUNK * 4 / 10, "{}", text.len());
+        assert!(text.bytes.len() > SMALL_CHUNK * 4 / 10, "{}", text.bytes.len());
     }
 }

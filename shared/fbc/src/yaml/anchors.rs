@@ -40,7 +40,7 @@ pub(super) struct Tape<'a> {
     pub(super) keeps: bool,
     replays: Vec<Replay>,
     /// Place of the last part, if it is kept.
-    at: usize,
+    pub(super) at: usize,
 }
 
 impl<'a> Tape<'a> {
@@ -118,11 +118,6 @@ impl<'a> Tape<'a> {
     /// Returns true if the last part is read again because of an alias.
     pub(super) fn is_aliased(&self) -> bool {
         self.replays.last().is_some_and(|replay| replay.is_aliased)
-    }
-
-    /// Returns the place of the last part, which is kept.
-    pub(super) fn at(&self) -> usize {
-        self.at
     }
 
     /// Returns the memory for the parts and anchors, in bytes.

@@ -247,7 +247,7 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
             if !is_item {
                 return Err(no_merge());
             }
-            self.builder.memory().push(&mut self.items, self.tape.at());
+            self.builder.memory().push(&mut self.items, self.tape.at);
         }
         if let Some(Frame::MergeList(depth)) = self.frames.last_mut() {
             match part {
@@ -267,7 +267,7 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
             // The list itself is one.
             *left += self.items.len();
         }
-        let ends = self.items.iter().skip(1).copied().chain([self.tape.at()]);
+        let ends = self.items.iter().skip(1).copied().chain([self.tape.at]);
         for (start, end) in self.items.iter().copied().zip(ends) {
             self.tape.replay(start..end, false, self.builder.memory());
         }
