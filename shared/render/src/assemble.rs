@@ -85,7 +85,9 @@ fn follow_links(
         context.check_budget()?;
         // An ignore file was not read as FBC, and FBC was not read as an ignore file.
         if is_ignore_file(&path) || is_ignore_file(&target) {
-            return Err(linked_ignore_file(path, &target));
+            let name = IndexIgnore::FILE_NAME;
+            let reason = format!("is a link to {}; an {name} must be a plain file", shown(&target));
+            return Err(RenderError::of_file(path, reason));
         }
         let path: Arc<str> = path.into();
         let chunks = files.get(target.as_str()).into_iter().flatten();
@@ -121,10 +123,4 @@ impl RenderedChunk {
         }
         Self { place, fragments }
     }
-}
-
-fn linked_ignore_file(path: String, target: &str) -> RenderError {
-    let name = IndexIgnore::FILE_NAME;
-    let reason = format!("is a link to {}; an {name} must be a plain file", shown(target));
-    RenderError::of_file(path, reason)
 }

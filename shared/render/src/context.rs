@@ -195,7 +195,7 @@ impl RenderContext {
             Some(stored) => CompressedLines::Stored(stored),
             None => {
                 compressor.set_compression_level(whole.map_or(PART_LEVEL, |_| self.settings.shard_level))?;
-                CompressedLines::New(self.scratch.keep(compressor.compress(&lines.bytes)?)?.into())
+                CompressedLines::New(self.scratch.keep(&compressor.compress(&lines.bytes)?)?)
             }
         };
         lines.metas.shrink_to_fit();

@@ -1,5 +1,4 @@
 use std::{
-    borrow::Cow,
     collections::BTreeMap,
     io::{self, BufWriter, Read},
     sync::Arc,
@@ -104,7 +103,7 @@ impl Rendering {
     ///
     /// # Errors
     /// [`RenderError::Scratch`], or [`RenderError::Unreadable`] for a Shard that the store has.
-    pub fn compressed<'a>(&'a self, shard: &'a Shard) -> Result<Cow<'a, [u8]>, RenderError> {
+    pub fn compressed(&self, shard: &Shard) -> Result<Vec<u8>, RenderError> {
         shard.body.read(&self.context)
     }
 

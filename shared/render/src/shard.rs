@@ -136,8 +136,8 @@ fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Conte
         }
         encoder.write_all(block)
     })?;
-    let kept = encoder.finish().and_then(|bytes| context.scratch.keep(bytes));
-    let body = CompressedLines::New(Arc::new(kept.map_err(RenderError::Scratch)?));
+    let kept = encoder.finish().and_then(|bytes| context.scratch.keep(&bytes));
+    let body = CompressedLines::New(kept.map_err(RenderError::Scratch)?);
     let sha256 = hasher.finish();
     Ok((Content { sha256, size }, body))
 }

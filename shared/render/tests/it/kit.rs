@@ -120,7 +120,7 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn of(rendering: &Rendering) -> Self {
         let shards = rendering.shards().iter().map(|shard| {
-            let bytes = rendering.compressed(shard).unwrap().into_owned();
+            let bytes = rendering.compressed(shard).unwrap();
             (shard.lines.sha256, (shard.stored, bytes))
         });
         let contents = rendering.shards().iter();
