@@ -29,7 +29,7 @@ type Known = Result<Arc<PackageContents>, AnswerError>;
 
 impl Default for ContentCache {
     fn default() -> Self {
-        let weight = |known: &Known| known.as_ref().map_or(1 << 10, |contents| contents.memory() as u64);
+        let weight = |known: &Known| known.as_ref().map_or(1 << 10, |contents| contents.memory as u64);
         Self {
             // In one part, because a large package takes a third of it.
             known: WeightedCache::new(CONTENTS_BYTES as u64, 1, weight),

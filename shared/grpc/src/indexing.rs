@@ -65,11 +65,11 @@ pub(crate) async fn make_index(
     let mut index = ApiIndex::default();
     while let Some(record) = records.try_next().await? {
         index.insert(record);
-        if index.memory() > INDEX_BYTES_MAX {
+        if index.memory > INDEX_BYTES_MAX {
             return Err(AnswerError::TooLarge);
         }
     }
-    let (catalog, memory_bytes) = (state.name().as_str(), index.memory());
+    let (catalog, memory_bytes) = (state.name().as_str(), index.memory);
     let took_ms = began.elapsed().as_millis();
     tracing::info!(catalog, packages, memory_bytes, took_ms, "indexed state");
     Ok(Arc::new(index))

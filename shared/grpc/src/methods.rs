@@ -129,15 +129,15 @@ async fn send_bundle(
 }
 
 /// Sends a bundle with its manifests.
-async fn complete(call: &ApiCall, state: &IndexedState, entry: BundlePlace<'_>, is_listed: bool) -> Answer {
-    let record = entry.package;
-    let line = &entry.bundle().line;
+async fn complete(call: &ApiCall, state: &IndexedState, place: BundlePlace<'_>, is_listed: bool) -> Answer {
+    let record = place.package;
+    let line = &place.bundle().line;
     let line = line.end - line.start;
     // The manifests are sent twice, as `csvJson` and as `object`.
     let memory = call.shared.memory.reserve(line.saturating_mul(2)).await?;
     let contents = call.shared.contents.get(&state.state, record).await?;
-    let message = entry.message(is_listed);
-    let at = entry.position();
+    let message = place.message(is_listed);
+    let at = place.entry.bundle;
     let bytes = if line < LARGE_LINE {
         contents.complete(record, at, &message)?
     } else {

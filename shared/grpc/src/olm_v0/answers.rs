@@ -30,18 +30,14 @@ pub struct BundlePlace<'i> {
     /// The Package.
     pub package: &'i Arc<PackageRecord>,
     pub(super) channel: &'i ChannelRecord,
-    pub(super) entry: &'i EntryRecord,
+    /// The entry.
+    pub entry: &'i EntryRecord,
 }
 
 impl<'i> BundlePlace<'i> {
     /// Returns the bundle of the entry.
     pub fn bundle(&self) -> &'i BundleRecord {
         &self.package.bundles[self.entry.bundle]
-    }
-
-    /// Returns the position of the bundle in its Package.
-    pub const fn position(&self) -> usize {
-        self.entry.bundle
     }
 
     fn replacing(&self, replaces: &str) -> ApiChannelEntry {

@@ -51,7 +51,7 @@ pub struct PackageContents {
     /// In the order of the record. The reason for which a bundle has none, or its manifests.
     bundles: Vec<Result<BundleTexts, Wrong>>,
     /// Memory that they take, in bytes.
-    memory: usize,
+    pub memory: usize,
 }
 
 /// Manifests of a bundle.
@@ -71,11 +71,6 @@ struct BundleTexts {
 }
 
 impl PackageContents {
-    /// Returns the memory that they take, in bytes.
-    pub const fn memory(&self) -> usize {
-        self.memory
-    }
-
     /// Returns a message with the manifests of the bundle at a position.
     ///
     /// # Errors

@@ -50,16 +50,16 @@ impl CsvPackage {
         let mut fields = values(metadata, CSV_METADATA)?;
         let mut out = String::with_capacity(metadata.len() + 512);
         out.push_str(r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#);
-        let mut writer = StructWriter::new(&mut out);
+        let mut writer = PartsWriter::new(&mut out, '{');
         if !bundle.name.is_empty() {
             json::string(&bundle.name, writer.field("name"));
         }
         for (field, value) in fields.by_ref().take(METADATA_FIELDS) {
             writer.write(&field, value)?;
         }
-        writer.end();
+        writer.end('}');
         out.push_str(r#","spec":"#);
-        let mut spec = StructWriter::new(&mut out);
+        let mut spec = PartsWriter::new(&mut out, '{');
         // OLM's package server writes into this structure, so opm makes it.
         let install = r#"{"strategy":"deployment","spec":{"deployments":null}}"#;
         spec.field("install").push_str(install);
@@ -79,7 +79,7 @@ impl CsvPackage {
         if !is_empty(RELATED_IMAGES, related_images) {
             write(RELATED_IMAGES, related_images, spec.field("relatedImages"))?;
         }
-        spec.end();
+        spec.end('}');
         out.push_str(r#","status":{"cleanup":{}}}"#);
         Ok(MadeCsv { json: out, icon_at })
     }
@@ -92,24 +92,28 @@ fn icon_json(icon: &RawValue) -> Result<String, Wrong> {
     Ok(out)
 }
 
-/// Writes the fields of a structure.
-struct StructWriter<'o> {
+/// Writes the fields of a structure or the elements of a list, with a comma between two of them.
+struct PartsWriter<'o> {
     out: &'o mut String,
+    /// What is written before the next part: the opening bracket, then commas.
     separator: char,
 }
 
-impl<'o> StructWriter<'o> {
-    fn new(out: &'o mut String) -> Self {
-        let separator = '{';
-        Self { out, separator }
+impl<'o> PartsWriter<'o> {
+    fn new(out: &'o mut String, open: char) -> Self {
+        Self { out, separator: open }
+    }
+
+    /// Begins an element, which is appended to the returned text.
+    fn next(&mut self) -> &mut String {
+        self.out.push(std::mem::replace(&mut self.separator, ','));
+        self.out
     }
 
     /// Begins a field. Its value is appended to the returned text.
     fn field(&mut self, name: &str) -> &mut String {
-        self.out.push(std::mem::replace(&mut self.separator, ','));
-        self.out.push('"');
-        self.out.push_str(name);
-        self.out.push_str("\":");
+        json::string(name, self.next());
+        self.out.push(':');
         self.out
     }
 
@@ -120,8 +124,11 @@ impl<'o> StructWriter<'o> {
         write(field.shape, value, self.field(field.name))
     }
 
-    fn end(self) {
-        self.out.push_str(if self.separator == '{' { "{}" } else { "}" });
+    fn end(self, close: char) {
+        if self.separator != ',' {
+            self.out.push(self.separator);
+        }
+        self.out.push(close);
     }
 }
 
@@ -172,30 +179,22 @@ fn write(shape: Shape, value: Option<&RawValue>, out: &mut String) -> Result<(),
             out.push_str(&number.to_string());
         }
         Shape::Map(shape) => {
+            let mut map = PartsWriter::new(out, '{');
             // The keys of canonical lines are sorted as Go sorts them.
-            let mut separator = '{';
-            go::entries(raw, |key, value| {
-                out.push(std::mem::replace(&mut separator, ','));
-                json::string(&key, out);
-                out.push(':');
-                write(*shape, Some(value), out)
-            })?;
-            out.push('}');
+            go::entries(raw, |key, value| write(*shape, Some(value), map.field(&key)))?;
+            map.end('}');
         }
         Shape::List(shape) => {
-            let mut separator = '[';
-            go::elements(raw, |element| {
-                out.push(std::mem::replace(&mut separator, ','));
-                write(*shape, Some(element), out)
-            })?;
-            out.push(']');
+            let mut list = PartsWriter::new(out, '[');
+            go::elements(raw, |element| write(*shape, Some(element), list.next()))?;
+            list.end(']');
         }
         Shape::Object(fields) => {
-            let mut writer = StructWriter::new(out);
+            let mut writer = PartsWriter::new(out, '{');
             for (field, value) in values(raw, fields)? {
                 writer.write(&field, value)?;
             }
-            writer.end();
+            writer.end('}');
         }
     }
     Ok(())
