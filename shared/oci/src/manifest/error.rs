@@ -66,14 +66,6 @@ pub enum ImageError {
     /// A file or a link at the root.
     #[error("/{0}, which the label names, is not a directory")]
     RootNotDirectory(String),
-    /// A layer of a type that holds no files.
-    #[error("layer {layer} has the media type {media_type}, which is not supported")]
-    LayerType {
-        /// Digest of the layer's stored, compressed bytes.
-        layer: Digest,
-        /// Media type of the layer, cleaned for logs.
-        media_type: String,
-    },
     /// An image layout without the tag.
     #[error("the image layout has no image {wanted}; it has {found}")]
     NoTag {

@@ -136,6 +136,17 @@ impl ImageDescriptor {
         self.annotations.as_ref()?.get(name).map(String::as_str)
     }
 
+    /// Returns the digest and size of an entry whose media type fits.
+    fn blob_of(&self, holder: &Digest, fits: fn(&str) -> bool) -> Result<BlobRef, ImageError> {
+        let blob = self.blob(holder)?;
+        if fits(&self.media_type) {
+            return Ok(blob);
+        }
+        let (blob, kind) = (blob.digest, shown(self.media_type.as_bytes()));
+        let problem = format!("names {blob} with the media type {kind}, which is not supported");
+        Err(ImageError::of_manifest(holder, problem))
+    }
+
     /// Returns the digest and size that the entry declares. `holder` names its manifest or index in errors.
     ///
     /// # Errors
@@ -164,7 +175,7 @@ impl ImageIndex {
         let fits = |entry: &&ImageDescriptor| tag.is_none() || entry.annotation(REF_NAME) == tag;
         let fitting: Vec<_> = self.manifests.iter().filter(fits).collect();
         if let [entry] = fitting.as_slice() {
-            return Ok(manifest_of(digest, entry)?.digest);
+            return Ok(entry.blob_of(digest, is_manifest)?.digest);
         }
         let name = |entry: &ImageDescriptor| entry.annotation(REF_NAME).unwrap_or("(no tag)").to_owned();
         let without = || "without a tag that is the only one".to_owned();
@@ -183,20 +194,6 @@ fn listed(entries: impl Iterator<Item = String>, none: &str) -> String {
     } else {
         shown(entries.join(", ").as_bytes())
     }
-}
-
-/// Returns the digest and size of the manifest that an index names.
-fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let blob = entry.blob(index)?;
-    let kind = entry.media_type.as_str();
-    if kind.is_empty() || INDEX_TYPES.contains(&kind) || IMAGE_TYPES.contains(&kind) {
-        return Ok(blob);
-    }
-    let (blob, kind) = (blob.digest, shown(kind.as_bytes()));
-    Err(ImageError::of_manifest(
-        index,
-        format!("names {blob} with the media type {kind}"),
-    ))
 }
 
 /// Returns the problem of an artifact, such as a helm chart or a signature. `kind` is its artifact type or config media type.
@@ -218,26 +215,21 @@ fn image(
     let place = || format!("manifest {digest}");
     NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
     let config = manifest.config.blob(digest)?;
-    let layers = manifest.layers.iter().map(|layer| layer_blob(digest, layer));
+    let layers = manifest.layers.iter().map(|layer| layer.blob_of(digest, is_layer));
     let layers: Vec<BlobRef> = layers.collect::<Result<_, _>>()?;
     let total = layers.iter().fold(0u64, |sum, layer| sum.saturating_add(layer.size));
     NamedLimit::new("compressedBytes", limits.compressed_bytes).check(total, place)?;
     Ok(ImageManifest { config, layers })
 }
 
+fn is_manifest(media_type: &str) -> bool {
+    media_type.is_empty() || INDEX_TYPES.contains(&media_type) || IMAGE_TYPES.contains(&media_type)
+}
+
 fn is_image_config(media_type: &str) -> bool {
     media_type.is_empty()
         || media_type.starts_with("application/vnd.docker.container.image.")
         || media_type.starts_with("application/vnd.oci.image.config.")
-}
-
-fn layer_blob(manifest: &Digest, layer: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let blob = layer.blob(manifest)?;
-    if is_layer(&layer.media_type) {
-        return Ok(blob);
-    }
-    let (layer, media_type) = (blob.digest, shown(layer.media_type.as_bytes()));
-    Err(ImageError::LayerType { layer, media_type })
 }
 
 /// Returns true for tar archives. The compression in the type does not matter, because the bytes decide about it. Foreign

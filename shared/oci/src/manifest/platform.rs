@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{ImageDescriptor, ImageError, ImageIndex, listed, manifest_of};
+use super::{ImageDescriptor, ImageError, ImageIndex, is_manifest, listed};
 use crate::{BlobRef, Digest};
 
 /// An operating system and a CPU, as an index names them.
@@ -80,7 +80,7 @@ pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatf
             found: listed(images.iter().map(|entry| name(entry)), "no image at all"),
         });
     };
-    manifest_of(digest, chosen)
+    chosen.blob_of(digest, is_manifest)
 }
 
 /// Returns false for the attestations that build tools add to an index as manifests of an unknown platform.

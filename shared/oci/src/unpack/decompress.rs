@@ -54,7 +54,7 @@ pub(crate) struct MeteredReader<'a, R> {
 impl<R: Read> Read for MeteredReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let LayerScan { budget, layer, .. } = self.scan;
-        if budget.work().is_stopped() {
+        if budget.work.is_stopped() {
             return Err(io::Error::other(OverBudget::Stopped));
         }
         let count = self.inner.read(buffer)? as u64;

@@ -71,7 +71,8 @@ pub struct UnpackBudget {
     pub(crate) limits: ImageLimits,
     bytes: AtomicU64,
     entries: AtomicU64,
-    work: Budget,
+    /// Bound of the work on the image.
+    pub work: Budget,
 }
 
 impl Default for ImageLimits {
@@ -152,11 +153,6 @@ impl UnpackBudget {
             bytes: AtomicU64::new(0),
             entries: AtomicU64::new(0),
         }
-    }
-
-    /// Returns the bound of the work on the image.
-    pub const fn work(&self) -> &Budget {
-        &self.work
     }
 
     /// Counts decompressed bytes.
