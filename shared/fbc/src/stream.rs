@@ -23,10 +23,9 @@ pub(crate) enum Mode {
 pub(crate) fn guess(start: &[u8]) -> Mode {
     let peeked = &start[..start.len().min(PEEK)];
     let space = space_end(peeked);
-    if peeked[space..].starts_with(b"{") {
-        Mode::Json
-    } else {
-        Mode::Yaml
+    match peeked[space..] {
+        [b'{', ..] => Mode::Json,
+        _ => Mode::Yaml,
     }
 }
 

@@ -58,10 +58,9 @@ impl MemoryMeter {
     #[inline]
     pub(crate) fn check(&self) -> Result<(), FbcErrorKind> {
         if self.exceeded || self.budget.is_stopped() {
-            Err(self.error())
-        } else {
-            Ok(())
+            return Err(self.error());
         }
+        Ok(())
     }
 
     #[cold]

@@ -107,14 +107,11 @@ impl Parser<'_> {
     fn close(&mut self) -> Result<bool, FbcErrorKind> {
         while let Some(kind) = self.builder.kind() {
             match (self.next()?, kind) {
-                (b',', Container::Array) => {
+                (b',', _) => {
                     self.at += 1;
-                    return Ok(false);
-                }
-                (b',', Container::Object) => {
-                    self.at += 1;
-                    self.next()?;
-                    self.key()?;
+                    if kind == Container::Object {
+                        self.key()?;
+                    }
                     return Ok(false);
                 }
                 (b']', Container::Array) | (b'}', Container::Object) => {
@@ -129,7 +126,7 @@ impl Parser<'_> {
 
     /// Reads a key and its colon.
     fn key(&mut self) -> Result<(), FbcErrorKind> {
-        if self.text.bytes.get(self.at) != Some(&b'"') {
+        if self.next()? != b'"' {
             return Err(invalid("a key is expected"));
         }
         let start = self.builder.begin_key();
