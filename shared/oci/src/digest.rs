@@ -102,11 +102,8 @@ impl FromStr for Digest {
             Some(("sha512", hex)) if is_hex(hex) => hex.len() == 128,
             _ => false,
         };
-        if is_digest {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(DigestError(shown(text.as_bytes())))
-        }
+        let digest = is_digest.then(|| Self(text.to_owned()));
+        digest.ok_or_else(|| DigestError(shown(text.as_bytes())))
     }
 }
 

@@ -58,8 +58,7 @@ impl Layer {
 }
 
 fn padding(size: u64) -> usize {
-    let beyond = (size % BLOCK as u64) as usize;
-    (BLOCK - beyond) % BLOCK
+    (size.next_multiple_of(BLOCK as u64) - size) as usize
 }
 
 fn append(bytes: &mut Vec<u8>, path: &str, kind: EntryType, size: u64) {

@@ -108,11 +108,10 @@ impl NamedLimit {
     /// # Errors
     /// More than the limit. `place` names what exceeds it.
     pub fn check(self, used: u64, place: impl FnOnce() -> String) -> Result<(), LimitExceeded> {
-        if used <= self.value {
-            Ok(())
-        } else {
-            Err(self.exceeded(place()))
+        if used > self.value {
+            return Err(self.exceeded(place()));
         }
+        Ok(())
     }
 
     /// Returns the error of what exceeds the limit.

@@ -34,12 +34,11 @@ impl Header {
         let bytes = || block[..148].iter().chain(&[b' '; 8]).chain(&block[156..]);
         let unsigned: i64 = bytes().map(|byte| i64::from(*byte)).sum();
         let signed: i64 = bytes().map(|byte| i64::from(byte.cast_signed())).sum();
-        if declared == unsigned || declared == signed {
-            let header = Self(block);
-            header.check_numbers().map(|()| header)
-        } else {
-            Err("the checksum of a header is wrong")
+        if declared != unsigned && declared != signed {
+            return Err("the checksum of a header is wrong");
         }
+        let header = Self(block);
+        header.check_numbers().map(|()| header)
     }
 
     /// Refuses an archive for numbers that are not used here, because Go does: no cluster could read the image.

@@ -25,7 +25,6 @@ pub(crate) struct TarReader<R> {
     padding: u64,
     /// Number of entries so far, extended headers not counted.
     pub(crate) count: u64,
-    ended: bool,
 }
 
 /// An entry, with its extended headers applied.
@@ -66,11 +65,10 @@ impl<R: Read> TarReader<R> {
             held: 0,
             padding: 0,
             count: 0,
-            ended: false,
         }
     }
 
-    /// Skips the rest of the last entry and returns the next one.
+    /// Skips the rest of the last entry and returns the next one. Not to be called again after the last one.
     pub(crate) fn next(&mut self) -> Result<Option<TarEntry>, TarError> {
         let mut extras = EntryExtras::default();
         self.held = 0;
@@ -83,11 +81,10 @@ impl<R: Read> TarReader<R> {
             let text = self.text(&header)?;
             extras.add(&header, &text).map_err(TarError::Malformed)?;
         }
-        if extras.is_empty() {
-            Ok(None)
-        } else {
-            Err(TarError::Malformed("an entry is described and does not come"))
+        if !extras.is_empty() {
+            return Err(TarError::Malformed("an entry is described and does not come"));
         }
+        Ok(None)
     }
 
     /// Reads what follows the archive, so that a checksum of its compression is compared.
@@ -145,13 +142,12 @@ impl<R: Read> TarReader<R> {
         let mut text = Vec::new();
         self.read_to_end(&mut text)?;
         // A cut name could be the name of another file.
-        if text.len() as u64 == size {
-            Ok(text)
-        } else {
-            Err(TarError::Malformed(
+        if (text.len() as u64) < size {
+            return Err(TarError::Malformed(
                 "the archive ends inside a long name or PAX records",
-            ))
+            ));
         }
+        Ok(text)
     }
 
     /// Counts bytes of headers before one entry.
@@ -190,16 +186,12 @@ impl<R: Read> TarReader<R> {
     /// Returns the next header, or `None` at the end. Some tools leave out the blocks that mark the end.
     fn header(&mut self) -> Result<Option<Header>, TarError> {
         self.skip()?;
-        if self.ended {
-            return Ok(None);
-        }
         let Some(block) = self.block()? else {
             return Ok(None);
         };
         if block != [0; BLOCK_BYTES] {
             return Header::new(block).map(Some).map_err(TarError::Malformed);
         }
-        self.ended = true;
         match self.block()? {
             Some(second) if second != [0; BLOCK_BYTES] => {
                 Err(TarError::Malformed("entries follow a lone block of zeros"))

@@ -56,11 +56,10 @@ impl EntryExtras {
             b'K' => self.long_target.replace(text(content).to_owned()).is_none(),
             _ => self.pax.replace(PaxHeader::parse(content)?).is_none(),
         };
-        if is_new {
-            Ok(())
-        } else {
-            Err("an entry is described twice")
+        if !is_new {
+            return Err("an entry is described twice");
         }
+        Ok(())
     }
 }
 
