@@ -89,18 +89,14 @@ impl Shard {
 
 /// Returns the entries of all fragments, their offsets counted from the start of the Shard. They are large, and moved.
 fn metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
-    let mut start = 0;
-    let parts = fragments.into_iter().map(|fragment| {
+    let (mut all, mut start) = (Vec::new(), 0);
+    for fragment in fragments {
         let mut metas = Arc::unwrap_or_clone(fragment.metas);
         metas.iter_mut().for_each(|meta| meta.offset += start);
         start += fragment.size;
-        metas
-    });
-    let append = |mut all: Vec<_>, mut part: Vec<_>| {
-        all.append(&mut part);
-        all
-    };
-    parts.reduce(append).unwrap_or_default()
+        all.append(&mut metas);
+    }
+    all
 }
 
 fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
