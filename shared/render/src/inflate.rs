@@ -1,6 +1,6 @@
 //! Segments of a published `all.json.gz`: the next one takes those of the Packages that did not change.
 //!
-//! A segment follows from the lines of its Package alone (see [`crate::deflate`]). Its borders are found by inflating it, which takes a
+//! A segment follows from the lines of its Package alone (see [`crate::gzip`]). Its borders are found by inflating it, which takes a
 //! third of the time of deflating it again, and yields the lines for the other objects.
 
 use std::{

@@ -15,8 +15,7 @@ use xxhash_rust::xxh64::Xxh64;
 
 use crate::{
     RenderError, Rendering, Shard,
-    deflate::{self, Lanes},
-    gzip,
+    gzip::{self, Lanes},
     inflate::{DeflatedBlock, PublishedGzip, PublishedSegments},
     shard::{copy_lines, encoder},
 };
@@ -90,7 +89,7 @@ impl Rendering {
             let is_framed = layer.is_some();
             let gzip = (gzip.is_some() || is_framed).then(|| {
                 let threads = thread::available_parallelism().map_or(1, NonZero::get);
-                let (lanes, segments) = deflate::lanes(scope, threads, settings.gzip_level);
+                let (lanes, segments) = gzip::lanes(scope, threads, settings.gzip_level);
                 fan_out.gzip = Some(lanes);
                 scope.spawn(move || gzip::write(&segments, gzip, layer))
             });
