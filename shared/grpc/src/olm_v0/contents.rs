@@ -9,9 +9,8 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use super::{
     bundle::BundleMessage,
-    csv::CsvPackage,
     go::{self, Wrong},
-    objects::{is_csv, read_object},
+    manifests::{CsvPackage, is_csv, read_object},
     record::{BundleRecord, PackageRecord},
 };
 use crate::AnswerError;

@@ -1,6 +1,9 @@
-//! The ClusterServiceVersion that opm makes of `olm.csv.metadata`, as Go's `json.Marshal` writes it.
+//! Manifests of a bundle as JSON: those inside of it (`olm.bundle.object`), and the ClusterServiceVersion that opm makes of
+//! `olm.csv.metadata`, as Go's `json.Marshal` writes it.
 //!
 //! The types are those of operator-framework/api v0.45.0, in the order of their fields. A field that no type has vanishes.
+
+use std::borrow::Cow;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use olm::{CSV_METADATA, ICON, RELATED_IMAGES, Shape, ShapeField};
@@ -198,4 +201,64 @@ fn write(shape: Shape, value: Option<&RawValue>, out: &mut String) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Returns the object in the value of a property `olm.bundle.object`. JSON stays as it is, and YAML becomes JSON. `data` is that of the
+/// property before: opm decodes each of them into the same variable, so one without data repeats it.
+pub(crate) fn read_object(value: &str, data: &mut Vec<u8>) -> Result<String, Wrong> {
+    if let [Some(own)] = go::fields(value, &["data"])? {
+        *data = go::bytes(own)?;
+    }
+    // apimachinery takes such a text for JSON.
+    let json = std::str::from_utf8(data).ok();
+    if let Some(json) = json.filter(|text| text.trim_start().starts_with('{')) {
+        return Ok(json.to_owned());
+    }
+    let json = yaml_to_json(data)?;
+    let mut out = String::with_capacity(json.len());
+    json::escape_html(&json, &mut out);
+    Ok(out)
+}
+
+fn yaml_to_json(yaml: &[u8]) -> Result<String, Wrong> {
+    let json = fbc::yaml_to_json(yaml).map_err(|error| error.to_string())?;
+    String::from_utf8(json).map_err(|error| error.to_string())
+}
+
+/// Returns true for an object whose kind is ClusterServiceVersion. opm reads JSON as YAML here.
+pub(crate) fn is_csv(object: &str) -> bool {
+    let is_kind = |json: &str| kind(json).map(|kind| kind == "ClusterServiceVersion");
+    // What starts like JSON may still be YAML.
+    let is_csv = || is_kind(object).or_else(|_| is_kind(&yaml_to_json(object.as_bytes())?));
+    is_go_yaml(object) && is_csv().unwrap_or(false)
+}
+
+fn kind(json: &str) -> Result<Cow<'_, str>, Wrong> {
+    let mut kind: Option<&RawValue> = None;
+    go::entries(json, |key, value| {
+        if key == "kind" {
+            kind = Some(value);
+        }
+        Ok(())
+    })?;
+    // Any other value than a text counts as none.
+    Ok(go::text(kind).unwrap_or_default())
+}
+
+/// Returns false for JSON that go-yaml v2 does not read: with `\/`, with a surrogate pair, or with a character that is not
+/// printable.
+fn is_go_yaml(json: &str) -> bool {
+    let printable =
+        |char| matches!(char, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
+    let mut escapes = json.split('\\').skip(1);
+    let mut readable = true;
+    while let Some(escape) = escapes.next() {
+        match escape.as_bytes() {
+            // An escaped backslash: the next part is no escape.
+            [] => drop(escapes.next()),
+            [b'/', ..] | [b'u', b'd' | b'D', b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', ..] => readable = false,
+            _ => {}
+        }
+    }
+    readable && json.chars().all(printable)
 }
