@@ -65,45 +65,40 @@ pub(crate) fn parse(
     Ok(())
 }
 
-/// Parses the first document within the default limits.
-fn parse_first(
-    bytes: &[u8],
-    emit: &mut dyn FnMut(&mut LineBuilder) -> Result<(), FbcErrorKind>,
-) -> Result<(), FbcErrorKind> {
+/// Returns the first document as JSON with sorted keys, within the default limits; `None` if it is null.
+fn first_as_json(bytes: &[u8]) -> Result<Option<String>, FbcErrorKind> {
     let limits = FbcLimits::default();
     let first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
     let mut builder = LineBuilder::new(&limits, first.range.len(), &Budget::default());
-    parse(&bytes[first.range], &limits, &mut builder, emit).map_err(|error| error.kind)
+    let mut json = None;
+    let parsed = parse(&bytes[first.range], &limits, &mut builder, &mut |builder| {
+        if json.is_none() {
+            builder.finish()?;
+            json = Some(String::from_utf8_lossy(builder.line().trim_ascii_end()).into_owned());
+        }
+        Ok(())
+    });
+    parsed.map_err(|error| error.kind)?;
+    Ok(json)
 }
 
 /// Returns true if the first document is YAML, of any kind. `sigs.k8s.io/yaml` ignores all others.
 pub fn is_yaml(bytes: &[u8]) -> bool {
-    matches!(
-        parse_first(bytes, &mut |_| Ok(())),
-        Ok(()) | Err(FbcErrorKind::NotAnObject(_))
-    )
+    matches!(first_as_json(bytes), Ok(_) | Err(FbcErrorKind::NotAnObject(_)))
 }
 
 /// Returns the first document as JSON with sorted keys, as `sigs.k8s.io/yaml` converts an object.
 ///
 /// # Errors
 /// Fails if the document is malformed, is no object, or exceeds the default limits.
-pub fn yaml_to_json(mut bytes: &[u8]) -> Result<Vec<u8>, FbcErrorKind> {
+pub fn yaml_to_json(mut bytes: &[u8]) -> Result<String, FbcErrorKind> {
     FbcLimits::default().check_document(bytes.len())?;
     let first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
     // Comments before the separator are no document.
     if is_comment(&bytes[first.range]) && first.next < bytes.len() {
         bytes = &bytes[first.next..];
     }
-    let mut json = None;
-    parse_first(bytes, &mut |builder| {
-        if json.is_none() {
-            builder.finish()?;
-            json = Some(builder.line().trim_ascii_end().to_vec());
-        }
-        Ok(())
-    })?;
-    Ok(json.unwrap_or_else(|| b"null".to_vec()))
+    Ok(first_as_json(bytes)?.unwrap_or_else(|| "null".to_owned()))
 }
 
 /// Returns true if each line is empty or a comment.

@@ -214,23 +214,21 @@ pub(crate) fn read_object(value: &str, data: &mut Vec<u8>) -> Result<String, Wro
     if let Some(json) = json.filter(|text| text.trim_start().starts_with('{')) {
         return Ok(json.to_owned());
     }
-    let json = yaml_to_json(data)?;
+    let json = fbc::yaml_to_json(data).map_err(|error| error.to_string())?;
     let mut out = String::with_capacity(json.len());
     json::escape_html(&json, &mut out);
     Ok(out)
 }
 
-fn yaml_to_json(yaml: &[u8]) -> Result<String, Wrong> {
-    let json = fbc::yaml_to_json(yaml).map_err(|error| error.to_string())?;
-    String::from_utf8(json).map_err(|error| error.to_string())
-}
-
 /// Returns true for an object whose kind is ClusterServiceVersion. opm reads JSON as YAML here.
 pub(crate) fn is_csv(object: &str) -> bool {
-    let is_kind = |json: &str| kind(json).map(|kind| kind == "ClusterServiceVersion");
+    if !is_go_yaml(object) {
+        return false;
+    }
+    let is_kind = |json: &str| kind(json).ok().map(|kind| kind == "ClusterServiceVersion");
     // What starts like JSON may still be YAML.
-    let is_csv = || is_kind(object).or_else(|_| is_kind(&yaml_to_json(object.as_bytes())?));
-    is_go_yaml(object) && is_csv().unwrap_or(false)
+    let is_csv = is_kind(object).or_else(|| is_kind(&fbc::yaml_to_json(object.as_bytes()).ok()?));
+    is_csv.unwrap_or(false)
 }
 
 fn kind(json: &str) -> Result<Cow<'_, str>, Wrong> {
