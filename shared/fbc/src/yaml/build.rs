@@ -56,33 +56,33 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
     /// Builds one document. Returns false if it is null.
     pub(super) fn build(mut self, source: &mut YamlSource<'s>) -> Result<bool, YamlError> {
         while let Some(part) = self.tape.next(source, self.builder.memory())? {
-            let held = part.memory();
-            if held > 0 && !self.builder.memory().take(held) {
-                return Err(source.error(self.builder.memory().error()));
-            }
-            let (is_aliased, before) = (self.tape.is_aliased(), self.builder.len());
-            self.step(part)
-                .and_then(|()| self.builder.check_memory())
-                .and_then(|()| match is_aliased {
-                    true => self.budget.add_bytes(self.builder.len() - before),
-                    false => Ok(()),
-                })
-                .map_err(|kind| source.error(kind))?;
-            self.builder.memory().give_back(held);
+            self.step(part).map_err(|kind| source.error(kind))?;
         }
         let held = self.levels * LEVEL_BYTES + self.items.capacity() * size_of::<usize>() + self.tape.memory();
         self.builder.memory().give_back(held);
         Ok(!self.null)
     }
 
+    /// Reads one part, and counts what it takes and what it adds.
     fn step(&mut self, part: YamlPart<'s>) -> Result<(), FbcErrorKind> {
+        let held = part.memory();
+        if held > 0 && !self.builder.memory().take(held) {
+            return Err(self.builder.memory().error());
+        }
+        let (is_aliased, before) = (self.tape.is_aliased(), self.builder.len());
         match self.frames.last() {
             None => self.root(part),
             Some(Frame::Object { key: true, .. }) => self.key(part),
             Some(Frame::Merge(_)) => self.merge(&part),
             Some(Frame::MergeList(depth)) => self.merge_item(&part, *depth),
             Some(Frame::Array | Frame::Object { .. }) => self.value(part),
+        }?;
+        self.builder.check_memory()?;
+        if is_aliased {
+            self.budget.add_bytes(self.builder.len() - before)?;
         }
+        self.builder.memory().give_back(held);
+        Ok(())
     }
 
     /// Reads the start of the document: an object, or null.
