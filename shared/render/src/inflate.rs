@@ -4,9 +4,8 @@
 //! third of the time of deflating it again, and yields the lines for the other objects.
 
 use std::{
+    collections::VecDeque,
     io::{self, Read},
-    iter::Peekable,
-    vec,
 };
 
 use flate2::{Decompress, FlushDecompress, Status};
@@ -31,16 +30,15 @@ pub struct PublishedGzip {
     /// The sha256 in its key.
     pub sha256: Sha256,
     /// Names and lines of its Shards, in their order.
-    pub shards: Vec<(String, Content)>,
+    pub shards: VecDeque<(String, Content)>,
     /// Its bytes. They are not checked before.
     pub bytes: Box<dyn Read + Send>,
 }
 
 /// Reader of the segments of a published `all.json.gz`.
 pub(crate) struct PublishedSegments {
-    pub(crate) sha256: Sha256,
-    shards: Peekable<vec::IntoIter<(String, Content)>>,
-    bytes: Box<dyn Read + Send>,
+    /// The rest of the object: Shards and bytes that were not read.
+    pub(crate) rest: PublishedGzip,
     /// Bytes that were read and not inflated.
     input: Vec<u8>,
     inflate: Decompress,
@@ -53,16 +51,14 @@ pub(crate) struct DeflatedBlock {
 }
 
 impl PublishedSegments {
-    pub(crate) fn begin(mut published: PublishedGzip) -> io::Result<Self> {
+    pub(crate) fn begin(mut rest: PublishedGzip) -> io::Result<Self> {
         let mut header = [0; HEADER.len()];
-        published.bytes.read_exact(&mut header)?;
+        rest.bytes.read_exact(&mut header)?;
         if header != HEADER {
             return Err(damaged());
         }
         Ok(Self {
-            sha256: published.sha256,
-            shards: published.shards.into_iter().peekable(),
-            bytes: published.bytes,
+            rest,
             input: Vec::new(),
             inflate: Decompress::new(false),
         })
@@ -71,7 +67,8 @@ impl PublishedSegments {
     /// Moves to a Shard. Returns false if the object does not have it with these lines. The Shards are asked for in their order.
     pub(crate) fn find(&mut self, shard: &Shard) -> io::Result<bool> {
         let name = shard.name.as_bytes();
-        while let Some((before, lines)) = self.shards.next_if(|(before, _)| before.as_bytes() <= name) {
+        let is_up_to_name = |(before, _): &mut (String, Content)| before.as_bytes() <= name;
+        while let Some((before, lines)) = self.rest.shards.pop_front_if(is_up_to_name) {
             if before == shard.name && lines == shard.lines {
                 return Ok(true);
             }
@@ -129,7 +126,7 @@ impl PublishedSegments {
             if without > 0 {
                 return Ok(without);
             }
-            let next = &mut self.bytes.by_ref().take(INPUT_BYTES as u64);
+            let next = &mut self.rest.bytes.by_ref().take(INPUT_BYTES as u64);
             if next.read_to_end(&mut self.input)? == 0 {
                 return Err(damaged());
             }
@@ -138,11 +135,11 @@ impl PublishedSegments {
 
     /// Reads the rest: only a stream that ends as it should proves that the last border was one.
     pub(crate) fn end(mut self) -> io::Result<()> {
-        while let Some((_, lines)) = self.shards.next() {
+        while let Some((_, lines)) = self.rest.shards.pop_front() {
             self.blocks(lines.size, |_| Ok(()))?;
         }
         let mut rest = self.input;
-        self.bytes.take(INPUT_BYTES as u64).read_to_end(&mut rest)?;
+        self.rest.bytes.take(INPUT_BYTES as u64).read_to_end(&mut rest)?;
         let before = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(&rest, &mut [0], FlushDecompress::Finish);
         let used = (self.inflate.total_in() - before.0) as usize;

@@ -124,7 +124,7 @@ impl Rendering {
             self.context.check_budget()?;
             blocks.begin(shard);
             if let Some(published) = &mut published
-                && in_published(published.sha256, published.find(shard))?
+                && in_published(published.rest.sha256, published.find(shard))?
             {
                 self.feed_segment(shard, published, &mut blocks)?;
             } else {
@@ -133,7 +133,7 @@ impl Rendering {
             blocks.send().map_err(RenderError::Scratch)?;
         }
         if let Some(published) = published {
-            in_published(published.sha256, published.end())?;
+            in_published(published.rest.sha256, published.end())?;
         }
         blocks.end().map_err(RenderError::Scratch)
     }
@@ -156,9 +156,9 @@ impl Rendering {
             blocks.add_block(block)
         });
         self.context.check_budget()?;
-        in_published(published.sha256, fed)?;
+        in_published(published.rest.sha256, fed)?;
         if stored.last_chunk() != Some(&(check.digest() as u32).to_le_bytes()) {
-            return Err(RenderError::Damaged(published.sha256));
+            return Err(RenderError::Damaged(published.rest.sha256));
         }
         Ok(())
     }

@@ -153,7 +153,7 @@ impl StoredShards for Store {
         let bytes = self.gzip.clone()?;
         Some(PublishedGzip {
             sha256: Sha256::of(&bytes),
-            shards: self.contents.clone(),
+            shards: self.contents.clone().into(),
             bytes: Box::new(io::Cursor::new(bytes)),
         })
     }
