@@ -69,9 +69,6 @@ impl PackageRecorder {
 
     /// Adds the next bytes, which may start or end within a line.
     pub fn push(&mut self, chunk: &[u8]) {
-        if self.failed.is_some() {
-            return;
-        }
         let mut lines = mem::take(&mut self.lines);
         lines.push(chunk, |line| self.line(line));
         self.lines = lines;
