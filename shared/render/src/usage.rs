@@ -1,8 +1,8 @@
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::IndexedMeta;
 use oci::LimitExceeded;
-use parking_lot::Mutex;
 
 use crate::{RenderError, RenderLimits, error::shown};
 
@@ -14,7 +14,8 @@ pub(crate) struct Usage {
     content_bytes: AtomicU64,
     name_bytes: AtomicU64,
     ignore_bytes: AtomicU64,
-    exceeded: Mutex<Option<LimitExceeded>>,
+    /// First limit that was exceeded.
+    exceeded: OnceLock<LimitExceeded>,
 }
 
 impl Usage {
@@ -53,12 +54,12 @@ impl Usage {
     }
 
     pub(crate) fn is_exceeded(&self) -> bool {
-        self.exceeded.lock().is_some()
+        self.exceeded.get().is_some()
     }
 
     /// Fails if a limit was exceeded, with the first one.
     pub(crate) fn check_limits(&self) -> Result<(), RenderError> {
-        let exceeded = self.exceeded.lock().clone();
+        let exceeded = self.exceeded.get().cloned();
         exceeded.map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
     }
 
@@ -66,7 +67,7 @@ impl Usage {
     fn check(&self, name: &'static str, limit: u64, used: u64, place: &str) {
         if used > limit {
             let place = shown(place);
-            self.exceeded.lock().get_or_insert(LimitExceeded { name, limit, place });
+            self.exceeded.get_or_init(|| LimitExceeded { name, limit, place });
         }
     }
 }
