@@ -2,12 +2,9 @@ use std::io::{self, Read};
 
 use work::Budget;
 
-use crate::FbcLimits;
-use crate::canon::LineBuilder;
 use crate::error::{FbcError, FbcErrorKind};
-use crate::meta::Meta;
 use crate::stream::{self, Decoder, Mode, PEEK, newlines};
-use crate::{json, yaml};
+use crate::{FbcLimits, canon::LineBuilder, json, meta::Meta, yaml};
 
 /// Splits a file into chunks of whole documents, so that a file of any size needs little memory.
 ///

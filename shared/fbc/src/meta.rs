@@ -1,9 +1,7 @@
 use std::{borrow::Cow, cmp::Ordering, collections::HashSet};
 
-use crate::{
-    canon::{Field, LineBuilder},
-    error::{FbcErrorKind, excerpt},
-};
+use crate::canon::{Field, LineBuilder};
+use crate::error::{FbcErrorKind, excerpt};
 
 /// Memory of a folded key beside its text, in bytes: its places in the old and the new table while a set grows.
 const KEY_BYTES: usize = 100;

@@ -1,12 +1,8 @@
 //! Reads the stream of documents in a file as JSON or YAML, by the rules of apimachinery's `YAMLOrJSONDecoder`.
 
-use crate::FbcLimits;
-use crate::canon::LineBuilder;
-use crate::chunks::Chunk;
 use crate::error::{FbcError, FbcErrorKind};
-use crate::json;
 use crate::meta::{self, DocumentPosition, Meta};
-use crate::yaml;
+use crate::{FbcLimits, canon::LineBuilder, chunks::Chunk, json, yaml};
 
 /// Number of bytes in which the decoder looks for the first brace; `bufio`'s default buffer size in Go.
 pub(crate) const PEEK: usize = 4096;

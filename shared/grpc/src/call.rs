@@ -1,15 +1,11 @@
 //! One call: the state that it asks, and the stream of its messages.
 
-use std::{
-    future::ready,
-    sync::{Arc, OnceLock},
-};
+use std::future::ready;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use futures_util::{
-    Stream, StreamExt,
-    stream::{self, PollNext},
-};
+use futures_util::stream::{self, PollNext};
+use futures_util::{Stream, StreamExt};
 use http::{HeaderMap, Uri, header::HOST, uri::Authority};
 use prost::Message;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};

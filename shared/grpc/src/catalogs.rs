@@ -1,15 +1,11 @@
 //! The published catalogs as the registry API answers for them.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use futures_util::{
-    FutureExt,
-    future::{BoxFuture, Shared},
-};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
 use model::Sha256;
 use parking_lot::Mutex;
 use reader::{PublishedCatalogs, PublishedState, ReaderError};

@@ -6,11 +6,8 @@ use reader::{PublishedState, WeightedCache, pick};
 use tokio::{runtime::Handle, sync::Semaphore};
 use work::Budget;
 
-use crate::{
-    AnswerError,
-    catalogs::failed,
-    olm_v0::{ContentsBuilder, PackageContents, PackageRecord},
-};
+use crate::olm_v0::{ContentsBuilder, PackageContents, PackageRecord};
+use crate::{AnswerError, catalogs::failed};
 
 /// Memory for contents, in bytes: those of a large catalog.
 const CONTENTS_BYTES: usize = 24 << 20;

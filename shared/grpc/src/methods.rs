@@ -9,17 +9,10 @@ use reader::pick;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
 use work::Budget;
 
-use crate::{
-    AnswerError,
-    call::ApiCall,
-    catalogs::{IndexedState, failed},
-    olm_v0::{
-        ApiIndex, BundlePlace,
-        api::{CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind},
-        meta_struct,
-    },
-    routes::REGISTRY,
-};
+use crate::catalogs::{IndexedState, failed};
+use crate::olm_v0::api::{CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind};
+use crate::olm_v0::{ApiIndex, BundlePlace, meta_struct};
+use crate::{AnswerError, call::ApiCall, routes::REGISTRY};
 
 /// Length from which the message of a bundle is made outside of the threads that serve connections, in bytes.
 const LARGE_LINE: u64 = 64 << 10;

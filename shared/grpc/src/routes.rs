@@ -11,13 +11,9 @@ use tonic::{Response, Status, server::Grpc};
 use tonic_reflection::server::Builder;
 use tower::service_fn;
 
-use crate::{
-    AnswerError, GrpcMetrics, RegistryCatalogs,
-    call::{self, ApiCall, CallHead},
-    codec::{BufferedMemory, FinishedCodec, MessageMemory},
-    contents::ContentCache,
-    methods,
-};
+use crate::call::{self, ApiCall, CallHead};
+use crate::codec::{BufferedMemory, FinishedCodec, MessageMemory};
+use crate::{AnswerError, GrpcMetrics, RegistryCatalogs, contents::ContentCache, methods};
 
 /// Name of the service of the registry API.
 pub(crate) const REGISTRY: &str = "api.Registry";

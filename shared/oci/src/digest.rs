@@ -1,7 +1,6 @@
 //! Content digests: parsing, hashing and printing `sha256:<hex>` and `sha512:<hex>`.
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use ring::digest::{Context, SHA256, SHA512, digest};
 use serde::{Deserialize, Serialize};

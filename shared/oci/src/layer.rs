@@ -1,7 +1,6 @@
 use tar::{EntryType, Header};
 
-use crate::ROOT;
-use crate::folder;
+use crate::{ROOT, folder};
 
 /// Size of a tar block, in bytes.
 const BLOCK: usize = 512;

@@ -1,18 +1,11 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fbc::IndexIgnore;
 use work::for_each;
 
-use crate::{
-    RenderError, Rendering, Shard,
-    context::{ChunkPlace, RenderContext, RenderedChunk, RenderedFiles},
-    error::shown,
-    fragment::Fragment,
-    renderer::is_ignore_file,
-};
+use crate::context::{ChunkPlace, RenderContext, RenderedChunk, RenderedFiles};
+use crate::{RenderError, Rendering, Shard, error::shown, fragment::Fragment, renderer::is_ignore_file};
 
 /// Puts the files in order. `stored` are Packages that are taken whole from the store.
 pub(crate) fn assemble(

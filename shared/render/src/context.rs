@@ -1,9 +1,5 @@
-use std::{
-    cmp,
-    collections::BTreeMap,
-    io,
-    sync::{Arc, mpsc::Receiver},
-};
+use std::sync::{Arc, mpsc::Receiver};
+use std::{cmp, collections::BTreeMap, io};
 
 use fbc::{FbcErrorKind, walk_order};
 use model::{Content, Hasher, Sha256, text::chain};
@@ -11,12 +7,8 @@ use parking_lot::Mutex;
 use work::MemoryShare;
 use zstd::bulk::Compressor;
 
-use crate::{
-    FileProblem, RenderError, RenderSettings, ShardPart, StoredShards,
-    error::shown,
-    fragment::{CompressedLines, Fragment, Lines, Scratch},
-    usage::Usage,
-};
+use crate::fragment::{CompressedLines, Fragment, Lines, Scratch};
+use crate::{FileProblem, RenderError, RenderSettings, ShardPart, StoredShards, error::shown, usage::Usage};
 
 /// zstd level of lines that are kept until the rest of their file was read.
 const PART_LEVEL: i32 = 1;

@@ -1,19 +1,13 @@
-use std::{
-    io::{self, Read, Seek, SeekFrom, Write},
-    ops::Range,
-    sync::Arc,
-};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::{ops::Range, sync::Arc};
 
 use fbc::{DocumentPosition, Meta};
 use model::{Content, IndexedMeta, ObjectDigest};
 use parking_lot::Mutex;
 use tempfile::SpooledTempFile;
 
-use crate::{
-    RenderError, ShardPart,
-    context::{ChunkPlace, RenderContext},
-    shard::load,
-};
+use crate::context::{ChunkPlace, RenderContext};
+use crate::{RenderError, ShardPart, shard::load};
 
 /// The lines of one Package that one chunk of one file holds.
 #[derive(Debug, Clone)]

@@ -6,19 +6,15 @@
 //! block). Therefore the segments in a row are one deflate stream, also with other segments between two Shards. Measured on 333
 //! Packages, this makes `all.json.gz` 1 % larger, and the layer costs only its frames and hashes.
 
-use std::{
-    io::{self, Write},
-    sync::mpsc::{Receiver, SyncSender, sync_channel},
-    thread::Scope,
-};
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::Scope;
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use model::{Hasher, ObjectDigest, Sha256};
 
-use crate::{
-    RenderError,
-    write_all::{Block, HashingWriter, Piece, Sink},
-};
+use crate::RenderError;
+use crate::write_all::{Block, HashingWriter, Piece, Sink};
 
 /// Magic, deflate, no flags, no time, no hints, unknown system: the same on every machine.
 pub(crate) const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];

@@ -3,19 +3,14 @@
 //! A segment follows from the lines of its Package alone (see [`crate::gzip`]). Its borders are found by inflating it, which takes a
 //! third of the time of deflating it again, and yields the lines for the other objects.
 
-use std::{
-    collections::VecDeque,
-    io::{self, Read},
-};
+use std::collections::VecDeque;
+use std::io::{self, Read};
 
 use flate2::{Decompress, FlushDecompress, Status};
 use model::{Content, Sha256};
 
-use crate::{
-    gzip::HEADER,
-    shard::Shard,
-    write_all::{BLOCK_BYTES, Block},
-};
+use crate::write_all::{BLOCK_BYTES, Block};
+use crate::{gzip::HEADER, shard::Shard};
 
 /// End of a segment: the empty stored block of a flush (RFC 1951, section 3.2.4), without its three bits. Other bytes of a segment may
 /// look the same.

@@ -1,25 +1,15 @@
-use std::{
-    collections::BTreeMap,
-    io::{self, Read},
-    mem, panic,
-    sync::{
-        Arc,
-        mpsc::{SyncSender, sync_channel},
-    },
-    thread::{self, JoinHandle},
-};
+use std::io::{self, Read};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::{collections::BTreeMap, mem, panic, sync::Arc};
 
 use fbc::{Chunks, FbcError, FbcErrorKind, IndexIgnore};
 use model::{IndexedMeta, ShardRef, text::chain};
 use parking_lot::Mutex;
 use work::Budget;
 
-use crate::{
-    RenderError, RenderSettings, Rendering, Shard, StoredShards,
-    assemble::assemble,
-    context::{ChunkJob, RenderContext},
-    error::shown,
-};
+use crate::context::{ChunkJob, RenderContext};
+use crate::{RenderError, RenderSettings, Rendering, Shard, StoredShards, assemble::assemble, error::shown};
 
 /// Takes the files of a catalog, in any order, and renders them on worker threads.
 pub struct Renderer {

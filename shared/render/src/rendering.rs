@@ -1,8 +1,5 @@
-use std::{
-    collections::BTreeMap,
-    io::{self, BufWriter, Read},
-    sync::Arc,
-};
+use std::io::{self, BufWriter, Read};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fbc::Chunks;
 use model::{
@@ -11,12 +8,10 @@ use model::{
 };
 use work::Budget;
 
+use crate::shard::{copy_lines, encoder, load};
 use crate::{
-    AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards,
-    context::RenderContext,
-    fragment::indexed,
-    known::RECORDED_PARTS,
-    shard::{copy_lines, encoder, load},
+    AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards, context::RenderContext,
+    fragment::indexed, known::RECORDED_PARTS,
 };
 
 /// A rendered catalog: its Shards in the order in which they make up `all.json`.

@@ -1,18 +1,13 @@
-use std::{
-    io::{self, Read, Write},
-    ops::Range,
-    sync::Arc,
-};
+use std::io::{self, Read, Write};
+use std::{ops::Range, sync::Arc};
 
 use fbc::DocumentPosition;
 use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256, ShardRef};
 
-use crate::{
-    KnownChunks, PublishedGzip, RenderError,
-    context::{ChunkPlace, RenderContext},
-    fragment::{CompressedLines, Fragment},
-    known::{PartReader, hashed_chunks, published},
-};
+use crate::context::{ChunkPlace, RenderContext};
+use crate::fragment::{CompressedLines, Fragment};
+use crate::known::{PartReader, hashed_chunks, published};
+use crate::{KnownChunks, PublishedGzip, RenderError};
 
 /// One Package as one run of canonical lines.
 #[derive(Debug)]

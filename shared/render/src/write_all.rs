@@ -1,24 +1,15 @@
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-    mem,
-    num::NonZero,
-    sync::{
-        Arc,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
-    thread::{self, Scope, ScopedJoinHandle},
-};
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::{collections::BTreeMap, mem, num::NonZero, sync::Arc};
 
 use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256, ZSTD_WINDOW_LOG_MAX};
 use xxhash_rust::xxh64::Xxh64;
 
-use crate::{
-    RenderError, Rendering, Shard,
-    gzip::{self, Lanes},
-    inflate::{DeflatedBlock, PublishedGzip, PublishedSegments},
-    shard::{copy_lines, encoder},
-};
+use crate::gzip::{self, Lanes};
+use crate::inflate::{DeflatedBlock, PublishedGzip, PublishedSegments};
+use crate::shard::{copy_lines, encoder};
+use crate::{RenderError, Rendering, Shard};
 
 /// Lines of one Shard: [`BLOCK_BYTES`] of them, or fewer at its end, because the gzip members depend on the borders.
 pub(crate) type Block = Vec<u8>;

@@ -2,8 +2,7 @@
 
 use work::Budget;
 
-use crate::FbcLimits;
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, error::FbcErrorKind};
 
 /// Chunks below this size may take as much memory as one of this size, in bytes. The stacks of a document of the greatest
 /// depth, 3 MB, fit into it, and the aliases of a small document.

@@ -18,8 +18,7 @@ use std::ops::Range;
 use memchr::memchr;
 use work::Budget;
 
-use crate::FbcLimits;
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, error::FbcErrorKind};
 use entry::{ESCAPED, EscapedKeys, ObjectEntry, UnsortedObject};
 use memory::{MemoryMeter, Text};
 

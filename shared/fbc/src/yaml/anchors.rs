@@ -4,10 +4,8 @@ use std::{collections::HashMap, ops::Range};
 
 use crate::{canon::memory::MemoryMeter, error::FbcErrorKind};
 
-use super::{
-    YamlError,
-    source::{YamlPart, YamlSource},
-};
+use super::YamlError;
+use super::source::{YamlPart, YamlSource};
 
 /// Memory that the parser takes for the name of an anchor, and [`Tape`] for its place, in bytes: entries of trees and tables that
 /// are half empty.

@@ -2,11 +2,9 @@
 //!
 //! Nothing is kept as a tree: an alias and a merge key read the parts of a value again.
 
-use crate::FbcLimits;
-use crate::canon::memory::Text;
 use crate::canon::text::{float, quote};
 use crate::canon::{Container, LineBuilder};
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, canon::memory::Text, error::FbcErrorKind};
 
 use super::YamlError;
 use super::anchors::{AliasBudget, Tape};

@@ -12,9 +12,7 @@ use std::borrow::Cow;
 
 use work::Budget;
 
-use crate::FbcLimits;
-use crate::canon::LineBuilder;
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, canon::LineBuilder, error::FbcErrorKind};
 
 use build::DocumentBuilder;
 use source::YamlSource;

@@ -2,17 +2,11 @@
 
 use std::borrow::Cow;
 
-use base64::{
-    Engine as _,
-    alphabet::STANDARD,
-    engine::{GeneralPurpose, GeneralPurposeConfig},
-};
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet::STANDARD};
 
-use crate::{
-    error::{FbcErrorKind, excerpt},
-    json::replaced,
-    yaml::source::Scalar,
-};
+use crate::error::{FbcErrorKind, excerpt};
+use crate::{json::replaced, yaml::source::Scalar};
 
 /// Value of a scalar after resolution.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,9 +3,7 @@ use std::{borrow::Cow, fmt::Display};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput, StructureStyle, Tag as ParserTag, options};
 use memchr::memmem;
 
-use crate::FbcLimits;
-use crate::canon::Container;
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, canon::Container, error::FbcErrorKind};
 
 use super::{YamlError, separator};
 

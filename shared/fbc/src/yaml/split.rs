@@ -1,10 +1,8 @@
 //! Splits a YAML stream into documents by its lines, as apimachinery's `YAMLReader` does.
 
-use std::borrow::Cow;
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
-use memchr::memchr;
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use crate::error::{FbcErrorKind, excerpt};
 

@@ -7,14 +7,12 @@ use std::{iter::repeat_n, sync::Arc};
 use olm::parse_version;
 use prost::Message;
 
-use super::{
-    api::{
-        ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleRequest, GetReplacementRequest,
-        GroupVersionKind,
-    },
-    json::go_quoted,
-    record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
+use super::api::{
+    ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleRequest, GetReplacementRequest,
+    GroupVersionKind,
 };
+use super::json::go_quoted;
+use super::record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord};
 use crate::AnswerError;
 
 /// APIs that a bundle provides: one field of its message.

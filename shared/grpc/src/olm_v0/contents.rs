@@ -7,12 +7,10 @@ use prost::encoding::{self, WireType};
 use serde_json::value::RawValue;
 use zstd::bulk::{Compressor, Decompressor};
 
-use super::{
-    bundle::BundleMessage,
-    go::{self, Wrong},
-    manifests::{CsvPackage, is_csv, read_object},
-    record::{BundleRecord, PackageRecord},
-};
+use super::bundle::BundleMessage;
+use super::go::{self, Wrong};
+use super::manifests::{CsvPackage, is_csv, read_object};
+use super::record::{BundleRecord, PackageRecord};
 use crate::AnswerError;
 
 /// Maximum size of an error about a bundle that is kept, in bytes.

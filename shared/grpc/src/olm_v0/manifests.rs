@@ -9,11 +9,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use olm::{CSV_METADATA, ICON, RELATED_IMAGES, Shape, ShapeField};
 use serde_json::value::RawValue;
 
-use super::{
-    go::{self, Wrong},
-    json,
-    record::BundleRecord,
-};
+use super::go::{self, Wrong};
+use super::{json, record::BundleRecord};
 
 /// Number of the fields of `olm.csv.metadata` in the metadata of the ClusterServiceVersion. The others are in its spec.
 const METADATA_FIELDS: usize = 2;

@@ -1,19 +1,14 @@
 //! From the lines of a Shard to the record of its Package.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-    fmt, mem,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::{borrow::Cow, fmt, mem};
 
 use model::{Sha256, text::LineBuffer};
 use serde_json::value::RawValue;
 
-use super::{
-    bundle::read_bundle_line,
-    go::{self, Wrong},
-    record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
-};
+use super::bundle::read_bundle_line;
+use super::go::{self, Wrong};
+use super::record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord};
 
 /// Maximum memory of one record, in bytes: twice what the records of all 333 packages of a large real catalog take. Lines of many
 /// tiny entries would take many times their own size.

@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::media_type;
-use crate::{BlobRef, Digest, ImageLimits, NamedLimit, shown};
+use crate::{BlobRef, Digest, ImageLimits, NamedLimit, media_type, shown};
 
 pub use config::{ImageContent, content_root};
 pub use error::ImageError;

@@ -1,15 +1,13 @@
 //! One layer's tar stream, entry by entry.
 
-use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use ::tar::EntryType;
 
-use super::decompress::MeteredReader;
 use super::overlay::{NodeKind, Touch};
-use super::state::LayerEntry;
 use super::tar::{TarEntry, TarError, TarReader};
+use super::{decompress::MeteredReader, state::LayerEntry};
 use crate::{
     BlobRef, Depth, FileSink, LayerError, LimitExceeded, NamedLimit, OverlayState, Root, UnpackBudget, UnpackError,
     clean_path, decompress, shown,

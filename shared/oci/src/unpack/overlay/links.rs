@@ -1,8 +1,7 @@
 //! Symlinks and hard links, followed inside the complete catalog.
 
 use super::{Depth, NodeKind, Overlay, Root};
-use crate::path::parent;
-use crate::{LimitExceeded, NamedLimit, clean_path, shown};
+use crate::{LimitExceeded, NamedLimit, clean_path, path::parent, shown};
 
 /// Maximum number of links that one link may lead through, as in Linux.
 const MAX_HOPS: usize = 40;

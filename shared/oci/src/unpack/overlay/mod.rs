@@ -3,8 +3,7 @@
 mod links;
 mod root;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::{collections::HashMap, collections::hash_map::Entry};
 
 use crate::path::{ancestors, parent};
 
