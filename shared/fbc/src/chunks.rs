@@ -43,7 +43,6 @@ pub struct Chunks<R> {
 const SEPARATOR: &[u8] = b"\n---";
 
 /// Result of the search for a place to cut the buffer.
-#[derive(Debug)]
 enum Cut {
     /// Cut after this many bytes; they hold this many documents.
     At(usize, usize),
@@ -102,7 +101,7 @@ impl<R: Read> Chunks<R> {
                     // root of two, so that documents of four times the size end at the same point of a step.
                     let grown = self.buffer.len() + self.buffer.len() / 128 * 53;
                     // No more than shows that the document is too large.
-                    let most = self.limits.largest_document();
+                    let most = self.limits.document_bytes.min(self.limits.memory_document_bytes());
                     size = grown.min(most.saturating_add(start + SEPARATOR.len() + 1));
                 }
             }

@@ -36,13 +36,8 @@ pub struct FbcLimits {
 }
 
 impl FbcLimits {
-    /// Returns the size of the largest document, in bytes.
-    pub(crate) fn largest_document(&self) -> usize {
-        self.document_bytes.min(self.memory_document_bytes())
-    }
-
     /// Returns the size of the largest document that fits into the memory for one, in bytes.
-    fn memory_document_bytes(&self) -> usize {
+    pub(crate) fn memory_document_bytes(&self) -> usize {
         self.memory_bytes / self.memory_ratio.max(1)
     }
 

@@ -16,7 +16,6 @@ const CONTENTS_BYTES: usize = 24 << 20;
 const BUILDS: usize = 2;
 
 /// Contents of packages, or the reason for which they have none, by the hash of their lines.
-#[derive(Debug)]
 pub(crate) struct ContentCache {
     known: WeightedCache<Sha256, Known>,
     builds: Semaphore,

@@ -47,7 +47,6 @@ impl GrpcMetrics {
 }
 
 /// Counts a call when it is dropped.
-#[derive(Debug)]
 pub(crate) struct CallTimer {
     metrics: GrpcMetrics,
     method: &'static str,

@@ -82,7 +82,6 @@ impl Lines {
 }
 
 /// Keeps compressed bytes: in memory up to a number of them, then all in one unnamed temporary file.
-#[derive(Debug)]
 pub(crate) struct Scratch(Mutex<SpooledTempFile>);
 
 impl Scratch {

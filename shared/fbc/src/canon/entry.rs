@@ -7,7 +7,7 @@ use crate::json;
 pub(super) const ESCAPED: u32 = 1 << 31;
 
 /// Position of one key and its value in the text. It is small, because a document may have one for every two bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct ObjectEntry {
     /// Offset at which `"key":` starts.
     pub(super) start: u32,
@@ -46,7 +46,7 @@ impl ObjectEntry {
 }
 
 /// Keys that have escapes in the text, without them. Each has its length before it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct EscapedKeys(pub(super) Vec<u8>);
 
 impl EscapedKeys {
@@ -69,7 +69,6 @@ impl EscapedKeys {
 }
 
 /// Object whose entries are not sorted.
-#[derive(Clone, Debug)]
 pub(super) struct UnsortedObject {
     /// Offset of its `{` in the text.
     pub(super) start: u32,

@@ -12,7 +12,6 @@ const SMALL_CHUNK: usize = 512 << 10;
 const STEP_MIN: usize = 64;
 
 /// Counter of memory. What does not fit is not taken: the caller looks at [`Self::check`] after each part of a document.
-#[derive(Debug)]
 pub(crate) struct MemoryMeter {
     limit: usize,
     /// Limit for each byte of the chunk, for the error.
@@ -110,7 +109,6 @@ impl MemoryMeter {
 }
 
 /// Canonical text that takes memory only as far as it fits. The rest is dropped, and the meter says so.
-#[derive(Debug)]
 pub(crate) struct Text {
     pub(super) bytes: Vec<u8>,
     pub(crate) meter: MemoryMeter,

@@ -35,7 +35,6 @@ fn offset(at: usize) -> u32 {
 }
 
 /// An object or array that is not closed yet.
-#[derive(Debug)]
 struct OpenContainer {
     kind: Container,
     sorted: bool,
@@ -47,14 +46,12 @@ struct OpenContainer {
 }
 
 /// Key and canonical value of the outermost object.
-#[derive(Debug)]
 pub(crate) struct Field<'a> {
     pub(crate) key: &'a str,
     pub(crate) value: &'a [u8],
 }
 
 /// Builder of the canonical lines of one chunk. Its buffers are reused from one document to the next.
-#[derive(Debug)]
 pub(crate) struct LineBuilder {
     depth: usize,
     text: Text,

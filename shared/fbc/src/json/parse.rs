@@ -6,7 +6,6 @@ use crate::error::{FbcErrorKind, excerpt};
 use super::{JsonText, REPLACEMENT};
 
 /// Error at a byte of the JSON text.
-#[derive(Debug)]
 pub(crate) struct JsonError {
     pub(crate) at: usize,
     pub(crate) kind: FbcErrorKind,

@@ -132,7 +132,6 @@ const LOW: f64 = 400_000.0;
 const HIGH: f64 = 4_000_000.0;
 
 /// Counter of the bytes and nodes that aliases add.
-#[derive(Debug)]
 pub(super) struct AliasBudget {
     limit: usize,
     /// Number of canonical bytes that aliases have added.

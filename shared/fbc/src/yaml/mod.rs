@@ -22,7 +22,6 @@ use source::YamlSource;
 const DIRECTIVE_BYTES: usize = 192;
 
 /// Error on a line of a YAML document.
-#[derive(Debug)]
 pub(crate) struct YamlError {
     pub(crate) line: Option<usize>,
     pub(crate) kind: FbcErrorKind,

@@ -9,7 +9,6 @@ use crate::error::{FbcErrorKind, excerpt};
 const SEPARATOR: &[u8] = b"---";
 
 /// Position of one document in a stream.
-#[derive(Debug)]
 pub(crate) struct DocumentRange {
     /// Position of the document's bytes in the stream.
     pub(crate) range: Range<usize>,

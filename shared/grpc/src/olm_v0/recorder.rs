@@ -23,7 +23,7 @@ const BUNDLE_END: &[u8] = br#","schema":"olm.bundle"}"#;
 /// Makes the record of one Package from the lines of its Shard, which may come in chunks of any size.
 ///
 /// It holds one line and the record. Large properties are skipped without being built.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct PackageRecorder {
     name: String,
     /// Line of the `olm.package`, and its default channel.
@@ -45,7 +45,6 @@ pub struct PackageRecorder {
 }
 
 /// Channel whose entries are not joined with their bundles.
-#[derive(Debug)]
 struct DraftChannel {
     /// By name of the bundle.
     entries: BTreeMap<String, EntryRecord>,
