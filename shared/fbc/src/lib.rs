@@ -43,12 +43,11 @@ impl FbcLimits {
 
     /// Checks the size of a document in bytes.
     pub(crate) fn check_document(&self, size: usize) -> Result<(), FbcErrorKind> {
-        let limit = |name, limit| Err(FbcErrorKind::Limit { name, limit });
         if size > self.document_bytes {
-            return limit("documentBytes", self.document_bytes);
+            return Err(FbcErrorKind::limit("documentBytes", self.document_bytes));
         }
         if size > self.memory_document_bytes() {
-            return limit("memoryBytes", self.memory_bytes);
+            return Err(FbcErrorKind::limit("memoryBytes", self.memory_bytes));
         }
         Ok(())
     }

@@ -66,10 +66,7 @@ impl MemoryMeter {
         if self.budget.is_stopped() {
             return FbcErrorKind::Stopped;
         }
-        FbcErrorKind::Limit {
-            name: "memoryRatio",
-            limit: self.ratio,
-        }
+        FbcErrorKind::limit("memoryRatio", self.ratio)
     }
 
     /// Appends an item, if it fits.

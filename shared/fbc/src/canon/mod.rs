@@ -127,10 +127,7 @@ impl LineBuilder {
     /// Starts an object or array. Fails if the depth limit is reached.
     pub(crate) fn begin(&mut self, kind: Container) -> Result<(), FbcErrorKind> {
         if self.open.len() >= self.depth {
-            return Err(FbcErrorKind::Limit {
-                name: "depth",
-                limit: self.depth,
-            });
+            return Err(FbcErrorKind::limit("depth", self.depth));
         }
         let text = self.value();
         let start = text.bytes.len();

@@ -167,10 +167,7 @@ impl AliasBudget {
     pub(super) fn add_bytes(&mut self, bytes: usize) -> Result<(), FbcErrorKind> {
         self.spent = self.spent.saturating_add(bytes);
         if self.spent > self.limit {
-            return Err(FbcErrorKind::Limit {
-                name: "aliasBytes",
-                limit: self.limit,
-            });
+            return Err(FbcErrorKind::limit("aliasBytes", self.limit));
         }
         Ok(())
     }
