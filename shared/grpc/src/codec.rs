@@ -26,9 +26,10 @@ pub(crate) struct FinishedMessage {
 }
 
 /// Codec of one call, whose answer is finished messages.
+#[derive(Default)]
 pub(crate) struct FinishedCodec<Req> {
     pub(crate) buffered: BufferedMemory,
-    pub(crate) request: PhantomData<fn() -> Req>,
+    request: PhantomData<fn() -> Req>,
 }
 
 /// Memory of the messages that are in tonic's buffer.
