@@ -2,12 +2,9 @@ use std::io::{self, Read};
 
 use work::Budget;
 
-use crate::FbcLimits;
-use crate::canon::LineBuilder;
 use crate::error::{FbcError, FbcErrorKind};
-use crate::meta::Meta;
 use crate::stream::{self, Decoder, Mode, PEEK, newlines};
-use crate::{json, yaml};
+use crate::{FbcLimits, canon::LineBuilder, json, meta::Meta, yaml};
 
 /// Splits a file into chunks of whole documents, so that a file of any size needs little memory.
 ///
@@ -46,7 +43,6 @@ pub struct Chunks<R> {
 const SEPARATOR: &[u8] = b"\n---";
 
 /// Result of the search for a place to cut the buffer.
-#[derive(Debug)]
 enum Cut {
     /// Cut after this many bytes; they hold this many documents.
     At(usize, usize),
@@ -105,7 +101,7 @@ impl<R: Read> Chunks<R> {
                     // root of two, so that documents of four times the size end at the same point of a step.
                     let grown = self.buffer.len() + self.buffer.len() / 128 * 53;
                     // No more than shows that the document is too large.
-                    let most = self.limits.largest_document();
+                    let most = self.limits.document_bytes.min(self.limits.memory_document_bytes());
                     size = grown.min(most.saturating_add(start + SEPARATOR.len() + 1));
                 }
             }
@@ -298,6 +294,6 @@ impl Chunk {
     /// # Errors
     /// Stops at the first document that is malformed or exceeds a limit.
     pub fn metas(&self, limits: &FbcLimits, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), FbcError> {
-        Decoder::new(self, limits).run(sink)
+        Decoder::run(self, limits, sink)
     }
 }

@@ -70,6 +70,10 @@ pub(crate) fn excerpt(text: &str) -> String {
 const EXCERPT_CHARS: usize = 80;
 
 impl FbcErrorKind {
+    pub(crate) const fn limit(name: &'static str, limit: usize) -> Self {
+        Self::Limit { name, limit }
+    }
+
     pub(crate) fn malformed(problem: impl Into<String>) -> Self {
         Self::Malformed(problem.into())
     }

@@ -3,7 +3,6 @@
 mod canon;
 mod chunks;
 mod error;
-mod folded;
 mod index_ignore;
 mod json;
 mod meta;
@@ -37,24 +36,18 @@ pub struct FbcLimits {
 }
 
 impl FbcLimits {
-    /// Returns the size of the largest document, in bytes.
-    pub(crate) fn largest_document(&self) -> usize {
-        self.document_bytes.min(self.memory_document_bytes())
-    }
-
     /// Returns the size of the largest document that fits into the memory for one, in bytes.
-    fn memory_document_bytes(&self) -> usize {
+    pub(crate) fn memory_document_bytes(&self) -> usize {
         self.memory_bytes / self.memory_ratio.max(1)
     }
 
     /// Checks the size of a document in bytes.
     pub(crate) fn check_document(&self, size: usize) -> Result<(), FbcErrorKind> {
-        let limit = |name, limit| Err(FbcErrorKind::Limit { name, limit });
         if size > self.document_bytes {
-            return limit("documentBytes", self.document_bytes);
+            return Err(FbcErrorKind::limit("documentBytes", self.document_bytes));
         }
         if size > self.memory_document_bytes() {
-            return limit("memoryBytes", self.memory_bytes);
+            return Err(FbcErrorKind::limit("memoryBytes", self.memory_bytes));
         }
         Ok(())
     }

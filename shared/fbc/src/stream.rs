@@ -1,12 +1,8 @@
 //! Reads the stream of documents in a file as JSON or YAML, by the rules of apimachinery's `YAMLOrJSONDecoder`.
 
-use crate::FbcLimits;
-use crate::canon::LineBuilder;
-use crate::chunks::Chunk;
 use crate::error::{FbcError, FbcErrorKind};
-use crate::json;
 use crate::meta::{self, DocumentPosition, Meta};
-use crate::yaml;
+use crate::{FbcLimits, canon::LineBuilder, chunks::Chunk, json, yaml};
 
 /// Number of bytes in which the decoder looks for the first brace; `bufio`'s default buffer size in Go.
 pub(crate) const PEEK: usize = 4096;
@@ -23,10 +19,9 @@ pub(crate) enum Mode {
 pub(crate) fn guess(start: &[u8]) -> Mode {
     let peeked = &start[..start.len().min(PEEK)];
     let space = space_end(peeked);
-    if peeked[space..].starts_with(b"{") {
-        Mode::Json
-    } else {
-        Mode::Yaml
+    match peeked[space..] {
+        [b'{', ..] => Mode::Json,
+        _ => Mode::Yaml,
     }
 }
 
@@ -37,34 +32,26 @@ pub(crate) struct Decoder<'a> {
     builder: LineBuilder,
     /// Number of documents in the file before the next one.
     documents: usize,
-    /// Number of lines before an offset, so that every line is counted once.
-    counted: CountedLines,
-}
-
-/// Number of lines before an offset in the text that is being read.
-#[derive(Default)]
-struct CountedLines {
-    at: usize,
+    /// Number of lines in the file before the offset `counted` of the chunk, so that every line is counted once.
     lines: usize,
+    counted: usize,
 }
 
 type Sink<'s> = &'s mut dyn FnMut(Meta<'_>);
 
 impl<'a> Decoder<'a> {
-    pub(crate) fn new(chunk: &'a Chunk, limits: &'a FbcLimits) -> Self {
-        Self {
+    pub(crate) fn run(chunk: &'a Chunk, limits: &'a FbcLimits, sink: Sink<'_>) -> Result<(), FbcError> {
+        let mut decoder = Self {
             chunk,
             limits,
             builder: LineBuilder::new(limits, chunk.bytes.len(), &chunk.budget),
             documents: chunk.documents,
-            counted: CountedLines::default(),
-        }
-    }
-
-    pub(crate) fn run(&mut self, sink: Sink<'_>) -> Result<(), FbcError> {
-        match self.chunk.mode {
-            Mode::Json => self.json(sink),
-            Mode::Yaml => self.yaml(0, None, sink),
+            lines: chunk.lines,
+            counted: 0,
+        };
+        match chunk.mode {
+            Mode::Json => decoder.json(sink),
+            Mode::Yaml => decoder.yaml(0, None, sink),
         }
     }
 
@@ -77,22 +64,17 @@ impl<'a> Decoder<'a> {
                 return Ok(());
             }
             match self.json_value(text, start, sink) {
-                Ok(end) => {
-                    at = end;
-                    self.documents += 1;
-                }
-                Err(error) => {
-                    let error = self.error(error.at, error.kind);
-                    return self.fall_back(at, error, sink);
-                }
+                Ok(end) => at = end,
+                Err(error) => return self.fall_back(at, error, sink),
             }
+            self.documents += 1;
         }
     }
 
-    fn json_value(&mut self, text: json::JsonText<'_>, at: usize, sink: Sink<'_>) -> Result<usize, json::JsonError> {
-        let error = |kind| json::JsonError { at, kind };
+    fn json_value(&mut self, text: json::JsonText<'_>, at: usize, sink: Sink<'_>) -> Result<usize, FbcError> {
         self.builder.clear();
-        let end = json::parse(text, at, &mut self.builder)?;
+        let parsed = json::parse(text, at, &mut self.builder);
+        let end = parsed.map_err(|error| self.error(error.at, error.kind))?;
         let what = match self.chunk.bytes[at] {
             b'[' => "a list",
             b'"' => "a string",
@@ -101,11 +83,13 @@ impl<'a> Decoder<'a> {
             _ => "",
         };
         if !what.is_empty() {
-            return Err(error(FbcErrorKind::NotAnObject(what)));
+            return Err(self.error(at, FbcErrorKind::NotAnObject(what)));
         }
-        self.limits.check_document(end - at).map_err(error)?;
+        let size = self.limits.check_document(end - at);
+        size.map_err(|kind| self.error(at, kind))?;
         let position = self.position(at);
-        meta::emit(&mut self.builder, position, sink).map_err(error)?;
+        let emitted = meta::emit(&mut self.builder, position, sink);
+        emitted.map_err(|kind| self.error(at, kind))?;
         Ok(end)
     }
 
@@ -114,7 +98,7 @@ impl<'a> Decoder<'a> {
         match yaml_start(&self.chunk.bytes, at) {
             Some(start) if !self.chunk.is_json && self.documents < 2 && !error.kind.is_final() => {
                 // The lines up to the value that is not JSON may be counted, and YAML may start before it.
-                self.counted = CountedLines::default();
+                (self.lines, self.counted) = (self.chunk.lines, 0);
                 self.yaml(start, Some(error), sink)
             }
             _ => Err(error),
@@ -152,13 +136,11 @@ impl<'a> Decoder<'a> {
 
     /// Returns the position of the next document, which starts at offset `at`.
     fn position(&mut self, at: usize) -> DocumentPosition {
-        self.counted = CountedLines {
-            at,
-            lines: self.counted.lines + newlines(&self.chunk.bytes[self.counted.at..at]),
-        };
+        self.lines += newlines(&self.chunk.bytes[self.counted..at]);
+        self.counted = at;
         DocumentPosition {
             document: self.documents + 1,
-            line: self.chunk.lines + self.counted.lines + 1,
+            line: self.lines + 1,
         }
     }
 

@@ -1,12 +1,11 @@
 //! One call: the state that it asks, and the stream of its messages.
 
-use std::{
-    sync::{Arc, OnceLock},
-    task::Poll,
-};
+use std::future::ready;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use futures_util::{FutureExt, Stream, stream};
+use futures_util::stream::{self, PollNext};
+use futures_util::{Stream, StreamExt};
 use http::{HeaderMap, Uri, header::HOST, uri::Authority};
 use prost::Message;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -106,14 +105,9 @@ where
             drop(replies.send(Err(status)).await);
         }
     };
-    let mut running = Box::pin(running.instrument(span).fuse());
-    stream::poll_fn(move |cx| {
-        if let Poll::Ready(next) = messages.poll_recv(cx) {
-            return Poll::Ready(next);
-        }
-        let _ = running.as_mut().poll(cx);
-        // The method may just have made a message. Small messages share a frame only if they come without a pause between them, and
-        // clients refuse too many small frames.
-        messages.poll_recv(cx)
-    })
+    let running = stream::once(running.instrument(span)).filter_map(|()| ready(None));
+    let messages = stream::poll_fn(move |cx| messages.poll_recv(cx));
+    // The method runs before its messages are looked for, because it may make one then. Small messages share a frame only if they come
+    // without a pause between them, and clients refuse too many small frames.
+    stream::select_with_strategy(running, messages, |_: &mut ()| PollNext::Left)
 }

@@ -1,15 +1,11 @@
 //! The published catalogs as the registry API answers for them.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use futures_util::{
-    FutureExt,
-    future::{BoxFuture, Shared},
-};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
 use model::Sha256;
 use parking_lot::Mutex;
 use reader::{PublishedCatalogs, PublishedState, ReaderError};
@@ -31,18 +27,20 @@ pub struct RegistryCatalogs {
     default: Option<String>,
     /// Catalogs that are served without credentials. `None` if all are.
     anonymous: Option<BTreeSet<String>>,
-    names: Mutex<Option<KnownNames>>,
-    /// Names of all catalogs that there were, with dashes for their dots, as hosts have them.
-    labels: Mutex<BTreeSet<String>>,
-    /// The newest state of each catalog that was asked for. What cannot be served is remembered too.
-    indexes: Mutex<HashMap<String, KnownIndex>>,
+    known: Mutex<KnownCatalogs>,
 }
 
-/// Names of the catalogs that may be named, and the time at which they were read.
-#[derive(Clone)]
-struct KnownNames {
+/// What earlier calls have found out about the catalogs.
+#[derive(Default)]
+struct KnownCatalogs {
+    /// Names of the catalogs that clients may name.
     names: Arc<[String]>,
-    read: Instant,
+    /// Time at which the names were read.
+    read: Option<Instant>,
+    /// Names of all catalogs that there were, with dashes for their dots, as hosts have them.
+    labels: BTreeSet<String>,
+    /// The newest state of each catalog that was asked for. What cannot be served is remembered too.
+    indexes: HashMap<String, KnownIndex>,
 }
 
 /// Index of a state, which a task of its own makes: it goes on if the call that began it is given up.
@@ -68,9 +66,7 @@ impl RegistryCatalogs {
             catalogs,
             default,
             anonymous,
-            names: Mutex::default(),
-            labels: Mutex::default(),
-            indexes: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
@@ -89,26 +85,25 @@ impl RegistryCatalogs {
 
     /// Returns the names of the catalogs that clients may name.
     pub(crate) async fn names(&self) -> Result<Arc<[String]>, AnswerError> {
-        let known = self.names.lock().clone();
-        if let Some(known) = known.filter(|known| known.read.elapsed() < NAMES_FOR) {
-            return Ok(known.names);
+        {
+            let known = self.known.lock();
+            if known.read.is_some_and(|read| read.elapsed() < NAMES_FOR) {
+                return Ok(Arc::clone(&known.names));
+            }
         }
-        let read = Instant::now();
+        let read = Some(Instant::now());
         let all = self.catalogs.all().await?;
+        let mut known = self.known.lock();
         let all = all.iter().map(|state| state.name().to_string());
-        let mut labels = self.labels.lock();
         let all = all.inspect(|name| {
-            if labels.len() < LABELS_MAX {
-                labels.insert(as_label(name));
+            if known.labels.len() < LABELS_MAX {
+                known.labels.insert(as_label(name));
             }
         });
         let is_allowed = |name: &String| self.anonymous.as_ref().is_none_or(|allowed| allowed.contains(name));
         let names: Arc<[String]> = all.filter(is_allowed).collect();
-        self.indexes.lock().retain(|name, _| names.contains(name));
-        *self.names.lock() = Some(KnownNames {
-            names: Arc::clone(&names),
-            read,
-        });
+        known.indexes.retain(|name, _| names.contains(name));
+        (known.names, known.read) = (Arc::clone(&names), read);
         Ok(names)
     }
 
@@ -123,7 +118,7 @@ impl RegistryCatalogs {
             if let Some(name) = is_equal.or_else(|| names.iter().find(|name| as_label(name) == wanted)) {
                 return Ok(name.clone());
             }
-            if self.labels.lock().contains(&as_label(wanted)) {
+            if self.known.lock().labels.contains(&as_label(wanted)) {
                 return Err(AnswerError::NotServed);
             }
         }
@@ -152,7 +147,7 @@ impl RegistryCatalogs {
     fn index(&self, state: &PublishedState) -> IndexTask {
         let name = state.name().as_str();
         let identity = state.identity();
-        let mut indexes = self.indexes.lock();
+        let indexes = &mut self.known.lock().indexes;
         // A failure of the store may be over with this call.
         let is_usable = |known: &&KnownIndex| !matches!(known.index.peek(), Some(Err(AnswerError::Unavailable)));
         let known = indexes.get(name).filter(|known| known.identity == identity);
@@ -161,11 +156,8 @@ impl RegistryCatalogs {
         }
         // A composed catalog has packages of others.
         let known = indexes.values().filter_map(|known| known.index.peek()?.as_ref().ok());
-        let task = tokio::spawn(make_index(
-            self.catalogs.clone(),
-            state.clone(),
-            known.cloned().collect(),
-        ));
+        let known = known.cloned().collect();
+        let task = tokio::spawn(make_index(self.catalogs.clone(), state.clone(), known));
         let index = task.map(|ended| ended.unwrap_or_else(|error| Err(failed(&error))));
         let index = index.boxed().shared();
         let known = KnownIndex {

@@ -5,14 +5,10 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 use bytes::{BufMut, Bytes};
 use parking_lot::Mutex;
 use prost::Message;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
-use tonic::{
-    Status,
-    codec::{Codec, EncodeBuf, Encoder},
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tonic::Status;
+use tonic::codec::{Codec, EncodeBuf, Encoder};
 use tonic_prost::{ProstCodec, ProstDecoder};
 
 use crate::AnswerError;
@@ -30,9 +26,10 @@ pub(crate) struct FinishedMessage {
 }
 
 /// Codec of one call, whose answer is finished messages.
+#[derive(Default)]
 pub(crate) struct FinishedCodec<Req> {
     pub(crate) buffered: BufferedMemory,
-    pub(crate) request: PhantomData<fn() -> Req>,
+    request: PhantomData<fn() -> Req>,
 }
 
 /// Memory of the messages that are in tonic's buffer.

@@ -6,11 +6,8 @@ use reader::{PublishedState, WeightedCache, pick};
 use tokio::{runtime::Handle, sync::Semaphore};
 use work::Budget;
 
-use crate::{
-    AnswerError,
-    catalogs::failed,
-    olm_v0::{ContentsBuilder, PackageContents, PackageRecord},
-};
+use crate::olm_v0::{ContentsBuilder, PackageContents, PackageRecord};
+use crate::{AnswerError, catalogs::failed};
 
 /// Memory for contents, in bytes: those of a large catalog.
 const CONTENTS_BYTES: usize = 24 << 20;
@@ -19,7 +16,6 @@ const CONTENTS_BYTES: usize = 24 << 20;
 const BUILDS: usize = 2;
 
 /// Contents of packages, or the reason for which they have none, by the hash of their lines.
-#[derive(Debug)]
 pub(crate) struct ContentCache {
     known: WeightedCache<Sha256, Known>,
     builds: Semaphore,
@@ -29,7 +25,7 @@ type Known = Result<Arc<PackageContents>, AnswerError>;
 
 impl Default for ContentCache {
     fn default() -> Self {
-        let weight = |known: &Known| known.as_ref().map_or(1 << 10, |contents| contents.memory() as u64);
+        let weight = |known: &Known| known.as_ref().map_or(1 << 10, |contents| contents.memory as u64);
         Self {
             // In one part, because a large package takes a third of it.
             known: WeightedCache::new(CONTENTS_BYTES as u64, 1, weight),

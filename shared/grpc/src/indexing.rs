@@ -9,11 +9,8 @@ use reader::{PublishedCatalogs, PublishedState};
 use tokio::runtime::Handle;
 use work::Budget;
 
-use crate::{
-    AnswerError,
-    catalogs::failed,
-    olm_v0::{ApiIndex, PackageRecord, PackageRecorder},
-};
+use crate::olm_v0::{ApiIndex, PackageRecord, PackageRecorder};
+use crate::{AnswerError, catalogs::failed};
 
 /// Maximum memory of the index of one catalog, in bytes: some ten times that of the largest real one.
 const INDEX_BYTES_MAX: usize = 64 << 20;
@@ -65,11 +62,11 @@ pub(crate) async fn make_index(
     let mut index = ApiIndex::default();
     while let Some(record) = records.try_next().await? {
         index.insert(record);
-        if index.memory() > INDEX_BYTES_MAX {
+        if index.memory > INDEX_BYTES_MAX {
             return Err(AnswerError::TooLarge);
         }
     }
-    let (catalog, memory_bytes) = (state.name().as_str(), index.memory());
+    let (catalog, memory_bytes) = (state.name().as_str(), index.memory);
     let took_ms = began.elapsed().as_millis();
     tracing::info!(catalog, packages, memory_bytes, took_ms, "indexed state");
     Ok(Arc::new(index))

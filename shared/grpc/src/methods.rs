@@ -9,17 +9,10 @@ use reader::pick;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
 use work::Budget;
 
-use crate::{
-    AnswerError,
-    call::ApiCall,
-    catalogs::{IndexedState, failed},
-    olm_v0::{
-        ApiIndex, BundlePlace,
-        api::{CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind},
-        meta_struct,
-    },
-    routes::REGISTRY,
-};
+use crate::catalogs::{IndexedState, failed};
+use crate::olm_v0::api::{CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind};
+use crate::olm_v0::{ApiIndex, BundlePlace, meta_struct};
+use crate::{AnswerError, call::ApiCall, routes::REGISTRY};
 
 /// Length from which the message of a bundle is made outside of the threads that serve connections, in bytes.
 const LARGE_LINE: u64 = 64 << 10;
@@ -129,15 +122,15 @@ async fn send_bundle(
 }
 
 /// Sends a bundle with its manifests.
-async fn complete(call: &ApiCall, state: &IndexedState, entry: BundlePlace<'_>, is_listed: bool) -> Answer {
-    let record = entry.package;
-    let line = &entry.bundle().line;
+async fn complete(call: &ApiCall, state: &IndexedState, place: BundlePlace<'_>, is_listed: bool) -> Answer {
+    let record = place.package;
+    let line = &place.bundle().line;
     let line = line.end - line.start;
     // The manifests are sent twice, as `csvJson` and as `object`.
     let memory = call.shared.memory.reserve(line.saturating_mul(2)).await?;
     let contents = call.shared.contents.get(&state.state, record).await?;
-    let message = entry.message(is_listed);
-    let at = entry.position();
+    let message = place.message(is_listed);
+    let at = place.entry.bundle;
     let bytes = if line < LARGE_LINE {
         contents.complete(record, at, &message)?
     } else {

@@ -1,17 +1,9 @@
-use std::{
-    sync::{Arc, OnceLock},
-    time::Instant,
-};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
-use prometheus_client::{
-    metrics::{
-        counter::Counter,
-        family::Family,
-        gauge::Gauge,
-        histogram::{Histogram, exponential_buckets},
-    },
-    registry::{Registry, Unit},
-};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};
+use prometheus_client::registry::{Registry, Unit};
 use tonic::{Code, Status};
 
 /// Metrics of calls. Clients name no labels: methods are those of the routes, and catalogs those that are published.
@@ -55,7 +47,6 @@ impl GrpcMetrics {
 }
 
 /// Counts a call when it is dropped.
-#[derive(Debug)]
 pub(crate) struct CallTimer {
     metrics: GrpcMetrics,
     method: &'static str,

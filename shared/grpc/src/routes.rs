@@ -1,6 +1,6 @@
 //! The methods, one row each.
 
-use std::{convert::Infallible, future::ready, marker::PhantomData, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::ready, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, routing::post_service};
 use http::Request;
@@ -11,13 +11,9 @@ use tonic::{Response, Status, server::Grpc};
 use tonic_reflection::server::Builder;
 use tower::service_fn;
 
-use crate::{
-    AnswerError, GrpcMetrics, RegistryCatalogs,
-    call::{self, ApiCall, CallHead},
-    codec::{BufferedMemory, FinishedCodec, MessageMemory},
-    contents::ContentCache,
-    methods,
-};
+use crate::call::{self, ApiCall, CallHead};
+use crate::codec::{FinishedCodec, MessageMemory};
+use crate::{AnswerError, GrpcMetrics, RegistryCatalogs, contents::ContentCache, methods};
 
 /// Name of the service of the registry API.
 pub(crate) const REGISTRY: &str = "api.Registry";
@@ -105,11 +101,8 @@ impl Routes {
                         let messages = call::run(shared.clone(), head.clone(), answer);
                         ready(Ok::<_, Status>(Response::new(messages)))
                     };
-                    let buffered = BufferedMemory::default();
-                    let codec = FinishedCodec {
-                        buffered: buffered.clone(),
-                        request: PhantomData,
-                    };
+                    let codec = FinishedCodec::default();
+                    let buffered = codec.buffered.clone();
                     let mut server = Grpc::new(codec).max_decoding_message_size(REQUEST_BYTES);
                     // It ends with the request: messages are made while the answer is sent.
                     let response = timeout(REQUEST_TIME, server.server_streaming(service_fn(run), request)).await;
@@ -120,9 +113,8 @@ impl Routes {
                     }))
                 }
             });
-        self.router = self
-            .router
-            .route_service(&format!("/{service}/{method}"), post_service(serve));
+        let path = format!("/{service}/{method}");
+        self.router = self.router.route_service(&path, post_service(serve));
         self
     }
 }

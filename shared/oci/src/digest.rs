@@ -1,7 +1,6 @@
 //! Content digests: parsing, hashing and printing `sha256:<hex>` and `sha512:<hex>`.
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use ring::digest::{Context, SHA256, SHA512, digest};
 use serde::{Deserialize, Serialize};
@@ -18,7 +17,7 @@ use crate::shown;
 /// assert!(digest.hex().starts_with("e3b0c442"));
 /// assert!("sha256:E3B0".parse::<Digest>().is_err());
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Digest(String);
 
@@ -102,11 +101,8 @@ impl FromStr for Digest {
             Some(("sha512", hex)) if is_hex(hex) => hex.len() == 128,
             _ => false,
         };
-        if is_digest {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(DigestError(shown(text.as_bytes())))
-        }
+        let digest = is_digest.then(|| Self(text.to_owned()));
+        digest.ok_or_else(|| DigestError(shown(text.as_bytes())))
     }
 }
 
@@ -119,12 +115,6 @@ impl TryFrom<String> for Digest {
 }
 
 impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

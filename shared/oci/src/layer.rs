@@ -1,7 +1,6 @@
 use tar::{EntryType, Header};
 
-use crate::ROOT;
-use crate::folder;
+use crate::{ROOT, folder};
 
 /// Size of a tar block, in bytes.
 const BLOCK: usize = 512;
@@ -58,8 +57,7 @@ impl Layer {
 }
 
 fn padding(size: u64) -> usize {
-    let beyond = (size % BLOCK as u64) as usize;
-    (BLOCK - beyond) % BLOCK
+    (size.next_multiple_of(BLOCK as u64) - size) as usize
 }
 
 fn append(bytes: &mut Vec<u8>, path: &str, kind: EntryType, size: u64) {

@@ -13,8 +13,8 @@ pub use documents::{ARCHITECTURES, Documents, LABEL, digest};
 pub use folder::ROOT;
 pub use layer::Layer;
 pub use manifest::{
-    ImageContent, ImageDescriptor, ImageDocument, ImageError, ImageIndex, ImageManifest, REF_NAME, SignatureDescriptor,
-    SignatureManifest, TargetPlatform, choose_platform, content_root, parse_document, parse_manifest,
+    ImageContent, ImageDescriptor, ImageDocument, ImageError, ImageIndex, ImageManifest, REF_NAME, SignatureManifest,
+    TargetPlatform, choose_platform, content_root, parse_document, parse_manifest,
 };
 pub use path::{clean_path, shown};
 pub use unpack::{

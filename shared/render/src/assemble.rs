@@ -1,18 +1,11 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fbc::IndexIgnore;
 use work::for_each;
 
-use crate::{
-    RenderError, Rendering, Shard,
-    context::{ChunkPlace, RenderContext, RenderedChunk, RenderedFiles},
-    error::shown,
-    fragment::Fragment,
-    renderer::is_ignore_file,
-};
+use crate::context::{ChunkPlace, RenderContext, RenderedChunk, RenderedFiles};
+use crate::{RenderError, Rendering, Shard, error::shown, fragment::Fragment, renderer::is_ignore_file};
 
 /// Puts the files in order. `stored` are Packages that are taken whole from the store.
 pub(crate) fn assemble(
@@ -45,15 +38,11 @@ pub(crate) fn assemble(
         packages.entry(fragment.group.clone()).or_default().push(fragment);
     }
     let size = |fragments: &Vec<Fragment>| fragments.iter().map(|fragment| fragment.size).sum();
-    let shards = for_each(
-        packages.into_values().collect(),
-        context.settings.workers,
-        size,
-        |fragments| {
-            context.check_budget()?;
-            Shard::join(fragments, &context)
-        },
-    );
+    let packages = packages.into_values().collect();
+    let shards = for_each(packages, context.settings.workers, size, |fragments| {
+        context.check_budget()?;
+        Shard::join(fragments, &context)
+    });
     let mut shards = shards.into_iter().collect::<Result<Vec<_>, _>>()?;
     // Stable, so that those of files come first.
     shards.append(&mut stored);
@@ -89,7 +78,9 @@ fn follow_links(
         context.check_budget()?;
         // An ignore file was not read as FBC, and FBC was not read as an ignore file.
         if is_ignore_file(&path) || is_ignore_file(&target) {
-            return Err(linked_ignore_file(path, &target));
+            let name = IndexIgnore::FILE_NAME;
+            let reason = format!("is a link to {}; an {name} must be a plain file", shown(&target));
+            return Err(RenderError::of_file(path, reason));
         }
         let path: Arc<str> = path.into();
         let chunks = files.get(target.as_str()).into_iter().flatten();
@@ -125,10 +116,4 @@ impl RenderedChunk {
         }
         Self { place, fragments }
     }
-}
-
-fn linked_ignore_file(path: String, target: &str) -> RenderError {
-    let name = IndexIgnore::FILE_NAME;
-    let reason = format!("is a link to {}; an {name} must be a plain file", shown(target));
-    RenderError::of_file(path, reason)
 }

@@ -1,22 +1,14 @@
-use std::{
-    cmp,
-    collections::BTreeMap,
-    io,
-    sync::{Arc, mpsc::Receiver},
-};
+use std::sync::{Arc, mpsc::Receiver};
+use std::{cmp, collections::BTreeMap, io};
 
 use fbc::{FbcErrorKind, walk_order};
-use model::{Hasher, Sha256, text::chain};
+use model::{Content, Hasher, Sha256, text::chain};
 use parking_lot::Mutex;
 use work::MemoryShare;
 use zstd::bulk::Compressor;
 
-use crate::{
-    FileProblem, RenderError, RenderSettings, ShardPart, StoredShards,
-    error::shown,
-    fragment::{CompressedLines, Fragment, Lines, LinesByPackage, Scratch},
-    usage::Usage,
-};
+use crate::fragment::{CompressedLines, Fragment, Lines, Scratch};
+use crate::{FileProblem, RenderError, RenderSettings, ShardPart, StoredShards, error::shown, usage::Usage};
 
 /// zstd level of lines that are kept until the rest of their file was read.
 const PART_LEVEL: i32 = 1;
@@ -30,7 +22,7 @@ pub(crate) struct ChunkJob {
     pub(crate) sole: bool,
     pub(crate) chunk: fbc::Chunk,
     /// Memory for the chunk, its parser and its lines.
-    pub(crate) memory: MemoryShare,
+    pub(crate) _memory: MemoryShare,
 }
 
 /// The chunk that a fragment comes from.
@@ -117,7 +109,9 @@ impl RenderContext {
         let mut compressor = Compressor::new(self.settings.shard_level)?;
         compressor.include_checksum(true)?;
         let mut ended = Ok(());
-        while let Some(job) = next(jobs) {
+        // The lock is released before the chunk is rendered.
+        let next = || jobs.lock().recv().ok();
+        while let Some(job) = next() {
             // The queue is emptied after an error too: the caller is to learn the error, and not that the workers have stopped.
             if ended.is_ok() && !self.usage.is_exceeded() && !self.settings.budget.is_stopped() {
                 ended = self.render(job, &mut compressor);
@@ -127,38 +121,37 @@ impl RenderContext {
     }
 
     fn render(&self, job: ChunkJob, compressor: &mut Compressor<'_>) -> io::Result<()> {
-        let ChunkJob {
-            path,
-            part,
-            sole,
-            chunk,
-            memory: _held,
-        } = job;
         let known = self.stored.known_chunks();
         let hash = known.map(|_| {
             let mut hasher = Hasher::new();
-            chunk.hash_with(|bytes| hasher.update(bytes));
+            job.chunk.hash_with(|bytes| hasher.update(bytes));
             hasher.finish()
         });
-        let place = ChunkPlace::new(&path, part, hash);
+        let place = ChunkPlace::new(&job.path, job.part, hash);
         if let Some(parts) = known.and_then(|known| known.get(&hash?)) {
             let fragments = parts.iter().map(|part| self.known_fragment(&place, part)).collect();
             self.keep(place, Ok(fragments));
             return Ok(());
         }
-        let mut packages = LinesByPackage::default();
-        let mut push = |meta: fbc::Meta<'_>| packages.push(&meta, self.settings.positions);
-        if let Err(error) = chunk.metas(&self.settings.limits.document, &mut push) {
-            self.fail(&path, part, &error);
+        let mut packages = BTreeMap::<String, Lines>::new();
+        let mut push = |meta: fbc::Meta<'_>| {
+            let lines = match packages.get_mut(meta.group()) {
+                Some(lines) => lines,
+                None => packages.entry(meta.group().to_owned()).or_default(),
+            };
+            lines.push(&meta, self.settings.positions);
+        };
+        if let Err(error) = job.chunk.metas(&self.settings.limits.document, &mut push) {
+            self.fail(&job.path, job.part, &error);
             return Ok(());
         }
-        // The lines are compressed in the memory of the chunk.
-        drop(chunk);
-        for lines in packages.0.values() {
-            self.usage.lines(&path, &lines.metas, lines.bytes.len() as u64);
+        // The lines are compressed in the memory of the chunk, which the job holds to its end.
+        drop(job.chunk);
+        for lines in packages.values() {
+            self.usage.lines(&job.path, &lines.metas, lines.bytes.len() as u64);
         }
-        let packages = packages.0.into_iter();
-        let fragments = packages.map(|(group, lines)| self.fragment(&place, sole, group, lines, compressor));
+        let packages = packages.into_iter();
+        let fragments = packages.map(|(group, lines)| self.fragment(&place, job.sole, group, lines, compressor));
         let fragments = fragments.collect::<io::Result<_>>()?;
         self.keep(place, Ok(fragments));
         Ok(())
@@ -189,12 +182,12 @@ impl RenderContext {
         compressor: &mut Compressor<'_>,
     ) -> io::Result<Fragment> {
         // A part is joined with the others, and hashed and compressed again.
-        let whole = sole.then(|| Sha256::of(&lines.bytes));
-        let body = match whole.and_then(|sha256| self.stored.stored(&sha256)) {
+        let whole = sole.then(|| Content::of(&lines.bytes));
+        let body = match whole.and_then(|whole| self.stored.stored(&whole.sha256)) {
             Some(stored) => CompressedLines::Stored(stored),
             None => {
                 compressor.set_compression_level(whole.map_or(PART_LEVEL, |_| self.settings.shard_level))?;
-                CompressedLines::New(self.scratch.keep(compressor.compress(&lines.bytes)?)?.into())
+                CompressedLines::New(self.scratch.keep(&compressor.compress(&lines.bytes)?)?)
             }
         };
         lines.metas.shrink_to_fit();
@@ -209,8 +202,4 @@ impl RenderContext {
             body,
         })
     }
-}
-
-fn next(jobs: &Mutex<Receiver<ChunkJob>>) -> Option<ChunkJob> {
-    jobs.lock().recv().ok()
 }

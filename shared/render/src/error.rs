@@ -109,10 +109,8 @@ impl RenderError {
 
 fn problem_list(problems: &[FileProblem]) -> String {
     const SHOWN_MAX: usize = 5;
-    let shown = problems.iter().take(SHOWN_MAX);
-    let mut list: Vec<String> = shown
-        .map(|FileProblem { path, reason, .. }| format!("{path}: {reason}"))
-        .collect();
+    let shown = |FileProblem { path, reason, .. }: &FileProblem| format!("{path}: {reason}");
+    let mut list: Vec<String> = problems.iter().take(SHOWN_MAX).map(shown).collect();
     if problems.len() > SHOWN_MAX {
         list.push(format!("and {} more", problems.len() - SHOWN_MAX));
     }

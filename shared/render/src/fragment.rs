@@ -1,20 +1,13 @@
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    fs::File,
-    io::{self, Read, Seek, SeekFrom, Write},
-    sync::Arc,
-};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::{ops::Range, sync::Arc};
 
 use fbc::{DocumentPosition, Meta};
-use model::{IndexedMeta, ObjectDigest, Sha256};
+use model::{Content, IndexedMeta, ObjectDigest};
 use parking_lot::Mutex;
+use tempfile::SpooledTempFile;
 
-use crate::{
-    RenderError, ShardPart,
-    context::{ChunkPlace, RenderContext},
-    shard::load,
-};
+use crate::context::{ChunkPlace, RenderContext};
+use crate::{RenderError, ShardPart, shard::load};
 
 /// The lines of one Package that one chunk of one file holds.
 #[derive(Debug, Clone)]
@@ -28,8 +21,8 @@ pub(crate) struct Fragment {
     pub(crate) positions: Arc<[DocumentPosition]>,
     /// Size of the uncompressed lines, in bytes.
     pub(crate) size: u64,
-    /// The sha256 of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
-    pub(crate) whole: Option<Sha256>,
+    /// Hash and size of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
+    pub(crate) whole: Option<Content>,
     /// The lines in a published Shard, if they were not parsed.
     pub(crate) published: Option<Box<ShardPart>>,
     /// The lines, or the published Shard that they are a part of.
@@ -41,15 +34,16 @@ pub(crate) struct Fragment {
 pub(crate) enum CompressedLines {
     /// The store already has a Shard with these lines.
     Stored(ObjectDigest),
-    New(Arc<ScratchBuffer>),
+    /// Position in the [`Scratch`] of the rendering.
+    New(Range<u64>),
 }
 
 impl CompressedLines {
     /// Returns the compressed bytes. Bytes of the store are not checked here.
-    pub(crate) fn read(&self, context: &RenderContext) -> Result<Cow<'_, [u8]>, RenderError> {
+    pub(crate) fn read(&self, context: &RenderContext) -> Result<Vec<u8>, RenderError> {
         match self {
-            Self::New(buffer) => context.scratch.read(buffer).map_err(RenderError::Scratch),
-            Self::Stored(stored) => load(&*context.stored, stored).map(Cow::Owned),
+            Self::New(kept) => context.scratch.read(kept).map_err(RenderError::Scratch),
+            Self::Stored(stored) => load(&*context.stored, stored),
         }
     }
 }
@@ -65,10 +59,7 @@ pub(crate) fn indexed(meta: &Meta<'_>, offset: u64) -> IndexedMeta {
     }
 }
 
-/// The lines of each Package of one chunk, before compression.
-#[derive(Debug, Default)]
-pub(crate) struct LinesByPackage(pub(crate) BTreeMap<String, Lines>);
-
+/// The lines of one Package in one chunk, before compression.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     pub(crate) bytes: Vec<u8>,
@@ -76,23 +67,12 @@ pub(crate) struct Lines {
     pub(crate) positions: Vec<DocumentPosition>,
 }
 
-impl LinesByPackage {
-    pub(crate) fn push(&mut self, meta: &Meta<'_>, keep_position: bool) {
-        let group = meta.group();
-        let lines = match self.0.get_mut(group) {
-            Some(lines) => lines,
-            None => self.0.entry(group.to_owned()).or_default(),
-        };
-        lines.push(meta);
-        if keep_position {
-            lines.positions.push(meta.position);
-        }
-    }
-}
-
 impl Lines {
-    fn push(&mut self, meta: &Meta<'_>) {
+    pub(crate) fn push(&mut self, meta: &Meta<'_>, keep_position: bool) {
         self.metas.push(indexed(meta, self.bytes.len() as u64));
+        if keep_position {
+            self.positions.push(meta.position);
+        }
         // By a quarter at most: the memory of a chunk counts its lines that way.
         if self.bytes.capacity() - self.bytes.len() < meta.line.len() {
             self.bytes.reserve_exact(meta.line.len().max(self.bytes.capacity() / 4));
@@ -101,58 +81,28 @@ impl Lines {
     }
 }
 
-/// Keeps compressed bytes: in memory up to a budget, then in one unnamed temporary file.
-#[derive(Debug)]
-pub(crate) struct Scratch(Mutex<ScratchState>);
-
-#[derive(Debug)]
-struct ScratchState {
-    budget: usize,
-    file: Option<File>,
-}
-
-/// Bytes that a [`Scratch`] keeps, in memory or in its file.
-#[derive(Debug)]
-pub(crate) enum ScratchBuffer {
-    Memory(Vec<u8>),
-    File { offset: u64, length: usize },
-}
+/// Keeps compressed bytes: in memory up to a number of them, then all in one unnamed temporary file.
+pub(crate) struct Scratch(Mutex<SpooledTempFile>);
 
 impl Scratch {
-    pub(crate) fn new(budget: usize) -> Self {
-        Self(Mutex::new(ScratchState { budget, file: None }))
+    pub(crate) fn new(memory_bytes: usize) -> Self {
+        Self(Mutex::new(SpooledTempFile::new(memory_bytes)))
     }
 
-    pub(crate) fn keep(&self, mut bytes: Vec<u8>) -> io::Result<ScratchBuffer> {
-        bytes.shrink_to_fit();
-        let mut state = self.0.lock();
-        if let Some(left) = state.budget.checked_sub(bytes.len()) {
-            state.budget = left;
-            return Ok(ScratchBuffer::Memory(bytes));
-        }
-        let file = match &mut state.file {
-            Some(file) => file,
-            none => none.insert(tempfile::tempfile()?),
-        };
-        let offset = file.seek(SeekFrom::End(0))?;
-        file.write_all(&bytes)?;
-        Ok(ScratchBuffer::File {
-            offset,
-            length: bytes.len(),
-        })
+    /// Appends bytes and returns their position.
+    pub(crate) fn keep(&self, bytes: &[u8]) -> io::Result<Range<u64>> {
+        let mut file = self.0.lock();
+        let start = file.seek(SeekFrom::End(0))?;
+        file.write_all(bytes)?;
+        Ok(start..start + bytes.len() as u64)
     }
 
-    pub(crate) fn read<'a>(&self, buffer: &'a ScratchBuffer) -> io::Result<Cow<'a, [u8]>> {
-        let (offset, length) = match buffer {
-            ScratchBuffer::Memory(bytes) => return Ok(Cow::Borrowed(bytes)),
-            ScratchBuffer::File { offset, length } => (*offset, *length),
-        };
-        let mut state = self.0.lock();
-        let file = state.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
-        file.seek(SeekFrom::Start(offset))?;
-        let mut bytes = vec![0; length];
+    pub(crate) fn read(&self, kept: &Range<u64>) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; (kept.end - kept.start) as usize];
+        let mut file = self.0.lock();
+        file.seek(SeekFrom::Start(kept.start))?;
         file.read_exact(&mut bytes)?;
-        Ok(Cow::Owned(bytes))
+        Ok(bytes)
     }
 }
 
@@ -161,14 +111,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scratch_beyond_its_budget_uses_a_file_and_reads_back() {
+    fn scratch_beyond_its_memory_uses_a_file_and_reads_back() {
         let scratch = Scratch::new(10);
-        let texts = ["0123456789", "ab", "", "cde"].map(|text| text.as_bytes().to_vec());
-        let kept = texts.clone().map(|bytes| scratch.keep(bytes).unwrap());
-        assert!(matches!(kept[0], ScratchBuffer::Memory(_)));
-        assert!(matches!(kept[1], ScratchBuffer::File { offset: 0, length: 2 }));
-        assert!(matches!(kept[3], ScratchBuffer::File { offset: 2, length: 3 }));
-        let read = kept.each_ref().map(|buffer| scratch.read(buffer).unwrap().into_owned());
-        assert_eq!(read, texts);
+        let kept = scratch.keep(b"0123456789").unwrap();
+        assert!(!scratch.0.lock().is_rolled());
+        let others = ["ab", "", "cde"].map(|text| scratch.keep(text.as_bytes()).unwrap());
+        assert!(scratch.0.lock().is_rolled());
+        assert_eq!(others, [10..12, 12..12, 12..15]);
+        let read = others.each_ref().map(|kept| scratch.read(kept).unwrap());
+        assert_eq!(read, [&b"ab"[..], b"", b"cde"]);
+        assert_eq!(scratch.read(&kept).unwrap(), b"0123456789");
     }
 }

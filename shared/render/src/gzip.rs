@@ -1,16 +1,20 @@
 //! Two gzip members (RFC 1952) made of the same segments: `all.json.gz`, and the image's layer, which has the headers of
 //! a tar archive between them. Each is one member: curl, reqwest and httpx read only the first.
+//!
+//! Segments are deflated on several threads, and once for both members. Lines come in blocks. Each block is deflated with the end of
+//! the block before as its dictionary, unless that belongs to another Shard, and ends on a byte border (RFC 1951: an empty stored
+//! block). Therefore the segments in a row are one deflate stream, also with other segments between two Shards. Measured on 333
+//! Packages, this makes `all.json.gz` 1 % larger, and the layer costs only its frames and hashes.
 
 use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::Scope;
 
-use flate2::Crc;
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use model::{Hasher, ObjectDigest, Sha256};
 
-use crate::{
-    RenderError,
-    deflate::{Deflated, Segments},
-    write_all::{HashingWriter, Sink},
-};
+use crate::RenderError;
+use crate::write_all::{Block, HashingWriter, Piece, Sink};
 
 /// Magic, deflate, no flags, no time, no hints, unknown system: the same on every machine.
 pub(crate) const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
@@ -90,4 +94,153 @@ impl Member {
 
 fn failed(part: &'static str) -> impl FnOnce(io::Error) -> RenderError {
     move |source| RenderError::Sink { part, source }
+}
+
+/// Largest distance of a deflate reference, in bytes (RFC 1951).
+const WINDOW: usize = 32 << 10;
+
+/// Threads that deflate in parallel. Piece number `n` goes to lane `n` modulo the number of lanes, and its result comes
+/// back from that lane, so the order is kept.
+pub(crate) struct Lanes {
+    inputs: Vec<SyncSender<Piece>>,
+    next: usize,
+}
+
+/// The results of [`Lanes`], in the order of the pieces.
+pub(crate) struct Segments(Vec<Receiver<io::Result<Segment>>>);
+
+/// A piece after compression.
+pub(crate) struct Segment {
+    pub(crate) piece: Piece,
+    pub(crate) frame: Deflated,
+    pub(crate) lines: Deflated,
+}
+
+/// Compressed bytes, with the checksum of the plain bytes, which knows their number too. A gzip member records both.
+pub(crate) struct Deflated {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) checksum: Crc,
+}
+
+pub(crate) fn lanes<'scope>(scope: &'scope Scope<'scope, '_>, count: usize, level: u32) -> (Lanes, Segments) {
+    let (inputs, outputs) = (0..count.max(1)).map(|_| lane(scope, level)).unzip();
+    (Lanes { inputs, next: 0 }, Segments(outputs))
+}
+
+fn lane<'scope>(scope: &'scope Scope<'scope, '_>, level: u32) -> (SyncSender<Piece>, Receiver<io::Result<Segment>>) {
+    let (input, pieces) = sync_channel::<Piece>(1);
+    let (results, output) = sync_channel(1);
+    scope.spawn(move || {
+        let mut deflate = Compress::new(Compression::new(level), false);
+        for piece in pieces {
+            if results.send(Segment::new(&mut deflate, piece)).is_err() {
+                break;
+            }
+        }
+    });
+    (input, output)
+}
+
+impl Lanes {
+    /// Sends a piece to the next lane. False if the lanes have stopped.
+    pub(crate) fn send(&mut self, piece: Piece) -> bool {
+        let lane = self.next;
+        self.next = (lane + 1) % self.inputs.len();
+        self.inputs[lane].send(piece).is_ok()
+    }
+}
+
+impl Segments {
+    /// Returns the segments in the order of their pieces.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = io::Result<Segment>> {
+        self.0.iter().cycle().map_while(|lane| lane.recv().ok())
+    }
+}
+
+impl Segment {
+    fn new(deflate: &mut Compress, mut piece: Piece) -> io::Result<Self> {
+        // Freed here: a segment may wait for those before it.
+        let before = piece.before.take();
+        Ok(Self {
+            frame: Deflated::new(deflate, &piece.frame, None)?,
+            lines: match piece.deflated.take() {
+                Some(bytes) => Deflated::of(bytes, &piece.block),
+                None => Deflated::new(deflate, &piece.block, before.as_deref())?,
+            },
+            piece,
+        })
+    }
+}
+
+impl Deflated {
+    fn new(deflate: &mut Compress, plain: &[u8], before: Option<&Block>) -> io::Result<Self> {
+        let bytes = match plain {
+            [] => Vec::new(),
+            _ => {
+                deflate.reset();
+                if let Some(before) = before {
+                    deflate.set_dictionary(&before[before.len().saturating_sub(WINDOW)..])?;
+                }
+                deflate_all(deflate, plain)?
+            }
+        };
+        Ok(Self::of(bytes, plain))
+    }
+
+    fn of(bytes: Vec<u8>, plain: &[u8]) -> Self {
+        let mut checksum = Crc::new();
+        checksum.update(plain);
+        Self { bytes, checksum }
+    }
+}
+
+fn deflate_all(deflate: &mut Compress, mut input: &[u8]) -> io::Result<Vec<u8>> {
+    let mut output = Vec::with_capacity(input.len() / 4 + 1024);
+    loop {
+        let before = deflate.total_in();
+        let status = deflate.compress_vec(input, &mut output, FlushCompress::Sync)?;
+        input = &input[(deflate.total_in() - before) as usize..];
+        // The flush is complete once the output was not filled to its end.
+        if input.is_empty() && output.len() < output.capacity() && status != Status::StreamEnd {
+            return Ok(output);
+        }
+        output.reserve(output.capacity() / 2 + 1024);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, thread};
+
+    use super::*;
+
+    /// Returns the segments of seven similar blocks, of which every second begins a Shard.
+    fn segments_of(count: usize) -> Vec<u8> {
+        thread::scope(|scope| {
+            let (mut lanes, segments) = lanes(scope, count, 6);
+            let deflated = scope.spawn(move || {
+                let segments = segments.iter().map(|segment| segment.unwrap().lines.bytes);
+                segments.collect::<Vec<_>>().concat()
+            });
+            let mut before = None;
+            for at in 0..7 {
+                let block = Arc::new(format!("the lines of block {at}\n").repeat(at + 1).into_bytes());
+                let begins = at.is_multiple_of(2);
+                let piece = Piece {
+                    frame: Vec::new(),
+                    before: before.replace(block.clone()).filter(|_| !begins),
+                    block,
+                    deflated: None,
+                };
+                assert!(lanes.send(piece));
+            }
+            drop(lanes);
+            deflated.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn number_of_lanes_does_not_change_the_bytes() {
+        assert_eq!(segments_of(1), segments_of(3));
+    }
 }

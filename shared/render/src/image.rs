@@ -1,10 +1,8 @@
 //! A rendered catalog as an image: its layer, and the documents that name it.
 
-use std::{
-    fs::{self, File},
-    io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use model::Kind;
 use oci::{Digest, Documents, REF_NAME, media_type};

@@ -1,22 +1,16 @@
 //! Segments of a published `all.json.gz`: the next one takes those of the Packages that did not change.
 //!
-//! A segment follows from the lines of its Package alone (see [`crate::deflate`]). Its borders are found by inflating it, which takes a
+//! A segment follows from the lines of its Package alone (see [`crate::gzip`]). Its borders are found by inflating it, which takes a
 //! third of the time of deflating it again, and yields the lines for the other objects.
 
-use std::{
-    io::{self, Read},
-    iter::Peekable,
-    vec,
-};
+use std::collections::VecDeque;
+use std::io::{self, Read};
 
 use flate2::{Decompress, FlushDecompress, Status};
 use model::{Content, Sha256};
 
-use crate::{
-    gzip::HEADER,
-    shard::Shard,
-    write_all::{BLOCK_BYTES, Block},
-};
+use crate::write_all::{BLOCK_BYTES, Block};
+use crate::{gzip::HEADER, shard::Shard};
 
 /// End of a segment: the empty stored block of a flush (RFC 1951, section 3.2.4), without its three bits. Other bytes of a segment may
 /// look the same.
@@ -31,16 +25,15 @@ pub struct PublishedGzip {
     /// The sha256 in its key.
     pub sha256: Sha256,
     /// Names and lines of its Shards, in their order.
-    pub shards: Vec<(String, Content)>,
+    pub shards: VecDeque<(String, Content)>,
     /// Its bytes. They are not checked before.
     pub bytes: Box<dyn Read + Send>,
 }
 
 /// Reader of the segments of a published `all.json.gz`.
 pub(crate) struct PublishedSegments {
-    pub(crate) sha256: Sha256,
-    shards: Peekable<vec::IntoIter<(String, Content)>>,
-    bytes: Box<dyn Read + Send>,
+    /// The rest of the object: Shards and bytes that were not read.
+    pub(crate) rest: PublishedGzip,
     /// Bytes that were read and not inflated.
     input: Vec<u8>,
     inflate: Decompress,
@@ -53,16 +46,14 @@ pub(crate) struct DeflatedBlock {
 }
 
 impl PublishedSegments {
-    pub(crate) fn begin(mut published: PublishedGzip) -> io::Result<Self> {
+    pub(crate) fn begin(mut rest: PublishedGzip) -> io::Result<Self> {
         let mut header = [0; HEADER.len()];
-        published.bytes.read_exact(&mut header)?;
+        rest.bytes.read_exact(&mut header)?;
         if header != HEADER {
             return Err(damaged());
         }
         Ok(Self {
-            sha256: published.sha256,
-            shards: published.shards.into_iter().peekable(),
-            bytes: published.bytes,
+            rest,
             input: Vec::new(),
             inflate: Decompress::new(false),
         })
@@ -71,7 +62,8 @@ impl PublishedSegments {
     /// Moves to a Shard. Returns false if the object does not have it with these lines. The Shards are asked for in their order.
     pub(crate) fn find(&mut self, shard: &Shard) -> io::Result<bool> {
         let name = shard.name.as_bytes();
-        while let Some((before, lines)) = self.shards.next_if(|(before, _)| before.as_bytes() <= name) {
+        let is_up_to_name = |(before, _): &mut (String, Content)| before.as_bytes() <= name;
+        while let Some((before, lines)) = self.rest.shards.pop_front_if(is_up_to_name) {
             if before == shard.name && lines == shard.lines {
                 return Ok(true);
             }
@@ -101,10 +93,8 @@ impl PublishedSegments {
         while inflated < length || is_last && !at_border {
             let end = self.next_border()?;
             let before = (self.inflate.total_in(), self.inflate.total_out());
-            let input = &self.input[..end];
-            let status = self
-                .inflate
-                .decompress(input, &mut lines[inflated..], FlushDecompress::None);
+            let (input, output) = (&self.input[..end], &mut lines[inflated..]);
+            let status = self.inflate.decompress(input, output, FlushDecompress::None);
             let used = (self.inflate.total_in() - before.0) as usize;
             let made = (self.inflate.total_out() - before.1) as usize;
             // The stream goes on after the lines, because each segment has a border.
@@ -131,7 +121,7 @@ impl PublishedSegments {
             if without > 0 {
                 return Ok(without);
             }
-            let next = &mut self.bytes.by_ref().take(INPUT_BYTES as u64);
+            let next = &mut self.rest.bytes.by_ref().take(INPUT_BYTES as u64);
             if next.read_to_end(&mut self.input)? == 0 {
                 return Err(damaged());
             }
@@ -140,11 +130,11 @@ impl PublishedSegments {
 
     /// Reads the rest: only a stream that ends as it should proves that the last border was one.
     pub(crate) fn end(mut self) -> io::Result<()> {
-        while let Some((_, lines)) = self.shards.next() {
+        while let Some((_, lines)) = self.rest.shards.pop_front() {
             self.blocks(lines.size, |_| Ok(()))?;
         }
         let mut rest = self.input;
-        self.bytes.take(INPUT_BYTES as u64).read_to_end(&mut rest)?;
+        self.rest.bytes.take(INPUT_BYTES as u64).read_to_end(&mut rest)?;
         let before = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(&rest, &mut [0], FlushDecompress::Finish);
         let used = (self.inflate.total_in() - before.0) as usize;

@@ -1,20 +1,13 @@
 //! Chunks of files that were rendered before: published Shards have their lines, so they are not parsed again.
 
-use std::{
-    collections::HashMap,
-    io::{self, BufReader, Cursor, Read},
-    ops::Range,
-    sync::Arc,
-};
+use std::io::{self, BufReader, Cursor, Read};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use model::{Content, IndexedMeta, Sha256, ShardRef};
 
-use crate::{
-    RenderError,
-    context::{ChunkPlace, RenderContext},
-    fragment::{CompressedLines, Fragment},
-    shard::load,
-};
+use crate::context::{ChunkPlace, RenderContext};
+use crate::fragment::{CompressedLines, Fragment};
+use crate::{RenderError, shard::load};
 
 /// Lines of chunks in the Shards of one published state, by the hash of the chunk: those of one Package in each part.
 pub type KnownChunks = HashMap<Sha256, Vec<ShardPart>>;

@@ -2,7 +2,6 @@
 
 mod assemble;
 mod context;
-mod deflate;
 mod error;
 mod fragment;
 mod gzip;

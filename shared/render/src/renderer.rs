@@ -1,25 +1,15 @@
-use std::{
-    collections::BTreeMap,
-    io::{self, Read},
-    mem, panic,
-    sync::{
-        Arc,
-        mpsc::{SyncSender, sync_channel},
-    },
-    thread::{self, JoinHandle},
-};
+use std::io::{self, Read};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::{collections::BTreeMap, mem, panic, sync::Arc};
 
 use fbc::{Chunks, FbcError, FbcErrorKind, IndexIgnore};
 use model::{IndexedMeta, ShardRef, text::chain};
 use parking_lot::Mutex;
 use work::Budget;
 
-use crate::{
-    RenderError, RenderSettings, Rendering, Shard, StoredShards,
-    assemble::assemble,
-    context::{ChunkJob, RenderContext},
-    error::shown,
-};
+use crate::context::{ChunkJob, RenderContext};
+use crate::{RenderError, RenderSettings, Rendering, Shard, StoredShards, assemble::assemble, error::shown};
 
 /// Takes the files of a catalog, in any order, and renders them on worker threads.
 pub struct Renderer {
@@ -100,10 +90,8 @@ impl Renderer {
 
     fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
         let settings = &self.context.settings;
-        let mut chunks = Chunks::new(content, settings.limits.document, settings.chunk_bytes)
-            .within(settings.budget.clone())
-            .enumerate()
-            .peekable();
+        let chunks = Chunks::new(content, settings.limits.document, settings.chunk_bytes);
+        let mut chunks = chunks.within(settings.budget.clone()).enumerate().peekable();
         while let Some((part, chunk)) = chunks.next() {
             match chunk {
                 Ok(chunk) => {
@@ -117,7 +105,7 @@ impl Renderer {
                         part,
                         sole,
                         chunk,
-                        memory,
+                        _memory: memory,
                     })?;
                 }
                 // The caller's, and no problem of the file.
@@ -152,10 +140,8 @@ impl Renderer {
         if self.context.usage.is_exceeded() || self.context.settings.budget.is_stopped() {
             return true;
         }
-        match &self.ignore {
-            Ok(ignore) => ignore.excludes(path, &self.context.settings.budget).unwrap_or(true),
-            Err(_) => true,
-        }
+        let Ok(ignore) = &self.ignore else { return true };
+        ignore.excludes(path, &self.context.settings.budget).unwrap_or(true)
     }
 
     fn send(&self, job: ChunkJob) -> io::Result<()> {

@@ -1,9 +1,5 @@
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    io::{self, BufWriter, Read},
-    sync::Arc,
-};
+use std::io::{self, BufWriter, Read};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fbc::Chunks;
 use model::{
@@ -12,12 +8,10 @@ use model::{
 };
 use work::Budget;
 
+use crate::shard::{copy_lines, encoder, load};
 use crate::{
-    AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards,
-    context::RenderContext,
-    fragment::indexed,
-    known::RECORDED_PARTS,
-    shard::{copy_lines, encoder, load},
+    AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards, context::RenderContext,
+    fragment::indexed, known::RECORDED_PARTS,
 };
 
 /// A rendered catalog: its Shards in the order in which they make up `all.json`.
@@ -63,10 +57,8 @@ impl Rendering {
         let mut chunks = BTreeMap::<_, Vec<_>>::new();
         for shard in &self.shards {
             for (place, range) in &shard.chunks {
-                chunks
-                    .entry(place)
-                    .or_default()
-                    .push((shard.lines.sha256, range.clone()));
+                let lines = (shard.lines.sha256, range.clone());
+                chunks.entry(place).or_default().push(lines);
             }
         }
         let mut left = RECORDED_PARTS;
@@ -92,10 +84,8 @@ impl Rendering {
 
     /// Returns the names of the Packages, in byte order.
     pub fn packages(&self) -> impl Iterator<Item = &str> {
-        self.shards
-            .iter()
-            .map(|shard| shard.name.as_str())
-            .filter(|name| !name.is_empty())
+        let names = self.shards.iter().map(|shard| shard.name.as_str());
+        names.filter(|name| !name.is_empty())
     }
 
     /// True if `snapshot` has the same content: Shards with the same names and lines in the same order.
@@ -108,7 +98,7 @@ impl Rendering {
     ///
     /// # Errors
     /// [`RenderError::Scratch`], or [`RenderError::Unreadable`] for a Shard that the store has.
-    pub fn compressed<'a>(&'a self, shard: &'a Shard) -> Result<Cow<'a, [u8]>, RenderError> {
+    pub fn compressed(&self, shard: &Shard) -> Result<Vec<u8>, RenderError> {
         shard.body.read(&self.context)
     }
 

@@ -9,8 +9,8 @@ pub struct RenderSettings {
     pub workers: usize,
     /// Approximate size of the chunks that files are cut into, in bytes. Default: 2 MiB, several times a large Package.
     pub chunk_bytes: usize,
-    /// Maximum number of bytes of compressed Shards in memory; the rest goes to a file in the system's folder for temporary
-    /// files. Default: 16 MiB, which is 300 MB of catalog.
+    /// Maximum number of bytes of compressed Shards in memory; more of them go to a file in the system's folder for temporary
+    /// files, all together. Default: 16 MiB, which is 300 MB of catalog.
     pub memory_bytes: usize,
     /// zstd level of a Shard and of the index. Default: 6, half a percent larger than 9 and a third faster.
     pub shard_level: i32,

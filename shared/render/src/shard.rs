@@ -1,18 +1,13 @@
-use std::{
-    io::{self, Read, Write},
-    ops::Range,
-    sync::Arc,
-};
+use std::io::{self, Read, Write};
+use std::{ops::Range, sync::Arc};
 
 use fbc::DocumentPosition;
 use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256, ShardRef};
 
-use crate::{
-    KnownChunks, PublishedGzip, RenderError,
-    context::{ChunkPlace, RenderContext},
-    fragment::{CompressedLines, Fragment},
-    known::{PartReader, hashed_chunks, published},
-};
+use crate::context::{ChunkPlace, RenderContext};
+use crate::fragment::{CompressedLines, Fragment};
+use crate::known::{PartReader, hashed_chunks, published};
+use crate::{KnownChunks, PublishedGzip, RenderError};
 
 /// One Package as one run of canonical lines.
 #[derive(Debug)]
@@ -64,9 +59,7 @@ impl Shard {
         let name = fragments.first().map(|first| first.group.to_string());
         // Nearly every Package is one fragment, whose bytes are the Shard already.
         let whole = match &fragments[..] {
-            [one] => one
-                .whole
-                .map(|sha256| (Content { sha256, size: one.size }, one.body.clone())),
+            [one] => one.whole.map(|lines| (lines, one.body.clone())),
             _ => None,
         };
         let (lines, body) = match published(&fragments).or(whole) {
@@ -91,18 +84,14 @@ impl Shard {
 
 /// Returns the entries of all fragments, their offsets counted from the start of the Shard. They are large, and moved.
 fn metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
-    let mut start = 0;
-    let parts = fragments.into_iter().map(|fragment| {
+    let (mut all, mut start) = (Vec::new(), 0);
+    for fragment in fragments {
         let mut metas = Arc::unwrap_or_clone(fragment.metas);
         metas.iter_mut().for_each(|meta| meta.offset += start);
         start += fragment.size;
-        metas
-    });
-    let append = |mut all: Vec<_>, mut part: Vec<_>| {
-        all.append(&mut part);
-        all
-    };
-    parts.reduce(append).unwrap_or_default()
+        all.append(&mut metas);
+    }
+    all
 }
 
 fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
@@ -138,8 +127,8 @@ fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Conte
         }
         encoder.write_all(block)
     })?;
-    let kept = encoder.finish().and_then(|bytes| context.scratch.keep(bytes));
-    let body = CompressedLines::New(Arc::new(kept.map_err(RenderError::Scratch)?));
+    let kept = encoder.finish().and_then(|bytes| context.scratch.keep(&bytes));
+    let body = CompressedLines::New(kept.map_err(RenderError::Scratch)?);
     let sha256 = hasher.finish();
     Ok((Content { sha256, size }, body))
 }

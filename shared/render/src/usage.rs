@@ -1,8 +1,8 @@
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::IndexedMeta;
 use oci::LimitExceeded;
-use parking_lot::Mutex;
 
 use crate::{RenderError, RenderLimits, error::shown};
 
@@ -14,7 +14,8 @@ pub(crate) struct Usage {
     content_bytes: AtomicU64,
     name_bytes: AtomicU64,
     ignore_bytes: AtomicU64,
-    exceeded: Mutex<Option<LimitExceeded>>,
+    /// First limit that was exceeded.
+    exceeded: OnceLock<LimitExceeded>,
 }
 
 impl Usage {
@@ -28,10 +29,8 @@ impl Usage {
     /// Counts lines of a file or of a stored Shard.
     pub(crate) fn lines(&self, place: &str, metas: &[IndexedMeta], bytes: u64) {
         self.add(place, metas.len() as u64, bytes);
-        let names = metas
-            .iter()
-            .map(|meta| meta.schema.len() + meta.package.len() + meta.name.len());
-        let used = add(&self.name_bytes, names.sum::<usize>() as u64);
+        let names = |meta: &IndexedMeta| meta.schema.len() + meta.package.len() + meta.name.len();
+        let used = add(&self.name_bytes, metas.iter().map(names).sum::<usize>() as u64);
         self.check("nameBytes", self.limits.name_bytes, used, place);
     }
 
@@ -55,12 +54,12 @@ impl Usage {
     }
 
     pub(crate) fn is_exceeded(&self) -> bool {
-        self.exceeded.lock().is_some()
+        self.exceeded.get().is_some()
     }
 
     /// Fails if a limit was exceeded, with the first one.
     pub(crate) fn check_limits(&self) -> Result<(), RenderError> {
-        let exceeded = self.exceeded.lock().clone();
+        let exceeded = self.exceeded.get().cloned();
         exceeded.map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
     }
 
@@ -68,7 +67,7 @@ impl Usage {
     fn check(&self, name: &'static str, limit: u64, used: u64, place: &str) {
         if used > limit {
             let place = shown(place);
-            self.exceeded.lock().get_or_insert(LimitExceeded { name, limit, place });
+            self.exceeded.get_or_init(|| LimitExceeded { name, limit, place });
         }
     }
 }

@@ -1,25 +1,15 @@
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-    mem,
-    num::NonZero,
-    sync::{
-        Arc,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
-    thread::{self, Scope, ScopedJoinHandle},
-};
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::{collections::BTreeMap, mem, num::NonZero, sync::Arc};
 
 use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256, ZSTD_WINDOW_LOG_MAX};
 use xxhash_rust::xxh64::Xxh64;
 
-use crate::{
-    RenderError, Rendering, Shard,
-    deflate::{self, Lanes},
-    gzip,
-    inflate::{DeflatedBlock, PublishedGzip, PublishedSegments},
-    shard::{copy_lines, encoder},
-};
+use crate::gzip::{self, Lanes};
+use crate::inflate::{DeflatedBlock, PublishedGzip, PublishedSegments};
+use crate::shard::{copy_lines, encoder};
+use crate::{RenderError, Rendering, Shard};
 
 /// Lines of one Shard: [`BLOCK_BYTES`] of them, or fewer at its end, because the gzip members depend on the borders.
 pub(crate) type Block = Vec<u8>;
@@ -90,7 +80,7 @@ impl Rendering {
             let is_framed = layer.is_some();
             let gzip = (gzip.is_some() || is_framed).then(|| {
                 let threads = thread::available_parallelism().map_or(1, NonZero::get);
-                let (lanes, segments) = deflate::lanes(scope, threads, settings.gzip_level);
+                let (lanes, segments) = gzip::lanes(scope, threads, settings.gzip_level);
                 fan_out.gzip = Some(lanes);
                 scope.spawn(move || gzip::write(&segments, gzip, layer))
             });
@@ -115,20 +105,17 @@ impl Rendering {
 
     fn feed(&self, fan_out: FanOut, framed: bool) -> Result<Sha256, RenderError> {
         let mut blocks = BlockWriter {
-            hasher: Hasher::new(),
             layer: framed.then(oci::Layer::default),
-            frame: Vec::new(),
-            before: None,
             block: Vec::with_capacity(BLOCK_BYTES),
-            deflated: None,
             fan_out,
+            ..BlockWriter::default()
         };
         let mut published = self.published_segments(&blocks.fan_out)?;
         for shard in &self.shards {
             self.context.check_budget()?;
             blocks.begin(shard);
             if let Some(published) = &mut published
-                && in_published(published.sha256, published.find(shard))?
+                && in_published(published.rest.sha256, published.find(shard))?
             {
                 self.feed_segment(shard, published, &mut blocks)?;
             } else {
@@ -137,7 +124,7 @@ impl Rendering {
             blocks.send().map_err(RenderError::Scratch)?;
         }
         if let Some(published) = published {
-            in_published(published.sha256, published.end())?;
+            in_published(published.rest.sha256, published.end())?;
         }
         blocks.end().map_err(RenderError::Scratch)
     }
@@ -160,9 +147,9 @@ impl Rendering {
             blocks.add_block(block)
         });
         self.context.check_budget()?;
-        in_published(published.sha256, fed)?;
+        in_published(published.rest.sha256, fed)?;
         if stored.last_chunk() != Some(&(check.digest() as u32).to_le_bytes()) {
-            return Err(RenderError::Damaged(published.sha256));
+            return Err(RenderError::Damaged(published.rest.sha256));
         }
         Ok(())
     }
@@ -262,6 +249,7 @@ impl FanOut {
 }
 
 /// Collects lines into blocks.
+#[derive(Default)]
 struct BlockWriter {
     hasher: Hasher,
     /// The tar archive around the lines, if the layer has a sink.

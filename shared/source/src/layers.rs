@@ -105,7 +105,7 @@ async fn read_layer<S: FileSink + 'static>(
 ) -> Result<LayerRead<S>, Error> {
     let (to, from) = mpsc::channel(CHUNKS_AHEAD);
     let (layer, depth) = (scan.layer.clone(), scan.depth);
-    let budget = scan.budget.work().clone();
+    let budget = scan.budget.work.clone();
     let raw = reader_of(from);
     let scanner = bounded(&budget, move || scan_layer(&scan, raw, above));
     let (fetched, scanned) = tokio::join!(blobs.stream(&layer, to), scanner);

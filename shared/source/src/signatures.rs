@@ -1,7 +1,7 @@
 //! Signatures that are attached to an image. They are not verified here, because that takes keys.
 
 use model::{AttachedSignature, ImageSignatures};
-use oci::{BlobRef, Digest, SignatureDescriptor, SignatureManifest, parse_document};
+use oci::{Digest, ImageDescriptor, SignatureManifest, parse_document};
 
 use crate::registry::{Session, if_found};
 use crate::sources::PARSING;
@@ -58,7 +58,9 @@ async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, 
     while let Some(page) = session.next_page(&mut pages).await? {
         let _parsing = PARSING.lock().await;
         let index: SignatureManifest = parse_document(MANIFEST, digest, &page)?;
-        found.extend(index.manifests.into_iter().map(|entry| entry.digest.to_string()));
+        for entry in index.manifests {
+            found.push(entry.blob(digest)?.digest.to_string());
+        }
         limit.check(found.len() as u64, || format!("what is attached to {digest}"))?;
     }
     Ok(found)
@@ -106,13 +108,14 @@ impl SignatureSearch {
         let entries: Vec<_> = {
             let _parsing = PARSING.lock().await;
             let index: SignatureManifest = parse_document(MANIFEST, digest, body)?;
-            let entries = index.manifests.into_iter().filter(SignatureDescriptor::is_signature);
+            let entries = index.manifests.into_iter().filter(ImageDescriptor::is_signature);
             entries.take(self.one_too_many()).collect()
         };
         for entry in entries {
             self.take(digest.as_str())?;
-            let body = self.session.manifest(&entry.digest).await?;
-            self.layers(entry.digest.as_str(), &body).await?;
+            let manifest = entry.blob(digest)?.digest;
+            let body = self.session.manifest(&manifest).await?;
+            self.layers(manifest.as_str(), &body).await?;
         }
         Ok(())
     }
@@ -121,15 +124,12 @@ impl SignatureSearch {
         let layers: Vec<_> = {
             let _parsing = PARSING.lock().await;
             let manifest: SignatureManifest = parse_document(MANIFEST, &of, body)?;
-            let layers = manifest.layers.into_iter().filter(SignatureDescriptor::is_content);
+            let layers = manifest.layers.into_iter().filter(ImageDescriptor::is_content);
             layers.take(self.one_too_many()).collect()
         };
         for layer in layers {
             self.take(of)?;
-            let blob = BlobRef {
-                digest: layer.digest.clone(),
-                size: layer.size,
-            };
+            let blob = layer.blob(&of)?;
             let limit = self.session.settings.limits.signature();
             let payload = self.session.small_blob("signature", &blob, limit).await?.into();
             match layer.attached() {

@@ -57,7 +57,7 @@ fn ask(index: &ApiIndex, lines: &[u8]) {
             builder.add(at, line(&bundle.line));
         }
         let message = place.message(true);
-        builder.finish()?.complete(record, place.position(), &message)
+        builder.finish()?.complete(record, place.entry.bundle, &message)
     };
     for package in index.list_packages() {
         drop(index.get_package(&package));

@@ -1,11 +1,13 @@
-use crate::canon::{TextRange, memory::MemoryMeter, offset};
+use std::ops::Range;
+
+use crate::canon::{memory::MemoryMeter, offset};
 use crate::json;
 
 /// Marks a key that is found in [`EscapedKeys`], not in the text.
 pub(super) const ESCAPED: u32 = 1 << 31;
 
 /// Position of one key and its value in the text. It is small, because a document may have one for every two bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct ObjectEntry {
     /// Offset at which `"key":` starts.
     pub(super) start: u32,
@@ -16,11 +18,8 @@ pub(super) struct ObjectEntry {
 }
 
 impl ObjectEntry {
-    pub(super) fn range(&self) -> TextRange {
-        TextRange {
-            start: self.start,
-            end: self.end,
-        }
+    pub(super) fn range(&self) -> Range<u32> {
+        self.start..self.end
     }
 
     /// Returns the key without escapes.
@@ -47,8 +46,8 @@ impl ObjectEntry {
 }
 
 /// Keys that have escapes in the text, without them. Each has its length before it.
-#[derive(Debug, Default)]
-pub(super) struct EscapedKeys(Vec<u8>);
+#[derive(Default)]
+pub(super) struct EscapedKeys(pub(super) Vec<u8>);
 
 impl EscapedKeys {
     const LENGTH: usize = size_of::<u32>();
@@ -67,39 +66,30 @@ impl EscapedKeys {
         let (length, rest) = self.0[place..].split_first_chunk().unwrap_or((&[0; 4], &[]));
         &rest[..u32::from_le_bytes(*length) as usize]
     }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn truncate(&mut self, length: usize) {
-        self.0.truncate(length);
-    }
 }
 
 /// Object whose entries are not sorted.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct UnsortedObject {
     /// Offset of its `{` in the text.
     pub(super) start: u32,
     /// Offset after its `}` in the text.
     pub(super) end: u32,
     /// Its entries in order, as a range of the list of text ranges.
-    pub(super) order: TextRange,
+    pub(super) order: Range<u32>,
 }
 
 enum CopyTask {
     /// Copy this part of the text.
-    Text(TextRange),
+    Text(Range<u32>),
     /// Copy these entries of an object; the flag is true before the first one.
-    Entries(TextRange, bool),
+    Entries(Range<u32>, bool),
 }
 
 /// Copies `text` to `out` and sorts the entries of every noted object.
 pub(super) fn rearrange(
     text: &[u8],
     moves: &mut [UnsortedObject],
-    order: &[TextRange],
+    order: &[Range<u32>],
     out: &mut Vec<u8>,
     meter: &mut MemoryMeter,
 ) {
@@ -110,36 +100,29 @@ pub(super) fn rearrange(
         return;
     }
     // A stack instead of recursion: the input decides the depth, and a deep one must not overflow the thread's stack.
-    let mut todo = vec![CopyTask::Text(TextRange::new(0, text.len()))];
+    let mut todo = vec![CopyTask::Text(0..offset(text.len()))];
     while let Some(next) = todo.pop() {
         match next {
             CopyTask::Text(range) => {
                 let next = moves.partition_point(|object| object.start < range.start);
                 let Some(object) = moves.get(next).filter(|object| object.start < range.end) else {
-                    out.extend_from_slice(&text[range.indexes()]);
+                    out.extend_from_slice(&text[range.start as usize..range.end as usize]);
                     continue;
                 };
                 // Up to the brace of the first unsorted object, then its entries, then what is left.
                 out.extend_from_slice(&text[range.start as usize..=object.start as usize]);
-                todo.push(CopyTask::Text(TextRange {
-                    start: object.end - 1,
-                    end: range.end,
-                }));
-                todo.push(CopyTask::Entries(object.order, true));
+                todo.push(CopyTask::Text(object.end - 1..range.end));
+                todo.push(CopyTask::Entries(object.order.clone(), true));
             }
             CopyTask::Entries(entries, first) => {
-                if entries.start == entries.end {
+                if entries.is_empty() {
                     continue;
                 }
                 if !first {
                     out.push(b',');
                 }
-                let rest = TextRange {
-                    start: entries.start + 1,
-                    ..entries
-                };
-                todo.push(CopyTask::Entries(rest, false));
-                todo.push(CopyTask::Text(order[entries.start as usize]));
+                todo.push(CopyTask::Entries(entries.start + 1..entries.end, false));
+                todo.push(CopyTask::Text(order[entries.start as usize].clone()));
             }
         }
     }

@@ -1,11 +1,8 @@
 //! Counts the memory that the documents of a chunk take, before it is taken.
 
-use std::ops::Deref;
-
 use work::Budget;
 
-use crate::FbcLimits;
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, error::FbcErrorKind};
 
 /// Chunks below this size may take as much memory as one of this size, in bytes. The stacks of a document of the greatest
 /// depth, 3 MB, fit into it, and the aliases of a small document.
@@ -15,7 +12,6 @@ const SMALL_CHUNK: usize = 512 << 10;
 const STEP_MIN: usize = 64;
 
 /// Counter of memory. What does not fit is not taken: the caller looks at [`Self::check`] after each part of a document.
-#[derive(Debug)]
 pub(crate) struct MemoryMeter {
     limit: usize,
     /// Limit for each byte of the chunk, for the error.
@@ -60,10 +56,9 @@ impl MemoryMeter {
     #[inline]
     pub(crate) fn check(&self) -> Result<(), FbcErrorKind> {
         if self.exceeded || self.budget.is_stopped() {
-            Err(self.error())
-        } else {
-            Ok(())
+            return Err(self.error());
         }
+        Ok(())
     }
 
     #[cold]
@@ -71,10 +66,7 @@ impl MemoryMeter {
         if self.budget.is_stopped() {
             return FbcErrorKind::Stopped;
         }
-        FbcErrorKind::Limit {
-            name: "memoryRatio",
-            limit: self.ratio,
-        }
+        FbcErrorKind::limit("memoryRatio", self.ratio)
     }
 
     /// Appends an item, if it fits.
@@ -114,7 +106,6 @@ impl MemoryMeter {
 }
 
 /// Canonical text that takes memory only as far as it fits. The rest is dropped, and the meter says so.
-#[derive(Debug)]
 pub(crate) struct Text {
     pub(super) bytes: Vec<u8>,
     pub(crate) meter: MemoryMeter,
@@ -138,14 +129,6 @@ impl Text {
         if self.meter.reserve(&mut self.bytes, bytes.len()) {
             self.bytes.extend_from_slice(bytes);
         }
-    }
-}
-
-impl Deref for Text {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.bytes
     }
 }
 
@@ -195,6 +178,6 @@ mod tests {
         }
         // The old and the new memory fit together.
         assert!(text.bytes.capacity() < SMALL_CHUNK, "{}", text.bytes.capacity());
-        assert!(text.len() > SMALL_CHUNK * 4 / 10, "{}", text.len());
+        assert!(text.bytes.len() > SMALL_CHUNK * 4 / 10, "{}", text.bytes.len());
     }
 }

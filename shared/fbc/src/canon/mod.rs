@@ -18,8 +18,7 @@ use std::ops::Range;
 use memchr::memchr;
 use work::Budget;
 
-use crate::FbcLimits;
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, error::FbcErrorKind};
 use entry::{ESCAPED, EscapedKeys, ObjectEntry, UnsortedObject};
 use memory::{MemoryMeter, Text};
 
@@ -30,33 +29,12 @@ pub(crate) enum Container {
     Array,
 }
 
-/// Part of the text, or of a list, from one offset to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TextRange {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-}
-
-impl TextRange {
-    pub(crate) fn new(start: usize, end: usize) -> Self {
-        Self {
-            start: offset(start),
-            end: offset(end),
-        }
-    }
-
-    pub(crate) fn indexes(self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
-}
-
 /// Returns an offset in 32 bits. [`MemoryMeter`] keeps every list below that.
 fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// An object or array that is not closed yet.
-#[derive(Debug)]
 struct OpenContainer {
     kind: Container,
     sorted: bool,
@@ -68,14 +46,12 @@ struct OpenContainer {
 }
 
 /// Key and canonical value of the outermost object.
-#[derive(Debug)]
 pub(crate) struct Field<'a> {
     pub(crate) key: &'a str,
     pub(crate) value: &'a [u8],
 }
 
 /// Builder of the canonical lines of one chunk. Its buffers are reused from one document to the next.
-#[derive(Debug)]
 pub(crate) struct LineBuilder {
     depth: usize,
     text: Text,
@@ -84,7 +60,7 @@ pub(crate) struct LineBuilder {
     entries: Vec<ObjectEntry>,
     open: Vec<OpenContainer>,
     moves: Vec<UnsortedObject>,
-    order: Vec<TextRange>,
+    order: Vec<Range<u32>>,
     line: Vec<u8>,
 }
 
@@ -106,7 +82,7 @@ impl LineBuilder {
     /// Removes the previous document and keeps the buffers.
     pub(crate) fn clear(&mut self) {
         self.text.bytes.clear();
-        self.keys.truncate(0);
+        self.keys.0.clear();
         self.entries.clear();
         self.open.clear();
         self.moves.clear();
@@ -122,7 +98,7 @@ impl LineBuilder {
 
     /// Returns the number of bytes written so far.
     pub(crate) fn len(&self) -> usize {
-        self.text.len()
+        self.text.bytes.len()
     }
 
     /// Returns the counter of the memory that the documents of the chunk take.
@@ -141,7 +117,7 @@ impl LineBuilder {
     pub(crate) fn value(&mut self) -> &mut Text {
         if let Some(open) = self.open.last()
             && open.kind == Container::Array
-            && self.text.len() > open.start as usize + 1
+            && self.text.bytes.len() > open.start as usize + 1
         {
             self.text.push(b',');
         }
@@ -151,20 +127,17 @@ impl LineBuilder {
     /// Starts an object or array. Fails if the depth limit is reached.
     pub(crate) fn begin(&mut self, kind: Container) -> Result<(), FbcErrorKind> {
         if self.open.len() >= self.depth {
-            return Err(FbcErrorKind::Limit {
-                name: "depth",
-                limit: self.depth,
-            });
+            return Err(FbcErrorKind::limit("depth", self.depth));
         }
         let text = self.value();
-        let start = text.len();
+        let start = text.bytes.len();
         text.push(if kind == Container::Object { b'{' } else { b'[' });
         self.open.push(OpenContainer {
             kind,
             sorted: true,
             start: offset(start),
             entries: offset(self.entries.len()),
-            keys: offset(self.keys.len()),
+            keys: offset(self.keys.0.len()),
         });
         Ok(())
     }
@@ -179,29 +152,26 @@ impl LineBuilder {
     /// Starts an entry of the innermost open object, whose key is appended to [`Self::value`]. Returns its offset.
     #[inline]
     pub(crate) fn begin_key(&mut self) -> usize {
-        if self
-            .open
-            .last()
-            .is_some_and(|open| (open.entries as usize) < self.entries.len())
-        {
+        let open = self.open.last();
+        if open.is_some_and(|open| (open.entries as usize) < self.entries.len()) {
             self.end_entry();
             self.text.push(b',');
         }
-        self.text.len()
+        self.text.bytes.len()
     }
 
     /// Sets the end of the last entry.
     #[inline]
     fn end_entry(&mut self) {
         if let Some(last) = self.entries.last_mut() {
-            last.end = offset(self.text.len());
+            last.end = offset(self.text.bytes.len());
         }
     }
 
     /// Ends the key that starts at an offset.
     #[inline]
     pub(crate) fn end_key(&mut self, start: usize) {
-        let quoted = &self.text[start..];
+        let quoted = &self.text.bytes[start..];
         let key = if memchr(b'\\', quoted).is_none() {
             // Text is at most 4 GiB, half of which a key never has: its source takes memory too.
             offset(quoted.len().saturating_sub(2)) & !ESCAPED
@@ -225,7 +195,7 @@ impl LineBuilder {
         };
         // Most documents are sorted already, so one comparison with the key before is all that they cost.
         if let Some(last) = self.entries[open.entries as usize..].last()
-            && last.key(&self.text, &self.keys) >= entry.key(&self.text, &self.keys)
+            && last.key(&self.text.bytes, &self.keys) >= entry.key(&self.text.bytes, &self.keys)
         {
             open.sorted = false;
         }
@@ -249,14 +219,14 @@ impl LineBuilder {
         }
         // Nested entries are dropped as soon as their object is closed.
         if !self.open.is_empty() {
-            self.keys.truncate(open.keys as usize);
+            self.keys.0.truncate(open.keys as usize);
             self.entries.truncate(first);
         }
     }
 
     /// Notes the right order of an object's entries. Of equal keys the last one wins, as in Go.
     fn sort(&mut self, open: &OpenContainer) {
-        let (text, keys) = (&self.text, &self.keys);
+        let (text, keys) = (&self.text.bytes, &self.keys);
         let key = |entry: &ObjectEntry| entry.key(text, keys);
         let entries = &mut self.entries[open.entries as usize..];
         // The position breaks ties, so that of equal keys the last one in the source stays last.
@@ -278,8 +248,8 @@ impl LineBuilder {
         self.order.extend(spans.map(ObjectEntry::range));
         let object = UnsortedObject {
             start: open.start,
-            end: offset(self.text.len()),
-            order: TextRange::new(from, self.order.len()),
+            end: offset(self.text.bytes.len()),
+            order: offset(from)..offset(self.order.len()),
         };
         self.text.meter.push(&mut self.moves, object);
     }
@@ -294,8 +264,8 @@ impl LineBuilder {
         let entry = &self.entries[at];
         // Keys come from `&str`, so the conversion never fails.
         Field {
-            key: std::str::from_utf8(entry.key(&self.text, &self.keys)).unwrap_or_default(),
-            value: &self.text[entry.value(&self.text)..entry.end as usize],
+            key: std::str::from_utf8(entry.key(&self.text.bytes, &self.keys)).unwrap_or_default(),
+            value: &self.text.bytes[entry.value(&self.text.bytes)..entry.end as usize],
         }
     }
 
@@ -313,6 +283,10 @@ impl LineBuilder {
 
     /// Returns the canonical line. Call [`Self::finish`] first.
     pub(crate) fn line(&self) -> &[u8] {
-        if self.moves.is_empty() { &self.text } else { &self.line }
+        if self.moves.is_empty() {
+            &self.text.bytes
+        } else {
+            &self.line
+        }
     }
 }

@@ -34,9 +34,6 @@ pub struct IndexIgnore {
     count: usize,
 }
 
-/// Name of the limit on the number of patterns.
-const PATTERNS: &str = "ignorePatterns";
-
 impl IndexIgnore {
     /// Name of the files that hold patterns, in any folder.
     pub const FILE_NAME: &str = ".indexignore";
@@ -61,7 +58,7 @@ impl IndexIgnore {
                 continue;
             }
             if self.count == limit {
-                return Err(error(FbcErrorKind::Limit { name: PATTERNS, limit }));
+                return Err(error(FbcErrorKind::limit("ignorePatterns", limit)));
             }
             self.count += 1;
             patterns.push(Pattern::new(line));

@@ -3,24 +3,16 @@ use std::{iter::Peekable, str::Chars};
 /// Pattern from one line of an `.indexignore` file.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    matcher: Matcher,
+    /// Components of the pattern, which match components of a path one after the other.
+    steps: Vec<PathStep>,
     include: bool,
     folders_only: bool,
 }
 
-/// Text of a pattern, ready to be compared with paths.
-#[derive(Debug)]
-enum Matcher {
-    /// Pattern without slashes, for any component of a path; `None` if it is malformed.
-    Name(Option<Glob>),
-    /// Pattern with slashes, for the components of a path one after the other.
-    Path(Vec<PathStep>),
-}
-
-/// Component of a pattern with slashes.
+/// Component of a pattern.
 #[derive(Debug)]
 struct PathStep {
-    /// True after `**`: any number of folders may stand before the component that matches.
+    /// True after `**`, and in a pattern without slashes: any number of folders may stand before the component that matches.
     skips: bool,
     /// `None` if no component matches: the text is malformed, or has `**` beside other characters.
     glob: Option<Glob>,
@@ -31,11 +23,7 @@ impl Pattern {
         let text = line.strip_prefix('!').unwrap_or(line);
         let text = text.strip_suffix('/').unwrap_or(text);
         Self {
-            matcher: match text.contains('/') {
-                // `**` is two stars here, which match every name.
-                false => Matcher::Name(Glob::new(text)),
-                true => Matcher::Path(path_steps(text)),
-            },
+            steps: path_steps(text),
             include: line.starts_with('!'),
             folders_only: line.ends_with('/'),
         }
@@ -44,32 +32,25 @@ impl Pattern {
     /// Compares the pattern with the path of a file, relative to the folder of the pattern. Returns true if it excludes the file,
     /// false if it includes it, and `None` if it does not match.
     pub(super) fn excludes(&self, path: &[&str], steps: &mut u64) -> Option<bool> {
-        let matched = match &self.matcher {
-            Matcher::Name(None) => false,
-            Matcher::Name(Some(glob)) => {
-                // The first component that matches decides, even if it is the file itself and the pattern means folders.
-                let matched = path.iter().position(|name| glob.matches(name, steps));
-                matched.is_some_and(|at| !self.folders_only || at + 1 < path.len())
-            }
-            Matcher::Path(parts) => {
-                let mut rest = path;
-                let matched = parts.iter().all(|part| part.advance(&mut rest, steps));
-                matched && !parts.is_empty() && !(self.folders_only && rest.is_empty())
-            }
-        };
+        let mut rest = path;
+        let matched = self.steps.iter().all(|step| step.advance(&mut rest, steps));
+        // The first component that matches decides, even if it is the file itself and the pattern means folders.
+        let matched = matched && !self.steps.is_empty() && !(self.folders_only && rest.is_empty());
         matched.then_some(!self.include)
     }
 }
 
-/// Reads a pattern with slashes. A final `**` matches nothing by itself; the Go library treats it so, git does not.
+/// Reads a pattern. A final `**` matches nothing by itself; the Go library treats it so, git does not.
 fn path_steps(text: &str) -> Vec<PathStep> {
-    let (mut steps, mut skips) = (Vec::new(), false);
+    // Without slashes, `**` is two stars, which match every name.
+    let is_name = !text.contains('/');
+    let (mut steps, mut skips) = (Vec::new(), is_name);
     for part in text.split('/') {
         match part {
             "" => skips = false,
-            "**" => skips = true,
+            "**" if !is_name => skips = true,
             _ => {
-                let glob = Glob::new(part).filter(|_| !part.contains("**"));
+                let glob = Glob::new(part).filter(|_| is_name || !part.contains("**"));
                 steps.push(PathStep { skips, glob });
                 skips = false;
             }

@@ -1,9 +1,8 @@
 //! Reads a stream of JSON values, by the rules of Go's `encoding/json`.
 
 mod parse;
-mod scalar;
 
-pub(crate) use parse::{JsonError, parse, skip_space};
+pub(crate) use parse::{parse, skip_space};
 
 use std::{iter, ops::Range};
 

@@ -4,10 +4,8 @@ use std::{collections::HashMap, ops::Range};
 
 use crate::{canon::memory::MemoryMeter, error::FbcErrorKind};
 
-use super::{
-    YamlError,
-    source::{YamlPart, YamlSource},
-};
+use super::YamlError;
+use super::source::{YamlPart, YamlSource};
 
 /// Memory that the parser takes for the name of an anchor, and [`Tape`] for its place, in bytes: entries of trees and tables that
 /// are half empty.
@@ -40,7 +38,7 @@ pub(super) struct Tape<'a> {
     pub(super) keeps: bool,
     replays: Vec<Replay>,
     /// Place of the last part, if it is kept.
-    at: usize,
+    pub(super) at: usize,
 }
 
 impl<'a> Tape<'a> {
@@ -100,10 +98,8 @@ impl<'a> Tape<'a> {
 
     /// Returns the parts of the value that an alias refers to.
     pub(super) fn value(&self, id: usize) -> Result<Range<usize>, FbcErrorKind> {
-        let value = self.anchors.get(&id).filter(|parts| !parts.is_empty());
-        value
-            .cloned()
-            .ok_or_else(|| FbcErrorKind::malformed("an alias refers to the value that it is in"))
+        let value = self.anchors.get(&id).filter(|parts| !parts.is_empty()).cloned();
+        value.ok_or_else(|| FbcErrorKind::malformed("an alias refers to the value that it is in"))
     }
 
     /// Returns the first part of the value that an alias refers to.
@@ -122,11 +118,6 @@ impl<'a> Tape<'a> {
         self.replays.last().is_some_and(|replay| replay.is_aliased)
     }
 
-    /// Returns the place of the last part, which is kept.
-    pub(super) fn at(&self) -> usize {
-        self.at
-    }
-
     /// Returns the memory for the parts and anchors, in bytes.
     pub(super) fn memory(&self) -> usize {
         let texts: usize = self.parts.iter().map(YamlPart::memory).sum();
@@ -141,7 +132,6 @@ const LOW: f64 = 400_000.0;
 const HIGH: f64 = 4_000_000.0;
 
 /// Counter of the bytes and nodes that aliases add.
-#[derive(Debug)]
 pub(super) struct AliasBudget {
     limit: usize,
     /// Number of canonical bytes that aliases have added.
@@ -177,10 +167,7 @@ impl AliasBudget {
     pub(super) fn add_bytes(&mut self, bytes: usize) -> Result<(), FbcErrorKind> {
         self.spent = self.spent.saturating_add(bytes);
         if self.spent > self.limit {
-            return Err(FbcErrorKind::Limit {
-                name: "aliasBytes",
-                limit: self.limit,
-            });
+            return Err(FbcErrorKind::limit("aliasBytes", self.limit));
         }
         Ok(())
     }

@@ -2,11 +2,9 @@
 //!
 //! Nothing is kept as a tree: an alias and a merge key read the parts of a value again.
 
-use crate::FbcLimits;
-use crate::canon::memory::Text;
 use crate::canon::text::{float, quote};
 use crate::canon::{Container, LineBuilder};
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, canon::memory::Text, error::FbcErrorKind};
 
 use super::YamlError;
 use super::anchors::{AliasBudget, Tape};
@@ -56,33 +54,33 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
     /// Builds one document. Returns false if it is null.
     pub(super) fn build(mut self, source: &mut YamlSource<'s>) -> Result<bool, YamlError> {
         while let Some(part) = self.tape.next(source, self.builder.memory())? {
-            let held = part.memory();
-            if held > 0 && !self.builder.memory().take(held) {
-                return Err(source.error(self.builder.memory().error()));
-            }
-            let (is_aliased, before) = (self.tape.is_aliased(), self.builder.len());
-            self.step(part)
-                .and_then(|()| self.builder.check_memory())
-                .and_then(|()| match is_aliased {
-                    true => self.budget.add_bytes(self.builder.len() - before),
-                    false => Ok(()),
-                })
-                .map_err(|kind| source.error(kind))?;
-            self.builder.memory().give_back(held);
+            self.step(part).map_err(|kind| source.error(kind))?;
         }
         let held = self.levels * LEVEL_BYTES + self.items.capacity() * size_of::<usize>() + self.tape.memory();
         self.builder.memory().give_back(held);
         Ok(!self.null)
     }
 
+    /// Reads one part, and counts what it takes and what it adds.
     fn step(&mut self, part: YamlPart<'s>) -> Result<(), FbcErrorKind> {
+        let held = part.memory();
+        if held > 0 && !self.builder.memory().take(held) {
+            return Err(self.builder.memory().error());
+        }
+        let (is_aliased, before) = (self.tape.is_aliased(), self.builder.len());
         match self.frames.last() {
             None => self.root(part),
             Some(Frame::Object { key: true, .. }) => self.key(part),
             Some(Frame::Merge(_)) => self.merge(&part),
             Some(Frame::MergeList(depth)) => self.merge_item(&part, *depth),
             Some(Frame::Array | Frame::Object { .. }) => self.value(part),
+        }?;
+        self.builder.check_memory()?;
+        if is_aliased {
+            self.budget.add_bytes(self.builder.len() - before)?;
         }
+        self.builder.memory().give_back(held);
+        Ok(())
     }
 
     /// Reads the start of the document: an object, or null.
@@ -247,7 +245,7 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
             if !is_item {
                 return Err(no_merge());
             }
-            self.builder.memory().push(&mut self.items, self.tape.at());
+            self.builder.memory().push(&mut self.items, self.tape.at);
         }
         if let Some(Frame::MergeList(depth)) = self.frames.last_mut() {
             match part {
@@ -267,7 +265,7 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
             // The list itself is one.
             *left += self.items.len();
         }
-        let ends = self.items.iter().skip(1).copied().chain([self.tape.at()]);
+        let ends = self.items.iter().skip(1).copied().chain([self.tape.at]);
         for (start, end) in self.items.iter().copied().zip(ends) {
             self.tape.replay(start..end, false, self.builder.memory());
         }

@@ -12,9 +12,7 @@ use std::borrow::Cow;
 
 use work::Budget;
 
-use crate::FbcLimits;
-use crate::canon::LineBuilder;
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, canon::LineBuilder, error::FbcErrorKind};
 
 use build::DocumentBuilder;
 use source::YamlSource;
@@ -24,7 +22,6 @@ use source::YamlSource;
 const DIRECTIVE_BYTES: usize = 192;
 
 /// Error on a line of a YAML document.
-#[derive(Debug)]
 pub(crate) struct YamlError {
     pub(crate) line: Option<usize>,
     pub(crate) kind: FbcErrorKind,
@@ -65,45 +62,40 @@ pub(crate) fn parse(
     Ok(())
 }
 
-/// Parses the first document within the default limits.
-fn parse_first(
-    bytes: &[u8],
-    emit: &mut dyn FnMut(&mut LineBuilder) -> Result<(), FbcErrorKind>,
-) -> Result<(), FbcErrorKind> {
+/// Returns the first document as JSON with sorted keys, within the default limits; `None` if it is null.
+fn first_as_json(bytes: &[u8]) -> Result<Option<String>, FbcErrorKind> {
     let limits = FbcLimits::default();
     let first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
     let mut builder = LineBuilder::new(&limits, first.range.len(), &Budget::default());
-    parse(&bytes[first.range], &limits, &mut builder, emit).map_err(|error| error.kind)
+    let mut json = None;
+    let parsed = parse(&bytes[first.range], &limits, &mut builder, &mut |builder| {
+        if json.is_none() {
+            builder.finish()?;
+            json = Some(String::from_utf8_lossy(builder.line().trim_ascii_end()).into_owned());
+        }
+        Ok(())
+    });
+    parsed.map_err(|error| error.kind)?;
+    Ok(json)
 }
 
 /// Returns true if the first document is YAML, of any kind. `sigs.k8s.io/yaml` ignores all others.
 pub fn is_yaml(bytes: &[u8]) -> bool {
-    matches!(
-        parse_first(bytes, &mut |_| Ok(())),
-        Ok(()) | Err(FbcErrorKind::NotAnObject(_))
-    )
+    matches!(first_as_json(bytes), Ok(_) | Err(FbcErrorKind::NotAnObject(_)))
 }
 
 /// Returns the first document as JSON with sorted keys, as `sigs.k8s.io/yaml` converts an object.
 ///
 /// # Errors
 /// Fails if the document is malformed, is no object, or exceeds the default limits.
-pub fn yaml_to_json(mut bytes: &[u8]) -> Result<Vec<u8>, FbcErrorKind> {
+pub fn yaml_to_json(mut bytes: &[u8]) -> Result<String, FbcErrorKind> {
     FbcLimits::default().check_document(bytes.len())?;
     let first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
     // Comments before the separator are no document.
     if is_comment(&bytes[first.range]) && first.next < bytes.len() {
         bytes = &bytes[first.next..];
     }
-    let mut json = None;
-    parse_first(bytes, &mut |builder| {
-        if json.is_none() {
-            builder.finish()?;
-            json = Some(builder.line().trim_ascii_end().to_vec());
-        }
-        Ok(())
-    })?;
-    Ok(json.unwrap_or_else(|| b"null".to_vec()))
+    Ok(first_as_json(bytes)?.unwrap_or_else(|| "null".to_owned()))
 }
 
 /// Returns true if each line is empty or a comment.
@@ -115,11 +107,6 @@ fn is_comment(document: &[u8]) -> bool {
 /// Returns the number of lines that start like a directive.
 fn directives(text: &str) -> usize {
     let text = text.as_bytes();
-    let starts = memchr::memchr_iter(b'%', text);
-    starts
-        .filter(|at| {
-            at.checked_sub(1)
-                .is_none_or(|before| matches!(text[before], b'\n' | b'\r'))
-        })
-        .count()
+    let starts_a_line = |at: &usize| *at == 0 || matches!(text[*at - 1], b'\n' | b'\r');
+    memchr::memchr_iter(b'%', text).filter(starts_a_line).count()
 }

@@ -2,17 +2,11 @@
 
 use std::borrow::Cow;
 
-use base64::{
-    Engine as _,
-    alphabet::STANDARD,
-    engine::{GeneralPurpose, GeneralPurposeConfig},
-};
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet::STANDARD};
 
-use crate::{
-    error::{FbcErrorKind, excerpt},
-    json::replaced,
-    yaml::source::Scalar,
-};
+use crate::error::{FbcErrorKind, excerpt};
+use crate::{json::replaced, yaml::source::Scalar};
 
 /// Value of a scalar after resolution.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,11 +149,12 @@ fn integer(text: &str) -> Option<i128> {
 /// Reads a decimal number: a float, or an integer that does not fit into 64 bits.
 fn decimal<'a>(text: &str) -> Option<ScalarValue<'a>> {
     // Rust reads what go-yaml's pattern matches, and words for infinity.
-    let is_number = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    let is_of_number = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+    let float: f64 = text.parse().ok()?;
     // By go-yaml's rule a number out of the range of float64 is a string.
-    let float: f64 = text.parse().ok().filter(|float: &f64| is_number && float.is_finite())?;
+    if !float.is_finite() || !text.bytes().all(is_of_number) {
+        return None;
+    }
     if float.abs() < 1e15 || text.contains(['.', 'e', 'E']) {
         return Some(ScalarValue::Float(float));
     }

@@ -3,9 +3,7 @@ use std::{borrow::Cow, fmt::Display};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput, StructureStyle, Tag as ParserTag, options};
 use memchr::memmem;
 
-use crate::FbcLimits;
-use crate::canon::Container;
-use crate::error::FbcErrorKind;
+use crate::{FbcLimits, canon::Container, error::FbcErrorKind};
 
 use super::{YamlError, separator};
 
@@ -192,10 +190,8 @@ impl<'a> YamlSource<'a> {
 
     /// Returns true for `a:` in `[a:]`: go-yaml reads the string `a:`, the parser reads an object.
     fn colon_follows(&self) -> bool {
-        let rest = self
-            .span
-            .byte_range()
-            .and_then(|range| self.text.as_bytes().get(range.end..));
+        let source = self.span.byte_range();
+        let rest = source.and_then(|range| self.text.as_bytes().get(range.end..));
         matches!(rest, Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]))
     }
 

@@ -1,17 +1,14 @@
 //! Splits a YAML stream into documents by its lines, as apimachinery's `YAMLReader` does.
 
-use std::borrow::Cow;
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
-use memchr::memchr;
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use crate::error::{FbcErrorKind, excerpt};
 
 const SEPARATOR: &[u8] = b"---";
 
 /// Position of one document in a stream.
-#[derive(Debug)]
 pub(crate) struct DocumentRange {
     /// Position of the document's bytes in the stream.
     pub(crate) range: Range<usize>,
@@ -27,18 +24,14 @@ pub(crate) fn document(bytes: &[u8], at: usize) -> Result<DocumentRange, (usize,
         check(bytes, at)?;
     }
     let found = memmem::find(&bytes[at..], b"\n---");
-    let Some(line) = found.map(|found| at + found + 1) else {
-        return Ok(DocumentRange {
-            range: at..bytes.len(),
-            next: bytes.len(),
-            separated: false,
-        });
-    };
-    check(bytes, line)?;
+    let end = found.map_or(bytes.len(), |found| at + found + 1);
+    if found.is_some() {
+        check(bytes, end)?;
+    }
     Ok(DocumentRange {
-        range: at..line,
-        next: line_end(bytes, line),
-        separated: true,
+        range: at..end,
+        next: line_end(bytes, end),
+        separated: found.is_some(),
     })
 }
 
@@ -49,10 +42,8 @@ fn check(bytes: &[u8], line: usize) -> Result<(), (usize, FbcErrorKind)> {
     match rest.trim() {
         comment if comment.is_empty() || comment.starts_with('#') => Ok(()),
         other => {
-            let problem = format!(
-                "only a comment may follow the document separator, not `{}`",
-                excerpt(other)
-            );
+            let other = excerpt(other);
+            let problem = format!("only a comment may follow the document separator, not `{other}`");
             Err((line, FbcErrorKind::Malformed(problem)))
         }
     }

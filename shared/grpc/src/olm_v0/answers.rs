@@ -7,14 +7,12 @@ use std::{iter::repeat_n, sync::Arc};
 use olm::parse_version;
 use prost::Message;
 
-use super::{
-    api::{
-        ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleRequest, GetReplacementRequest,
-        GroupVersionKind,
-    },
-    json::go_quoted,
-    record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
+use super::api::{
+    ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleRequest, GetReplacementRequest,
+    GroupVersionKind,
 };
+use super::json::go_quoted;
+use super::record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord};
 use crate::AnswerError;
 
 /// APIs that a bundle provides: one field of its message.
@@ -30,18 +28,14 @@ pub struct BundlePlace<'i> {
     /// The Package.
     pub package: &'i Arc<PackageRecord>,
     pub(super) channel: &'i ChannelRecord,
-    pub(super) entry: &'i EntryRecord,
+    /// The entry.
+    pub entry: &'i EntryRecord,
 }
 
 impl<'i> BundlePlace<'i> {
     /// Returns the bundle of the entry.
     pub fn bundle(&self) -> &'i BundleRecord {
         &self.package.bundles[self.entry.bundle]
-    }
-
-    /// Returns the position of the bundle in its Package.
-    pub const fn position(&self) -> usize {
-        self.entry.bundle
     }
 
     fn replacing(&self, replaces: &str) -> ApiChannelEntry {
@@ -63,9 +57,8 @@ impl<'i> BundlePlace<'i> {
         let replaces = &self.entry.replaces;
         let skips = self.entry.skips.iter();
         let skips = skips.filter(move |skip| *skip != replaces && counts(skip));
-        std::iter::once(replaces)
-            .chain(skips)
-            .map(move |replaces| self.replacing(replaces))
+        let replaced = std::iter::once(replaces).chain(skips);
+        replaced.map(move |replaces| self.replacing(replaces))
     }
 
     fn is_head(&self) -> bool {
@@ -233,10 +226,10 @@ impl ApiIndex {
 
     /// Returns one bundle for each package, channel and entry, as `ListBundles` lists them.
     pub fn entries(&self) -> impl Iterator<Item = BundlePlace<'_>> {
-        let channels = self
-            .packages()
-            .flat_map(|package| package.channels.iter().map(move |channel| (package, channel)));
-        channels.flat_map(|(package, channel)| entries_of(package, channel))
+        self.packages().flat_map(|package| {
+            let channels = package.channels.iter();
+            channels.flat_map(move |channel| entries_of(package, channel))
+        })
     }
 
     /// Answers `ExperimentalListPackageCustomSchemas` with the positions of lines in the Shard of the package. Each

@@ -5,14 +5,10 @@ use std::borrow::Cow;
 use prost::encoding::{WireType, encode_key, encode_varint, message, string};
 use serde_json::value::RawValue;
 
-use super::{
-    answers::BundlePlace,
-    api::{GroupVersionKind, TypedValue},
-    go::{self, Wrong},
-    json,
-    record::{BundleRecord, LineRange},
-    recorder::texts,
-};
+use super::api::{GroupVersionKind, TypedValue};
+use super::go::{self, Wrong};
+use super::record::{BundleRecord, LineRange};
+use super::{answers::BundlePlace, json, recorder::texts};
 
 const PROVIDED_TAG: u32 = 7;
 const REQUIRED_TAG: u32 = 8;

@@ -7,13 +7,10 @@ use prost::encoding::{self, WireType};
 use serde_json::value::RawValue;
 use zstd::bulk::{Compressor, Decompressor};
 
-use super::{
-    bundle::BundleMessage,
-    csv::CsvPackage,
-    go::{self, Wrong},
-    objects::{is_csv, read_object},
-    record::{BundleRecord, PackageRecord},
-};
+use super::bundle::BundleMessage;
+use super::go::{self, Wrong};
+use super::manifests::{CsvPackage, is_csv, read_object};
+use super::record::{BundleRecord, PackageRecord};
 use crate::AnswerError;
 
 /// Maximum size of an error about a bundle that is kept, in bytes.
@@ -51,7 +48,7 @@ pub struct PackageContents {
     /// In the order of the record. The reason for which a bundle has none, or its manifests.
     bundles: Vec<Result<BundleTexts, Wrong>>,
     /// Memory that they take, in bytes.
-    memory: usize,
+    pub memory: usize,
 }
 
 /// Manifests of a bundle.
@@ -71,11 +68,6 @@ struct BundleTexts {
 }
 
 impl PackageContents {
-    /// Returns the memory that they take, in bytes.
-    pub const fn memory(&self) -> usize {
-        self.memory
-    }
-
     /// Returns a message with the manifests of the bundle at a position.
     ///
     /// # Errors

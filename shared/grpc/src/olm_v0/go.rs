@@ -4,10 +4,8 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::{
-    Deserialize,
-    de::{self, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor},
-};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde_json::value::RawValue;
 
 /// Error of a value that does not fit its type.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use prost_types::{ListValue, Struct, Value, value::Kind};
+use prost_types::{Struct, Value, value::Kind};
 use serde_json::Value as Json;
 
 use crate::AnswerError;
@@ -94,18 +94,15 @@ fn object(fields: serde_json::Map<String, Json>) -> Struct {
 }
 
 fn value(json: Json) -> Value {
-    let kind = match json {
-        Json::Null => Kind::NullValue(0),
-        Json::Bool(value) => Kind::BoolValue(value),
+    match json {
+        Json::Null => Kind::NullValue(0).into(),
+        Json::Bool(value) => value.into(),
         // Every number of JSON has a nearest floating-point number.
-        Json::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
-        Json::String(text) => Kind::StringValue(text),
-        Json::Array(values) => Kind::ListValue(ListValue {
-            values: values.into_iter().map(value).collect(),
-        }),
-        Json::Object(fields) => Kind::StructValue(object(fields)),
-    };
-    Value { kind: Some(kind) }
+        Json::Number(number) => number.as_f64().unwrap_or(f64::NAN).into(),
+        Json::String(text) => text.into(),
+        Json::Array(values) => values.into_iter().map(value).collect::<Vec<_>>().into(),
+        Json::Object(fields) => Kind::StructValue(object(fields)).into(),
+    }
 }
 
 #[cfg(test)]

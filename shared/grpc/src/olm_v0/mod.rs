@@ -9,10 +9,9 @@ mod answers;
 pub mod api;
 mod bundle;
 mod contents;
-mod csv;
 mod go;
 mod json;
-mod objects;
+mod manifests;
 mod record;
 mod recorder;
 

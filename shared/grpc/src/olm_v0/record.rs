@@ -89,7 +89,7 @@ impl BundleRecord {
 pub struct ApiIndex {
     records: BTreeMap<String, Arc<PackageRecord>>,
     /// Memory that all records take, in bytes.
-    memory: usize,
+    pub memory: usize,
 }
 
 impl ApiIndex {
@@ -97,11 +97,6 @@ impl ApiIndex {
     pub fn insert(&mut self, record: Arc<PackageRecord>) {
         self.memory += record.memory;
         self.records.insert(record.name.clone(), record);
-    }
-
-    /// Returns the memory that all records take, in bytes.
-    pub const fn memory(&self) -> usize {
-        self.memory
     }
 
     /// Returns the record with this name, which the global group and Packages without `olm.package` have too.

@@ -1,19 +1,14 @@
 //! From the lines of a Shard to the record of its Package.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-    fmt, mem,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::{borrow::Cow, fmt, mem};
 
 use model::{Sha256, text::LineBuffer};
 use serde_json::value::RawValue;
 
-use super::{
-    bundle::read_bundle_line,
-    go::{self, Wrong},
-    record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord},
-};
+use super::bundle::read_bundle_line;
+use super::go::{self, Wrong};
+use super::record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord};
 
 /// Maximum memory of one record, in bytes: twice what the records of all 333 packages of a large real catalog take. Lines of many
 /// tiny entries would take many times their own size.
@@ -28,7 +23,7 @@ const BUNDLE_END: &[u8] = br#","schema":"olm.bundle"}"#;
 /// Makes the record of one Package from the lines of its Shard, which may come in chunks of any size.
 ///
 /// It holds one line and the record. Large properties are skipped without being built.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct PackageRecorder {
     name: String,
     /// Line of the `olm.package`, and its default channel.
@@ -50,7 +45,6 @@ pub struct PackageRecorder {
 }
 
 /// Channel whose entries are not joined with their bundles.
-#[derive(Debug)]
 struct DraftChannel {
     /// By name of the bundle.
     entries: BTreeMap<String, EntryRecord>,
@@ -69,9 +63,6 @@ impl PackageRecorder {
 
     /// Adds the next bytes, which may start or end within a line.
     pub fn push(&mut self, chunk: &[u8]) {
-        if self.failed.is_some() {
-            return;
-        }
         let mut lines = mem::take(&mut self.lines);
         lines.push(chunk, |line| self.line(line));
         self.lines = lines;

@@ -13,7 +13,7 @@ use crate::fixture::SentBundle;
 
 /// Returns the message of a bundle with its manifests, as they are in the lines of the Shard.
 pub(crate) fn complete(lines: &[u8], place: BundlePlace<'_>) -> Result<SentBundle, AnswerError> {
-    let bytes = contents(lines, place, 1 << 30)?.complete(place.package, place.position(), &place.message(false))?;
+    let bytes = contents(lines, place, 1 << 30)?.complete(place.package, place.entry.bundle, &place.message(false))?;
     Ok(SentBundle::decode(bytes).expect("a message"))
 }
 
@@ -102,7 +102,7 @@ fn content_is_complete_at_any_length(#[case] lengths: &[usize]) {
 fn contents_above_their_limit_are_refused() {
     let (lines, index) = package(&[text(100 << 10), text(100 << 10)]);
     let made = |limit| contents(&lines, bundle(&index, 0), limit);
-    let memory = made(usize::MAX).unwrap().memory();
+    let memory = made(usize::MAX).unwrap().memory;
     assert!(memory < lines.len(), "{memory} bytes for {}", lines.len());
     let (package, limit) = ("p".to_owned(), memory - 1);
     assert_eq!(
@@ -115,7 +115,7 @@ fn contents_above_their_limit_are_refused() {
 fn bundles_that_resemble_each_other_take_little_more_memory_than_one() {
     let memory = |count| {
         let (lines, index) = package(&vec![text(60 << 10); count]);
-        contents(&lines, bundle(&index, 0), usize::MAX).unwrap().memory()
+        contents(&lines, bundle(&index, 0), usize::MAX).unwrap().memory
     };
     let (one, ten) = (memory(1), memory(10));
     assert!(ten < one * 3, "{ten} bytes, {one} for one");

@@ -21,47 +21,18 @@ pub enum ImageError {
     #[error("manifest {manifest} names a malformed digest")]
     Digest {
         /// Digest of the manifest that has the problem.
-        manifest: Digest,
+        manifest: String,
         /// The underlying error, which the chain prints after this one.
         source: DigestError,
     },
-    /// A manifest of Docker schema 1.
-    #[error(
-        "manifest {0} is a Docker schema 1 manifest, which is not supported: push the image again with a current tool"
-    )]
-    Schema1(Digest),
-    /// A manifest of a version that is not known.
-    #[error("manifest {digest} has the schema version {version}, which is not supported: only 2 is")]
-    SchemaVersion {
-        /// Digest of the manifest that has the problem.
-        digest: Digest,
-        /// Version that the manifest states.
-        version: u64,
-    },
-    /// A document that readers could take for an index or for an image manifest.
-    #[error("manifest {0} is an image manifest and an index at once: readers could disagree about its content")]
-    Ambiguous(Digest),
-    /// A manifest or index that describes a blob, or the chosen manifest, in an impossible way.
-    #[error("manifest {holder} names {digest} with {problem}")]
-    Descriptor {
+    /// A document of another kind or version than an image manifest or an index, or one that describes a blob in an impossible way.
+    #[error("manifest {digest} {problem}")]
+    Manifest {
         /// Digest of the manifest or index that has the problem.
-        holder: Digest,
-        /// Digest that it names.
-        digest: Digest,
-        /// The wrong field with its value, cleaned for logs.
+        digest: String,
+        /// The problem in words. What it quotes is cleaned for logs.
         problem: String,
     },
-    /// An artifact, such as a helm chart or a signature.
-    #[error("manifest {digest} is not a container image but an artifact ({kind})")]
-    Artifact {
-        /// Digest of the manifest that has the problem.
-        digest: Digest,
-        /// Artifact type or config media type, cleaned for logs.
-        kind: String,
-    },
-    /// A document that is neither an index nor an image manifest.
-    #[error("manifest {0} is neither an image manifest nor an index")]
-    Unknown(Digest),
     /// An index of several images without one for the platform.
     #[error("index {index} has no image for {wanted}; it has {found}")]
     Platform {
@@ -95,14 +66,6 @@ pub enum ImageError {
     /// A file or a link at the root.
     #[error("/{0}, which the label names, is not a directory")]
     RootNotDirectory(String),
-    /// A layer of a type that holds no files.
-    #[error("layer {layer} has the media type {media_type}, which is not supported")]
-    LayerType {
-        /// Digest of the layer's stored, compressed bytes.
-        layer: Digest,
-        /// Media type of the layer, cleaned for logs.
-        media_type: String,
-    },
     /// An image layout without the tag.
     #[error("the image layout has no image {wanted}; it has {found}")]
     NoTag {
@@ -117,4 +80,11 @@ pub enum ImageError {
     /// A document that exceeds a limit.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
+}
+
+impl ImageError {
+    pub(super) fn of_manifest(digest: &impl ToString, problem: String) -> Self {
+        let digest = digest.to_string();
+        Self::Manifest { digest, problem }
+    }
 }

@@ -9,13 +9,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::media_type;
-use crate::{BlobRef, Digest, ImageLimits, NamedLimit, shown};
+use crate::{BlobRef, Digest, ImageLimits, NamedLimit, media_type, shown};
 
 pub use config::{ImageContent, content_root};
 pub use error::ImageError;
 pub use platform::{TargetPlatform, choose_platform};
-pub use signature::{SignatureDescriptor, SignatureManifest};
+pub use signature::SignatureManifest;
 
 /// Annotation that holds the tag of an image in a layout (OCI image specification, "Annotations").
 pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
@@ -47,10 +46,11 @@ pub struct ImageIndex {
     pub manifests: Vec<ImageDescriptor>,
 }
 
-/// Entry of an index or an image manifest, as written.
+/// Entry of an index or a manifest, as written.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageDescriptor {
+    #[serde(default)]
     media_type: String,
     digest: String,
     size: i64,
@@ -94,23 +94,27 @@ struct ManifestOutline {
 /// Other documents, and manifests that are malformed or exceed a limit.
 pub fn parse_manifest(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Result<ImageDocument, ImageError> {
     let outline: ManifestOutline = parse_document("manifest", digest, body)?;
+    let refused = |problem: String| Err(ImageError::of_manifest(digest, problem));
     if outline.schema_version == Some(1) || outline.fs_layers.is_some() {
-        return Err(ImageError::Schema1(digest.clone()));
+        let problem = "is a Docker schema 1 manifest, which is not supported: push the image again with a current tool";
+        return refused(problem.to_owned());
     }
     // Another version may give its fields another meaning. A missing one is accepted, as container engines accept it.
     if let Some(version) = outline.schema_version.filter(|version| *version != 2) {
-        let digest = digest.clone();
-        return Err(ImageError::SchemaVersion { digest, version });
+        return refused(format!(
+            "has the schema version {version}, which is not supported: only 2 is"
+        ));
     }
     if outline.is_ambiguous() {
-        return Err(ImageError::Ambiguous(digest.clone()));
+        let problem = "is an image manifest and an index at once: readers could disagree about its content";
+        return refused(problem.to_owned());
     }
     match (outline.manifests.is_some(), outline.layers.is_some()) {
         (true, _) => Ok(ImageDocument::Index(parse_document("index", digest, body)?)),
         (_, true) => image(digest, &outline, body, limits).map(ImageDocument::Image),
-        _ => Err(match outline.artifact_type.or(outline.media_type) {
-            Some(kind) => artifact(digest, &kind),
-            None => ImageError::Unknown(digest.clone()),
+        _ => refused(match outline.artifact_type.or(outline.media_type) {
+            Some(kind) => not_an_image(&kind),
+            None => "is neither an image manifest nor an index".to_owned(),
         }),
     }
 }
@@ -130,6 +134,35 @@ impl ImageDescriptor {
     fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.as_ref()?.get(name).map(String::as_str)
     }
+
+    /// Returns the digest and size of an entry whose media type fits.
+    fn blob_of(&self, holder: &Digest, fits: fn(&str) -> bool) -> Result<BlobRef, ImageError> {
+        let blob = self.blob(holder)?;
+        if fits(&self.media_type) {
+            return Ok(blob);
+        }
+        let (blob, kind) = (blob.digest, shown(self.media_type.as_bytes()));
+        let problem = format!("names {blob} with the media type {kind}, which is not supported");
+        Err(ImageError::of_manifest(holder, problem))
+    }
+
+    /// Returns the digest and size that the entry declares. `holder` names its manifest or index in errors.
+    ///
+    /// # Errors
+    /// A malformed digest, and a negative size.
+    pub fn blob(&self, holder: &impl ToString) -> Result<BlobRef, ImageError> {
+        let digest: Digest = self.digest.parse().map_err(|source| ImageError::Digest {
+            manifest: holder.to_string(),
+            source,
+        })?;
+        match u64::try_from(self.size) {
+            Ok(size) => Ok(BlobRef { digest, size }),
+            Err(_) => {
+                let problem = format!("names {digest} with the negative size {}", self.size);
+                Err(ImageError::of_manifest(holder, problem))
+            }
+        }
+    }
 }
 
 impl ImageIndex {
@@ -141,7 +174,7 @@ impl ImageIndex {
         let fits = |entry: &&ImageDescriptor| tag.is_none() || entry.annotation(REF_NAME) == tag;
         let fitting: Vec<_> = self.manifests.iter().filter(fits).collect();
         if let [entry] = fitting.as_slice() {
-            return Ok(manifest_of(digest, entry)?.digest);
+            return Ok(entry.blob_of(digest, is_manifest)?.digest);
         }
         let name = |entry: &ImageDescriptor| entry.annotation(REF_NAME).unwrap_or("(no tag)").to_owned();
         let without = || "without a tag that is the only one".to_owned();
@@ -162,25 +195,9 @@ fn listed(entries: impl Iterator<Item = String>, none: &str) -> String {
     }
 }
 
-/// Returns the digest and size of the manifest that an index names.
-fn manifest_of(index: &Digest, entry: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let blob = blob(index, entry)?;
-    let kind = entry.media_type.as_str();
-    if kind.is_empty() || INDEX_TYPES.contains(&kind) || IMAGE_TYPES.contains(&kind) {
-        return Ok(blob);
-    }
-    Err(ImageError::Descriptor {
-        holder: index.clone(),
-        digest: blob.digest,
-        problem: format!("the media type {}", shown(kind.as_bytes())),
-    })
-}
-
-fn artifact(digest: &Digest, kind: &str) -> ImageError {
-    ImageError::Artifact {
-        digest: digest.clone(),
-        kind: shown(kind.as_bytes()),
-    }
+/// Returns the problem of an artifact, such as a helm chart or a signature. `kind` is its artifact type or config media type.
+fn not_an_image(kind: &str) -> String {
+    format!("is not a container image but an artifact ({})", shown(kind.as_bytes()))
 }
 
 fn image(
@@ -192,37 +209,26 @@ fn image(
     let manifest: WrittenManifest = parse_document("manifest", digest, body)?;
     if !is_image_config(&manifest.config.media_type) {
         let kind = outline.artifact_type.as_ref().unwrap_or(&manifest.config.media_type);
-        return Err(artifact(digest, kind));
+        return Err(ImageError::of_manifest(digest, not_an_image(kind)));
     }
     let place = || format!("manifest {digest}");
     NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
-    let config = blob(digest, &manifest.config)?;
-    let layers = manifest
-        .layers
-        .iter()
-        .map(|layer| layer_blob(digest, layer))
-        .collect::<Result<Vec<_>, _>>()?;
+    let config = manifest.config.blob(digest)?;
+    let layers = manifest.layers.iter().map(|layer| layer.blob_of(digest, is_layer));
+    let layers: Vec<BlobRef> = layers.collect::<Result<_, _>>()?;
     let total = layers.iter().fold(0u64, |sum, layer| sum.saturating_add(layer.size));
     NamedLimit::new("compressedBytes", limits.compressed_bytes).check(total, place)?;
     Ok(ImageManifest { config, layers })
+}
+
+fn is_manifest(media_type: &str) -> bool {
+    media_type.is_empty() || INDEX_TYPES.contains(&media_type) || IMAGE_TYPES.contains(&media_type)
 }
 
 fn is_image_config(media_type: &str) -> bool {
     media_type.is_empty()
         || media_type.starts_with("application/vnd.docker.container.image.")
         || media_type.starts_with("application/vnd.oci.image.config.")
-}
-
-fn layer_blob(manifest: &Digest, layer: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let blob = blob(manifest, layer)?;
-    if is_layer(&layer.media_type) {
-        Ok(blob)
-    } else {
-        Err(ImageError::LayerType {
-            layer: blob.digest,
-            media_type: shown(layer.media_type.as_bytes()),
-        })
-    }
 }
 
 /// Returns true for tar archives. The compression in the type does not matter, because the bytes decide about it. Foreign
@@ -234,22 +240,6 @@ fn is_layer(media_type: &str) -> bool {
     kind.starts_with("application/vnd.")
         && !packed.contains("encrypted")
         && (packed.is_empty() || packed.starts_with(['+', '.']))
-}
-
-/// Returns the digest and size that a manifest or index declares.
-fn blob(holder: &Digest, descriptor: &ImageDescriptor) -> Result<BlobRef, ImageError> {
-    let digest: Digest = descriptor.digest.parse().map_err(|source| ImageError::Digest {
-        manifest: holder.clone(),
-        source,
-    })?;
-    match u64::try_from(descriptor.size) {
-        Ok(size) => Ok(BlobRef { digest, size }),
-        Err(_) => Err(ImageError::Descriptor {
-            holder: holder.clone(),
-            digest,
-            problem: format!("the negative size {}", descriptor.size),
-        }),
-    }
 }
 
 /// Parses a JSON document that belongs to an image. `digest` names it in errors.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{ImageDescriptor, ImageError, ImageIndex, listed, manifest_of};
+use super::{ImageDescriptor, ImageError, ImageIndex, is_manifest, listed};
 use crate::{BlobRef, Digest};
 
 /// An operating system and a CPU, as an index names them.
@@ -45,9 +45,8 @@ impl fmt::Display for TargetPlatform {
 impl TargetPlatform {
     /// Returns the variants that fit, the best one first: all of the CPU if none is wanted, else those that it can run.
     fn variants(&self) -> Vec<&str> {
-        let of_cpu = VARIANTS
-            .iter()
-            .find(|(architecture, _)| *architecture == self.architecture);
+        let is_of_cpu = |(architecture, _): &&(&str, _)| *architecture == self.architecture;
+        let of_cpu = VARIANTS.iter().find(is_of_cpu);
         let known = of_cpu.map_or(&[][..], |(_, known)| known);
         let wanted = self.variant.as_str();
         if wanted.is_empty() {
@@ -72,12 +71,8 @@ pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatf
         Some(found) if (&found.os, &found.architecture) != (&wanted.os, &wanted.architecture) => None,
         Some(found) => variants.iter().position(|variant| *variant == found.variant),
     };
-    let fitting = images
-        .iter()
-        .filter_map(|entry| Some((rank(entry)?, entry.annotation(ZSTD) != Some("true"), entry)));
-    let fitting = fitting
-        .min_by_key(|(rank, is_gzip, _)| (*rank, *is_gzip))
-        .map(|(_, _, entry)| entry);
+    let ranked = images.iter().filter(|entry| rank(entry).is_some());
+    let fitting = ranked.min_by_key(|entry| (rank(entry), entry.annotation(ZSTD) != Some("true")));
     let ((Some(chosen), _) | (None, [chosen])) = (fitting, images.as_slice()) else {
         return Err(ImageError::Platform {
             index: digest.clone(),
@@ -85,7 +80,7 @@ pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatf
             found: listed(images.iter().map(|entry| name(entry)), "no image at all"),
         });
     };
-    manifest_of(digest, chosen)
+    chosen.blob_of(digest, is_manifest)
 }
 
 /// Returns false for the attestations that build tools add to an index as manifests of an unknown platform.

@@ -1,10 +1,8 @@
 //! Documents that hold signatures of images, in the forms of cosign.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
-use crate::Digest;
+use super::ImageDescriptor;
 
 /// Media type of a signed payload (cosign, specs/SIGNATURE_SPEC.md).
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
@@ -22,28 +20,13 @@ const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
 pub struct SignatureManifest {
     /// Signatures of a manifest.
     #[serde(default)]
-    pub layers: Vec<SignatureDescriptor>,
+    pub layers: Vec<ImageDescriptor>,
     /// Manifests of an index.
     #[serde(default)]
-    pub manifests: Vec<SignatureDescriptor>,
+    pub manifests: Vec<ImageDescriptor>,
 }
 
-/// Entry of such a document.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SignatureDescriptor {
-    #[serde(default)]
-    media_type: String,
-    artifact_type: Option<String>,
-    /// Digest of the entry's content.
-    pub digest: Digest,
-    /// Size of the entry's content, in bytes.
-    pub size: u64,
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
-}
-
-impl SignatureDescriptor {
+impl ImageDescriptor {
     /// Returns true if the entry may be a signature. SBOMs and scans refer to images too, and may also be in bundles; only
     /// the content of a bundle tells.
     pub fn is_signature(&self) -> bool {
@@ -58,7 +41,7 @@ impl SignatureDescriptor {
 
     /// Returns the signature of a payload.
     pub fn attached(&self) -> Option<&str> {
-        let signature = self.annotations.get(SIGNATURE)?;
+        let signature = self.annotation(SIGNATURE)?;
         (self.media_type == SIMPLE_SIGNING).then_some(signature)
     }
 }

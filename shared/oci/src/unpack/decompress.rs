@@ -54,14 +54,13 @@ pub(crate) struct MeteredReader<'a, R> {
 impl<R: Read> Read for MeteredReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let LayerScan { budget, layer, .. } = self.scan;
-        if budget.work().is_stopped() {
+        if budget.work.is_stopped() {
             return Err(io::Error::other(OverBudget::Stopped));
         }
         let count = self.inner.read(buffer)? as u64;
         // The whole image first, so that many layers below their own ratio cannot exceed the total.
-        budget
-            .count_bytes(count, || self.scan.place())
-            .map_err(io::Error::other)?;
+        let counted = budget.count_bytes(count, || self.scan.place());
+        counted.map_err(io::Error::other)?;
         self.bytes += count;
         let limits = &budget.limits;
         let most = limits.ratio.saturating_mul(layer.size);

@@ -71,7 +71,8 @@ pub struct UnpackBudget {
     pub(crate) limits: ImageLimits,
     bytes: AtomicU64,
     entries: AtomicU64,
-    work: Budget,
+    /// Bound of the work on the image.
+    pub work: Budget,
 }
 
 impl Default for ImageLimits {
@@ -107,11 +108,10 @@ impl NamedLimit {
     /// # Errors
     /// More than the limit. `place` names what exceeds it.
     pub fn check(self, used: u64, place: impl FnOnce() -> String) -> Result<(), LimitExceeded> {
-        if used <= self.value {
-            Ok(())
-        } else {
-            Err(self.exceeded(place()))
+        if used > self.value {
+            return Err(self.exceeded(place()));
         }
+        Ok(())
     }
 
     /// Returns the error of what exceeds the limit.
@@ -152,11 +152,6 @@ impl UnpackBudget {
             bytes: AtomicU64::new(0),
             entries: AtomicU64::new(0),
         }
-    }
-
-    /// Returns the bound of the work on the image.
-    pub const fn work(&self) -> &Budget {
-        &self.work
     }
 
     /// Counts decompressed bytes.

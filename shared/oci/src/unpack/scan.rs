@@ -1,15 +1,13 @@
 //! One layer's tar stream, entry by entry.
 
-use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use ::tar::EntryType;
 
-use super::decompress::MeteredReader;
 use super::overlay::{NodeKind, Touch};
-use super::state::LayerEntry;
 use super::tar::{TarEntry, TarError, TarReader};
+use super::{decompress::MeteredReader, state::LayerEntry};
 use crate::{
     BlobRef, Depth, FileSink, LayerError, LimitExceeded, NamedLimit, OverlayState, Root, UnpackBudget, UnpackError,
     clean_path, decompress, shown,
@@ -151,15 +149,14 @@ impl LayerScan {
     fn touch(&self, entry: &TarEntry) -> Result<Option<Touch>, UnpackError> {
         self.budget.check_path(&entry.path, || self.place())?;
         let touch = self.touch_of_path(&entry.path, entry.kind.is_dir())?;
-        let Some(sparse) = &entry.sparse else {
+        let Some(name) = &entry.sparse else {
             return Ok(touch);
         };
         // The second name of a sparse file may be the one below the root.
-        let other = sparse.path.as_ref().map(|path| self.touch_of_path(path, false));
-        match (touch, other.transpose()?.flatten()) {
-            (None, None) => Ok(None),
-            _ => Err(self.error(LayerError::Sparse(shown(&entry.path)))),
+        if touch.is_some() || !name.is_empty() && self.touch_of_path(name, false)?.is_some() {
+            return Err(self.error(LayerError::Sparse(shown(&entry.path))));
         }
+        Ok(None)
     }
 
     fn touch_of_path(&self, path: &[u8], is_dir: bool) -> Result<Option<Touch>, UnpackError> {

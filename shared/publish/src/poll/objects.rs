@@ -156,7 +156,7 @@ async fn put_shards(transaction: &Transaction, rendering: &Rendering) -> Result<
     let objects = new.iter().map(|shard| shard.stored.with_kind(Kind::Package));
     transaction.claim(objects).await?;
     let puts = new.into_iter().map(async |shard| {
-        let bytes = rendering.compressed(shard)?.into_owned();
+        let bytes = rendering.compressed(shard)?;
         let object = shard.stored.with_kind(Kind::Package);
         Ok::<_, PollError>(transaction.put_verified(object, bytes.into()).await?)
     });

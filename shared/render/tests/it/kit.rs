@@ -120,7 +120,7 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn of(rendering: &Rendering) -> Self {
         let shards = rendering.shards().iter().map(|shard| {
-            let bytes = rendering.compressed(shard).unwrap().into_owned();
+            let bytes = rendering.compressed(shard).unwrap();
             (shard.lines.sha256, (shard.stored, bytes))
         });
         let contents = rendering.shards().iter();
@@ -153,7 +153,7 @@ impl StoredShards for Store {
         let bytes = self.gzip.clone()?;
         Some(PublishedGzip {
             sha256: Sha256::of(&bytes),
-            shards: self.contents.clone(),
+            shards: self.contents.clone().into(),
             bytes: Box::new(io::Cursor::new(bytes)),
         })
     }

@@ -1,10 +1,7 @@
 //! Symlinks and hard links, followed inside the complete catalog.
 
-use std::cell::Cell;
-
 use super::{Depth, NodeKind, Overlay, Root};
-use crate::path::parent;
-use crate::{LimitExceeded, NamedLimit, clean_path, shown};
+use crate::{LimitExceeded, NamedLimit, clean_path, path::parent, shown};
 
 /// Maximum number of links that one link may lead through, as in Linux.
 const MAX_HOPS: usize = 40;
@@ -36,18 +33,19 @@ type ResolvedLink<'a> = (&'a str, Result<String, LinkError>);
 pub(crate) struct LinkResolver<'a> {
     overlay: &'a Overlay,
     root: &'a Root,
-    steps: Cell<u64>,
+    /// Number of folders and links that were visited.
+    steps: u64,
 }
 
 impl<'a> LinkResolver<'a> {
     pub(crate) fn new(overlay: &'a Overlay, root: &'a Root) -> Self {
-        let steps = Cell::new(0);
+        let steps = 0;
         Self { overlay, root, steps }
     }
 
     /// Returns every link with the file that it leads to, in byte order of the links. `max_steps` limits the work of all links
     /// together, because each may lead through forty others.
-    pub(crate) fn resolve(&self, max_steps: u64) -> Result<Vec<ResolvedLink<'a>>, LimitExceeded> {
+    pub(crate) fn resolve(&mut self, max_steps: u64) -> Result<Vec<ResolvedLink<'a>>, LimitExceeded> {
         let limit = NamedLimit::new("linkSteps", max_steps);
         let nodes = self.overlay.nodes.iter();
         let links = nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Symlink(_) | NodeKind::HardLink(_)));
@@ -57,20 +55,16 @@ impl<'a> LinkResolver<'a> {
         let resolved = links.into_iter().map(|path| {
             let target = self.follow(path, path, 0);
             let place = || format!("the links up to {}", shown(path.as_bytes()));
-            limit.check(self.steps.get(), place)?;
+            limit.check(self.steps, place)?;
             Ok((path, target))
         });
         resolved.collect()
     }
 
-    fn count_step(&self) {
-        self.steps.set(self.steps.get() + 1);
-    }
-
     /// Returns the file at `path`, which was reached under the name `link`. A relative symlink starts at the folder of
     /// `link`, even if a hard link gives it a second name.
-    fn follow(&self, link: &str, path: &str, hops: usize) -> Result<String, LinkError> {
-        self.count_step();
+    fn follow(&mut self, link: &str, path: &str, hops: usize) -> Result<String, LinkError> {
+        self.steps += 1;
         let Some(node) = self.overlay.nodes.get(path) else {
             return Err(LinkError::Broken(shown(path.as_bytes())));
         };
@@ -86,7 +80,7 @@ impl<'a> LinkResolver<'a> {
     }
 
     /// Follows a hard link. It means the content of its own layer or a lower one, never a newer content.
-    fn hard(&self, link: &str, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
+    fn hard(&mut self, link: &str, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
         let outside = || LinkError::Outside(shown(target.as_bytes()));
         let path = clean_path(target).and_then(|parts| self.root.relative(&parts));
         let path = path.ok_or_else(outside)?;
@@ -99,7 +93,7 @@ impl<'a> LinkResolver<'a> {
         }
     }
 
-    fn symbolic(&self, link: &str, target: &str, mut hops: usize) -> Result<String, LinkError> {
+    fn symbolic(&mut self, link: &str, target: &str, mut hops: usize) -> Result<String, LinkError> {
         let folder = parent(link).split('/').filter(|part| !part.is_empty());
         let mut here: Vec<&str> = self.root.parts.iter().map(String::as_str).chain(folder).collect();
         // Parts of targets that are still to be walked, the next one last.
@@ -112,7 +106,7 @@ impl<'a> LinkResolver<'a> {
             } else {
                 here.push(part);
             }
-            self.count_step();
+            self.steps += 1;
             let Some(path) = self.root.relative(&here) else {
                 // A target such as `/configs/x` passes folders above the root on its way.
                 if self.root.is_above(&here) {

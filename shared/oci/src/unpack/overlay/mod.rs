@@ -4,7 +4,6 @@ mod links;
 mod root;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use crate::path::{ancestors, parent};
 
@@ -191,14 +190,12 @@ fn bytes(path: &str) -> u64 {
 
 /// Stores a path, unless it is stored already. Returns the bytes that this takes.
 fn note(map: &mut HashMap<String, Depth>, path: String, depth: Depth) -> u64 {
-    match map.entry(path) {
-        Entry::Occupied(_) => 0,
-        Entry::Vacant(free) => {
-            let held = bytes(free.key());
-            free.insert(depth);
-            held
-        }
+    if map.contains_key(&path) {
+        return 0;
     }
+    let held = bytes(&path);
+    map.insert(path, depth);
+    held
 }
 
 #[cfg(test)]

@@ -128,8 +128,8 @@ impl Root {
         let is_same = |(a, b): (&S, &String)| a.as_ref() == b;
         // Also the folders above a folder that is read: they may become something else, and hide it.
         let is_read = self.folders.iter().any(|folder| rest.iter().zip(folder).all(is_same));
-        (is_read && head.iter().zip(&self.parts).all(is_same))
-            .then(|| rest.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
+        let is_inside = is_read && head.iter().zip(&self.parts).all(is_same);
+        is_inside.then(|| rest.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
     }
 
     /// Returns true if `parts` is a folder above the root.

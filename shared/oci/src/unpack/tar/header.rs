@@ -34,12 +34,11 @@ impl Header {
         let bytes = || block[..148].iter().chain(&[b' '; 8]).chain(&block[156..]);
         let unsigned: i64 = bytes().map(|byte| i64::from(*byte)).sum();
         let signed: i64 = bytes().map(|byte| i64::from(byte.cast_signed())).sum();
-        if declared == unsigned || declared == signed {
-            let header = Self(block);
-            header.check_numbers().map(|()| header)
-        } else {
-            Err("the checksum of a header is wrong")
+        if declared != unsigned && declared != signed {
+            return Err("the checksum of a header is wrong");
         }
+        let header = Self(block);
+        header.check_numbers().map(|()| header)
     }
 
     /// Refuses an archive for numbers that are not used here, because Go does: no cluster could read the image.
@@ -53,10 +52,9 @@ impl Header {
             check(&STAR_TIMES)?;
         }
         // Go before 1.8 wrote a prefix there and reads it, later versions only if it is ASCII. So a file would have two names.
-        let set = GNU_TIMES
-            .into_iter()
-            .filter(|at| self.is_gnu() && self.0[at.start] != 0);
-        check(&set.collect::<Vec<_>>()).map_err(|_| "the times of a GNU header are malformed")
+        let is_set = |at: &Range<usize>| self.is_gnu() && self.0[at.start] != 0;
+        let set: Vec<_> = GNU_TIMES.into_iter().filter(is_set).collect();
+        check(&set).map_err(|_| "the times of a GNU header are malformed")
     }
 
     fn is_posix(&self) -> bool {

@@ -19,11 +19,12 @@ pub(crate) struct TarReader<R> {
     /// Archive, limited to the rest of the last entry's content.
     reader: Take<R>,
     header_bytes: u64,
+    /// Bytes of the headers before the next entry so far.
+    held: u64,
     /// Bytes that fill the last block of that content.
     padding: u64,
     /// Number of entries so far, extended headers not counted.
     pub(crate) count: u64,
-    ended: bool,
 }
 
 /// An entry, with its extended headers applied.
@@ -34,14 +35,8 @@ pub(crate) struct TarEntry {
     pub(crate) target: Vec<u8>,
     pub(crate) kind: EntryType,
     pub(crate) size: u64,
-    pub(crate) sparse: Option<SparseFile>,
-}
-
-/// A file with holes, stored as a map and the data between the holes.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct SparseFile {
-    /// Real name of the file if it differs from the name of the entry.
-    pub(crate) path: Option<Vec<u8>>,
+    /// Real name of a sparse file, which is stored as a map and the data between its holes. Empty if the entry has that name.
+    pub(crate) sparse: Option<Vec<u8>>,
 }
 
 /// The reason for which there is no next entry.
@@ -67,30 +62,29 @@ impl<R: Read> TarReader<R> {
         Self {
             reader: reader.take(0),
             header_bytes,
+            held: 0,
             padding: 0,
             count: 0,
-            ended: false,
         }
     }
 
-    /// Skips the rest of the last entry and returns the next one.
+    /// Skips the rest of the last entry and returns the next one. Not to be called again after the last one.
     pub(crate) fn next(&mut self) -> Result<Option<TarEntry>, TarError> {
         let mut extras = EntryExtras::default();
-        let mut held = 0;
+        self.held = 0;
         while let Some(header) = self.header()? {
             if !header.describes_another() {
                 // Extended headers do not count, so that an error names the entry that a user sees.
                 self.count += 1;
-                return self.member(&header, extras, held).map(Some);
+                return self.member(&header, extras).map(Some);
             }
-            let text = self.text(&header, &mut held)?;
+            let text = self.text(&header)?;
             extras.add(&header, &text).map_err(TarError::Malformed)?;
         }
-        if extras.is_empty() {
-            Ok(None)
-        } else {
-            Err(TarError::Malformed("an entry is described and does not come"))
+        if !extras.is_empty() {
+            return Err(TarError::Malformed("an entry is described and does not come"));
         }
+        Ok(None)
     }
 
     /// Reads what follows the archive, so that a checksum of its compression is compared.
@@ -98,7 +92,7 @@ impl<R: Read> TarReader<R> {
         io::copy(self.reader.get_mut(), &mut io::sink()).map(drop)
     }
 
-    fn member(&mut self, header: &Header, extras: EntryExtras, held: u64) -> Result<TarEntry, TarError> {
+    fn member(&mut self, header: &Header, extras: EntryExtras) -> Result<TarEntry, TarError> {
         let declared = header.size().map_err(TarError::Malformed)?;
         // Archives of the time before POSIX mark a directory by a slash at the end of its name.
         let is_old_dir = |path: &[u8]| header.kind() == 0 && path.ends_with(b"/");
@@ -124,7 +118,7 @@ impl<R: Read> TarReader<R> {
         let mut sparse = pax.sparse;
         if kind == EntryType::GNUSparse {
             sparse.get_or_insert_default();
-            self.skip_sparse_map(header, held)?;
+            self.skip_sparse_map(header)?;
         }
         self.expect(size)?;
         Ok(TarEntry {
@@ -141,43 +135,41 @@ impl<R: Read> TarReader<R> {
     }
 
     /// Returns the content of an extended header.
-    fn text(&mut self, header: &Header, held: &mut u64) -> Result<Vec<u8>, TarError> {
+    fn text(&mut self, header: &Header) -> Result<Vec<u8>, TarError> {
         let size = header.size().map_err(TarError::Malformed)?;
-        self.hold(size.saturating_add(BLOCK_BYTES as u64), held)?;
+        self.hold(size.saturating_add(BLOCK_BYTES as u64))?;
         self.expect(size)?;
         let mut text = Vec::new();
         self.read_to_end(&mut text)?;
         // A cut name could be the name of another file.
-        if text.len() as u64 == size {
-            Ok(text)
-        } else {
-            Err(TarError::Malformed(
+        if (text.len() as u64) < size {
+            return Err(TarError::Malformed(
                 "the archive ends inside a long name or PAX records",
-            ))
+            ));
         }
+        Ok(text)
     }
 
     /// Counts bytes of headers before one entry.
-    fn hold(&self, bytes: u64, held: &mut u64) -> Result<(), TarError> {
-        *held = held.saturating_add(bytes);
-        if *held > self.header_bytes {
+    fn hold(&mut self, bytes: u64) -> Result<(), TarError> {
+        self.held = self.held.saturating_add(bytes);
+        if self.held > self.header_bytes {
             return Err(TarError::HeaderBytes);
         }
         Ok(())
     }
 
     /// Skips the extra blocks of an old GNU sparse map.
-    fn skip_sparse_map(&mut self, header: &Header, mut held: u64) -> Result<(), TarError> {
+    fn skip_sparse_map(&mut self, header: &Header) -> Result<(), TarError> {
         // Star has the same type with other fields, so the map would be looked for in the wrong place.
         if !header.is_gnu() {
             return Err(TarError::Malformed("a sparse file has no header of GNU"));
         }
         let mut goes_on = header.has_more_sparse_map();
         while goes_on {
-            self.hold(BLOCK_BYTES as u64, &mut held)?;
-            let block = self
-                .block()?
-                .ok_or(TarError::Malformed("the archive ends inside a sparse map"))?;
+            self.hold(BLOCK_BYTES as u64)?;
+            let ended = TarError::Malformed("the archive ends inside a sparse map");
+            let block = self.block()?.ok_or(ended)?;
             goes_on = header::sparse_map_goes_on(&block);
         }
         Ok(())
@@ -194,16 +186,12 @@ impl<R: Read> TarReader<R> {
     /// Returns the next header, or `None` at the end. Some tools leave out the blocks that mark the end.
     fn header(&mut self) -> Result<Option<Header>, TarError> {
         self.skip()?;
-        if self.ended {
-            return Ok(None);
-        }
         let Some(block) = self.block()? else {
             return Ok(None);
         };
         if block != [0; BLOCK_BYTES] {
             return Header::new(block).map(Some).map_err(TarError::Malformed);
         }
-        self.ended = true;
         match self.block()? {
             Some(second) if second != [0; BLOCK_BYTES] => {
                 Err(TarError::Malformed("entries follow a lone block of zeros"))

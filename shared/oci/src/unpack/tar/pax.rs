@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::SparseFile;
 use super::header::{Header, NEGATIVE, text};
 
 /// The content of all extended headers before an entry.
@@ -19,7 +18,7 @@ pub(super) struct PaxHeader {
     pub(super) path: Option<Vec<u8>>,
     pub(super) target: Option<Vec<u8>>,
     pub(super) size: Option<u64>,
-    pub(super) sparse: Option<SparseFile>,
+    pub(super) sparse: Option<Vec<u8>>,
     /// The problem with a number. As in Go, it is an error only when the entry comes.
     fault: Option<&'static str>,
 }
@@ -57,11 +56,10 @@ impl EntryExtras {
             b'K' => self.long_target.replace(text(content).to_owned()).is_none(),
             _ => self.pax.replace(PaxHeader::parse(content)?).is_none(),
         };
-        if is_new {
-            Ok(())
-        } else {
-            Err("an entry is described twice")
+        if !is_new {
+            return Err("an entry is described twice");
         }
+        Ok(())
     }
 }
 
@@ -76,24 +74,26 @@ impl PaxHeader {
                 b"path" | b"linkpath" | b"size" | b"uid" | b"gid" | b"mtime" | b"atime" | b"ctime" => {
                     last.insert(key, value);
                 }
-                b"GNU.sparse.name" => header.sparse.get_or_insert_default().path = name(value),
+                b"GNU.sparse.name" => header.sparse = Some(value.to_owned()),
                 key if key.starts_with(b"GNU.sparse.") => {
                     header.sparse.get_or_insert_default();
                 }
                 _ => {}
             }
         }
-        let value = |key: &str| last.get(key.as_bytes()).copied().unwrap_or_default();
-        let are_integers = ["uid", "gid"].map(value).into_iter().all(is_integer);
+        let value = |key: &str| last.get(key.as_bytes()).copied().filter(|value| !value.is_empty());
+        let mut owners = ["uid", "gid"].into_iter().filter_map(value);
+        let mut times = ["mtime", "atime", "ctime"].into_iter().filter_map(value);
         // As Go: no cluster could read an image with other owners or times.
-        if !are_integers || !["mtime", "atime", "ctime"].map(value).into_iter().all(is_time) {
+        if !owners.all(|id| integer(id).is_some()) || !times.all(is_time) {
             header.fault = Some("a PAX record has a malformed number");
         }
-        match size(value("size")) {
+        match value("size").map(size).transpose() {
             Ok(size) => header.size = size,
             Err(fault) => header.fault = Some(fault),
         }
-        (header.path, header.target) = (name(value("path")), name(value("linkpath")));
+        header.path = value("path").map(<[u8]>::to_owned);
+        header.target = value("linkpath").map(<[u8]>::to_owned);
         Ok(header)
     }
 }
@@ -109,31 +109,20 @@ fn global(content: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn name(value: &[u8]) -> Option<Vec<u8>> {
-    (!value.is_empty()).then(|| value.to_owned())
-}
-
-fn size(value: &[u8]) -> Result<Option<u64>, &'static str> {
-    if value.is_empty() {
-        return Ok(None);
-    }
+fn size(value: &[u8]) -> Result<u64, &'static str> {
     let size = integer(value).ok_or("a PAX record has a malformed size")?;
-    u64::try_from(size).map(Some).map_err(|_| NEGATIVE)
+    size.try_into().map_err(|_| NEGATIVE)
 }
 
 fn integer(value: &[u8]) -> Option<i64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
-fn is_integer(value: &[u8]) -> bool {
-    value.is_empty() || integer(value).is_some()
-}
-
-/// Returns true for seconds since 1970 with an optional fraction, and for an empty value.
+/// Returns true for seconds since 1970 with an optional fraction.
 fn is_time(value: &[u8]) -> bool {
     let mut parts = value.splitn(2, |byte| *byte == b'.');
     let (seconds, fraction) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    value.is_empty() || integer(seconds).is_some() && fraction.iter().all(u8::is_ascii_digit)
+    integer(seconds).is_some() && fraction.iter().all(u8::is_ascii_digit)
 }
 
 /// Key and value of a PAX record.

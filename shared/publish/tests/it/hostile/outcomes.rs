@@ -75,7 +75,7 @@ fn images() -> Vec<Row> {
     let others = index(&[("linux/arm64", &child), ("\n\u{1b}[2J/x", &child)]);
     vec![
         ("not JSON", page, "image json"),
-        ("an unknown type of layer, of megabytes", long_type, "image layer type"),
+        ("an unknown type of layer, of megabytes", long_type, "image manifest"),
         ("a digest that is a path", path, "image digest"),
         ("no label", child.with_config("{}".to_owned()), "image no label"),
         ("a root out of the image", rooted("..", [good()]), "image root escapes"),

@@ -92,7 +92,7 @@ async fn wrong_bytes_are_refused_by_digest() {
         ("a coded config, it says", vec![blob(gzip())], "read"),
         ("a coded layer, it says", vec![pass(), blob(br())], "read"),
         ("cookies", vec![head(cookie()), get(cookie())], "read"),
-        ("schema 1", vec![no_head(), old(), old()], "image: schema1"),
+        ("schema 1", vec![no_head(), old(), old()], "image: manifest"),
         ("a config that is another", vec![blob(body("{}"))], "size"),
         ("a part of nothing", vec![pass(), no_range()], "range"),
         ("a part for the whole", vec![pass(), part("bytes 5-9/10")], "range"),

@@ -1,16 +1,16 @@
-//! The ClusterServiceVersion that opm makes of `olm.csv.metadata`, as Go's `json.Marshal` writes it.
+//! Manifests of a bundle as JSON: those inside of it (`olm.bundle.object`), and the ClusterServiceVersion that opm makes of
+//! `olm.csv.metadata`, as Go's `json.Marshal` writes it.
 //!
 //! The types are those of operator-framework/api v0.45.0, in the order of their fields. A field that no type has vanishes.
+
+use std::borrow::Cow;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use olm::{CSV_METADATA, ICON, RELATED_IMAGES, Shape, ShapeField};
 use serde_json::value::RawValue;
 
-use super::{
-    go::{self, Wrong},
-    json,
-    record::BundleRecord,
-};
+use super::go::{self, Wrong};
+use super::{json, record::BundleRecord};
 
 /// Number of the fields of `olm.csv.metadata` in the metadata of the ClusterServiceVersion. The others are in its spec.
 const METADATA_FIELDS: usize = 2;
@@ -50,16 +50,16 @@ impl CsvPackage {
         let mut fields = values(metadata, CSV_METADATA)?;
         let mut out = String::with_capacity(metadata.len() + 512);
         out.push_str(r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#);
-        let mut writer = StructWriter::new(&mut out);
+        let mut writer = PartsWriter::new(&mut out, '{');
         if !bundle.name.is_empty() {
             json::string(&bundle.name, writer.field("name"));
         }
         for (field, value) in fields.by_ref().take(METADATA_FIELDS) {
             writer.write(&field, value)?;
         }
-        writer.end();
+        writer.end('}');
         out.push_str(r#","spec":"#);
-        let mut spec = StructWriter::new(&mut out);
+        let mut spec = PartsWriter::new(&mut out, '{');
         // OLM's package server writes into this structure, so opm makes it.
         let install = r#"{"strategy":"deployment","spec":{"deployments":null}}"#;
         spec.field("install").push_str(install);
@@ -79,7 +79,7 @@ impl CsvPackage {
         if !is_empty(RELATED_IMAGES, related_images) {
             write(RELATED_IMAGES, related_images, spec.field("relatedImages"))?;
         }
-        spec.end();
+        spec.end('}');
         out.push_str(r#","status":{"cleanup":{}}}"#);
         Ok(MadeCsv { json: out, icon_at })
     }
@@ -92,24 +92,28 @@ fn icon_json(icon: &RawValue) -> Result<String, Wrong> {
     Ok(out)
 }
 
-/// Writes the fields of a structure.
-struct StructWriter<'o> {
+/// Writes the fields of a structure or the elements of a list, with a comma between two of them.
+struct PartsWriter<'o> {
     out: &'o mut String,
+    /// What is written before the next part: the opening bracket, then commas.
     separator: char,
 }
 
-impl<'o> StructWriter<'o> {
-    fn new(out: &'o mut String) -> Self {
-        let separator = '{';
-        Self { out, separator }
+impl<'o> PartsWriter<'o> {
+    fn new(out: &'o mut String, open: char) -> Self {
+        Self { out, separator: open }
+    }
+
+    /// Begins an element, which is appended to the returned text.
+    fn next(&mut self) -> &mut String {
+        self.out.push(std::mem::replace(&mut self.separator, ','));
+        self.out
     }
 
     /// Begins a field. Its value is appended to the returned text.
     fn field(&mut self, name: &str) -> &mut String {
-        self.out.push(std::mem::replace(&mut self.separator, ','));
-        self.out.push('"');
-        self.out.push_str(name);
-        self.out.push_str("\":");
+        json::string(name, self.next());
+        self.out.push(':');
         self.out
     }
 
@@ -120,8 +124,11 @@ impl<'o> StructWriter<'o> {
         write(field.shape, value, self.field(field.name))
     }
 
-    fn end(self) {
-        self.out.push_str(if self.separator == '{' { "{}" } else { "}" });
+    fn end(self, close: char) {
+        if self.separator != ',' {
+            self.out.push(self.separator);
+        }
+        self.out.push(close);
     }
 }
 
@@ -172,31 +179,81 @@ fn write(shape: Shape, value: Option<&RawValue>, out: &mut String) -> Result<(),
             out.push_str(&number.to_string());
         }
         Shape::Map(shape) => {
+            let mut map = PartsWriter::new(out, '{');
             // The keys of canonical lines are sorted as Go sorts them.
-            let mut separator = '{';
-            go::entries(raw, |key, value| {
-                out.push(std::mem::replace(&mut separator, ','));
-                json::string(&key, out);
-                out.push(':');
-                write(*shape, Some(value), out)
-            })?;
-            out.push('}');
+            go::entries(raw, |key, value| write(*shape, Some(value), map.field(&key)))?;
+            map.end('}');
         }
         Shape::List(shape) => {
-            let mut separator = '[';
-            go::elements(raw, |element| {
-                out.push(std::mem::replace(&mut separator, ','));
-                write(*shape, Some(element), out)
-            })?;
-            out.push(']');
+            let mut list = PartsWriter::new(out, '[');
+            go::elements(raw, |element| write(*shape, Some(element), list.next()))?;
+            list.end(']');
         }
         Shape::Object(fields) => {
-            let mut writer = StructWriter::new(out);
+            let mut writer = PartsWriter::new(out, '{');
             for (field, value) in values(raw, fields)? {
                 writer.write(&field, value)?;
             }
-            writer.end();
+            writer.end('}');
         }
     }
     Ok(())
+}
+
+/// Returns the object in the value of a property `olm.bundle.object`. JSON stays as it is, and YAML becomes JSON. `data` is that of the
+/// property before: opm decodes each of them into the same variable, so one without data repeats it.
+pub(crate) fn read_object(value: &str, data: &mut Vec<u8>) -> Result<String, Wrong> {
+    if let [Some(own)] = go::fields(value, &["data"])? {
+        *data = go::bytes(own)?;
+    }
+    // apimachinery takes such a text for JSON.
+    let json = std::str::from_utf8(data).ok();
+    if let Some(json) = json.filter(|text| text.trim_start().starts_with('{')) {
+        return Ok(json.to_owned());
+    }
+    let json = fbc::yaml_to_json(data).map_err(|error| error.to_string())?;
+    let mut out = String::with_capacity(json.len());
+    json::escape_html(&json, &mut out);
+    Ok(out)
+}
+
+/// Returns true for an object whose kind is ClusterServiceVersion. opm reads JSON as YAML here.
+pub(crate) fn is_csv(object: &str) -> bool {
+    if !is_go_yaml(object) {
+        return false;
+    }
+    let is_kind = |json: &str| kind(json).ok().map(|kind| kind == "ClusterServiceVersion");
+    // What starts like JSON may still be YAML.
+    let is_csv = is_kind(object).or_else(|| is_kind(&fbc::yaml_to_json(object.as_bytes()).ok()?));
+    is_csv.unwrap_or(false)
+}
+
+fn kind(json: &str) -> Result<Cow<'_, str>, Wrong> {
+    let mut kind: Option<&RawValue> = None;
+    go::entries(json, |key, value| {
+        if key == "kind" {
+            kind = Some(value);
+        }
+        Ok(())
+    })?;
+    // Any other value than a text counts as none.
+    Ok(go::text(kind).unwrap_or_default())
+}
+
+/// Returns false for JSON that go-yaml v2 does not read: with `\/`, with a surrogate pair, or with a character that is not
+/// printable.
+fn is_go_yaml(json: &str) -> bool {
+    let printable =
+        |char| matches!(char, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
+    let mut escapes = json.split('\\').skip(1);
+    let mut readable = true;
+    while let Some(escape) = escapes.next() {
+        match escape.as_bytes() {
+            // An escaped backslash: the next part is no escape.
+            [] => drop(escapes.next()),
+            [b'/', ..] | [b'u', b'd' | b'D', b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', ..] => readable = false,
+            _ => {}
+        }
+    }
+    readable && json.chars().all(printable)
 }
