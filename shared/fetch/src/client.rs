@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
-use rustls::ClientConfig;
 use tokio::time::{sleep, timeout};
 
 use crate::error::{FailedFetch, FetchError, Peer};
@@ -57,18 +56,15 @@ struct SharedClients {
 
 /// The CA certificates in use, and the connections that trust them.
 struct Pools {
-    own: TrustedCertificates,
-    /// With the system's. Made on first use: loading those takes longer than an unchanged poll, and plain HTTP needs none.
-    all: Option<Arc<TrustedCertificates>>,
+    trusted: Arc<TrustedCertificates>,
     /// A connection pool that is shared between scopes would lend a connection to a request that must not go there.
     clients: BTreeMap<ClientKind, Client>,
 }
 
 /// The properties that all connections of an HTTP client share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct ClientKind {
-    is_plain: bool,
-    is_proxied: bool,
+    proxy: Option<Url>,
     nearest: AddressScope,
 }
 
@@ -78,18 +74,15 @@ impl Fetcher {
     /// # Errors
     /// CA bundles that cannot be used.
     pub fn new(settings: FetchSettings) -> Result<Self, FetchSettingsError> {
-        let pools = Pools::new(&settings.ca_files)?;
-        let shared = SharedClients {
-            settings,
-            pools: Mutex::new(pools),
-        };
+        let pools = Mutex::new(Pools {
+            trusted: TrustedCertificates::read(&settings.ca_files)?,
+            clients: BTreeMap::new(),
+        });
+        let shared = Arc::new(SharedClients { settings, pools });
         // Building one client now finds every error in the settings, so that none is left for later.
-        let tls = Arc::new(TrustedCertificates::none()).config()?;
-        shared.build(tls, AddressScope::Machine, None)?;
-        Ok(Self {
-            shared: Arc::new(shared),
-            traffic: Arc::default(),
-        })
+        shared.build(&shared.pools.lock().trusted, AddressScope::Machine, None)?;
+        let traffic = Arc::default();
+        Ok(Self { shared, traffic })
     }
 
     /// Returns the settings that the fetcher was made with.
@@ -103,9 +96,11 @@ impl Fetcher {
     /// # Errors
     /// CA bundles that cannot be used.
     pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), FetchSettingsError> {
-        // Without the clients, whose idle connections were made with the certificates before.
-        let pools = Pools::new(ca_files)?;
-        *self.shared.pools.lock() = pools;
+        let trusted = TrustedCertificates::read(ca_files)?;
+        let mut pools = self.shared.pools.lock();
+        pools.trusted = trusted;
+        // Their idle connections were made with the certificates before.
+        pools.clients.clear();
         Ok(())
     }
 
@@ -120,7 +115,8 @@ impl Fetcher {
 
     /// Returns all trusted certificates in PEM, the system's too, for a program that makes connections of its own.
     pub fn ca_bundle(&self) -> String {
-        self.shared.pools.lock().all().pem()
+        let trusted = Arc::clone(&self.shared.pools.lock().trusted);
+        trusted.pem()
     }
 
     /// Returns a fetcher on the same connections whose traffic is counted from zero. All its requests together may wait for
@@ -189,7 +185,7 @@ impl Fetcher {
     ) -> Result<FetchResponse, FailedFetch> {
         self.traffic.counted.lock().requests += 1;
         let proxy = self.proxy(&target.url)?;
-        let client = self.shared.client(&target.url, target.nearest, proxy);
+        let client = self.shared.client(target.nearest, proxy);
         let mut builder = client
             .request(request.method.clone(), target.url.clone())
             .headers(request.headers.clone());
@@ -245,44 +241,20 @@ impl TrafficCounter {
     }
 }
 
-impl Pools {
-    fn new(ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
-        Ok(Self {
-            own: TrustedCertificates::read(ca_files)?,
-            all: None,
-            clients: BTreeMap::new(),
-        })
-    }
-
-    /// Returns the operator's own and the system's certificates.
-    fn all(&mut self) -> Arc<TrustedCertificates> {
-        let all = self.all.get_or_insert_with(|| Arc::new(self.own.clone().with_system()));
-        Arc::clone(all)
-    }
-}
-
 impl SharedClients {
-    /// Returns the client for a URL. It connects to no scope nearer than `nearest`.
-    fn client(&self, url: &Url, nearest: AddressScope, proxy: Option<&Url>) -> Client {
+    /// Returns the client for a request. It connects to no scope nearer than `nearest`.
+    fn client(&self, nearest: AddressScope, proxy: Option<&Url>) -> Client {
         // Through a proxy only the proxy's own name is resolved here, and the operator has chosen that.
         let nearest = proxy.map_or(nearest, |_| AddressScope::Machine);
-        // A proxy may be asked over TLS itself.
-        let is_plain = url.scheme() == "http" && proxy.is_none_or(|proxy| proxy.scheme() != "https");
         let kind = ClientKind {
-            is_plain: url.scheme() == "http",
-            is_proxied: proxy.is_some(),
+            proxy: proxy.cloned(),
             nearest,
         };
         let mut pools = self.pools.lock();
         if let Some(client) = pools.clients.get(&kind) {
             return client.clone();
         }
-        let trusted = if is_plain {
-            Arc::new(TrustedCertificates::none())
-        } else {
-            pools.all()
-        };
-        let client = trusted.config().and_then(|tls| self.build(tls, nearest, proxy));
+        let client = self.build(&pools.trusted, nearest, proxy);
         let client = client.expect("`new` has built a client from these settings");
         pools.clients.insert(kind, client.clone());
         client
@@ -298,7 +270,7 @@ impl SharedClients {
 
     fn build(
         &self,
-        tls: ClientConfig,
+        trusted: &Arc<TrustedCertificates>,
         nearest: AddressScope,
         proxy: Option<&Url>,
     ) -> Result<Client, FetchSettingsError> {
@@ -308,7 +280,7 @@ impl SharedClients {
             nearest,
         };
         let builder = Client::builder()
-            .tls_backend_preconfigured(tls)
+            .tls_backend_preconfigured(Arc::clone(trusted).config()?)
             .user_agent(USER_AGENT)
             // Bodies without a content coding. Without the header a server may choose any (RFC 9110, section 12.5.3).
             .default_headers(HeaderMap::from_iter([(
