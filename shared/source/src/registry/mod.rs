@@ -13,7 +13,7 @@
 //! | have a bad certificate or no TLS | an error with advice; never plain HTTP in its place |
 //! | put text into errors | no bodies are quoted; hosts and digests are cut and cleaned; what repeats a secret is withheld |
 
-mod auth_state;
+mod auth;
 mod blob;
 mod challenge;
 mod exchange;
@@ -21,7 +21,6 @@ mod manifest;
 mod push;
 mod referrers;
 mod rules;
-mod token;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +34,7 @@ use tokio::sync::OnceCell;
 use crate::server::AskedServer;
 use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
 
-use auth_state::AuthState;
+use auth::AuthState;
 
 pub(crate) use exchange::if_found;
 pub use push::Pushed;
