@@ -55,7 +55,7 @@ impl Sources {
         let Source::Registry { reference, .. } = source else {
             return Ok(Vec::new());
         };
-        let session = self.session(reference);
+        let session = self.session(reference)?;
         let folder = format!("{}@{}={}", reference.repository(), digest.algorithm(), digest.hex());
         self.in_time(lookaside.all(&session, &folder)).await
     }

@@ -41,13 +41,19 @@ impl Sources {
     /// Returns a session with the first mirror that has a tag or digest, and its digest; else with the registry itself.
     async fn first_place(&self, reference: &Reference, version: &str) -> Result<(Session, Option<Digest>), Error> {
         let places = self.settings().rules.places(reference, version);
-        let places = places.ok_or_else(|| self.session(reference).server.failed(ServerFault::Blocked))?;
-        let mut registry = self.session(&places.registry);
+        let Some(places) = places else {
+            return Err(self.session(reference)?.server.failed(ServerFault::Blocked));
+        };
+        let mut registry = self.session(&places.registry)?;
         for mirror in &places.mirrors {
-            let session = self.session(mirror);
-            let resolved = within(MIRROR_TIME, session.resolve(version)).await;
-            match session.server.redacted(resolved) {
-                Ok(digest) => return Ok((session, Some(digest))),
+            let asking = async {
+                let session = self.session(mirror)?;
+                let resolved = session.resolve(version).await;
+                let digest = session.server.redacted(resolved)?;
+                Ok((session, Some(digest)))
+            };
+            match within(MIRROR_TIME, asking).await {
+                Ok(found) => return Ok(found),
                 Err(error) => {
                     let failure = chain(&error);
                     tracing::debug!(failure, "a mirror of the registry failed");

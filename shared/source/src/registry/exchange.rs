@@ -13,8 +13,7 @@ use crate::{Error, ServerFault};
 
 /// A request to the registry's API.
 pub(crate) struct ApiRequest {
-    /// Path below the repository; with a leading slash, below the registry.
-    pub(crate) path: String,
+    pub(crate) url: Url,
     /// All but the credentials.
     pub(crate) spec: RequestSpec,
     /// The object in words, for errors.
@@ -22,9 +21,9 @@ pub(crate) struct ApiRequest {
 }
 
 impl ApiRequest {
-    pub(crate) fn new(method: Method, path: String, what: String) -> Self {
+    pub(crate) fn new(method: Method, url: Url, what: String) -> Self {
         let spec = RequestSpec::new(method);
-        Self { path, spec, what }
+        Self { url, spec, what }
     }
 
     /// Asks for a document of one of these media types.
@@ -43,12 +42,12 @@ impl Session {
     /// Makes one attempt. A challenge makes it two requests: the second one answers it.
     pub(crate) async fn attempt(&self, request: &ApiRequest) -> Result<FetchResponse, Error> {
         let mut sent = self.authorize(request.spec.clone()).await?;
-        let mut response = self.server.follow(self.home(&request.path)?, &sent).await?;
+        let mut response = self.server.follow(request.url.clone(), &sent).await?;
         // A challenge of another server, such as a CDN, could ask for the password of the registry.
         if response.is_home && self.is_challenged(&response, &sent).await? {
             self.accept_challenge(&sent, &response).await?;
             sent = self.authorize(request.spec.clone()).await?;
-            response = self.server.follow(self.home(&request.path)?, &sent).await?;
+            response = self.server.follow(request.url.clone(), &sent).await?;
         }
         let is_document = request.spec.headers.contains_key(ACCEPT);
         let fault = match response.status() {
@@ -94,7 +93,7 @@ impl Session {
     pub(crate) fn status_fault(&self, status: StatusCode, headers: &HeaderMap, what: &str) -> ServerFault {
         match status {
             StatusCode::NOT_FOUND => ServerFault::NotFound { what: what.to_owned() },
-            StatusCode::BAD_REQUEST if self.speaks_plain_http() => ServerFault::PlainHttpRefused,
+            StatusCode::BAD_REQUEST if self.base.scheme() == "http" => ServerFault::PlainHttpRefused,
             _ => FetchError::from_status(status, headers).into(),
         }
     }
@@ -115,12 +114,5 @@ pub(crate) fn if_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> 
         Ok(found) => Ok(Some(found)),
         Err(Error::Server(error)) if matches!(error.fault, ServerFault::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
-    }
-}
-
-pub(super) fn path_and_query(url: &Url) -> String {
-    match url.query() {
-        Some(query) => format!("{}?{query}", url.path()),
-        None => url.path().to_owned(),
     }
 }

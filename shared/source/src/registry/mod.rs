@@ -14,10 +14,9 @@
 //! | put text into errors | no bodies are quoted; hosts and digests are cut and cleaned; what repeats a secret is withheld |
 
 mod auth;
-mod blob;
 mod challenge;
 mod exchange;
-mod manifest;
+mod objects;
 mod push;
 mod referrers;
 mod rules;
@@ -25,7 +24,7 @@ mod rules;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fetch::Login;
+use fetch::{FetchError, Login, RedirectRefusal};
 use oci_client::Reference;
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -53,6 +52,8 @@ type AuthKey = (String, String, &'static str);
 pub(crate) struct Session {
     pub(crate) settings: Arc<SourceSettings>,
     pub(crate) server: AskedServer,
+    /// URL of the repository in the API, ending in a slash.
+    base: Url,
     repository: String,
     /// Actions that a token is asked for (CNCF distribution, "Token Scope Documentation").
     actions: &'static str,
@@ -61,15 +62,18 @@ pub(crate) struct Session {
 }
 
 impl Sources {
-    /// Starts a session that reads.
-    pub(crate) fn session(&self, reference: &Reference) -> Session {
+    /// Starts a session that reads. Fails for a reference that makes no URL.
+    pub(crate) fn session(&self, reference: &Reference) -> Result<Session, Error> {
         self.session_for(reference, "pull")
     }
 
     /// Starts a session whose tokens are for these actions.
-    fn session_for(&self, reference: &Reference, actions: &'static str) -> Session {
+    fn session_for(&self, reference: &Reference, actions: &'static str) -> Result<Session, Error> {
         let host = reference.resolve_registry().to_owned();
         let repository = reference.repository().to_owned();
+        let is_plain = self.settings.http.allows_plain_http(&host);
+        let scheme = if is_plain { "http" } else { "https" };
+        let url = format!("{scheme}://{host}/v2/{repository}/");
         let key = (host.clone(), repository.clone(), actions);
         let place = ServerPlace {
             text: format!("registry {}, repository {repository}", reference.registry()),
@@ -78,15 +82,16 @@ impl Sources {
             is_registry: true,
             failed_mirrors: Vec::new(),
         };
-        let mut states = self.auth_states.lock();
-        Session {
+        let server = AskedServer::new(self.fetcher.with_own_traffic(self.settings.registry_wait), place);
+        Ok(Session {
             settings: Arc::clone(&self.settings),
-            server: AskedServer::new(self.fetcher.with_own_traffic(self.settings.registry_wait), place),
+            base: Url::parse(&url).map_err(|_| server.failed(ServerFault::Url(url)))?,
+            server,
             repository,
             actions,
-            auth: Arc::clone(states.entry(key).or_default()),
+            auth: Arc::clone(self.auth_states.lock().entry(key).or_default()),
             login: OnceCell::new(),
-        }
+        })
     }
 }
 
@@ -98,19 +103,23 @@ impl Session {
         Ok(self.login.get_or_try_init(find).await?.as_ref())
     }
 
-    /// Returns the URL of an API path of the registry. A path without a leading slash is below the repository.
-    fn home(&self, path: &str) -> Result<Url, Error> {
-        let scheme = if self.speaks_plain_http() { "http" } else { "https" };
-        let host = &self.server.place.host;
-        let url = if path.starts_with('/') {
-            format!("{scheme}://{host}{path}")
-        } else {
-            format!("{scheme}://{host}/v2/{}/{path}", self.repository)
-        };
-        Url::parse(&url).map_err(|_| self.server.failed(ServerFault::Url(url)))
+    /// Returns the URL of a path below the repository.
+    fn url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{path}", self.base.path()));
+        url
     }
 
-    fn speaks_plain_http(&self) -> bool {
-        self.settings.http.allows_plain_http(&self.server.place.host)
+    /// Returns the URL that an answer from `from` names. Credentials go there, so it must be on the registry itself.
+    fn own_url(&self, from: &Url, named: &str) -> Result<Url, FetchError> {
+        let Ok(to) = from.join(named) else {
+            return Err(RedirectRefusal::NotUrl.error(from));
+        };
+        let is_own = to.origin() == self.base.origin();
+        let other = (!is_own).then_some(RedirectRefusal::OtherServer);
+        match fetch::unusable(&to).or(other) {
+            Some(reason) => Err(reason.error(&to)),
+            None => Ok(to),
+        }
     }
 }
