@@ -155,12 +155,13 @@ impl Fetcher {
         self.send_as(target, request, true).await
     }
 
-    /// Sends a request and follows redirects. Returns any other answer, whatever its status.
+    /// Sends a request to a configured URL and follows redirects. Returns any other answer, whatever its status.
     ///
     /// # Errors
     /// Everything that keeps an answer from coming, and redirects that break a rule.
-    pub async fn follow(&self, home: &RedirectTarget, request: &RequestSpec) -> Result<FetchResponse, FailedFetch> {
-        let mut target = home.clone();
+    pub async fn follow(&self, url: Url, request: &RequestSpec) -> Result<FetchResponse, FailedFetch> {
+        let (home, peer) = (url.origin(), Peer::of(&url, None));
+        let mut target = RedirectTarget::configured(url).map_err(|error| error.at(peer.clone()))?;
         // A redirect back to the first server gets no credentials: another server chose that URL.
         let mut is_home = true;
         for _ in 0..=MAX_REDIRECTS {
@@ -170,11 +171,9 @@ impl Fetcher {
             }
             let next = target.follow(response.headers(), response.sender, self.settings());
             target = next.map_err(|error| error.at(response.peer))?;
-            is_home &= home.url.origin() == target.url.origin();
+            is_home &= home == target.url.origin();
         }
-        Err(RedirectRefusal::TooMany
-            .error(&target.url)
-            .at(Peer::of(&home.url, None)))
+        Err(RedirectRefusal::TooMany.error(&target.url).at(peer))
     }
 
     async fn send_as(

@@ -1,8 +1,7 @@
 //! One server that is asked: its errors name it, and hold no secret that was sent to it.
 
 use fetch::{
-    AttemptCount, FailedFetch, FetchResponse, Fetcher, Login, Peer, RedirectTarget, RequestSpec, Retries, SentSecrets,
-    find_login,
+    AttemptCount, FailedFetch, FetchResponse, Fetcher, Login, Peer, RequestSpec, Retries, SentSecrets, find_login,
 };
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -52,8 +51,7 @@ impl AskedServer {
         if url.scheme() == "http" && !self.fetcher.settings().allows_plain_http(&peer.host) {
             return Err(self.report(Some(peer), ServerFault::PlainHttp));
         }
-        let home = RedirectTarget::configured(url).map_err(|error| self.failed(error))?;
-        self.fetched(self.fetcher.follow(&home, request).await)
+        self.fetched(self.fetcher.follow(url, request).await)
     }
 
     pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
