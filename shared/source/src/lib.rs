@@ -7,7 +7,6 @@ mod download;
 mod error;
 mod failure;
 mod git;
-mod grammar;
 mod layers;
 mod layout;
 mod location;
