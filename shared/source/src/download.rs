@@ -1,22 +1,25 @@
-//! Copies of images on disk, for registries that are too slow to be read while others wait, and the space for all copies.
+//! Copies on disk, of archives and of images in registries that are too slow to be read while others wait; and the space for all
+//! copies.
 
+use std::env::temp_dir;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fetch::Traffic;
+use fetch::{FetchError, FetchResponse, Traffic};
 use futures_util::{TryStreamExt, stream};
 use model::EmptyLayers;
-use oci::{BlobRef, Digest, LimitExceeded, NamedLimit};
+use oci::{BlobRef, Digest, DigestHasher, LimitExceeded, NamedLimit, UnpackError};
 use oci_client::Reference;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 
 use crate::blob_source::BlobSource;
 use crate::layers::{SIDE_BY_SIDE, from_the_top};
 use crate::stream::{blocking, within, write_chunks};
+use crate::web::WebSession;
 use crate::{Error, Source, Sources};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
@@ -24,6 +27,9 @@ const SHARE: u64 = 4;
 
 /// Bytes that one permit of the semaphore of a [`DownloadSpace`] stands for.
 const PERMIT_BYTES: u64 = 1 << 20;
+
+/// Size of the buffer of a reader. Large enough for few system calls.
+const BUFFER_BYTES: usize = 128 * 1024;
 
 /// Space in the folder for temporary files that the copies of all images may take at a time. Clones share it.
 #[derive(Debug, Clone)]
@@ -38,6 +44,17 @@ pub struct Download {
     dir: TempDir,
     /// The cost of the copy.
     pub traffic: Traffic,
+    _space: OwnedSemaphorePermit,
+}
+
+/// A copy of a body in a temporary file, as it was received. The file is removed when the copy is dropped.
+#[derive(Debug)]
+pub(crate) struct BodyCopy {
+    file: NamedTempFile,
+    /// Digest and size of the bytes in the file.
+    pub(crate) blob: BlobRef,
+    /// Cost of the answer, with the attempts before it.
+    pub(crate) traffic: Traffic,
     _space: OwnedSemaphorePermit,
 }
 
@@ -113,6 +130,54 @@ impl Download {
     }
 }
 
+impl BodyCopy {
+    /// Opens the copy at its start.
+    pub(crate) fn open(&self) -> Result<BufReader<File>, Error> {
+        let file = self.file.reopen().map_err(Error::reading(self.file.path()))?;
+        Ok(BufReader::with_capacity(BUFFER_BYTES, file))
+    }
+
+    /// Writes the body of an answer to a file while it arrives. Waits for space first, and holds a few chunks in memory.
+    pub(crate) async fn receive(session: &WebSession<'_>, mut response: FetchResponse) -> Result<Self, Error> {
+        let settings = session.settings;
+        let (max, declared) = (settings.download_limit(), response.content_length());
+        let place = || format!("the archive {}", session.server.place.text);
+        // Without a declared length there must be space for the largest body. What is not used is given back.
+        let most = declared.unwrap_or(max.value);
+        max.check(most, place)?;
+        let mut space = settings.download_space.take(most, place).await?;
+        let file = NamedTempFile::with_prefix("catalog-mirror-").map_err(Error::writing(&temp_dir()))?;
+        let copy = file.reopen().map_err(Error::writing(file.path()))?;
+        let received = write_chunks(copy, file.path().to_owned(), async |to| {
+            let (mut hasher, mut received) = (DigestHasher::default(), 0);
+            while let Some(chunk) = session.server.fetched(response.chunk().await)? {
+                received += chunk.len() as u64;
+                // A declared length may be missing or wrong.
+                max.check(received, place)?;
+                hasher.update(&chunk);
+                to.send(chunk).await.map_err(|_| UnpackError::Abandoned)?;
+            }
+            match declared {
+                Some(expected) if expected != received => {
+                    Err(session.server.failed(FetchError::Truncated { received, expected }))
+                }
+                _ => Ok(BlobRef {
+                    digest: hasher.finish(),
+                    size: received,
+                }),
+            }
+        });
+        let blob = received.await?;
+        give_back(&mut space, blob.size);
+        Ok(Self {
+            file,
+            blob,
+            traffic: session.server.fetcher.traffic(),
+            _space: space,
+        })
+    }
+}
+
 impl Sources {
     /// Copies what [`Self::read`] needs of the image `digest` to a folder for temporary files. Layers in `empty` are not copied.
     /// Holds no more of the image in memory than its manifests and a few chunks.
@@ -167,7 +232,7 @@ impl Sources {
 
 /// Creates a folder for temporary files, which is removed when it is dropped.
 pub(crate) fn temporary_folder() -> Result<TempDir, Error> {
-    let path = std::env::temp_dir();
+    let path = temp_dir();
     TempDir::with_prefix_in("catalog-mirror-", &path).map_err(Error::writing(&path))
 }
 

@@ -14,11 +14,10 @@ use tokio::sync::Mutex;
 use tracing::Instrument;
 
 use crate::archive::Archives;
-use crate::blob_source::{BlobSource, wrong_size};
+use crate::blob_source::{BlobSource, Layout, wrong_size};
 use crate::dir;
 use crate::git::GitCommits;
 use crate::layers;
-use crate::layout::Layout;
 use crate::registry::{AuthStates, if_found};
 use crate::stream::{blocking, within};
 use crate::{Error, Source, SourceSettings};

@@ -7,16 +7,12 @@
 //! | answer with a login page | named as one |
 //! | put text into errors | no bodies are quoted; hosts are cut and cleaned; what repeats a secret is withheld |
 
-mod copy;
-
 use fetch::{FetchError, FetchResponse, Login, RequestSpec, authority};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
 use crate::server::AskedServer;
 use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
-
-pub(crate) use copy::BodyCopy;
 
 /// The requests for one resolve or read. Credentials are read once, and again for the next one.
 pub(crate) struct WebSession<'a> {
