@@ -54,10 +54,10 @@ pub enum Error {
     },
     /// The image holds no catalog that can be read.
     #[error(transparent)]
-    Image(ImageError),
-    /// A layer or a link that cannot be read, or a sink that refused a file. An exceeded limit is [`Self::Limit`].
+    Image(#[from] ImageError),
+    /// A layer or a link that cannot be read, or a sink that refused a file.
     #[error(transparent)]
-    Unpack(UnpackError),
+    Unpack(#[from] UnpackError),
     /// A file on this machine cannot be read or written.
     #[error("cannot {action} {path}", path = .path.display())]
     Io {
@@ -90,7 +90,7 @@ pub enum Error {
         /// Received number of bytes, or the part of it that was read.
         actual: u64,
     },
-    /// An image that exceeds one of its limits.
+    /// A source that exceeds one of its limits. [`Self::limit`] returns those of images and their layers too.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
     /// A resolve or a pull took longer than its limit.
@@ -184,24 +184,6 @@ pub enum ServerFault {
     Fetch(#[from] FetchError),
 }
 
-impl From<ImageError> for Error {
-    fn from(error: ImageError) -> Self {
-        match error {
-            ImageError::Limit(limit) => Self::Limit(limit),
-            other => Self::Image(other),
-        }
-    }
-}
-
-impl From<UnpackError> for Error {
-    fn from(error: UnpackError) -> Self {
-        match error {
-            UnpackError::Limit(limit) => Self::Limit(limit),
-            other => Self::Unpack(other),
-        }
-    }
-}
-
 impl RequestError for Error {
     fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
         let Self::Server(failure) = self else {
@@ -215,6 +197,16 @@ impl RequestError for Error {
 }
 
 impl Error {
+    /// Returns the limit that the source exceeds, if that is the error.
+    pub const fn limit(&self) -> Option<&LimitExceeded> {
+        match self {
+            Self::Limit(limit) | Self::Image(ImageError::Limit(limit)) | Self::Unpack(UnpackError::Limit(limit)) => {
+                Some(limit)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns true if the registry took longer than [`SourceSettings::registry_wait`](crate::SourceSettings::registry_wait).
     pub fn is_slow_registry(&self) -> bool {
         let too_long = |fault: &ServerFault| matches!(fault, ServerFault::Fetch(FetchError::WaitedTooLong(_)));
