@@ -100,9 +100,10 @@ impl FromStr for Source {
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
         if text.is_empty() {
-            Err(SourceError::new(
+            Err(SourceError(
                 "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, \
-                 oci:DIR[:TAG] or dir:PATH",
+                 oci:DIR[:TAG] or dir:PATH"
+                    .to_owned(),
             ))
         } else if let Some(path) = text.strip_prefix("dir:") {
             Ok(Self::Dir(folder(path, text)?))
@@ -110,8 +111,9 @@ impl FromStr for Source {
             layout(rest, text)
         } else if text.starts_with("mirror:") && !is_port_of(text, "mirror") {
             // Earlier versions could read the catalogs of other mirrors.
-            Err(SourceError::new(
-                "a mirror is not a source: copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest",
+            Err(SourceError(
+                "a mirror is not a source: copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest"
+                    .to_owned(),
             ))
         } else if is_git(text) {
             // Other forms than `git:` are not URLs of the web, with their scheme or without.
@@ -128,10 +130,6 @@ impl FromStr for Source {
 }
 
 impl SourceError {
-    fn new(problem: impl Into<String>) -> Self {
-        Self(problem.into())
-    }
-
     /// Reports a URL that is not of this kind.
     fn location(kind: &str, text: &str) -> impl FnOnce(&'static str) -> Self {
         move |what| Self(format!("`{}` is not {kind}: {what}", without_secrets(text)))
