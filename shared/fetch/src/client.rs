@@ -9,16 +9,15 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::error::{FailedFetch, FetchError, Peer};
 use crate::network::ScopedResolver;
 use crate::redirect::{RedirectRefusal, RedirectTarget};
 use crate::request::RequestSpec;
-use crate::response::{FetchResponse, content_coding};
+use crate::response::{FetchResponse, ThroughputGuard, content_coding};
 use crate::scope::AddressScope;
 use crate::settings::{FetchSettings, FetchSettingsError, USER_AGENT};
-use crate::throughput::ThroughputGuard;
 use crate::tls::TrustedCertificates;
 
 /// Maximum number of redirects of one request. A CDN in front of a CDN takes two; more is a loop.
@@ -28,7 +27,7 @@ const MAX_REDIRECTS: usize = 5;
 #[derive(Clone)]
 pub struct Fetcher {
     shared: Arc<SharedClients>,
-    traffic: Arc<TrafficCounter>,
+    pub(crate) traffic: Arc<TrafficCounter>,
 }
 
 /// Amount of traffic of a [`Fetcher`] so far.
@@ -42,7 +41,7 @@ pub struct Traffic {
 
 #[derive(Debug, Default)]
 pub(crate) struct TrafficCounter {
-    counted: Mutex<Traffic>,
+    pub(crate) counted: Mutex<Traffic>,
     /// Time spent waiting for servers. Waits that overlap count each.
     waited: Mutex<Duration>,
     /// Maximum of `waited`. `None` for no limit.
@@ -138,15 +137,6 @@ impl Fetcher {
         *self.traffic.counted.lock()
     }
 
-    /// Waits before another attempt. The wait counts as one for a server.
-    pub(crate) async fn pause(&self, delay: Duration) -> Result<(), FetchError> {
-        let waiting = async {
-            sleep(delay).await;
-            Ok(())
-        };
-        self.traffic.wait(waiting).await
-    }
-
     /// Sends one request and returns any answer, redirects included.
     ///
     /// # Errors
@@ -195,6 +185,7 @@ impl Fetcher {
             builder = builder.body(body.clone());
         }
         let sent = self.traffic.wait(builder.send()).await;
+        let sent = sent.and_then(|sent| sent.map_err(FetchError::from_transport));
         let peer = Peer::of(&target.url, proxy);
         let response = sent.map_err(|error| error.at(peer.clone()))?;
         Ok(FetchResponse {
@@ -219,24 +210,16 @@ impl fmt::Debug for Fetcher {
 }
 
 impl TrafficCounter {
-    pub(crate) fn add_bytes(&self, count: usize) {
-        self.counted.lock().bytes += count as u64;
-    }
-
-    /// Waits for a server, within what is left of the limit.
-    pub(crate) async fn wait<T>(
-        &self,
-        answer: impl Future<Output = Result<T, reqwest::Error>>,
-    ) -> Result<T, FetchError> {
+    /// Waits for a server, or before another attempt, within what is left of the limit.
+    pub(crate) async fn wait<T>(&self, awaited: impl Future<Output = T>) -> Result<T, FetchError> {
         let Some(max) = self.wait_max else {
-            return answer.await.map_err(FetchError::from_transport);
+            return Ok(awaited.await);
         };
         let left = max.saturating_sub(*self.waited.lock());
         let started = Instant::now();
-        let answered = timeout(left, answer).await;
+        let waited = timeout(left, awaited).await;
         *self.waited.lock() += started.elapsed();
-        let answered = answered.map_err(|_| FetchError::WaitedTooLong(max))?;
-        answered.map_err(FetchError::from_transport)
+        waited.map_err(|_| FetchError::WaitedTooLong(max))
     }
 }
 

@@ -14,7 +14,6 @@ mod response;
 mod retry;
 mod scope;
 mod settings;
-mod throughput;
 mod tls;
 
 pub use auth::{CredentialsError, Login, Logins, find_login};

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use http::{HeaderMap, header::RETRY_AFTER};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::client::Fetcher;
 use crate::error::FetchError;
@@ -156,13 +156,11 @@ impl Retries {
             return Err(error);
         };
         tracing::debug!(failure = %failure, delay_ms = delay.as_millis(), "retrying the request");
-        match self.fetcher.pause(delay).await {
-            Ok(()) => Ok(()),
-            Err(too_long) => {
-                *failure = too_long;
-                Err(error)
-            }
-        }
+        let Err(too_long) = self.fetcher.traffic.wait(sleep(delay)).await else {
+            return Ok(());
+        };
+        *failure = too_long;
+        Err(error)
     }
 
     /// Repeats `attempt` until it succeeds, fails for good or has no attempt left.
