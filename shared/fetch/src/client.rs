@@ -26,7 +26,8 @@ const MAX_REDIRECTS: usize = 5;
 /// Sends requests within the rules of its settings. Clones share connections and counters.
 #[derive(Clone)]
 pub struct Fetcher {
-    shared: Arc<SharedClients>,
+    settings: Arc<FetchSettings>,
+    pools: Arc<Mutex<Pools>>,
     pub(crate) traffic: Arc<TrafficCounter>,
 }
 
@@ -46,11 +47,6 @@ pub(crate) struct TrafficCounter {
     waited: Mutex<Duration>,
     /// Maximum of `waited`. `None` for no limit.
     wait_max: Option<Duration>,
-}
-
-struct SharedClients {
-    settings: FetchSettings,
-    pools: Mutex<Pools>,
 }
 
 /// The CA certificates in use, and the connections that trust them.
@@ -73,20 +69,24 @@ impl Fetcher {
     /// # Errors
     /// CA bundles that cannot be used.
     pub fn new(settings: FetchSettings) -> Result<Self, FetchSettingsError> {
-        let pools = Mutex::new(Pools {
-            trusted: TrustedCertificates::read(&settings.ca_files)?,
+        let trusted = TrustedCertificates::read(&settings.ca_files)?;
+        let pools = Pools {
+            trusted: Arc::clone(&trusted),
             clients: BTreeMap::new(),
-        });
-        let shared = Arc::new(SharedClients { settings, pools });
+        };
+        let fetcher = Self {
+            settings: Arc::new(settings),
+            pools: Arc::new(Mutex::new(pools)),
+            traffic: Arc::default(),
+        };
         // Building one client now finds every error in the settings, so that none is left for later.
-        shared.build(&shared.pools.lock().trusted, AddressScope::Machine, None)?;
-        let traffic = Arc::default();
-        Ok(Self { shared, traffic })
+        fetcher.build(&trusted, AddressScope::Machine, None)?;
+        Ok(fetcher)
     }
 
     /// Returns the settings that the fetcher was made with.
     pub fn settings(&self) -> &FetchSettings {
-        &self.shared.settings
+        &self.settings
     }
 
     /// Trusts these CA bundles from now on in place of those of the settings, and reads the system's again. Requests that have begun
@@ -96,7 +96,7 @@ impl Fetcher {
     /// CA bundles that cannot be used.
     pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), FetchSettingsError> {
         let trusted = TrustedCertificates::read(ca_files)?;
-        let mut pools = self.shared.pools.lock();
+        let mut pools = self.pools.lock();
         pools.trusted = trusted;
         // Their idle connections were made with the certificates before.
         pools.clients.clear();
@@ -114,7 +114,7 @@ impl Fetcher {
 
     /// Returns all trusted certificates in PEM, the system's too, for a program that makes connections of its own.
     pub fn ca_bundle(&self) -> String {
-        let trusted = Arc::clone(&self.shared.pools.lock().trusted);
+        let trusted = Arc::clone(&self.pools.lock().trusted);
         trusted.pem()
     }
 
@@ -123,13 +123,12 @@ impl Fetcher {
     /// does not count.
     #[must_use]
     pub fn with_own_traffic(&self, wait_max: Option<Duration>) -> Self {
-        Self {
-            shared: Arc::clone(&self.shared),
-            traffic: Arc::new(TrafficCounter {
-                wait_max,
-                ..TrafficCounter::default()
-            }),
-        }
+        let mut own = self.clone();
+        own.traffic = Arc::new(TrafficCounter {
+            wait_max,
+            ..TrafficCounter::default()
+        });
+        own
     }
 
     /// Returns the bytes and requests counted so far.
@@ -174,7 +173,7 @@ impl Fetcher {
     ) -> Result<FetchResponse, FailedFetch> {
         self.traffic.counted.lock().requests += 1;
         let proxy = self.proxy(&target.url)?;
-        let client = self.shared.client(target.nearest, proxy);
+        let client = self.client(target.nearest, proxy);
         let mut builder = client
             .request(request.method.clone(), target.url.clone())
             .headers(request.headers.clone());
@@ -191,7 +190,7 @@ impl Fetcher {
         Ok(FetchResponse {
             is_home,
             // The scope of the peer that answered, and not of its name, which may resolve to another address the next time.
-            sender: self.shared.sender(&response, proxy.is_some()),
+            sender: self.sender(&response, proxy.is_some()),
             guard: ThroughputGuard::new(self.settings().min_throughput),
             traffic: Arc::clone(&self.traffic),
             peer,
@@ -199,31 +198,7 @@ impl Fetcher {
             response,
         })
     }
-}
 
-impl fmt::Debug for Fetcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fetcher")
-            .field("settings", self.settings())
-            .finish_non_exhaustive()
-    }
-}
-
-impl TrafficCounter {
-    /// Waits for a server, or before another attempt, within what is left of the limit.
-    pub(crate) async fn wait<T>(&self, awaited: impl Future<Output = T>) -> Result<T, FetchError> {
-        let Some(max) = self.wait_max else {
-            return Ok(awaited.await);
-        };
-        let left = max.saturating_sub(*self.waited.lock());
-        let started = Instant::now();
-        let waited = timeout(left, awaited).await;
-        *self.waited.lock() += started.elapsed();
-        waited.map_err(|_| FetchError::WaitedTooLong(max))
-    }
-}
-
-impl SharedClients {
     /// Returns the client for a request. It connects to no scope nearer than `nearest`.
     fn client(&self, nearest: AddressScope, proxy: Option<&Url>) -> Client {
         // Through a proxy only the proxy's own name is resolved here, and the operator has chosen that.
@@ -256,7 +231,7 @@ impl SharedClients {
         nearest: AddressScope,
         proxy: Option<&Url>,
     ) -> Result<Client, FetchSettingsError> {
-        let settings = &self.settings;
+        let settings = self.settings();
         let resolver = ScopedResolver {
             network: settings.network.clone(),
             nearest,
@@ -286,5 +261,27 @@ impl SharedClients {
             Some(proxy) => builder.proxy(proxy.map_err(FetchSettingsError::Client)?),
         };
         builder.build().map_err(FetchSettingsError::Client)
+    }
+}
+
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetcher")
+            .field("settings", self.settings())
+            .finish_non_exhaustive()
+    }
+}
+
+impl TrafficCounter {
+    /// Waits for a server, or before another attempt, within what is left of the limit.
+    pub(crate) async fn wait<T>(&self, awaited: impl Future<Output = T>) -> Result<T, FetchError> {
+        let Some(max) = self.wait_max else {
+            return Ok(awaited.await);
+        };
+        let left = max.saturating_sub(*self.waited.lock());
+        let started = Instant::now();
+        let waited = timeout(left, awaited).await;
+        *self.waited.lock() += started.elapsed();
+        waited.map_err(|_| FetchError::WaitedTooLong(max))
     }
 }
