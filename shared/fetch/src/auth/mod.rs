@@ -4,7 +4,6 @@ mod document;
 mod helper;
 mod paths;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use crate::auth::document::AuthDocument;
 const TOKEN_USER: &str = "<token>";
 
 /// Credentials for one repository and their origin.
+// Without `Debug`, so that nothing prints them.
 #[derive(Clone)]
 pub struct Login {
     /// Name of the user, for basic authentication.
@@ -30,15 +30,6 @@ impl Login {
     /// Returns the token that stands for a login, if there is one in place of a password.
     pub fn identity_token(&self) -> Option<&str> {
         (self.user == TOKEN_USER).then_some(&self.password)
-    }
-}
-
-/// Prints neither the user nor the password.
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Login")
-            .field("origin", &self.origin)
-            .finish_non_exhaustive()
     }
 }
 
@@ -101,10 +92,9 @@ pub async fn find_login(
     }
     let files = paths::credential_files(files, |name| std::env::var_os(name));
     for path in files.paths {
-        let Some(document) = AuthDocument::open(path, files.are_required)? else {
-            continue;
-        };
-        if let Some(login) = document.find(registry, repository).await? {
+        if let Some(document) = AuthDocument::open(path, files.are_required)?
+            && let Some(login) = document.find(registry, repository).await?
+        {
             return Ok(Some(login));
         }
     }
