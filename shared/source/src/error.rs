@@ -259,6 +259,20 @@ impl ServerFault {
 }
 
 impl ServerFailure {
+    /// Returns true for the answer that there is no such manifest, tag, blob or file.
+    pub(crate) const fn is_not_found(&self) -> bool {
+        matches!(self.fault, ServerFault::NotFound { .. })
+    }
+
+    /// Returns true for the answers of a registry that lacks a part of the API, such as HEAD or lists of referrers.
+    pub(crate) fn lacks_api(&self) -> bool {
+        match &self.fault {
+            ServerFault::PlainHttpRefused => true,
+            ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
+            _ => false,
+        }
+    }
+
     /// Returns what a user can do about it.
     fn advice(&self) -> Option<String> {
         let host = self.at.as_ref().map_or(&self.place.name, |peer| &peer.host);

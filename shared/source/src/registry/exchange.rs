@@ -112,7 +112,7 @@ impl Session {
 pub(crate) fn if_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(found) => Ok(Some(found)),
-        Err(Error::Server(error)) if matches!(error.fault, ServerFault::NotFound { .. }) => Ok(None),
+        Err(Error::Server(error)) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
 }

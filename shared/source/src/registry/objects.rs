@@ -7,10 +7,10 @@ use oci::{BlobRef, Digest, DigestError, NamedLimit, UnpackError};
 use reqwest::{Method, StatusCode};
 use tokio::sync::mpsc::Sender;
 
+use crate::Error;
 use crate::blob_source::{BlobCheck, verify, verify_blob, wrong_size};
 use crate::registry::Session;
 use crate::registry::exchange::ApiRequest;
-use crate::{Error, ServerFault};
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -24,7 +24,7 @@ impl Session {
     /// or no digest header.
     pub(crate) async fn resolve(&self, version: &str) -> Result<Digest, Error> {
         match self.send(&self.manifest_request(Method::HEAD, version)).await {
-            Err(Error::Server(error)) if refuses_head(&error.fault) => {}
+            Err(Error::Server(error)) if error.lacks_api() => {}
             answered => {
                 if let Some(digest) = self.promised_digest(&answered?)? {
                     return Ok(digest);
@@ -144,14 +144,5 @@ impl Session {
 
     pub(crate) fn blob_request(&self, method: Method, kind: &str, digest: &Digest) -> ApiRequest {
         ApiRequest::new(method, self.url(&format!("blobs/{digest}")), format!("{kind} {digest}"))
-    }
-}
-
-/// Returns true for the answers of a registry without HEAD.
-fn refuses_head(fault: &ServerFault) -> bool {
-    match fault {
-        ServerFault::PlainHttpRefused => true,
-        ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 501),
-        _ => false,
     }
 }

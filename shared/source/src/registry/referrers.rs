@@ -3,13 +3,13 @@
 use std::mem::take;
 
 use bytes::Bytes;
-use fetch::{FetchError, RequestSpec};
+use fetch::RequestSpec;
 use oci::{Digest, media_type};
 use reqwest::{Method, StatusCode, Url};
 
+use crate::Error;
 use crate::registry::Session;
 use crate::registry::exchange::{ApiRequest, if_found};
-use crate::{Error, ServerFault};
 
 /// The progress of reading a list.
 pub(crate) struct ReferrerPages {
@@ -49,7 +49,8 @@ impl Session {
                 pages.next = next.map(|url| ApiRequest { url, ..request });
                 Ok(Some(page))
             }
-            Err(Error::Server(error)) if is_first && has_no_referrers(&error.fault) => Ok(None),
+            // Older registries do not always say 404.
+            Err(Error::Server(error)) if is_first && (error.is_not_found() || error.lacks_api()) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -75,14 +76,5 @@ impl Session {
             }
         };
         self.server.retries().run(attempt).await
-    }
-}
-
-/// Returns true for the answers of a registry without lists of referrers. Older ones do not always say 404.
-fn has_no_referrers(fault: &ServerFault) -> bool {
-    match fault {
-        ServerFault::NotFound { .. } | ServerFault::PlainHttpRefused => true,
-        ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
-        _ => false,
     }
 }
