@@ -4,13 +4,18 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fetch::{AddressScope, FetchError, FetchResponse, RedirectTarget, RequestSpec};
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
 
 use crate::registry::Session;
-use crate::registry::challenge::Challenge;
 use crate::{Error, ServerFault};
+
+/// Maximum length of a `WWW-Authenticate` field. Real ones have some hundred bytes, and each byte takes up to forty in memory.
+const MAX_CHALLENGE_BYTES: usize = 8 << 10;
+
+/// Maximum number of fields that are read. A registry sends one or two.
+const MAX_CHALLENGES: usize = 8;
 
 /// Lifetime of a token whose answer gives none, in seconds: the default of the token protocol.
 const DEFAULT_LIFETIME_S: u64 = 60;
@@ -41,6 +46,49 @@ struct TokenAnswer {
     token: Option<String>,
     access_token: Option<String>,
     expires_in: Option<u64>,
+}
+
+/// Challenge in the `WWW-Authenticate` header that a client can answer (RFC 9110, section 11.6.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Challenge {
+    Basic,
+    /// Asks for a token from the service at `realm`.
+    Bearer {
+        realm: Url,
+        service: Option<String>,
+    },
+}
+
+impl Challenge {
+    /// Returns the best challenge of an answer. A token is preferred, because a stolen one is worth less than a password.
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        let values = headers.get_all(WWW_AUTHENTICATE).iter();
+        let values = values
+            .filter(|value| value.len() <= MAX_CHALLENGE_BYTES)
+            .take(MAX_CHALLENGES);
+        let values = values.filter_map(|value| value.to_str().ok());
+        let challenges = values.flat_map(|value| http_auth::parse_challenges(value).unwrap_or_default());
+        let supported = challenges.filter_map(|challenge| supported(&challenge));
+        // The first of the best kind: a token comes before a password.
+        supported.min_by_key(|challenge| *challenge == Self::Basic)
+    }
+}
+
+fn supported(challenge: &http_auth::ChallengeRef<'_>) -> Option<Challenge> {
+    if challenge.scheme.eq_ignore_ascii_case("basic") {
+        return Some(Challenge::Basic);
+    }
+    if !challenge.scheme.eq_ignore_ascii_case("bearer") {
+        return None;
+    }
+    let param = |name: &str| {
+        let found = challenge.params.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.to_unescaped())
+    };
+    Some(Challenge::Bearer {
+        realm: Url::parse(&param("realm")?).ok()?,
+        service: param("service"),
+    })
 }
 
 impl Session {
@@ -192,6 +240,46 @@ fn is_token(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn challenge(values: &[&str]) -> Option<Challenge> {
+        let fields = values.iter().map(|value| (WWW_AUTHENTICATE, value.parse().unwrap()));
+        Challenge::from_headers(&HeaderMap::from_iter(fields))
+    }
+
+    #[test]
+    fn challenge_prefers_bearer_and_skips_unknown_or_long_or_further_fields() {
+        let (basic, long) = (
+            r#"Basic realm="a""#,
+            format!("Basic realm=\"{}\"", "a".repeat(MAX_CHALLENGE_BYTES)),
+        );
+        let bearer = r#"Bearer realm="https://auth.quay.io/token",service="quay.io",scope="repository:a:pull,push""#;
+        let token = Challenge::Bearer {
+            realm: Url::parse("https://auth.quay.io/token").unwrap(),
+            service: Some("quay.io".to_owned()),
+        };
+        let further = [&["Negotiate"; MAX_CHALLENGES][..], &[basic]].concat();
+        for (fields, want) in [
+            (&[bearer][..], Some(token.clone())),
+            (&[basic, bearer], Some(token)),
+            (&[r#"basic realm="x""#], Some(Challenge::Basic)),
+            (
+                &[&long[..MAX_CHALLENGE_BYTES - 1], &long, basic],
+                Some(Challenge::Basic),
+            ),
+            (&[&long], None),
+            (&further, None),
+            (&["Negotiate"], None),
+            (&["Digest realm=x, nonce=y"], None),
+            (&["Bearer"], None),
+            (&[r#"Bearer realm="not a url""#], None),
+            (&[r#"Bearer realm="http://127.0.0.1:1/token"#], None),
+            (&["%01"], None),
+            (&[""], None),
+            (&[], None),
+        ] {
+            assert_eq!(challenge(fields), want, "{fields:?}");
+        }
+    }
 
     #[test]
     fn usable_token_is_token_or_access_token() {

@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 
 use crate::registry::Session;
-use crate::registry::challenge::Challenge;
+use crate::registry::auth::Challenge;
 use crate::web::is_web_page;
 use crate::{Error, ServerFault};
 

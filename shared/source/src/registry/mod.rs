@@ -14,7 +14,6 @@
 //! | put text into errors | no bodies are quoted; hosts and digests are cut and cleaned; what repeats a secret is withheld |
 
 mod auth;
-mod challenge;
 mod exchange;
 mod objects;
 mod push;
