@@ -28,15 +28,14 @@ impl AskedServer {
     /// Returns the credentials for a path of the server, if any are configured. No error repeats them from now on.
     pub(crate) async fn login(&self, settings: &SourceSettings, path: &str) -> Result<Option<Login>, Error> {
         let found = find_login(&settings.logins, &settings.auth_files, &self.place.name, path).await?;
-        let Some(login) = found else {
-            return Ok(None);
-        };
-        if let Some(reason) = settings.no_logins {
-            let origin = login.origin;
-            return Err(Error::RefusedLogin { origin, reason });
+        if let Some(login) = &found {
+            if let Some(reason) = settings.no_logins {
+                let origin = login.origin.clone();
+                return Err(Error::RefusedLogin { origin, reason });
+            }
+            self.secrets.lock().add_login(&login.user, &login.password);
         }
-        self.secrets.lock().add_login(&login.user, &login.password);
-        Ok(Some(login))
+        Ok(found)
     }
 
     /// Starts the attempts of one request.
