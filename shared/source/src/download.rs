@@ -4,7 +4,7 @@
 use std::env::temp_dir;
 use std::fs::{self, File};
 use std::io::{BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use fetch::{FetchError, FetchResponse, Traffic};
@@ -16,7 +16,6 @@ use tempfile::{NamedTempFile, TempDir};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 
-use crate::blob_source::BlobSource;
 use crate::layers::{SIDE_BY_SIDE, from_the_top};
 use crate::stream::{blocking, within, write_chunks};
 use crate::web::WebSession;
@@ -192,41 +191,38 @@ impl Sources {
         space: &DownloadSpace,
     ) -> Result<Download, Error> {
         let blobs = self.registry_with(reference, digest).await?;
-        let copying = self.copy(&blobs, digest, empty, space);
+        let copying = async {
+            let image = self.image(&blobs, digest).await?;
+            let config = blobs.config(&image.manifest.config).await?;
+            let root = self.root(&image.manifest, &config)?;
+            let empty = empty.below(&root.path());
+            let mut layers = from_the_top(&image.manifest);
+            layers.retain(|layer| !empty.contains(layer.digest.as_str()));
+            let place =
+                || "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned();
+            let space = space.take(layers.iter().map(|layer| layer.size).sum(), place).await?;
+            let dir = temporary_folder()?;
+            let to = self.layout(dir.path());
+            let config = (image.manifest.config.digest.clone(), config);
+            for (digest, body) in image.documents.into_iter().chain([config]) {
+                let path = to.path(&digest);
+                blocking(move || create_file(&path)?.write_all(&body).map_err(Error::writing(&path))).await?;
+            }
+            let copy = async |layer: &BlobRef| {
+                let path = to.path(&layer.digest);
+                let (file, path) = blocking(move || create_file(&path).map(|file| (file, path))).await?;
+                write_chunks(file, path, |to| blobs.stream(layer, to)).await
+            };
+            let layers = stream::iter(layers.into_iter().map(Ok));
+            layers.try_for_each_concurrent(SIDE_BY_SIDE, copy).await?;
+            Ok::<_, Error>(Download {
+                dir,
+                traffic: blobs.traffic(),
+                _space: space,
+            })
+        };
         let copying = copying.instrument(tracing::info_span!("download", source = %reference, %digest));
         blobs.redacted(within(self.settings().pull_timeout, copying).await)
-    }
-
-    async fn copy(
-        &self,
-        blobs: &BlobSource,
-        digest: &Digest,
-        empty: &EmptyLayers,
-        space: &DownloadSpace,
-    ) -> Result<Download, Error> {
-        let image = self.image(blobs, digest).await?;
-        let config = blobs.config(&image.manifest.config).await?;
-        let root = self.root(&image.manifest, &config)?;
-        let empty = empty.below(&root.path());
-        let mut layers = from_the_top(&image.manifest);
-        layers.retain(|layer| !empty.contains(layer.digest.as_str()));
-        let place = || "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned();
-        let space = space.take(layers.iter().map(|layer| layer.size).sum(), place).await?;
-        let dir = temporary_folder()?;
-        let to = self.layout(dir.path());
-        let config = (image.manifest.config.digest.clone(), config);
-        for (digest, body) in image.documents.into_iter().chain([config]) {
-            let path = to.path(&digest);
-            blocking(move || create_file(&path)?.write_all(&body).map_err(Error::writing(&path))).await?;
-        }
-        let copy = |layer| copy_layer(blobs, layer, to.path(&layer.digest));
-        let layers = stream::iter(layers.into_iter().map(Ok));
-        layers.try_for_each_concurrent(SIDE_BY_SIDE, copy).await?;
-        Ok(Download {
-            dir,
-            traffic: blobs.traffic(),
-            _space: space,
-        })
     }
 }
 
@@ -234,11 +230,6 @@ impl Sources {
 pub(crate) fn temporary_folder() -> Result<TempDir, Error> {
     let path = temp_dir();
     TempDir::with_prefix_in("catalog-mirror-", &path).map_err(Error::writing(&path))
-}
-
-async fn copy_layer(blobs: &BlobSource, layer: &BlobRef, path: PathBuf) -> Result<(), Error> {
-    let (file, path) = blocking(move || create_file(&path).map(|file| (file, path))).await?;
-    write_chunks(file, path, |to| blobs.stream(layer, to)).await
 }
 
 fn create_file(path: &Path) -> Result<File, Error> {

@@ -63,8 +63,25 @@ impl Sources {
             return Ok(Vec::new());
         };
         let session = self.session_with(reference, digest.as_str()).await?;
-        let found = self.in_time(attachments(&session, digest)).await;
-        session.server.redacted(found)
+        let asking = async {
+            let list = list_tag(digest);
+            let mut found = Vec::new();
+            for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
+                if if_found(session.resolve(&tag).await)?.is_some() {
+                    found.push(tag);
+                }
+            }
+            let limit = session.settings.limits.signatures();
+            let mut pages = session.referrers(digest);
+            while let Some(page) = session.next_page(&mut pages).await? {
+                let _parsing = PARSING.lock().await;
+                let index: SignatureManifest = parse_document(MANIFEST, digest, &page)?;
+                found.extend(index.manifests.into_iter().map(|entry| entry.digest.to_string()));
+                limit.check(found.len() as u64, || format!("what is attached to {digest}"))?;
+            }
+            Ok::<_, Error>(found)
+        };
+        session.server.redacted(self.in_time(asking).await)
     }
 
     /// Returns the simple signatures of the image `digest` (containers/image, "signature protocols"): files from
@@ -85,25 +102,6 @@ impl Sources {
         let folder = format!("{}@{}={}", reference.repository(), digest.algorithm(), digest.hex());
         self.in_time(lookaside.all(&session, &folder)).await
     }
-}
-
-async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, Error> {
-    let list = list_tag(digest);
-    let mut found = Vec::new();
-    for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
-        if if_found(session.resolve(&tag).await)?.is_some() {
-            found.push(tag);
-        }
-    }
-    let limit = session.settings.limits.signatures();
-    let mut pages = session.referrers(digest);
-    while let Some(page) = session.next_page(&mut pages).await? {
-        let _parsing = PARSING.lock().await;
-        let index: SignatureManifest = parse_document(MANIFEST, digest, &page)?;
-        found.extend(index.manifests.into_iter().map(|entry| entry.digest.to_string()));
-        limit.check(found.len() as u64, || format!("what is attached to {digest}"))?;
-    }
-    Ok(found)
 }
 
 /// Returns the tag of the list of referrers ("Referrers Tag Schema"). Those of cosign begin with it.

@@ -161,7 +161,26 @@ impl Sources {
         empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let reading = self.read_source(source, digest, empty, sink);
+        let reading = async {
+            let blobs = match source {
+                Source::Registry { reference, .. } => self.registry_with(reference, digest).await?,
+                Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
+                Source::Archive(location) => return Box::pin(self.read_archive(location, digest, sink)).await,
+                Source::Git(location) => return Box::pin(self.read_git(location, digest, sink)).await,
+                Source::Dir(path) => {
+                    let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
+                    let folders = settings.content.folders();
+                    let folders = folders.iter().map(|folder| (*folder).to_owned()).collect();
+                    let sink = blocking(move || dir::read(&path, &digest, &settings, sink)).await?;
+                    let pull = Pull {
+                        folders,
+                        ..Pull::default()
+                    };
+                    return Ok((sink, pull));
+                }
+            };
+            blobs.redacted(self.read_image(&blobs, digest, empty, sink).await)
+        };
         let reading = reading.instrument(tracing::info_span!("pull", source = %source, %digest));
         within(self.settings.pull_timeout, reading).await
     }
@@ -183,33 +202,6 @@ impl Sources {
     /// Limits the time of one question. Each request has limits of its own, but redirects, tokens and retries add up.
     pub(crate) async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         within(self.settings.resolve_timeout, asking).await
-    }
-
-    async fn read_source<S: FileSink + 'static>(
-        &self,
-        source: &Source,
-        digest: &Digest,
-        empty: &EmptyLayers,
-        sink: S,
-    ) -> Result<(S, Pull), Error> {
-        let blobs = match source {
-            Source::Registry { reference, .. } => self.registry_with(reference, digest).await?,
-            Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
-            Source::Archive(location) => return Box::pin(self.read_archive(location, digest, sink)).await,
-            Source::Git(location) => return Box::pin(self.read_git(location, digest, sink)).await,
-            Source::Dir(path) => {
-                let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
-                let folders = settings.content.folders();
-                let folders = folders.iter().map(|folder| (*folder).to_owned()).collect();
-                let sink = blocking(move || dir::read(&path, &digest, &settings, sink)).await?;
-                let pull = Pull {
-                    folders,
-                    ..Pull::default()
-                };
-                return Ok((sink, pull));
-            }
-        };
-        blobs.redacted(self.read_image(&blobs, digest, empty, sink).await)
     }
 
     async fn read_image<S: FileSink + 'static>(
