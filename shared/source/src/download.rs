@@ -182,13 +182,12 @@ impl Sources {
     /// Holds no more of the image in memory than its manifests and a few chunks.
     ///
     /// # Errors
-    /// As [`Self::read`], an image that is too large for `space`, and a file that cannot be written.
+    /// As [`Self::read`], an image that is too large for the space of the settings, and a file that cannot be written.
     pub async fn download(
         &self,
         reference: &Reference,
         digest: &Digest,
         empty: &EmptyLayers,
-        space: &DownloadSpace,
     ) -> Result<Download, Error> {
         let blobs = self.registry_with(reference, digest).await?;
         let copying = async {
@@ -200,6 +199,7 @@ impl Sources {
             layers.retain(|layer| !empty.contains(layer.digest.as_str()));
             let place =
                 || "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned();
+            let space = &self.settings().download_space;
             let space = space.take(layers.iter().map(|layer| layer.size).sum(), place).await?;
             let dir = temporary_folder()?;
             let to = self.layout(dir.path());

@@ -35,7 +35,7 @@ pub struct SourceSettings {
     /// Maximum time that one `read` waits for the registry, all requests and layers together; the time that the sink takes
     /// does not count. Default: none, only `pull_timeout`.
     pub registry_wait: Option<Duration>,
-    /// Space in the folder for temporary files, for archives. Default: 4 GiB.
+    /// Space in the folder for temporary files, for archives and copies of images. Default: 4 GiB.
     pub download_space: DownloadSpace,
     /// Limits on each image. Default: [`ImageLimits::default`].
     pub limits: ImageLimits,

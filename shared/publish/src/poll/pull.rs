@@ -193,8 +193,7 @@ async fn copy(poll: &mut Poll<'_>, catalog: &Catalog, digest: &Digest, empty: &E
     }
     tracing::info!(%digest, "the image is copied to disk first");
     let images = poll.mirror.images(poll.catalog);
-    let space = &images.settings().download_space;
-    let download = images.download(reference, digest, empty, space).await?;
+    let download = images.download(reference, digest, empty).await?;
     poll.report.bytes_pulled += download.traffic.bytes;
     poll.copies.insert(digest.clone(), download);
     Ok(())
