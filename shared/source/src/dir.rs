@@ -8,7 +8,7 @@ use oci::{Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, U
 use walkdir::{DirEntry, WalkDir};
 use work::Budget;
 
-use crate::{Error, SourceSettings};
+use crate::{Error, Pull, SourceSettings};
 
 /// Returns the digest of a folder: sha256 over paths and contents in the order of the walk.
 pub(crate) fn digest(dir: &Path, settings: &SourceSettings) -> Result<Digest, Error> {
@@ -21,12 +21,14 @@ pub(crate) fn read<S: FileSink>(
     expected: &Digest,
     settings: &SourceSettings,
     mut sink: S,
-) -> Result<S, Error> {
-    if FolderWalk::new(dir, settings)?.run(&mut sink)? == *expected {
-        Ok(sink)
-    } else {
-        Err(ImageError::Changed(dir.to_owned()).into())
+) -> Result<(S, Pull), Error> {
+    if FolderWalk::new(dir, settings)?.run(&mut sink)? != *expected {
+        return Err(ImageError::Changed(dir.to_owned()).into());
     }
+    let mut pull = Pull::default();
+    let folders = settings.content.folders().iter();
+    pull.folders.extend(folders.map(ToString::to_string));
+    Ok((sink, pull))
 }
 
 /// Takes nothing. Only the digest is wanted, so broken links do not matter yet.

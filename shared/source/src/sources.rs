@@ -169,14 +169,7 @@ impl Sources {
                 Source::Git(location) => return Box::pin(self.read_git(location, digest, sink)).await,
                 Source::Dir(path) => {
                     let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
-                    let folders = settings.content.folders();
-                    let folders = folders.iter().map(|folder| (*folder).to_owned()).collect();
-                    let sink = blocking(move || dir::read(&path, &digest, &settings, sink)).await?;
-                    let pull = Pull {
-                        folders,
-                        ..Pull::default()
-                    };
-                    return Ok((sink, pull));
+                    return blocking(move || dir::read(&path, &digest, &settings, sink)).await;
                 }
             };
             blobs.redacted(self.read_image(&blobs, digest, empty, sink).await)
