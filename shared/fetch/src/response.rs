@@ -211,7 +211,14 @@ impl ResumableBody {
     /// # Errors
     /// [`FetchError::Range`] for a partial answer that starts elsewhere.
     pub fn continue_with(&mut self, response: FetchResponse) -> Result<(), FailedFetch> {
-        self.skip = known_bytes(&response, self.position).map_err(|error| error.at(response.peer.clone()))?;
+        let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
+        let range = response.headers().get(CONTENT_RANGE);
+        let range = range.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if is_partial && !range.starts_with(&format!("bytes {}-", self.position)) {
+            return Err(FetchError::Range.at(response.peer));
+        }
+        // A whole answer begins with the bytes that are known already.
+        self.skip = if is_partial { 0 } else { self.position };
         self.response = response;
         Ok(())
     }
@@ -242,17 +249,6 @@ impl ThroughputGuard {
         (self.waited, self.bytes) = (Duration::ZERO, 0);
         Ok(())
     }
-}
-
-/// Returns the number of bytes of an answer that are known already: none of a partial one, `position` of a whole one.
-fn known_bytes(response: &FetchResponse, position: u64) -> Result<u64, FetchError> {
-    if response.status() != StatusCode::PARTIAL_CONTENT {
-        return Ok(position);
-    }
-    let range = response.headers().get(CONTENT_RANGE);
-    let range = range.and_then(|value| value.to_str().ok());
-    let starts_there = range.is_some_and(|range| range.starts_with(&format!("bytes {position}-")));
-    if starts_there { Ok(0) } else { Err(FetchError::Range) }
 }
 
 /// Returns the name of the content coding of an answer (RFC 9110, section 8.4), cleaned for logs.

@@ -1,7 +1,7 @@
 //! TLS with rustls and ring: the system's certificates and the operator's own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use model::text::{pem, pem_certificates};
@@ -69,7 +69,23 @@ impl CertificateStore {
             all: Vec::new(),
         };
         for path in ca_files {
-            read.add_file(path)?;
+            let bytes = fs::read(path).map_err(|source| FetchSettingsError::CaFile {
+                path: path.to_owned(),
+                source,
+            })?;
+            let before = read.all.len();
+            for (text, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
+                let added = match CertificateDer::from_pem_slice(text.as_bytes()) {
+                    Ok(certificate) => read.add(certificate).map_err(|error| error.to_string()),
+                    Err(error) => Err(error.to_string()),
+                };
+                if let Err(error) = added {
+                    tracing::warn!(file = %path.display(), number, error, "skipped a CA certificate that cannot be used");
+                }
+            }
+            if read.all.len() == before {
+                return Err(FetchSettingsError::NoCertificate(path.to_owned()));
+            }
         }
         Ok(read)
     }
@@ -89,27 +105,6 @@ impl CertificateStore {
             "loaded the CA certificates of the system"
         );
         self
-    }
-
-    fn add_file(&mut self, path: &Path) -> Result<(), FetchSettingsError> {
-        let bytes = fs::read(path).map_err(|source| FetchSettingsError::CaFile {
-            path: path.to_owned(),
-            source,
-        })?;
-        let before = self.all.len();
-        for (text, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
-            let added = match CertificateDer::from_pem_slice(text.as_bytes()) {
-                Ok(certificate) => self.add(certificate).map_err(|error| error.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            if let Err(error) = added {
-                tracing::warn!(file = %path.display(), number, error, "skipped a CA certificate that cannot be used");
-            }
-        }
-        if self.all.len() == before {
-            return Err(FetchSettingsError::NoCertificate(path.to_owned()));
-        }
-        Ok(())
     }
 
     fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), TlsError> {
