@@ -12,11 +12,10 @@ use reqwest::{Client, Response, Url};
 use tokio::time::timeout;
 
 use crate::error::{FailedFetch, FetchError, Peer};
-use crate::network::ScopedResolver;
+use crate::network::{AddressScope, ScopedResolver};
 use crate::redirect::{RedirectRefusal, RedirectTarget};
 use crate::request::RequestSpec;
 use crate::response::{FetchResponse, ThroughputGuard, content_coding};
-use crate::scope::AddressScope;
 use crate::settings::{FetchSettings, FetchSettingsError, USER_AGENT};
 use crate::tls::TrustedCertificates;
 

@@ -11,10 +11,10 @@ use reqwest::{Response, StatusCode, Url};
 
 use crate::client::TrafficCounter;
 use crate::error::{FailedFetch, FetchError, Peer};
+use crate::network::AddressScope;
 use crate::redact::SentSecrets;
 use crate::request::RequestSpec;
 use crate::retry::{RequestError, Retries};
-use crate::scope::AddressScope;
 use crate::settings::MinThroughput;
 
 /// Start of every body that is compressed with gzip (RFC 1952, section 2.3.1).

@@ -9,8 +9,7 @@ use tokio::sync::mpsc::Sender;
 
 use crate::Error;
 use crate::blob_source::{BlobCheck, verify, verify_blob, wrong_size};
-use crate::registry::Session;
-use crate::registry::exchange::ApiRequest;
+use crate::registry::{ApiRequest, Session};
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \

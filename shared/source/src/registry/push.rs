@@ -7,8 +7,7 @@ use oci_client::Reference;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Method, Url};
 
-use crate::registry::Session;
-use crate::registry::exchange::{ApiRequest, if_found};
+use crate::registry::{ApiRequest, Session, if_found};
 use crate::{Error, ServerFault, Sources};
 
 /// Media type of a blob that is uploaded.

@@ -8,8 +8,7 @@ use oci::{Digest, media_type};
 use reqwest::{Method, StatusCode, Url};
 
 use crate::Error;
-use crate::registry::Session;
-use crate::registry::exchange::{ApiRequest, if_found};
+use crate::registry::{ApiRequest, Session, if_found};
 
 /// The progress of reading a list.
 pub(crate) struct ReferrerPages {
