@@ -257,8 +257,14 @@ impl Requirement {
                 first_valid("cosign", subject.digest, payloads.chain(bundles)).map(Some)
             }
             Self::OpenPgp { keys, identity } => {
-                let messages = signatures.simple.iter();
-                let messages = messages.map(|message| check_message(&**keys, message, subject, identity));
+                let messages = signatures.simple.iter().map(|message| {
+                    let signed = keys.open(message)?;
+                    payload::check(&signed.payload, payload::SIMPLE, subject, Some(identity))?;
+                    Ok(SignedBy {
+                        method: "openpgp".to_owned(),
+                        key: signed.key,
+                    })
+                });
                 first_valid("simple (OpenPGP)", subject.digest, messages).map(Some)
             }
         }
@@ -279,21 +285,6 @@ impl Requirement {
         };
         writeln!(text, "{kind} {keys:?} {identity:?}").expect("a text takes everything");
     }
-}
-
-/// Verifies an OpenPGP message and its payload.
-fn check_message(
-    keys: &dyn Keyring,
-    message: &[u8],
-    subject: Subject<'_>,
-    identity: &IdentityRule,
-) -> Result<SignedBy, SignatureError> {
-    let signed = keys.open(message)?;
-    payload::check(&signed.payload, payload::SIMPLE, subject, Some(identity))?;
-    Ok(SignedBy {
-        method: "openpgp".to_owned(),
-        key: signed.key,
-    })
 }
 
 /// Returns the signer of the first valid signature, else the error of the signature that came furthest.
