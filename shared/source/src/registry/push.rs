@@ -33,22 +33,20 @@ impl Sources {
         let digest = Digest::of(&index);
         let version = reference.tag().unwrap_or(digest.as_str());
         // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
-        if if_found(session.resolve(version).await)? == Some(digest.clone()) {
-            let was_there = true;
-            return Ok(Pushed { digest, was_there });
+        let was_there = if_found(session.resolve(version).await)? == Some(digest.clone());
+        if !was_there {
+            let configs = documents.configs.into_iter().map(Bytes::from);
+            for blob in configs.chain([layer]) {
+                session.push_blob(blob).await?;
+            }
+            for manifest in documents.manifests {
+                let digest = Digest::of(&manifest);
+                session
+                    .push_manifest(digest.as_str(), media_type::MANIFEST, manifest.into())
+                    .await?;
+            }
+            session.push_manifest(version, media_type::INDEX, index).await?;
         }
-        let configs = documents.configs.into_iter().map(Bytes::from);
-        for blob in configs.chain([layer]) {
-            session.push_blob(blob).await?;
-        }
-        for manifest in documents.manifests {
-            let digest = Digest::of(&manifest);
-            session
-                .push_manifest(digest.as_str(), media_type::MANIFEST, manifest.into())
-                .await?;
-        }
-        session.push_manifest(version, media_type::INDEX, index).await?;
-        let was_there = false;
         Ok(Pushed { digest, was_there })
     }
 }
