@@ -139,7 +139,7 @@ pub enum ServerFault {
     #[error("401, {}", .0.as_deref().map_or_else(|| "it wants credentials and none are configured".to_owned(), |login| format!("the credentials from {login} were refused")))]
     Unauthorized(Option<String>),
     /// 403: the account, or an anonymous user, may not read it. Holds the same as [`Self::Unauthorized`].
-    #[error("403, {} may not read it", .0.as_deref().map_or_else(|| "anonymous users".to_owned(), |login| format!("the account from {login}")))]
+    #[error("403, {} may not read it; ask its owner for the right to read it, or use another account", .0.as_deref().map_or_else(|| "anonymous users".to_owned(), |login| format!("the account from {login}")))]
     Forbidden(Option<String>),
     /// 404 or 410: no such manifest, tag, blob or file.
     #[error("404, there is no {what}")]
@@ -160,10 +160,12 @@ pub enum ServerFault {
     #[error("it sent a malformed digest")]
     Digest(#[from] oci::DigestError),
     /// A web page in place of a manifest or file.
-    #[error("it answered with a web page")]
+    #[error("it answered with a web page; a proxy or a login page stands in between, or it is another kind of server")]
     WebPage,
     /// An upload that goes to another server, or nowhere.
-    #[error("it names no place of its own to upload to")]
+    #[error(
+        "it names no place of its own to upload to; a proxy in front of it may have to pass its name and scheme on"
+    )]
     UploadLocation,
     /// A challenge of an unknown kind.
     #[error("it asks for an unknown kind of authentication")]
@@ -273,7 +275,7 @@ impl ServerFailure {
         }
     }
 
-    /// Returns what a user can do about it.
+    /// Returns what a user can do about it, if that depends on the server.
     fn advice(&self) -> Option<String> {
         let host = self.at.as_ref().map_or(&self.place.name, |peer| &peer.host);
         let is_registry = self.place.is_registry;
@@ -300,13 +302,10 @@ impl ServerFailure {
                 format!("if that is intended list {host} {INTERNAL}")
             }
             Fault::Fetch(RateLimited { .. }) => "poll less often, or log in to be granted more".to_owned(),
-            Fault::Forbidden(_) => "ask its owner for the right to read it, or use another account".to_owned(),
             Fault::NotFound { .. } => {
                 let names = if is_registry { "name and the tag" } else { "URL" };
                 format!("check the {names}; some servers also answer so without credentials")
             }
-            Fault::WebPage => "a proxy or a login page stands in between, or it is another kind of server".to_owned(),
-            Fault::UploadLocation => "a proxy in front of it may have to pass its name and scheme on".to_owned(),
             _ => return None,
         })
     }
