@@ -143,13 +143,7 @@ impl SignatureSearch {
 
     /// Reads the entries of an index that are signatures, even if the registry says that it has filtered the list.
     async fn entries(&mut self, digest: &Digest, body: &[u8]) -> Result<(), Error> {
-        let entries: Vec<_> = {
-            let _parsing = PARSING.lock().await;
-            let index: SignatureManifest = parse_document(MANIFEST, digest, body)?;
-            let entries = index.manifests.into_iter().filter(SignatureDescriptor::is_signature);
-            entries.take(self.one_too_many()).collect()
-        };
-        for entry in entries {
+        for entry in self.parsed(digest.as_str(), body).await?.manifests {
             self.take(digest.as_str())?;
             let body = self.session.manifest(&entry.digest).await?;
             self.layers(entry.digest.as_str(), &body).await?;
@@ -158,13 +152,7 @@ impl SignatureSearch {
     }
 
     async fn layers(&mut self, of: &str, body: &[u8]) -> Result<(), Error> {
-        let layers: Vec<_> = {
-            let _parsing = PARSING.lock().await;
-            let manifest: SignatureManifest = parse_document(MANIFEST, &of, body)?;
-            let layers = manifest.layers.into_iter().filter(SignatureDescriptor::is_content);
-            layers.take(self.one_too_many()).collect()
-        };
-        for layer in layers {
+        for layer in self.parsed(of, body).await?.layers {
             self.take(of)?;
             let blob = BlobRef {
                 digest: layer.digest.clone(),
@@ -183,10 +171,17 @@ impl SignatureSearch {
         Ok(())
     }
 
-    /// Returns the number of entries of a list to keep: one more than may be fetched, so that too many fail.
-    fn one_too_many(&self) -> usize {
+    /// Parses a list of signatures. Keeps one entry more than may be fetched, so that too many fail and take no memory.
+    async fn parsed(&self, of: &str, body: &[u8]) -> Result<SignatureManifest, Error> {
         let left = self.session.settings.limits.signatures.saturating_sub(self.taken);
-        usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1)
+        let kept = usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1);
+        let _parsing = PARSING.lock().await;
+        let SignatureManifest { layers, manifests } = parse_document(MANIFEST, &of, body)?;
+        let (layers, manifests) = (layers.into_iter(), manifests.into_iter());
+        Ok(SignatureManifest {
+            layers: layers.filter(SignatureDescriptor::is_content).take(kept).collect(),
+            manifests: manifests.filter(SignatureDescriptor::is_signature).take(kept).collect(),
+        })
     }
 
     /// Counts a document before it is fetched.
