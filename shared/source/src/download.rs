@@ -40,9 +40,11 @@ pub struct DownloadSpace {
 /// A copy of an image on disk. It is removed when it is dropped.
 #[derive(Debug)]
 pub struct Download {
-    dir: TempDir,
+    /// Source that [`Sources::read`] reads the copy from, by the digest of the image.
+    pub source: Source,
     /// The cost of the copy.
     pub traffic: Traffic,
+    _dir: TempDir,
     _space: OwnedSemaphorePermit,
 }
 
@@ -116,16 +118,6 @@ fn permits(bytes: u64) -> usize {
 impl Default for DownloadSpace {
     fn default() -> Self {
         Self::new(Self::DEFAULT_BYTES)
-    }
-}
-
-impl Download {
-    /// Returns the source that [`Sources::read`] reads the copy from, by the digest of the image.
-    pub fn source(&self) -> Source {
-        Source::OciLayout {
-            dir: self.dir.path().to_owned(),
-            tag: None,
-        }
     }
 }
 
@@ -216,8 +208,9 @@ impl Sources {
             let layers = stream::iter(layers.into_iter().map(Ok));
             layers.try_for_each_concurrent(SIDE_BY_SIDE, copy).await?;
             Ok::<_, Error>(Download {
-                dir,
+                source: Source::OciLayout { dir: to.dir, tag: None },
                 traffic: blobs.traffic(),
+                _dir: dir,
                 _space: space,
             })
         };

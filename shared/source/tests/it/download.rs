@@ -36,8 +36,8 @@ async fn copy_is_read_as_the_registry_is() {
         let none = EmptyLayers::default();
         let copy = download(&images, &registry, &none).await.unwrap();
         let requests = registry.requests().len();
-        let (from, digest) = (copy.source(), image.digest.parse().unwrap());
-        let (found, copied) = images.read(&from, &digest, &none, Collect::default()).await.unwrap();
+        let (from, digest) = (&copy.source, image.digest.parse().unwrap());
+        let (found, copied) = images.read(from, &digest, &none, Collect::default()).await.unwrap();
         assert_eq!(found.list(), expected.list());
         assert_eq!(copied.empty_layers, direct.empty_layers);
         assert_eq!((copy.traffic.bytes, copied.traffic.bytes), (direct.traffic.bytes, 0));
@@ -68,8 +68,8 @@ async fn wrong_layer_is_refused_and_copy_is_removed() {
     assert!(text.starts_with("layer "), "{text}");
     push(&registry, &image);
     let copy = download(&images, &registry, &none).await.unwrap();
-    let Source::OciLayout { dir, .. } = copy.source() else {
-        panic!("{} is no layout", copy.source());
+    let Source::OciLayout { dir, .. } = copy.source.clone() else {
+        panic!("{} is no layout", copy.source);
     };
     assert!(dir.exists());
     drop(copy);
