@@ -23,8 +23,9 @@ pub use identity::IdentityRule;
 pub struct Policy {
     image: ImageReference,
     requirements: Vec<Requirement>,
-    /// True if a signature of the pulled manifest is enough, [`Policy::accepts_manifests`].
-    accepts_manifests: bool,
+    /// True if a signature of the pulled manifest is enough when the image is an index. `policy.json` means that manifest, `cosign
+    /// verify` means the index.
+    pub accepts_manifests: bool,
 }
 
 /// Two policies are equal if they ask for the same.
@@ -94,7 +95,8 @@ pub enum VerifyError {
 }
 
 /// Error of one signature, in the order of the checks.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, strum::EnumDiscriminants)]
+#[strum_discriminants(name(SignatureCheck), vis(), derive(PartialOrd, Ord))]
 pub enum SignatureError {
     /// The signature or its payload is not base64.
     #[error("it is not base64")]
@@ -135,12 +137,6 @@ impl Policy {
             requirements: vec![Requirement::Sigstore { keys, identity: None }],
             accepts_manifests: false,
         }
-    }
-
-    /// Returns true if a signature of the pulled manifest is enough when the image is an index. `policy.json` means that
-    /// manifest, `cosign verify` means the index.
-    pub const fn accepts_manifests(&self) -> bool {
-        self.accepts_manifests
     }
 
     /// Returns true if the policy needs signatures of cosign.
@@ -222,20 +218,6 @@ impl VerifyError {
     }
 }
 
-impl SignatureError {
-    /// Returns the number of the check that failed. The signature that passed most checks explains best what is missing.
-    const fn stage(&self) -> u8 {
-        match self {
-            Self::Base64 | Self::Envelope | Self::Unnamed => 0,
-            Self::Key | Self::OpenPgp(_) => 1,
-            Self::Payload(_) => 2,
-            Self::Type(_) => 3,
-            Self::Digest(_) => 4,
-            Self::Identity(_) => 5,
-        }
-    }
-}
-
 impl Requirement {
     /// Verifies the image against this requirement. Returns the signer; none for [`Self::Anything`].
     pub(crate) fn evaluate(
@@ -303,7 +285,8 @@ fn first_valid(
         }
     }
     let count = errors.len();
-    match errors.into_iter().max_by_key(SignatureError::stage) {
+    // The signature that passed most checks explains best what is missing.
+    match errors.into_iter().max_by_key(|error| SignatureCheck::from(error)) {
         Some(source) => Err(VerifyError::Invalid {
             digest,
             kind,
