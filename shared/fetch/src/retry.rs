@@ -28,7 +28,8 @@ pub struct RetrySchedule {
 #[derive(Debug)]
 pub struct RetryWaits {
     delays: ExponentialBackoff,
-    deadline: Instant,
+    /// End of the schedule.
+    pub deadline: Instant,
     attempts: AttemptCount,
 }
 
@@ -76,11 +77,6 @@ impl RetryWaits {
             deadline: Instant::now() + schedule.total,
             attempts: AttemptCount::default(),
         }
-    }
-
-    /// Returns the end of the schedule.
-    pub fn deadline(&self) -> Instant {
-        self.deadline
     }
 
     /// Returns the wait before the next attempt, or `None` if no attempt is left. `asked` is the value of `Retry-After`.
@@ -230,11 +226,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn deadline_counts_from_first_attempt() {
         let mut waits = RetryWaits::new(&SCHEDULE);
-        let deadline = waits.deadline();
+        let deadline = waits.deadline;
         assert_eq!(deadline, Instant::now() + SCHEDULE.total);
         tokio::time::sleep(59 * SECOND).await;
         assert_eq!(waits.next_wait(None), None);
-        assert_eq!(waits.deadline(), deadline);
+        assert_eq!(waits.deadline, deadline);
     }
 
     #[test]
