@@ -41,9 +41,8 @@ impl BlobSource {
     pub(crate) async fn config(&self, blob: &BlobRef) -> Result<Bytes, Error> {
         match self {
             Self::Registry(session) => {
-                session
-                    .small_blob("config", blob, session.settings.limits.config())
-                    .await
+                let limit = session.settings.limits.config();
+                session.small_blob("config", blob, limit).await
             }
             Self::Layout(layout) => {
                 let body = layout.blob(&blob.digest, layout.limits.config()).await?;
@@ -57,7 +56,10 @@ impl BlobSource {
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
         match self {
             Self::Registry(session) => session.stream(blob, to).await,
-            Self::Layout(layout) => layout.stream(blob, to).await,
+            Self::Layout(layout) => {
+                let (path, blob) = (layout.path(&blob.digest), blob.clone());
+                blocking(move || stream_file(&path, &blob, &to)).await
+            }
         }
     }
 
@@ -87,11 +89,6 @@ impl Layout {
         let digest = Digest::of(&body);
         let index: ImageIndex = parse_document("index.json", &digest, &body)?;
         Ok(index.tagged(tag, &digest)?)
-    }
-
-    pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
-        let (path, blob) = (self.path(&blob.digest), blob.clone());
-        blocking(move || stream_file(&path, &blob, &to)).await
     }
 
     /// Returns the bytes of a small blob, not verified.
