@@ -1,8 +1,6 @@
 //! Errors of outgoing HTTP, and the decision to retry them.
 
-use std::error::Error as StdError;
-use std::fmt;
-use std::time::Duration;
+use std::{error::Error as StdError, fmt, time::Duration};
 
 use reqwest::header::HeaderMap;
 use reqwest::{StatusCode, Url};

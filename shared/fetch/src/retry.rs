@@ -7,8 +7,7 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use http::{HeaderMap, header::RETRY_AFTER};
 use tokio::time::{Instant, sleep};
 
-use crate::client::Fetcher;
-use crate::error::FetchError;
+use crate::{client::Fetcher, error::FetchError};
 
 /// Limits on the attempts of one request. The waits double from `first` to `longest`, with jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

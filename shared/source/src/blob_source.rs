@@ -9,9 +9,7 @@ use fetch::Traffic;
 use oci::{BlobRef, Digest, DigestHasher, ImageIndex, ImageLimits, NamedLimit, UnpackError, parse_document};
 use tokio::sync::mpsc::Sender;
 
-use crate::Error;
-use crate::registry::Session;
-use crate::stream::blocking;
+use crate::{Error, registry::Session, stream::blocking};
 
 /// Size of a chunk. Large enough for few system calls, small enough to hold several in memory.
 const CHUNK_BYTES: usize = 128 * 1024;

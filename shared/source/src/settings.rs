@@ -1,7 +1,6 @@
 //! Settings of this crate, each with its default and the reason for it.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use fetch::{FetchSettings, HeaderFiles, Logins};
 use oci::{ImageContent, ImageLimits, NamedLimit, TargetPlatform};

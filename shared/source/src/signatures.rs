@@ -1,9 +1,7 @@
 //! Signatures that are attached to an image, or kept beside its registry (containers-registries.d(5), `lookaside`). They are not
 //! verified here, because that takes keys.
 
-use std::io;
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::{io, path::PathBuf, str::FromStr};
 
 use bytes::Bytes;
 use model::{AttachedSignature, ImageSignatures};

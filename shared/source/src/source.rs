@@ -11,8 +11,7 @@ use model::ImageReference;
 use oci::Digest;
 use oci_client::Reference;
 
-use crate::location::is_web_url;
-use crate::{ArchiveLocation, GitLocation};
+use crate::{ArchiveLocation, GitLocation, location::is_web_url};
 
 /// Maximum length of a repository's name in the distribution specification.
 const MAX_NAME_BYTES: usize = 255;

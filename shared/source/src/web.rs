@@ -11,8 +11,7 @@ use fetch::{FetchError, FetchResponse, Login, RequestSpec, authority};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
-use crate::server::AskedServer;
-use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
+use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources, server::AskedServer};
 
 /// The requests for one resolve or read. Credentials are read once, and again for the next one.
 pub(crate) struct WebSession<'a> {

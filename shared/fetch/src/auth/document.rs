@@ -1,10 +1,6 @@
 //! The format of `auth.json` and `config.json`.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::{collections::BTreeMap, fmt, fs, io::ErrorKind, path::PathBuf};
 
 use base64::Engine;
 use base64::alphabet::STANDARD;

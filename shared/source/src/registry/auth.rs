@@ -8,8 +8,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
 
-use crate::registry::Session;
-use crate::{Error, ServerFault};
+use crate::{Error, ServerFault, registry::Session};
 
 /// Maximum length of a `WWW-Authenticate` field. Real ones have some hundred bytes, and each byte takes up to forty in memory.
 const MAX_CHALLENGE_BYTES: usize = 8 << 10;

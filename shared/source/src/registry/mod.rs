@@ -19,8 +19,7 @@ mod push;
 mod referrers;
 mod rules;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse, Login, RedirectRefusal, RequestSpec};
@@ -31,9 +30,7 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use tokio::sync::OnceCell;
 
-use crate::server::AskedServer;
-use crate::web::is_web_page;
-use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
+use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources, server::AskedServer, web::is_web_page};
 
 use auth::{AuthState, Challenge};
 

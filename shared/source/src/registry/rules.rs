@@ -1,17 +1,13 @@
 //! The choice between a registry and its mirrors, by rules for the place of a pull: mirrors of registries, and registries that must not be asked (containers-registries.conf(5)).
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use model::text::chain;
 use oci::Digest;
 use oci_client::Reference;
 use parking_lot::RwLock;
 
-use crate::blob_source::BlobSource;
-use crate::registry::Session;
-use crate::stream::within;
-use crate::{Error, ServerFault, Sources};
+use crate::{Error, ServerFault, Sources, blob_source::BlobSource, registry::Session, stream::within};
 
 /// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or the registry is asked after it.
 const MIRROR_TIME: Duration = Duration::from_secs(20);
