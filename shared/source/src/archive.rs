@@ -85,7 +85,7 @@ impl Sources {
         let archive = TreeArchive {
             place: format!("archive {}", location.url),
             blob: copy.blob.clone(),
-            limits: self.settings().limits.clone(),
+            limits: self.settings.limits.clone(),
             work: Budget::default(),
         };
         let work = archive.work.clone();

@@ -191,7 +191,7 @@ impl Sources {
             layers.retain(|layer| !empty.contains(layer.digest.as_str()));
             let place =
                 || "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned();
-            let space = &self.settings().download_space;
+            let space = &self.settings.download_space;
             let space = space.take(layers.iter().map(|layer| layer.size).sum(), place).await?;
             let dir = temporary_folder()?;
             let to = self.layout(dir.path());
@@ -215,7 +215,7 @@ impl Sources {
             })
         };
         let copying = copying.instrument(tracing::info_span!("download", source = %reference, %digest));
-        blobs.redacted(within(self.settings().pull_timeout, copying).await)
+        blobs.redacted(within(self.settings.pull_timeout, copying).await)
     }
 }
 

@@ -36,7 +36,8 @@ pub struct Sources {
     pub(crate) auth_states: AuthStates,
     pub(crate) archives: Archives,
     pub(crate) commits: GitCommits,
-    pub(crate) settings: Arc<SourceSettings>,
+    /// Settings that it was made with, or that [`Self::with_settings`] has changed.
+    pub settings: Arc<SourceSettings>,
 }
 
 /// The cost of reading one image.
@@ -90,11 +91,6 @@ impl Sources {
     pub fn with_settings(mut self, change: impl FnOnce(&mut SourceSettings)) -> Self {
         change(Arc::make_mut(&mut self.settings));
         self
-    }
-
-    /// Returns the settings that it was made with.
-    pub fn settings(&self) -> &SourceSettings {
-        &self.settings
     }
 
     /// Returns the digest that the source has now: of the top-level manifest or index, of an archive, of

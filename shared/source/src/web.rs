@@ -25,7 +25,7 @@ pub(crate) struct WebSession<'a> {
 impl<'a> WebSession<'a> {
     /// Reads the credentials for the host and path of `url`. Sends nothing.
     pub(crate) async fn open(sources: &'a Sources, url: &Url) -> Result<Self, Error> {
-        let settings = sources.settings();
+        let settings = &*sources.settings;
         let host = authority(url);
         let path = url.path().trim_matches('/');
         let place = ServerPlace {

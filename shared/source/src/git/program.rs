@@ -110,7 +110,7 @@ impl<'a> GitProgram<'a> {
             url,
             dir,
         };
-        let limit = sources.settings().limits.manifest();
+        let limit = sources.settings.limits.manifest();
         let init = ["init", "--quiet", "--bare", "--template="];
         program.run(&init, limit).await?;
         Ok(program)

@@ -116,7 +116,7 @@ impl Sources {
 
     /// Returns a session with the first mirror that has a tag or digest, and its digest; else with the registry itself.
     async fn first_place(&self, reference: &Reference, version: &str) -> Result<(Session, Option<Digest>), Error> {
-        let places = self.settings().rules.places(reference, version);
+        let places = self.settings.rules.places(reference, version);
         let Some(places) = places else {
             return Err(self.session(reference)?.server.failed(ServerFault::Blocked));
         };
