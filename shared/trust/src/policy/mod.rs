@@ -69,7 +69,7 @@ pub(crate) enum Requirement {
 /// Error of an image that does not meet its policy.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// The policy rejects every image of this repository.
+    /// The policy rejects every image of this repository, and no signature could make it accept one.
     #[error("the policy rejects every image of {0}")]
     Rejected(String),
     /// The image has no signature of the required kind.
@@ -210,13 +210,6 @@ pub struct SignedMessage {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OpenPgpError(pub String);
-
-impl VerifyError {
-    /// Returns true if no signature could make the policy accept the image.
-    pub const fn is_final(&self) -> bool {
-        matches!(self, Self::Rejected(_))
-    }
-}
 
 impl Requirement {
     /// Verifies the image against this requirement. Returns the signer; none for [`Self::Anything`].
