@@ -48,7 +48,7 @@ pub(crate) struct Subject<'a> {
 
 /// Requirement that an image must meet.
 #[derive(Debug, Clone)]
-pub(crate) enum Requirement {
+enum Requirement {
     /// Every image is accepted, signed or not.
     Anything,
     /// No image is accepted, whatever its signatures.
@@ -213,11 +213,7 @@ pub struct OpenPgpError(pub String);
 
 impl Requirement {
     /// Verifies the image against this requirement. Returns the signer; none for [`Self::Anything`].
-    pub(crate) fn evaluate(
-        &self,
-        subject: Subject<'_>,
-        signatures: &ImageSignatures,
-    ) -> Result<Option<SignedBy>, VerifyError> {
+    fn evaluate(&self, subject: Subject<'_>, signatures: &ImageSignatures) -> Result<Option<SignedBy>, VerifyError> {
         match self {
             Self::Anything => Ok(None),
             Self::Reject => Err(VerifyError::Rejected(subject.image.name())),
@@ -246,7 +242,7 @@ impl Requirement {
     }
 
     /// Appends a text that is equal for equal requirements.
-    pub(crate) fn describe(&self, text: &mut String) {
+    fn describe(&self, text: &mut String) {
         let (kind, keys, identity) = match self {
             Self::Anything => ("anything", Vec::new(), None),
             Self::Reject => ("reject", Vec::new(), None),
