@@ -2,7 +2,7 @@
 //! All are verified.
 
 use bytes::Bytes;
-use fetch::{FetchError, FetchResponse, ResumableBody};
+use fetch::{FetchError, FetchResponse};
 use oci::{BlobRef, Digest, DigestError, NamedLimit, UnpackError};
 use reqwest::{Method, StatusCode};
 use tokio::sync::mpsc::Sender;
@@ -89,7 +89,19 @@ impl Session {
         }
         let mut body = self.request_blob(blob, 0).await?.into_resumable(retries);
         loop {
-            match self.copy(&mut body, blob, &mut check, &to).await {
+            // To the end of the blob, or to where the connection breaks.
+            let copying = async {
+                while let Some(chunk) = self.server.fetched(body.chunk().await)? {
+                    check.update(&chunk)?;
+                    to.send(chunk).await.map_err(|_| UnpackError::Abandoned)?;
+                }
+                if check.is_complete() {
+                    return Ok(());
+                }
+                let (received, expected) = (body.position(), blob.size);
+                Err(self.server.failed(FetchError::Truncated { received, expected }))
+            };
+            match copying.await {
                 Ok(()) => return check.finish(),
                 Err(error) => body.pause(error).await?,
             }
@@ -112,27 +124,6 @@ impl Session {
             Some(actual) if !is_partial && actual > blob.size => Err(wrong_size("layer", blob, actual)),
             _ => Ok(response),
         }
-    }
-
-    /// Copies to the end of the blob, or to where the connection breaks.
-    async fn copy(
-        &self,
-        body: &mut ResumableBody,
-        blob: &BlobRef,
-        check: &mut BlobCheck<'_>,
-        to: &Sender<Bytes>,
-    ) -> Result<(), Error> {
-        while let Some(chunk) = self.server.fetched(body.chunk().await)? {
-            check.update(&chunk)?;
-            to.send(chunk).await.map_err(|_| UnpackError::Abandoned)?;
-        }
-        if check.is_complete() {
-            return Ok(());
-        }
-        Err(self.server.failed(FetchError::Truncated {
-            received: body.position(),
-            expected: blob.size,
-        }))
     }
 
     pub(crate) fn manifest_request(&self, method: Method, version: &str) -> ApiRequest {
