@@ -22,9 +22,9 @@ use tokio::time::sleep;
 use work::Budget;
 
 use crate::download::BodyCopy;
+use crate::server::WebSession;
 use crate::stream::{bounded, within};
 use crate::tree::TreeArchive;
-use crate::web::WebSession;
 use crate::{ArchiveLocation, Error, Pull, Sources, TreeFault};
 
 /// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads

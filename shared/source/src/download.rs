@@ -17,8 +17,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 
 use crate::layers::{SIDE_BY_SIDE, from_the_top};
+use crate::server::WebSession;
 use crate::stream::{blocking, within, write_chunks};
-use crate::web::WebSession;
 use crate::{Error, Source, Sources};
 
 /// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.

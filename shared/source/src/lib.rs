@@ -16,7 +16,6 @@ mod source;
 mod sources;
 mod stream;
 mod tree;
-mod web;
 
 pub use crate::download::{Download, DownloadSpace};
 pub use crate::error::{Error, ServerFailure, ServerFault, ServerPlace};

@@ -30,7 +30,8 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use tokio::sync::OnceCell;
 
-use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources, server::AskedServer, web::is_web_page};
+use crate::server::{AskedServer, is_web_page};
+use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
 
 use auth::{AuthState, Challenge};
 
