@@ -106,7 +106,7 @@ impl Sources {
         }
         let resolving = async {
             match source {
-                Source::Registry { reference, .. } => self.in_time(Box::pin(self.resolve_tag(reference))).await,
+                Source::Registry { reference, .. } => self.in_time(Box::pin(self.resolve_image(reference, None))).await,
                 Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
                 Source::Archive(location) => {
                     // On the heap, so that polls of images do not carry this state.
@@ -133,10 +133,7 @@ impl Sources {
     pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
         let resolved = match source {
             Source::Registry { reference, pinned } => {
-                let tag = reference.tag().unwrap_or("latest");
-                let version = pinned.as_ref().map_or(tag, Digest::as_str);
-                let asking = async { self.session_with(reference, version).await?.resolve(version).await };
-                self.in_time(asking).await
+                self.in_time(self.resolve_image(reference, pinned.as_ref())).await
             }
             Source::Archive(_) | Source::Git(_) | Source::OciLayout { .. } | Source::Dir(_) => {
                 self.resolve(source).await

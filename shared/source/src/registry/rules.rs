@@ -91,14 +91,15 @@ impl RegistryRules {
 }
 
 impl Sources {
-    /// Returns the digest of a tag, as the first mirror has it that answers, else the registry itself.
-    pub(crate) async fn resolve_tag(&self, reference: &Reference) -> Result<Digest, Error> {
+    /// Returns the digest of a reference, as the first mirror has it that answers, else the registry itself.
+    pub(crate) async fn resolve_image(&self, reference: &Reference, pinned: Option<&Digest>) -> Result<Digest, Error> {
         // As podman and docker complete a reference without tag.
         let tag = reference.tag().unwrap_or("latest");
-        let (session, digest) = self.first_place(reference, tag).await?;
+        let version = pinned.map_or(tag, Digest::as_str);
+        let (session, digest) = self.first_place(reference, version).await?;
         match digest {
             Some(digest) => Ok(digest),
-            None => session.resolve(tag).await,
+            None => session.resolve(version).await,
         }
     }
 
