@@ -9,17 +9,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
-use rustls::ClientConfig;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::error::{FailedFetch, FetchError, Peer};
-use crate::network::ScopedResolver;
+use crate::network::{AddressScope, ScopedResolver};
 use crate::redirect::{RedirectRefusal, RedirectTarget};
 use crate::request::RequestSpec;
-use crate::response::{FetchResponse, content_coding};
-use crate::scope::AddressScope;
+use crate::response::{FetchResponse, ThroughputGuard, content_coding};
 use crate::settings::{FetchSettings, FetchSettingsError, USER_AGENT};
-use crate::throughput::ThroughputGuard;
 use crate::tls::TrustedCertificates;
 
 /// Maximum number of redirects of one request. A CDN in front of a CDN takes two; more is a loop.
@@ -28,8 +25,9 @@ const MAX_REDIRECTS: usize = 5;
 /// Sends requests within the rules of its settings. Clones share connections and counters.
 #[derive(Clone)]
 pub struct Fetcher {
-    shared: Arc<SharedClients>,
-    traffic: Arc<TrafficCounter>,
+    settings: Arc<FetchSettings>,
+    pools: Arc<Mutex<Pools>>,
+    pub(crate) traffic: Arc<TrafficCounter>,
 }
 
 /// Amount of traffic of a [`Fetcher`] so far.
@@ -43,32 +41,24 @@ pub struct Traffic {
 
 #[derive(Debug, Default)]
 pub(crate) struct TrafficCounter {
-    counted: Mutex<Traffic>,
+    pub(crate) counted: Mutex<Traffic>,
     /// Time spent waiting for servers. Waits that overlap count each.
     waited: Mutex<Duration>,
     /// Maximum of `waited`. `None` for no limit.
     wait_max: Option<Duration>,
 }
 
-struct SharedClients {
-    settings: FetchSettings,
-    pools: Mutex<Pools>,
-}
-
 /// The CA certificates in use, and the connections that trust them.
 struct Pools {
-    own: TrustedCertificates,
-    /// With the system's. Made on first use: loading those takes longer than an unchanged poll, and plain HTTP needs none.
-    all: Option<Arc<TrustedCertificates>>,
+    trusted: Arc<TrustedCertificates>,
     /// A connection pool that is shared between scopes would lend a connection to a request that must not go there.
     clients: BTreeMap<ClientKind, Client>,
 }
 
 /// The properties that all connections of an HTTP client share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct ClientKind {
-    is_plain: bool,
-    is_proxied: bool,
+    proxy: Option<Url>,
     nearest: AddressScope,
 }
 
@@ -78,23 +68,24 @@ impl Fetcher {
     /// # Errors
     /// CA bundles that cannot be used.
     pub fn new(settings: FetchSettings) -> Result<Self, FetchSettingsError> {
-        let pools = Pools::new(&settings.ca_files)?;
-        let shared = SharedClients {
-            settings,
-            pools: Mutex::new(pools),
+        let trusted = TrustedCertificates::read(&settings.ca_files)?;
+        let pools = Pools {
+            trusted: Arc::clone(&trusted),
+            clients: BTreeMap::new(),
+        };
+        let fetcher = Self {
+            settings: Arc::new(settings),
+            pools: Arc::new(Mutex::new(pools)),
+            traffic: Arc::default(),
         };
         // Building one client now finds every error in the settings, so that none is left for later.
-        let tls = Arc::new(TrustedCertificates::none()).config()?;
-        shared.build(tls, AddressScope::Machine, None)?;
-        Ok(Self {
-            shared: Arc::new(shared),
-            traffic: Arc::default(),
-        })
+        fetcher.build(&trusted, AddressScope::Machine, None)?;
+        Ok(fetcher)
     }
 
     /// Returns the settings that the fetcher was made with.
     pub fn settings(&self) -> &FetchSettings {
-        &self.shared.settings
+        &self.settings
     }
 
     /// Trusts these CA bundles from now on in place of those of the settings, and reads the system's again. Requests that have begun
@@ -103,9 +94,11 @@ impl Fetcher {
     /// # Errors
     /// CA bundles that cannot be used.
     pub fn trust_ca_files(&self, ca_files: &[PathBuf]) -> Result<(), FetchSettingsError> {
-        // Without the clients, whose idle connections were made with the certificates before.
-        let pools = Pools::new(ca_files)?;
-        *self.shared.pools.lock() = pools;
+        let trusted = TrustedCertificates::read(ca_files)?;
+        let mut pools = self.pools.lock();
+        pools.trusted = trusted;
+        // Their idle connections were made with the certificates before.
+        pools.clients.clear();
         Ok(())
     }
 
@@ -120,7 +113,8 @@ impl Fetcher {
 
     /// Returns all trusted certificates in PEM, the system's too, for a program that makes connections of its own.
     pub fn ca_bundle(&self) -> String {
-        self.shared.pools.lock().all().pem()
+        let trusted = Arc::clone(&self.pools.lock().trusted);
+        trusted.pem()
     }
 
     /// Returns a fetcher on the same connections whose traffic is counted from zero. All its requests together may wait for
@@ -128,27 +122,17 @@ impl Fetcher {
     /// does not count.
     #[must_use]
     pub fn with_own_traffic(&self, wait_max: Option<Duration>) -> Self {
-        Self {
-            shared: Arc::clone(&self.shared),
-            traffic: Arc::new(TrafficCounter {
-                wait_max,
-                ..TrafficCounter::default()
-            }),
-        }
+        let mut own = self.clone();
+        own.traffic = Arc::new(TrafficCounter {
+            wait_max,
+            ..TrafficCounter::default()
+        });
+        own
     }
 
     /// Returns the bytes and requests counted so far.
     pub fn traffic(&self) -> Traffic {
         *self.traffic.counted.lock()
-    }
-
-    /// Waits before another attempt. The wait counts as one for a server.
-    pub(crate) async fn pause(&self, delay: Duration) -> Result<(), FetchError> {
-        let waiting = async {
-            sleep(delay).await;
-            Ok(())
-        };
-        self.traffic.wait(waiting).await
     }
 
     /// Sends one request and returns any answer, redirects included.
@@ -159,12 +143,13 @@ impl Fetcher {
         self.send_as(target, request, true).await
     }
 
-    /// Sends a request and follows redirects. Returns any other answer, whatever its status.
+    /// Sends a request to a configured URL and follows redirects. Returns any other answer, whatever its status.
     ///
     /// # Errors
     /// Everything that keeps an answer from coming, and redirects that break a rule.
-    pub async fn follow(&self, home: &RedirectTarget, request: &RequestSpec) -> Result<FetchResponse, FailedFetch> {
-        let mut target = home.clone();
+    pub async fn follow(&self, url: Url, request: &RequestSpec) -> Result<FetchResponse, FailedFetch> {
+        let (home, peer) = (url.origin(), Peer::of(&url, None));
+        let mut target = RedirectTarget::configured(url).map_err(|error| error.at(peer.clone()))?;
         // A redirect back to the first server gets no credentials: another server chose that URL.
         let mut is_home = true;
         for _ in 0..=MAX_REDIRECTS {
@@ -174,11 +159,9 @@ impl Fetcher {
             }
             let next = target.follow(response.headers(), response.sender, self.settings());
             target = next.map_err(|error| error.at(response.peer))?;
-            is_home &= home.url.origin() == target.url.origin();
+            is_home &= home == target.url.origin();
         }
-        Err(RedirectRefusal::TooMany
-            .error(&target.url)
-            .at(Peer::of(&home.url, None)))
+        Err(RedirectRefusal::TooMany.error(&target.url).at(peer))
     }
 
     async fn send_as(
@@ -189,7 +172,7 @@ impl Fetcher {
     ) -> Result<FetchResponse, FailedFetch> {
         self.traffic.counted.lock().requests += 1;
         let proxy = self.proxy(&target.url)?;
-        let client = self.shared.client(&target.url, target.nearest, proxy);
+        let client = self.client(target.nearest, proxy);
         let mut builder = client
             .request(request.method.clone(), target.url.clone())
             .headers(request.headers.clone());
@@ -200,12 +183,13 @@ impl Fetcher {
             builder = builder.body(body.clone());
         }
         let sent = self.traffic.wait(builder.send()).await;
+        let sent = sent.and_then(|sent| sent.map_err(FetchError::from_transport));
         let peer = Peer::of(&target.url, proxy);
         let response = sent.map_err(|error| error.at(peer.clone()))?;
         Ok(FetchResponse {
             is_home,
             // The scope of the peer that answered, and not of its name, which may resolve to another address the next time.
-            sender: self.shared.sender(&response, proxy.is_some()),
+            sender: self.sender(&response, proxy.is_some()),
             guard: ThroughputGuard::new(self.settings().min_throughput),
             traffic: Arc::clone(&self.traffic),
             peer,
@@ -213,76 +197,20 @@ impl Fetcher {
             response,
         })
     }
-}
 
-impl fmt::Debug for Fetcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fetcher")
-            .field("settings", self.settings())
-            .finish_non_exhaustive()
-    }
-}
-
-impl TrafficCounter {
-    pub(crate) fn add_bytes(&self, count: usize) {
-        self.counted.lock().bytes += count as u64;
-    }
-
-    /// Waits for a server, within what is left of the limit.
-    pub(crate) async fn wait<T>(
-        &self,
-        answer: impl Future<Output = Result<T, reqwest::Error>>,
-    ) -> Result<T, FetchError> {
-        let Some(max) = self.wait_max else {
-            return answer.await.map_err(FetchError::from_transport);
-        };
-        let left = max.saturating_sub(*self.waited.lock());
-        let started = Instant::now();
-        let answered = timeout(left, answer).await;
-        *self.waited.lock() += started.elapsed();
-        let answered = answered.map_err(|_| FetchError::WaitedTooLong(max))?;
-        answered.map_err(FetchError::from_transport)
-    }
-}
-
-impl Pools {
-    fn new(ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
-        Ok(Self {
-            own: TrustedCertificates::read(ca_files)?,
-            all: None,
-            clients: BTreeMap::new(),
-        })
-    }
-
-    /// Returns the operator's own and the system's certificates.
-    fn all(&mut self) -> Arc<TrustedCertificates> {
-        let all = self.all.get_or_insert_with(|| Arc::new(self.own.clone().with_system()));
-        Arc::clone(all)
-    }
-}
-
-impl SharedClients {
-    /// Returns the client for a URL. It connects to no scope nearer than `nearest`.
-    fn client(&self, url: &Url, nearest: AddressScope, proxy: Option<&Url>) -> Client {
+    /// Returns the client for a request. It connects to no scope nearer than `nearest`.
+    fn client(&self, nearest: AddressScope, proxy: Option<&Url>) -> Client {
         // Through a proxy only the proxy's own name is resolved here, and the operator has chosen that.
         let nearest = proxy.map_or(nearest, |_| AddressScope::Machine);
-        // A proxy may be asked over TLS itself.
-        let is_plain = url.scheme() == "http" && proxy.is_none_or(|proxy| proxy.scheme() != "https");
         let kind = ClientKind {
-            is_plain: url.scheme() == "http",
-            is_proxied: proxy.is_some(),
+            proxy: proxy.cloned(),
             nearest,
         };
         let mut pools = self.pools.lock();
         if let Some(client) = pools.clients.get(&kind) {
             return client.clone();
         }
-        let trusted = if is_plain {
-            Arc::new(TrustedCertificates::none())
-        } else {
-            pools.all()
-        };
-        let client = trusted.config().and_then(|tls| self.build(tls, nearest, proxy));
+        let client = self.build(&pools.trusted, nearest, proxy);
         let client = client.expect("`new` has built a client from these settings");
         pools.clients.insert(kind, client.clone());
         client
@@ -298,17 +226,17 @@ impl SharedClients {
 
     fn build(
         &self,
-        tls: ClientConfig,
+        trusted: &Arc<TrustedCertificates>,
         nearest: AddressScope,
         proxy: Option<&Url>,
     ) -> Result<Client, FetchSettingsError> {
-        let settings = &self.settings;
+        let settings = self.settings();
         let resolver = ScopedResolver {
             network: settings.network.clone(),
             nearest,
         };
         let builder = Client::builder()
-            .tls_backend_preconfigured(tls)
+            .tls_backend_preconfigured(Arc::clone(trusted).config()?)
             .user_agent(USER_AGENT)
             // Bodies without a content coding. Without the header a server may choose any (RFC 9110, section 12.5.3).
             .default_headers(HeaderMap::from_iter([(
@@ -332,5 +260,27 @@ impl SharedClients {
             Some(proxy) => builder.proxy(proxy.map_err(FetchSettingsError::Client)?),
         };
         builder.build().map_err(FetchSettingsError::Client)
+    }
+}
+
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetcher")
+            .field("settings", self.settings())
+            .finish_non_exhaustive()
+    }
+}
+
+impl TrafficCounter {
+    /// Waits for a server, or before another attempt, within what is left of the limit.
+    pub(crate) async fn wait<T>(&self, awaited: impl Future<Output = T>) -> Result<T, FetchError> {
+        let Some(max) = self.wait_max else {
+            return Ok(awaited.await);
+        };
+        let left = max.saturating_sub(*self.waited.lock());
+        let started = Instant::now();
+        let waited = timeout(left, awaited).await;
+        *self.waited.lock() += started.elapsed();
+        waited.map_err(|_| FetchError::WaitedTooLong(max))
     }
 }

@@ -1,8 +1,6 @@
 //! Errors of outgoing HTTP, and the decision to retry them.
 
-use std::error::Error as StdError;
-use std::fmt;
-use std::time::Duration;
+use std::{error::Error as StdError, fmt, time::Duration};
 
 use reqwest::header::HeaderMap;
 use reqwest::{StatusCode, Url};
@@ -193,21 +191,21 @@ impl FetchError {
 fn tls_cause(error: &reqwest::Error) -> String {
     use rustls::CertificateError as Certificate;
     let said = match find_cause::<rustls::Error>(error) {
-        Some(rustls::Error::InvalidCertificate(Certificate::UnknownIssuer)) => {
-            "no CA that is trusted here has signed its certificate: add a private CA with --ca-file, or point SSL_CERT_FILE to a bundle"
-        }
-        Some(rustls::Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. })) => {
-            "its certificate has expired: its owner must renew it, unless this machine's clock is wrong"
-        }
-        Some(rustls::Error::InvalidCertificate(Certificate::NotValidYet | Certificate::NotValidYetContext { .. })) => {
-            "its certificate is not valid yet: this machine's clock may be wrong"
-        }
-        Some(rustls::Error::InvalidCertificate(
-            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
-        )) => "its certificate is for another name: use the name in the certificate",
-        Some(rustls::Error::InvalidCertificate(_)) => {
-            return format!("{}; add a private CA with --ca-file", root_cause(error));
-        }
+        Some(rustls::Error::InvalidCertificate(reason)) => match reason {
+            Certificate::UnknownIssuer => {
+                "no CA that is trusted here has signed its certificate: add a private CA with --ca-file, or point SSL_CERT_FILE to a bundle"
+            }
+            Certificate::Expired | Certificate::ExpiredContext { .. } => {
+                "its certificate has expired: its owner must renew it, unless this machine's clock is wrong"
+            }
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
+                "its certificate is not valid yet: this machine's clock may be wrong"
+            }
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+                "its certificate is for another name: use the name in the certificate"
+            }
+            _ => return format!("{}; add a private CA with --ca-file", root_cause(error)),
+        },
         _ => return format!("{}; it must speak TLS 1.2 or 1.3", root_cause(error)),
     };
     said.to_owned()

@@ -1,8 +1,6 @@
 //! The proxy of a request, by the rules of Go's `golang.org/x/net/http/httpproxy`, for which most environments are written.
 
-use std::fmt;
-use std::net::IpAddr;
-use std::sync::LazyLock;
+use std::{fmt, net::IpAddr, sync::LazyLock};
 
 use ipnet::IpNet;
 use reqwest::Url;

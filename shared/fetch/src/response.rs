@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use flate2::bufread::MultiGzDecoder;
@@ -11,11 +11,11 @@ use reqwest::{Response, StatusCode, Url};
 
 use crate::client::TrafficCounter;
 use crate::error::{FailedFetch, FetchError, Peer};
+use crate::network::AddressScope;
 use crate::redact::SentSecrets;
 use crate::request::RequestSpec;
 use crate::retry::{RequestError, Retries};
-use crate::scope::AddressScope;
-use crate::throughput::ThroughputGuard;
+use crate::settings::MinThroughput;
 
 /// Start of every body that is compressed with gzip (RFC 1952, section 2.3.1).
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -58,6 +58,14 @@ pub struct ResumableBody {
     skip: u64,
     /// Attempts of the present set that are left.
     pub retries: Retries,
+}
+
+/// Enforces the minimum speed of one body. Counts only the time spent waiting for the server, not the time that the consumer takes.
+#[derive(Debug)]
+pub(crate) struct ThroughputGuard {
+    minimum: MinThroughput,
+    waited: Duration,
+    bytes: u64,
 }
 
 impl FetchResponse {
@@ -107,9 +115,10 @@ impl FetchResponse {
         }
         let started = Instant::now();
         let received = self.traffic.wait(self.response.chunk()).await;
-        let checked = received.and_then(|chunk| {
+        let checked = received.and_then(|received| {
+            let chunk = received.map_err(FetchError::from_transport)?;
             if let Some(bytes) = &chunk {
-                self.traffic.add_bytes(bytes.len());
+                self.traffic.counted.lock().bytes += bytes.len() as u64;
                 self.guard.record(started.elapsed(), bytes.len() as u64)?;
             }
             Ok(chunk)
@@ -202,21 +211,44 @@ impl ResumableBody {
     /// # Errors
     /// [`FetchError::Range`] for a partial answer that starts elsewhere.
     pub fn continue_with(&mut self, response: FetchResponse) -> Result<(), FailedFetch> {
-        self.skip = known_bytes(&response, self.position).map_err(|error| error.at(response.peer.clone()))?;
+        let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
+        let range = response.headers().get(CONTENT_RANGE);
+        let range = range.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if is_partial && !range.starts_with(&format!("bytes {}-", self.position)) {
+            return Err(FetchError::Range.at(response.peer));
+        }
+        // A whole answer begins with the bytes that are known already.
+        self.skip = if is_partial { 0 } else { self.position };
         self.response = response;
         Ok(())
     }
 }
 
-/// Returns the number of bytes of an answer that are known already: none of a partial one, `position` of a whole one.
-fn known_bytes(response: &FetchResponse, position: u64) -> Result<u64, FetchError> {
-    if response.status() != StatusCode::PARTIAL_CONTENT {
-        return Ok(position);
+impl ThroughputGuard {
+    pub(crate) const fn new(minimum: MinThroughput) -> Self {
+        Self {
+            minimum,
+            waited: Duration::ZERO,
+            bytes: 0,
+        }
     }
-    let range = response.headers().get(CONTENT_RANGE);
-    let range = range.and_then(|value| value.to_str().ok());
-    let starts_there = range.is_some_and(|range| range.starts_with(&format!("bytes {position}-")));
-    if starts_there { Ok(0) } else { Err(FetchError::Range) }
+
+    /// Records a chunk. A single wait has its own limit, the read timeout.
+    pub(crate) fn record(&mut self, waited: Duration, bytes: u64) -> Result<(), FetchError> {
+        self.waited += waited;
+        self.bytes += bytes;
+        if self.waited < self.minimum.period {
+            return Ok(());
+        }
+        if self.bytes < self.minimum.bytes {
+            return Err(FetchError::TooSlow {
+                bytes: self.bytes,
+                waited: self.waited,
+            });
+        }
+        (self.waited, self.bytes) = (Duration::ZERO, 0);
+        Ok(())
+    }
 }
 
 /// Returns the name of the content coding of an answer (RFC 9110, section 8.4), cleaned for logs.
@@ -253,6 +285,22 @@ mod tests {
     use testkit::gzip;
 
     use super::*;
+
+    #[test]
+    fn guard_accepts_exact_minimum_and_refuses_one_byte_less() {
+        let minimum = MinThroughput {
+            bytes: 100,
+            period: Duration::from_secs(10),
+        };
+        let second = Duration::from_secs(1);
+        let mut guard = ThroughputGuard::new(minimum);
+        // Three periods and the start of a fourth.
+        for _ in 0..39 {
+            guard.record(second, 10).unwrap();
+        }
+        let refused = guard.record(second, 9);
+        assert!(matches!(refused, Err(FetchError::TooSlow { bytes: 99, .. })));
+    }
 
     #[test]
     fn document_is_decoded_up_to_its_limit() {

@@ -5,10 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use http::{HeaderMap, header::RETRY_AFTER};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use crate::client::Fetcher;
-use crate::error::FetchError;
+use crate::{client::Fetcher, error::FetchError};
 
 /// Limits on the attempts of one request. The waits double from `first` to `longest`, with jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +27,8 @@ pub struct RetrySchedule {
 #[derive(Debug)]
 pub struct RetryWaits {
     delays: ExponentialBackoff,
-    deadline: Instant,
+    /// End of the schedule.
+    pub deadline: Instant,
     attempts: AttemptCount,
 }
 
@@ -76,11 +76,6 @@ impl RetryWaits {
             deadline: Instant::now() + schedule.total,
             attempts: AttemptCount::default(),
         }
-    }
-
-    /// Returns the end of the schedule.
-    pub fn deadline(&self) -> Instant {
-        self.deadline
     }
 
     /// Returns the wait before the next attempt, or `None` if no attempt is left. `asked` is the value of `Retry-After`.
@@ -156,13 +151,11 @@ impl Retries {
             return Err(error);
         };
         tracing::debug!(failure = %failure, delay_ms = delay.as_millis(), "retrying the request");
-        match self.fetcher.pause(delay).await {
-            Ok(()) => Ok(()),
-            Err(too_long) => {
-                *failure = too_long;
-                Err(error)
-            }
-        }
+        let Err(too_long) = self.fetcher.traffic.wait(sleep(delay)).await else {
+            return Ok(());
+        };
+        *failure = too_long;
+        Err(error)
     }
 
     /// Repeats `attempt` until it succeeds, fails for good or has no attempt left.
@@ -232,11 +225,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn deadline_counts_from_first_attempt() {
         let mut waits = RetryWaits::new(&SCHEDULE);
-        let deadline = waits.deadline();
+        let deadline = waits.deadline;
         assert_eq!(deadline, Instant::now() + SCHEDULE.total);
         tokio::time::sleep(59 * SECOND).await;
         assert_eq!(waits.next_wait(None), None);
-        assert_eq!(waits.deadline(), deadline);
+        assert_eq!(waits.deadline, deadline);
     }
 
     #[test]

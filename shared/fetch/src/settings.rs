@@ -1,11 +1,8 @@
 //! Settings of outgoing HTTP, each with its default and the reason for it.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
-use crate::network::Network;
-use crate::proxy::Proxy;
-use crate::retry::RetrySchedule;
+use crate::{network::Network, proxy::Proxy, retry::RetrySchedule};
 
 /// Value of the `User-Agent` header.
 pub const USER_AGENT: &str = concat!("catalog-mirror/", env!("CARGO_PKG_VERSION"));

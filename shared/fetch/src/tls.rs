@@ -1,8 +1,8 @@
 //! TLS with rustls and ring: the system's certificates and the operator's own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
 
 use model::text::{pem, pem_certificates};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -18,38 +18,81 @@ use rustls::{
 
 use crate::settings::FetchSettingsError;
 
-/// Certificates that are trusted: of authorities, and of servers that present one of them themselves.
-#[derive(Debug, Clone)]
+/// The operator's own certificates and the system's, which check those of servers.
+#[derive(Debug)]
 pub(crate) struct TrustedCertificates {
-    roots: RootCertStore,
-    all: Vec<CertificateDer<'static>>,
+    /// Completed by the first handshake: loading the system's takes longer than an unchanged poll, and plain HTTP needs none.
+    all: LazyLock<CertificateStore, Box<dyn FnOnce() -> CertificateStore + Send>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
+/// Certificates of authorities, and of servers that present one of them themselves.
+#[derive(Debug)]
+struct CertificateStore {
+    roots: RootCertStore,
+    all: Vec<CertificateDer<'static>>,
+}
+
 impl TrustedCertificates {
-    /// Reads the operator's own certificates. One that cannot be used is logged and skipped, as other programs do.
+    /// Reads the operator's own certificates.
     ///
     /// # Errors
     /// A file that cannot be read or has no certificate that can be used.
-    pub(crate) fn read(ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
-        let mut trusted = Self::none();
-        for path in ca_files {
-            trusted.add_file(path)?;
-        }
-        Ok(trusted)
+    pub(crate) fn read(ca_files: &[PathBuf]) -> Result<Arc<Self>, FetchSettingsError> {
+        let own = CertificateStore::read(ca_files)?;
+        Ok(Arc::new(Self {
+            all: LazyLock::new(Box::new(move || own.with_system())),
+            algorithms: ring::default_provider().signature_verification_algorithms,
+        }))
     }
 
-    pub(crate) fn none() -> Self {
-        Self {
+    /// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
+    pub(crate) fn config(self: Arc<Self>) -> Result<ClientConfig, FetchSettingsError> {
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions()?.dangerous();
+        let builder = builder.with_custom_certificate_verifier(self);
+        Ok(builder.with_no_client_auth())
+    }
+
+    /// Returns all certificates in PEM.
+    pub(crate) fn pem(&self) -> String {
+        let all = self.all.all.iter();
+        all.map(|certificate| pem("CERTIFICATE", certificate)).collect()
+    }
+}
+
+impl CertificateStore {
+    /// Reads certificates from files. One that cannot be used is logged and skipped, as other programs do.
+    fn read(ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
+        let mut read = Self {
             roots: RootCertStore::empty(),
             all: Vec::new(),
-            algorithms: ring::default_provider().signature_verification_algorithms,
+        };
+        for path in ca_files {
+            let bytes = fs::read(path).map_err(|source| FetchSettingsError::CaFile {
+                path: path.to_owned(),
+                source,
+            })?;
+            let before = read.all.len();
+            for (text, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
+                let added = match CertificateDer::from_pem_slice(text.as_bytes()) {
+                    Ok(certificate) => read.add(certificate).map_err(|error| error.to_string()),
+                    Err(error) => Err(error.to_string()),
+                };
+                if let Err(error) = added {
+                    tracing::warn!(file = %path.display(), number, error, "skipped a CA certificate that cannot be used");
+                }
+            }
+            if read.all.len() == before {
+                return Err(FetchSettingsError::NoCertificate(path.to_owned()));
+            }
         }
+        Ok(read)
     }
 
     /// Adds the system's certificates. One that cannot be loaded is logged and skipped: the server may be trusted by another
     /// one, and a private CA needs none of them.
-    pub(crate) fn with_system(mut self) -> Self {
+    fn with_system(mut self) -> Self {
         let found = rustls_native_certs::load_native_certs();
         for error in &found.errors {
             tracing::warn!(error = %error, "cannot load a CA certificate of the system");
@@ -64,45 +107,10 @@ impl TrustedCertificates {
         self
     }
 
-    fn add_file(&mut self, path: &Path) -> Result<(), FetchSettingsError> {
-        let bytes = fs::read(path).map_err(|source| FetchSettingsError::CaFile {
-            path: path.to_owned(),
-            source,
-        })?;
-        let before = self.all.len();
-        for (text, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
-            let added = match CertificateDer::from_pem_slice(text.as_bytes()) {
-                Ok(certificate) => self.add(certificate).map_err(|error| error.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            if let Err(error) = added {
-                tracing::warn!(file = %path.display(), number, error, "skipped a CA certificate that cannot be used");
-            }
-        }
-        if self.all.len() == before {
-            return Err(FetchSettingsError::NoCertificate(path.to_owned()));
-        }
-        Ok(())
-    }
-
     fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), TlsError> {
         self.roots.add(certificate.clone())?;
         self.all.push(certificate);
         Ok(())
-    }
-
-    /// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
-    pub(crate) fn config(self: Arc<Self>) -> Result<ClientConfig, FetchSettingsError> {
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        let builder = builder.with_safe_default_protocol_versions()?.dangerous();
-        let builder = builder.with_custom_certificate_verifier(self);
-        Ok(builder.with_no_client_auth())
-    }
-
-    /// Returns all certificates in PEM.
-    pub(crate) fn pem(&self) -> String {
-        let all = self.all.iter();
-        all.map(|certificate| pem("CERTIFICATE", certificate)).collect()
     }
 }
 
@@ -119,16 +127,17 @@ impl ServerCertVerifier for TrustedCertificates {
         let verify_chain = |roots: &RootCertStore, intermediates: &[CertificateDer<'_>]| {
             verify_server_cert_signed_by_trust_anchor(&certificate, roots, intermediates, now, self.algorithms.all)
         };
-        if self.all.contains(end_entity) {
+        if self.all.all.contains(end_entity) {
             // Without authorities its dates are checked and then found to lead nowhere. `openssl req -x509` makes certificates that
             // call themselves authorities, and a server presents such a one as its own.
             match verify_chain(&RootCertStore::empty(), &[]) {
                 Err(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) => {}
-                Err(TlsError::InvalidCertificate(CertificateError::Other(other))) if is_authority(&other) => {}
+                Err(TlsError::InvalidCertificate(CertificateError::Other(OtherError(other))))
+                    if matches!(other.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) => {}
                 checked => checked?,
             }
         } else {
-            verify_chain(&self.roots, intermediates)?;
+            verify_chain(&self.all.roots, intermediates)?;
         }
         verify_server_name(&certificate, server_name)?;
         Ok(ServerCertVerified::assertion())
@@ -157,11 +166,6 @@ impl ServerCertVerifier for TrustedCertificates {
     }
 }
 
-/// Returns true for the certificate of an authority that a server presents as its own.
-fn is_authority(error: &OtherError) -> bool {
-    matches!(error.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
-}
-
 #[cfg(test)]
 mod tests {
     use model::text::PEM_BEGIN;
@@ -175,7 +179,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let read = |pem: &str| {
             fs::write(file.path(), pem).unwrap();
-            TrustedCertificates::read(&[file.path().to_owned()])
+            CertificateStore::read(&[file.path().to_owned()])
         };
         let end = "-----END CERTIFICATE-----";
         for broken in [

@@ -238,7 +238,7 @@ impl Notifier {
         });
         loop {
             // An attempt that would outlive the total time is cut off, because a command waits for its end.
-            let end = waits.deadline().min(Instant::now() + ATTEMPT_MAX);
+            let end = waits.deadline.min(Instant::now() + ATTEMPT_MAX);
             let sending = async {
                 let _permit = limited.permits.acquire().await.expect("the semaphore is never closed");
                 limited.receiver.send(event).await

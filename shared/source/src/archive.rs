@@ -21,9 +21,10 @@ use reqwest::header::{ETAG, HeaderValue, IF_NONE_MATCH};
 use tokio::time::sleep;
 use work::Budget;
 
+use crate::download::BodyCopy;
+use crate::server::WebSession;
 use crate::stream::{bounded, within};
 use crate::tree::TreeArchive;
-use crate::web::{BodyCopy, WebSession};
 use crate::{ArchiveLocation, Error, Pull, Sources, TreeFault};
 
 /// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads
@@ -84,7 +85,7 @@ impl Sources {
         let archive = TreeArchive {
             place: format!("archive {}", location.url),
             blob: copy.blob.clone(),
-            limits: self.settings().limits.clone(),
+            limits: self.settings.limits.clone(),
             work: Budget::default(),
         };
         let work = archive.work.clone();

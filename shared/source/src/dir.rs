@@ -8,7 +8,7 @@ use oci::{Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, U
 use walkdir::{DirEntry, WalkDir};
 use work::Budget;
 
-use crate::{Error, SourceSettings};
+use crate::{Error, Pull, SourceSettings};
 
 /// Returns the digest of a folder: sha256 over paths and contents in the order of the walk.
 pub(crate) fn digest(dir: &Path, settings: &SourceSettings) -> Result<Digest, Error> {
@@ -21,12 +21,14 @@ pub(crate) fn read<S: FileSink>(
     expected: &Digest,
     settings: &SourceSettings,
     mut sink: S,
-) -> Result<S, Error> {
-    if FolderWalk::new(dir, settings)?.run(&mut sink)? == *expected {
-        Ok(sink)
-    } else {
-        Err(ImageError::Changed(dir.to_owned()).into())
+) -> Result<(S, Pull), Error> {
+    if FolderWalk::new(dir, settings)?.run(&mut sink)? != *expected {
+        return Err(ImageError::Changed(dir.to_owned()).into());
     }
+    let mut pull = Pull::default();
+    let folders = settings.content.folders().iter();
+    pull.folders.extend(folders.map(ToString::to_string));
+    Ok((sink, pull))
 }
 
 /// Takes nothing. Only the digest is wanted, so broken links do not matter yet.
@@ -74,7 +76,10 @@ impl FolderWalk {
         for folder in self.content.folders() {
             let folder = self.root.join(folder);
             for entry in WalkDir::new(folder).min_depth(1).sort_by_file_name() {
-                let entry = entry.map_err(|error| self.walk_error(error))?;
+                let entry = entry.map_err(|error| {
+                    let path = error.path().unwrap_or(&self.root).to_owned();
+                    Error::reading(&path)(error.into())
+                })?;
                 self.entry(&entry, sink)?;
             }
         }
@@ -82,11 +87,6 @@ impl FolderWalk {
             pass_link(sink, link, self.resolve(link))?;
         }
         Ok(self.hasher.finish())
-    }
-
-    fn walk_error(&self, error: walkdir::Error) -> Error {
-        let path = error.path().unwrap_or(&self.root).to_owned();
-        Error::reading(&path)(error.into())
     }
 
     fn entry(&mut self, entry: &DirEntry, sink: &mut impl FileSink) -> Result<(), Error> {
@@ -97,19 +97,21 @@ impl FolderWalk {
         }
         let path = self.relative(entry.path())?;
         self.budget.check_path(path.as_bytes(), || self.place())?;
-        if kind.is_symlink() {
-            let target = entry.path().read_link();
-            let target = target.map_err(Error::reading(entry.path()))?;
-            self.hash_entry(b'l', &path, &Digest::of(target.as_os_str().as_encoded_bytes()));
-            self.links.push(path);
-            return Ok(());
-        }
-        if !kind.is_file() {
-            let source = io::Error::other("not a file, directory or link");
-            return Err(Error::reading(entry.path())(source));
-        }
-        let content = self.feed(entry.path(), &path, sink)?;
-        self.hash_entry(b'f', &path, &content);
+        let failed = Error::reading(entry.path());
+        let (mark, content) = if kind.is_symlink() {
+            let target = entry.path().read_link().map_err(failed)?;
+            self.links.push(path.clone());
+            (b'l', Digest::of(target.as_os_str().as_encoded_bytes()))
+        } else if kind.is_file() {
+            (b'f', self.feed(entry.path(), &path, sink)?)
+        } else {
+            return Err(failed(io::Error::other("not a file, directory or link")));
+        };
+        self.hasher.update(&[mark]);
+        // The length goes in, so that no two folders give the same bytes.
+        self.hasher.update(&(path.len() as u64).to_le_bytes());
+        self.hasher.update(path.as_bytes());
+        self.hasher.update(content.as_str().as_bytes());
         Ok(())
     }
 
@@ -132,14 +134,6 @@ impl FolderWalk {
 
     fn place(&self) -> String {
         format!("folder {}", self.root.display())
-    }
-
-    fn hash_entry(&mut self, kind: u8, path: &str, content: &Digest) {
-        self.hasher.update(&[kind]);
-        // The length goes in, so that no two folders give the same bytes.
-        self.hasher.update(&(path.len() as u64).to_le_bytes());
-        self.hasher.update(path.as_bytes());
-        self.hasher.update(content.as_str().as_bytes());
     }
 
     fn resolve(&self, link: &str) -> Result<String, LinkError> {

@@ -1,16 +1,25 @@
-//! Failures between a source and its files.
+//! Failures between a source and its files. Those of servers say what a user can do about it.
 
+use std::error::Error as StdError;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fetch::{
-    AttemptCount, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, RequestError, SentSecrets,
+    AttemptCount, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, Peer, RedirectRefusal,
+    RequestError, SentSecrets,
 };
 use model::text::chain;
 use oci::{Digest, ImageError, LimitExceeded, UnpackError};
 
-use crate::{ServerFailure, ServerFault, TreeFault};
+use crate::TreeFault;
+
+/// Setting that allows a private address.
+const INTERNAL: &str = "under internalHosts (--internal-host)";
+
+/// Setting that allows plain HTTP.
+const PLAIN_HTTP: &str = "under plainHttp (--plain-http)";
 
 /// Error of resolving or reading a source.
 #[derive(Debug, thiserror::Error)]
@@ -45,10 +54,10 @@ pub enum Error {
     },
     /// The image holds no catalog that can be read.
     #[error(transparent)]
-    Image(ImageError),
-    /// A layer or a link that cannot be read, or a sink that refused a file. An exceeded limit is [`Self::Limit`].
+    Image(#[from] ImageError),
+    /// A layer or a link that cannot be read, or a sink that refused a file.
     #[error(transparent)]
-    Unpack(UnpackError),
+    Unpack(#[from] UnpackError),
     /// A file on this machine cannot be read or written.
     #[error("cannot {action} {path}", path = .path.display())]
     Io {
@@ -81,7 +90,7 @@ pub enum Error {
         /// Received number of bytes, or the part of it that was read.
         actual: u64,
     },
-    /// An image that exceeds one of its limits.
+    /// A source that exceeds one of its limits. [`Self::limit`] returns those of images and their layers too.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
     /// A resolve or a pull took longer than its limit.
@@ -95,22 +104,86 @@ pub enum Error {
     Task(#[source] tokio::task::JoinError),
 }
 
-impl From<ImageError> for Error {
-    fn from(error: ImageError) -> Self {
-        match error {
-            ImageError::Limit(limit) => Self::Limit(limit),
-            other => Self::Image(other),
-        }
-    }
+/// A failure of a server, or of one that it leads to.
+#[derive(Debug)]
+pub struct ServerFailure {
+    /// The source on the server.
+    pub place: ServerPlace,
+    /// The server that failed, if it is another one, such as a CDN or a token service, or was asked through a proxy.
+    pub at: Option<Peer>,
+    /// The failure, without secrets that were sent.
+    pub fault: ServerFault,
+    /// Number of attempts at the exchange.
+    pub attempts: AttemptCount,
 }
 
-impl From<UnpackError> for Error {
-    fn from(error: UnpackError) -> Self {
-        match error {
-            UnpackError::Limit(limit) => Self::Limit(limit),
-            other => Self::Unpack(other),
-        }
-    }
+/// A source on a server, for errors. Holds no secrets.
+#[derive(Debug, Clone)]
+pub struct ServerPlace {
+    /// The source in words: the registry and the repository, or the URL as it is configured.
+    pub text: String,
+    /// The host that is asked, with its port if one is written.
+    pub host: String,
+    /// Name of the host as the user writes it: Docker Hub has another one.
+    pub name: String,
+    /// True for a registry, false for a web server.
+    pub is_registry: bool,
+    /// Failures of the mirrors that were asked before, in words.
+    pub failed_mirrors: Vec<String>,
+}
+
+/// The kind of a server's failure.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerFault {
+    /// 401 to fresh credentials, or without any configured. Holds the file or helper that gave the credentials, if some were sent.
+    #[error("401, {}", .0.as_deref().map_or_else(|| "it wants credentials and none are configured".to_owned(), |login| format!("the credentials from {login} were refused")))]
+    Unauthorized(Option<String>),
+    /// 403: the account, or an anonymous user, may not read it. Holds the same as [`Self::Unauthorized`].
+    #[error("403, {} may not read it; ask its owner for the right to read it, or use another account", .0.as_deref().map_or_else(|| "anonymous users".to_owned(), |login| format!("the account from {login}")))]
+    Forbidden(Option<String>),
+    /// 404 or 410: no such manifest, tag, blob or file.
+    #[error("404, there is no {what}")]
+    NotFound {
+        /// The manifest, tag, blob or file in words.
+        what: String,
+    },
+    /// A rule of [`RegistryRules`](crate::RegistryRules) forbids pulls from it.
+    #[error("registries.conf blocks it")]
+    Blocked,
+    /// Plain HTTP to a host for which it is not allowed.
+    #[error("plain http is refused")]
+    PlainHttp,
+    /// 400 to a plain HTTP request, the usual answer of a server that expects TLS.
+    #[error("400, it refuses plain http")]
+    PlainHttpRefused,
+    /// A malformed digest in a header.
+    #[error("it sent a malformed digest")]
+    Digest(#[from] oci::DigestError),
+    /// A web page in place of a manifest or file.
+    #[error("it answered with a web page; a proxy or a login page stands in between, or it is another kind of server")]
+    WebPage,
+    /// An upload that goes to another server, or nowhere.
+    #[error(
+        "it names no place of its own to upload to; a proxy in front of it may have to pass its name and scheme on"
+    )]
+    UploadLocation,
+    /// A challenge of an unknown kind.
+    #[error("it asks for an unknown kind of authentication")]
+    Challenge,
+    /// A token service that answers without a usable token.
+    #[error("its token service {service} {problem}")]
+    TokenService {
+        /// Host of the token service, cleaned for logs.
+        service: String,
+        /// The problem with the service's answer, in words.
+        problem: String,
+    },
+    /// A reference that makes no URL.
+    #[error("{0} is not a URL")]
+    Url(String),
+    /// A failure of the exchange itself.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
 }
 
 impl RequestError for Error {
@@ -126,6 +199,16 @@ impl RequestError for Error {
 }
 
 impl Error {
+    /// Returns the limit that the source exceeds, if that is the error.
+    pub const fn limit(&self) -> Option<&LimitExceeded> {
+        match self {
+            Self::Limit(limit) | Self::Image(ImageError::Limit(limit)) | Self::Unpack(UnpackError::Limit(limit)) => {
+                Some(limit)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns true if the registry took longer than [`SourceSettings::registry_wait`](crate::SourceSettings::registry_wait).
     pub fn is_slow_registry(&self) -> bool {
         let too_long = |fault: &ServerFault| matches!(fault, ServerFault::Fetch(FetchError::WaitedTooLong(_)));
@@ -159,5 +242,93 @@ impl Error {
             }
             other => other,
         }
+    }
+}
+
+impl ServerFault {
+    /// Passes the parts of the text that the server chose through `show`.
+    pub(crate) fn with_shown_text(self, show: impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Fetch(FetchError::Redirect { to, reason }) => FetchError::Redirect { to: show(&to), reason }.into(),
+            Self::Fetch(FetchError::Coding(coding)) => FetchError::Coding(show(&coding)).into(),
+            Self::TokenService { service, problem } => Self::TokenService {
+                service: show(&service),
+                problem,
+            },
+            other => other,
+        }
+    }
+}
+
+impl ServerFailure {
+    /// Returns true for the answer that there is no such manifest, tag, blob or file.
+    pub(crate) const fn is_not_found(&self) -> bool {
+        matches!(self.fault, ServerFault::NotFound { .. })
+    }
+
+    /// Returns true for the answers of a registry that lacks a part of the API, such as HEAD or lists of referrers.
+    pub(crate) fn lacks_api(&self) -> bool {
+        match &self.fault {
+            ServerFault::PlainHttpRefused => true,
+            ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
+            _ => false,
+        }
+    }
+
+    /// Returns what a user can do about it, if that depends on the server.
+    fn advice(&self) -> Option<String> {
+        let host = self.at.as_ref().map_or(&self.place.name, |peer| &peer.host);
+        let is_registry = self.place.is_registry;
+        use FetchError::{Address, NotTls, RateLimited, Redirect};
+        use ServerFault as Fault;
+        Some(match &self.fault {
+            Fault::Unauthorized(_) if is_registry => format!(
+                "log in with `podman login {host}`, or name a file that has credentials for it with --auth-file or \
+                 REGISTRY_AUTH_FILE"
+            ),
+            Fault::Unauthorized(_) => {
+                format!("add a user and a password for {host} to a file of authFiles (--auth-file)")
+            }
+            Fault::PlainHttp => format!("use https, or list {host} {PLAIN_HTTP}"),
+            Fault::PlainHttpRefused => format!("if it speaks TLS take {host} off plainHttp (--plain-http)"),
+            Fault::Fetch(NotTls) if is_registry => format!("if that is intended list {host} {PLAIN_HTTP}"),
+            Fault::Fetch(NotTls) => {
+                format!("if that is intended write http:// in its URL and list {host} {PLAIN_HTTP}")
+            }
+            Fault::Fetch(Redirect { to, reason }) if *reason == RedirectRefusal::Private => {
+                format!("if that is intended list {to} {INTERNAL}")
+            }
+            Fault::Fetch(Address { reason }) if *reason == RedirectRefusal::Private => {
+                format!("if that is intended list {host} {INTERNAL}")
+            }
+            Fault::Fetch(RateLimited { .. }) => "poll less often, or log in to be granted more".to_owned(),
+            Fault::NotFound { .. } => {
+                let names = if is_registry { "name and the tag" } else { "URL" };
+                format!("check the {names}; some servers also answer so without credentials")
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for ServerFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.place.text)?;
+        if let Some(peer) = &self.at {
+            write!(f, ", at {peer}")?;
+        }
+        write!(f, ": {}{}", self.fault, self.attempts)?;
+        if let Some(advice) = self.advice() {
+            write!(f, "; {advice}")?;
+        }
+        let mut mirrors = self.place.failed_mirrors.iter();
+        mirrors.try_for_each(|failure| write!(f, "; before that its mirror failed: {failure}"))
+    }
+}
+
+impl StdError for ServerFailure {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        // The text of the fault is part of this error's text, so its source follows directly.
+        self.fault.source()
     }
 }

@@ -65,10 +65,8 @@ impl ArchiveLocation {
 
     /// Parses the text of a source. The error says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        let (url, folder) = match text.split_once('#') {
-            Some((url, folder)) => (url, Some(folder)),
-            None => (text, None),
-        };
+        let whole = (text, None);
+        let (url, folder) = text.split_once('#').map_or(whole, |(url, folder)| (url, Some(folder)));
         let url = web_url(url, "it is not a URL with a host")?;
         let path = url.path().to_ascii_lowercase();
         if !SUFFIXES.iter().any(|suffix| path.ends_with(suffix)) {

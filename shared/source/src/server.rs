@@ -1,13 +1,22 @@
-//! One server that is asked: its errors name it, and hold no secret that was sent to it.
+//! One server that is asked: its errors name it, and hold no secret that was sent to it. The module `registry` has the requests of
+//! registries. Other servers have one URL, with credentials, retries and limits.
+//!
+//! | a server may | result |
+//! |---|---|
+//! | redirect | the rules of `fetch`; credentials go to the host of the configured URL only |
+//! | answer "later" | the retry schedule; a longer `Retry-After` is reported |
+//! | answer with a login page | named as one |
+//! | put text into errors | no bodies are quoted; hosts are cut and cleaned; what repeats a secret is withheld |
 
 use fetch::{
-    AttemptCount, FailedFetch, FetchResponse, Fetcher, Login, Peer, RedirectTarget, RequestSpec, Retries, SentSecrets,
-    find_login,
+    AttemptCount, FailedFetch, FetchError, FetchResponse, Fetcher, Login, Peer, RequestSpec, Retries, SentSecrets,
+    authority, find_login,
 };
 use parking_lot::Mutex;
-use reqwest::Url;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
+use reqwest::{StatusCode, Url};
 
-use crate::{Error, ServerFailure, ServerFault, ServerPlace, SourceSettings};
+use crate::{Error, ServerFailure, ServerFault, ServerPlace, SourceSettings, Sources};
 
 /// The connections to a server for one resolve, read or push.
 pub(crate) struct AskedServer {
@@ -15,6 +24,15 @@ pub(crate) struct AskedServer {
     pub(crate) place: ServerPlace,
     /// Texts that were sent and must not come back in an error.
     pub(crate) secrets: Mutex<SentSecrets>,
+}
+
+/// The requests to a server that is not a registry for one resolve or read. Credentials are read once, and again for the next one.
+pub(crate) struct WebSession<'a> {
+    pub(crate) settings: &'a SourceSettings,
+    pub(crate) server: AskedServer,
+    login: Option<Login>,
+    /// Fields from a header file. They may hold secrets.
+    fields: HeaderMap,
 }
 
 impl AskedServer {
@@ -29,15 +47,14 @@ impl AskedServer {
     /// Returns the credentials for a path of the server, if any are configured. No error repeats them from now on.
     pub(crate) async fn login(&self, settings: &SourceSettings, path: &str) -> Result<Option<Login>, Error> {
         let found = find_login(&settings.logins, &settings.auth_files, &self.place.name, path).await?;
-        let Some(login) = found else {
-            return Ok(None);
-        };
-        if let Some(reason) = settings.no_logins {
-            let origin = login.origin;
-            return Err(Error::RefusedLogin { origin, reason });
+        if let Some(login) = &found {
+            if let Some(reason) = settings.no_logins {
+                let origin = login.origin.clone();
+                return Err(Error::RefusedLogin { origin, reason });
+            }
+            self.secrets.lock().add_login(&login.user, &login.password);
         }
-        self.secrets.lock().add_login(&login.user, &login.password);
-        Ok(Some(login))
+        Ok(found)
     }
 
     /// Starts the attempts of one request.
@@ -52,8 +69,7 @@ impl AskedServer {
         if url.scheme() == "http" && !self.fetcher.settings().allows_plain_http(&peer.host) {
             return Err(self.report(Some(peer), ServerFault::PlainHttp));
         }
-        let home = RedirectTarget::configured(url).map_err(|error| self.failed(error))?;
-        self.fetched(self.fetcher.follow(&home, request).await)
+        self.fetched(self.fetcher.follow(url, request).await)
     }
 
     pub(crate) fn failed(&self, fault: impl Into<ServerFault>) -> Error {
@@ -90,4 +106,74 @@ impl AskedServer {
     pub(crate) fn redacted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         result.map_err(|error| error.without(&self.secrets.lock()))
     }
+}
+
+impl<'a> WebSession<'a> {
+    /// Reads the credentials for the host and path of `url`. Sends nothing.
+    pub(crate) async fn open(sources: &'a Sources, url: &Url) -> Result<Self, Error> {
+        let settings = &*sources.settings;
+        let host = authority(url);
+        let path = url.path().trim_matches('/');
+        let place = ServerPlace {
+            text: url.to_string(),
+            name: host.clone(),
+            host: host.clone(),
+            is_registry: false,
+            failed_mirrors: Vec::new(),
+        };
+        let server = AskedServer::new(sources.fetcher.with_own_traffic(None), place);
+        let login = server.login(settings, path).await?;
+        let fields = settings.header_files.read(&host)?;
+        for value in fields.values().filter_map(|value| value.to_str().ok()) {
+            // Of `Bearer TOKEN` the token alone, which is in the whole too.
+            server.secrets.lock().add(value.rsplit(' ').next().unwrap_or(value));
+        }
+        Ok(Self {
+            settings,
+            server,
+            login,
+            fields,
+        })
+    }
+
+    /// Makes one attempt at a request. Returns a success, or a 304 if the request has a condition.
+    pub(crate) async fn send(&self, url: &Url, request: RequestSpec) -> Result<FetchResponse, Error> {
+        let is_conditional = request.headers.contains_key(IF_NONE_MATCH);
+        let request = self.authorize(request);
+        let response = self.server.follow(url.clone(), &request).await?;
+        let login = self.login.as_ref().map(|login| login.origin.clone());
+        let fault = match response.status() {
+            status if status.is_success() && is_web_page(&response) => ServerFault::WebPage,
+            StatusCode::OK => return Ok(response),
+            StatusCode::NOT_MODIFIED if is_conditional => return Ok(response),
+            // No credentials went to another server, so its refusal says nothing about them.
+            StatusCode::UNAUTHORIZED if response.is_home => ServerFault::Unauthorized(login),
+            StatusCode::FORBIDDEN if response.is_home => ServerFault::Forbidden(login),
+            StatusCode::NOT_FOUND | StatusCode::GONE => ServerFault::NotFound {
+                what: "such file".to_owned(),
+            },
+            status => FetchError::from_status(status, response.headers()).into(),
+        };
+        Err(self.server.failed_at(&response, fault))
+    }
+
+    /// Adds the credentials for the configured server.
+    pub(crate) fn authorize(&self, request: RequestSpec) -> RequestSpec {
+        let token = self.login.as_ref().and_then(Login::identity_token);
+        // With the first request: servers of private files answer 404, and not 401, to an anonymous one.
+        let mut request = match (&self.login, token) {
+            (None, _) => request,
+            (Some(_), Some(token)) => request.with_bearer_auth(token),
+            (Some(login), None) => request.with_basic_auth(&login.user, &login.password),
+        };
+        // The file for this one host wins over a credential file for all.
+        request.credentials.extend(self.fields.clone());
+        request
+    }
+}
+
+/// Returns true for HTML, which no source is made of.
+pub(crate) fn is_web_page(response: &FetchResponse) -> bool {
+    let media_type = response.headers().get(CONTENT_TYPE);
+    media_type.is_some_and(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"text/html"))
 }

@@ -1,7 +1,6 @@
 //! Settings of this crate, each with its default and the reason for it.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use fetch::{FetchSettings, HeaderFiles, Logins};
 use oci::{ImageContent, ImageLimits, NamedLimit, TargetPlatform};
@@ -35,7 +34,7 @@ pub struct SourceSettings {
     /// Maximum time that one `read` waits for the registry, all requests and layers together; the time that the sink takes
     /// does not count. Default: none, only `pull_timeout`.
     pub registry_wait: Option<Duration>,
-    /// Space in the folder for temporary files, for archives. Default: 4 GiB.
+    /// Space in the folder for temporary files, for archives and copies of images. Default: 4 GiB.
     pub download_space: DownloadSpace,
     /// Limits on each image. Default: [`ImageLimits::default`].
     pub limits: ImageLimits,

@@ -1,14 +1,35 @@
-//! Signatures that are attached to an image. They are not verified here, because that takes keys.
+//! Signatures that are attached to an image, or kept beside its registry (containers-registries.d(5), `lookaside`). They are not
+//! verified here, because that takes keys.
 
+use std::{io, path::PathBuf, str::FromStr};
+
+use bytes::Bytes;
 use model::{AttachedSignature, ImageSignatures};
 use oci::{Digest, ImageDescriptor, SignatureManifest, parse_document};
+use reqwest::Url;
 
+use crate::blob_source::read_file;
 use crate::registry::{Session, if_found};
 use crate::sources::PARSING;
+use crate::stream::blocking;
 use crate::{Error, Source, Sources};
 
 /// Kind of a document with signatures, for errors.
 const MANIFEST: &str = "signature manifest";
+
+/// Location of signatures that are kept beside a registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookaside {
+    /// Files below an HTTP or HTTPS URL.
+    Http(Url),
+    /// Files below a folder of this machine.
+    Folder(PathBuf),
+}
+
+/// The text is not a location of signatures.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a location of signatures: write https://HOST/PATH or file:///PATH")]
+pub struct LookasideError(String);
 
 impl Sources {
     /// Returns the signatures that cosign attached to the image `digest`, under a tag derived from the digest and as
@@ -40,30 +61,47 @@ impl Sources {
             return Ok(Vec::new());
         };
         let session = self.session_with(reference, digest.as_str()).await?;
-        let found = self.in_time(attachments(&session, digest)).await;
-        session.server.redacted(found)
+        let asking = async {
+            let list = list_tag(digest);
+            let mut found = Vec::new();
+            for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
+                if if_found(session.resolve(&tag).await)?.is_some() {
+                    found.push(tag);
+                }
+            }
+            let limit = session.settings.limits.signatures();
+            let mut pages = session.referrers(digest);
+            while let Some(page) = session.next_page(&mut pages).await? {
+                let _parsing = PARSING.lock().await;
+                let index: SignatureManifest = parse_document(MANIFEST, digest, &page)?;
+                for entry in index.manifests {
+                    found.push(entry.blob(digest)?.digest.to_string());
+                }
+                limit.check(found.len() as u64, || format!("what is attached to {digest}"))?;
+            }
+            Ok::<_, Error>(found)
+        };
+        session.server.redacted(self.in_time(asking).await)
     }
-}
 
-async fn attachments(session: &Session, digest: &Digest) -> Result<Vec<String>, Error> {
-    let list = list_tag(digest);
-    let mut found = Vec::new();
-    for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
-        if if_found(session.resolve(&tag).await)?.is_some() {
-            found.push(tag);
-        }
+    /// Returns the simple signatures of the image `digest` (containers/image, "signature protocols"): files from
+    /// `signature-1` up to the first that does not exist.
+    ///
+    /// # Errors
+    /// Every failure except a file that does not exist.
+    pub async fn simple_signatures(
+        &self,
+        source: &Source,
+        digest: &Digest,
+        lookaside: &Lookaside,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let Source::Registry { reference, .. } = source else {
+            return Ok(Vec::new());
+        };
+        let session = self.session(reference)?;
+        let folder = format!("{}@{}={}", reference.repository(), digest.algorithm(), digest.hex());
+        self.in_time(lookaside.all(&session, &folder)).await
     }
-    let limit = session.settings.limits.signatures();
-    let mut pages = session.referrers(digest);
-    while let Some(page) = session.next_page(&mut pages).await? {
-        let _parsing = PARSING.lock().await;
-        let index: SignatureManifest = parse_document(MANIFEST, digest, &page)?;
-        for entry in index.manifests {
-            found.push(entry.blob(digest)?.digest.to_string());
-        }
-        limit.check(found.len() as u64, || format!("what is attached to {digest}"))?;
-    }
-    Ok(found)
 }
 
 /// Returns the tag of the list of referrers ("Referrers Tag Schema"). Those of cosign begin with it.
@@ -105,13 +143,7 @@ impl SignatureSearch {
 
     /// Reads the entries of an index that are signatures, even if the registry says that it has filtered the list.
     async fn entries(&mut self, digest: &Digest, body: &[u8]) -> Result<(), Error> {
-        let entries: Vec<_> = {
-            let _parsing = PARSING.lock().await;
-            let index: SignatureManifest = parse_document(MANIFEST, digest, body)?;
-            let entries = index.manifests.into_iter().filter(ImageDescriptor::is_signature);
-            entries.take(self.one_too_many()).collect()
-        };
-        for entry in entries {
+        for entry in self.parsed(digest.as_str(), body).await?.manifests {
             self.take(digest.as_str())?;
             let manifest = entry.blob(digest)?.digest;
             let body = self.session.manifest(&manifest).await?;
@@ -121,13 +153,7 @@ impl SignatureSearch {
     }
 
     async fn layers(&mut self, of: &str, body: &[u8]) -> Result<(), Error> {
-        let layers: Vec<_> = {
-            let _parsing = PARSING.lock().await;
-            let manifest: SignatureManifest = parse_document(MANIFEST, &of, body)?;
-            let layers = manifest.layers.into_iter().filter(ImageDescriptor::is_content);
-            layers.take(self.one_too_many()).collect()
-        };
-        for layer in layers {
+        for layer in self.parsed(of, body).await?.layers {
             self.take(of)?;
             let blob = layer.blob(&of)?;
             let limit = self.session.settings.limits.signature();
@@ -143,10 +169,17 @@ impl SignatureSearch {
         Ok(())
     }
 
-    /// Returns the number of entries of a list to keep: one more than may be fetched, so that too many fail.
-    fn one_too_many(&self) -> usize {
+    /// Parses a list of signatures. Keeps one entry more than may be fetched, so that too many fail and take no memory.
+    async fn parsed(&self, of: &str, body: &[u8]) -> Result<SignatureManifest, Error> {
         let left = self.session.settings.limits.signatures.saturating_sub(self.taken);
-        usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1)
+        let kept = usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1);
+        let _parsing = PARSING.lock().await;
+        let SignatureManifest { layers, manifests } = parse_document(MANIFEST, &of, body)?;
+        let (layers, manifests) = (layers.into_iter(), manifests.into_iter());
+        Ok(SignatureManifest {
+            layers: layers.filter(ImageDescriptor::is_content).take(kept).collect(),
+            manifests: manifests.filter(ImageDescriptor::is_signature).take(kept).collect(),
+        })
     }
 
     /// Counts a document before it is fetched.
@@ -154,5 +187,77 @@ impl SignatureSearch {
         self.taken += 1;
         let limit = self.session.settings.limits.signatures();
         Ok(limit.check(self.taken, || format!("what is attached to {of}"))?)
+    }
+}
+
+impl FromStr for Lookaside {
+    type Err = LookasideError;
+
+    fn from_str(text: &str) -> Result<Self, LookasideError> {
+        let wrong = || LookasideError(text.to_owned());
+        let url = Url::parse(text).map_err(|_| wrong())?;
+        match url.scheme() {
+            "file" => url.to_file_path().map(Self::Folder).map_err(|()| wrong()),
+            _ if url.query().is_none() && fetch::unusable(&url).is_none() => Ok(Self::Http(url)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Lookaside {
+    async fn all(&self, session: &Session, folder: &str) -> Result<Vec<Vec<u8>>, Error> {
+        let limit = session.settings.limits.signatures();
+        let mut found = Vec::new();
+        for number in 1_u64.. {
+            let Some(signature) = self.read(session, &format!("{folder}/signature-{number}")).await? else {
+                break;
+            };
+            limit.check(number, || folder.to_owned())?;
+            found.push(signature.into());
+        }
+        Ok(found)
+    }
+
+    async fn read(&self, session: &Session, path: &str) -> Result<Option<Bytes>, Error> {
+        match self {
+            Self::Http(base) => {
+                let mut url = base.clone();
+                url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
+                session.file_at(&url).await
+            }
+            Self::Folder(folder) => {
+                let path = folder.join(path);
+                let limit = session.settings.limits.signature();
+                match blocking(move || read_file(&path, limit)).await {
+                    Ok(bytes) => Ok(Some(bytes)),
+                    Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lookaside_is_a_url_or_a_folder() {
+        let parse = |text: &str| text.parse::<Lookaside>();
+        assert!(matches!(parse("https://a.io/sigstore"), Ok(Lookaside::Http(_))));
+        assert_eq!(
+            parse("file:///var/sigstore"),
+            Ok(Lookaside::Folder("/var/sigstore".into()))
+        );
+        for text in [
+            "",
+            "/var/sigstore",
+            "ftp://a.io/",
+            "https://a.io/?token=1",
+            "https://a:b@a.io/",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
     }
 }

@@ -11,9 +11,10 @@ use model::ImageReference;
 use oci::Digest;
 use oci_client::Reference;
 
-use crate::grammar;
-use crate::location::is_web_url;
-use crate::{ArchiveLocation, GitLocation};
+use crate::{ArchiveLocation, GitLocation, location::is_web_url};
+
+/// Maximum length of a repository's name in the distribution specification.
+const MAX_NAME_BYTES: usize = 255;
 
 /// The source of a catalog, as a user writes it.
 ///
@@ -98,9 +99,10 @@ impl FromStr for Source {
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
         if text.is_empty() {
-            Err(SourceError::new(
+            Err(SourceError(
                 "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, \
-                 oci:DIR[:TAG] or dir:PATH",
+                 oci:DIR[:TAG] or dir:PATH"
+                    .to_owned(),
             ))
         } else if let Some(path) = text.strip_prefix("dir:") {
             Ok(Self::Dir(folder(path, text)?))
@@ -108,8 +110,9 @@ impl FromStr for Source {
             layout(rest, text)
         } else if text.starts_with("mirror:") && !is_port_of(text, "mirror") {
             // Earlier versions could read the catalogs of other mirrors.
-            Err(SourceError::new(
-                "a mirror is not a source: copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest",
+            Err(SourceError(
+                "a mirror is not a source: copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest"
+                    .to_owned(),
             ))
         } else if is_git(text) {
             // Other forms than `git:` are not URLs of the web, with their scheme or without.
@@ -126,10 +129,6 @@ impl FromStr for Source {
 }
 
 impl SourceError {
-    fn new(problem: impl Into<String>) -> Self {
-        Self(problem.into())
-    }
-
     /// Reports a URL that is not of this kind.
     fn location(kind: &str, text: &str) -> impl FnOnce(&'static str) -> Self {
         move |what| Self(format!("`{}` is not {kind}: {what}", without_secrets(text)))
@@ -208,15 +207,45 @@ fn registry(text: &str) -> Result<Source, SourceError> {
         ));
     }
     let image = ImageReference::as_written(text);
-    if image.tag.is_none() && image.digest.is_none() {
-        return refused(format!("has neither tag nor digest: add one, such as {text}:latest"));
-    }
     let Ok(pinned) = image.digest.as_deref().map(str::parse).transpose() else {
         return refused("has a malformed digest: write sha256:<64 hex digits in lower case>".into());
     };
-    match grammar::reference(image) {
-        Ok(reference) => Ok(Source::Registry { reference, pinned }),
-        Err(what) => refused(format!("is not an image reference: {what}")),
+    if let Some(part) = malformed_part(&image) {
+        return refused(format!("is not an image reference: {part}"));
+    }
+    let (host, name) = docker_hub(&image.registry, &image.repository);
+    let reference = match (image.tag, image.digest) {
+        (Some(tag), Some(digest)) => Reference::with_tag_and_digest(host, name, tag, digest),
+        (None, Some(digest)) => Reference::with_digest(host, name, digest),
+        (Some(tag), None) => Reference::with_tag(host, name, tag),
+        (None, None) => return refused(format!("has neither tag nor digest: add one, such as {text}:latest")),
+    };
+    Ok(Source::Registry { reference, pinned })
+}
+
+/// Returns the part of a reference that is malformed, except for its digest.
+// The regular expression that `oci-client` has for references takes 15 MB and 50 ms of CPU to compile, more than a whole poll of an
+// unchanged catalog.
+fn malformed_part(image: &ImageReference) -> Option<&'static str> {
+    let (host, name) = (image.registry.as_str(), image.repository.as_str());
+    let has_port = host.split_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_ok());
+    if !(has_port && ImageReference::is_host(host)) {
+        Some("its host is malformed")
+    } else if name.len() > MAX_NAME_BYTES || !name.split('/').all(ImageReference::is_component) {
+        Some("its repository may hold only lower case letters, digits and single separators")
+    } else if image.tag.as_deref().is_some_and(|tag| !ImageReference::is_tag(tag)) {
+        Some("its tag is malformed")
+    } else {
+        None
+    }
+}
+
+/// Applies the special names of Docker Hub: `index.docker.io` is its old name, and official images are in `library`.
+fn docker_hub(host: &str, name: &str) -> (String, String) {
+    match host {
+        "docker.io" | "index.docker.io" if !name.contains('/') => ("docker.io".to_owned(), format!("library/{name}")),
+        "index.docker.io" => ("docker.io".to_owned(), name.to_owned()),
+        _ => (host.to_owned(), name.to_owned()),
     }
 }
 

@@ -14,11 +14,10 @@ use tokio::sync::Mutex;
 use tracing::Instrument;
 
 use crate::archive::Archives;
-use crate::blob_source::{BlobSource, wrong_size};
+use crate::blob_source::{BlobSource, Layout, wrong_size};
 use crate::dir;
 use crate::git::GitCommits;
 use crate::layers;
-use crate::layout::Layout;
 use crate::registry::{AuthStates, if_found};
 use crate::stream::{blocking, within};
 use crate::{Error, Source, SourceSettings};
@@ -37,7 +36,8 @@ pub struct Sources {
     pub(crate) auth_states: AuthStates,
     pub(crate) archives: Archives,
     pub(crate) commits: GitCommits,
-    pub(crate) settings: Arc<SourceSettings>,
+    /// Settings that it was made with, or that [`Self::with_settings`] has changed.
+    pub settings: Arc<SourceSettings>,
 }
 
 /// The cost of reading one image.
@@ -93,11 +93,6 @@ impl Sources {
         self
     }
 
-    /// Returns the settings that it was made with.
-    pub fn settings(&self) -> &SourceSettings {
-        &self.settings
-    }
-
     /// Returns the digest that the source has now: of the top-level manifest or index, of an archive, of
     /// a commit of git with its folder, or of a folder's files.
     /// Sends one HEAD for a tag, two small requests for a branch, and nothing for a pinned digest. Downloads an archive unless it is known and unchanged.
@@ -111,7 +106,7 @@ impl Sources {
         }
         let resolving = async {
             match source {
-                Source::Registry { reference, .. } => self.in_time(Box::pin(self.resolve_tag(reference))).await,
+                Source::Registry { reference, .. } => self.in_time(Box::pin(self.resolve_image(reference, None))).await,
                 Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
                 Source::Archive(location) => {
                     // On the heap, so that polls of images do not carry this state.
@@ -138,10 +133,7 @@ impl Sources {
     pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
         let resolved = match source {
             Source::Registry { reference, pinned } => {
-                let tag = reference.tag().unwrap_or("latest");
-                let version = pinned.as_ref().map_or(tag, Digest::as_str);
-                let asking = async { self.session_with(reference, version).await?.resolve(version).await };
-                self.in_time(asking).await
+                self.in_time(self.resolve_image(reference, pinned.as_ref())).await
             }
             Source::Archive(_) | Source::Git(_) | Source::OciLayout { .. } | Source::Dir(_) => {
                 self.resolve(source).await
@@ -162,7 +154,19 @@ impl Sources {
         empty: &EmptyLayers,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let reading = self.read_source(source, digest, empty, sink);
+        let reading = async {
+            let blobs = match source {
+                Source::Registry { reference, .. } => self.registry_with(reference, digest).await?,
+                Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
+                Source::Archive(location) => return Box::pin(self.read_archive(location, digest, sink)).await,
+                Source::Git(location) => return Box::pin(self.read_git(location, digest, sink)).await,
+                Source::Dir(path) => {
+                    let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
+                    return blocking(move || dir::read(&path, &digest, &settings, sink)).await;
+                }
+            };
+            blobs.redacted(self.read_image(&blobs, digest, empty, sink).await)
+        };
         let reading = reading.instrument(tracing::info_span!("pull", source = %source, %digest));
         within(self.settings.pull_timeout, reading).await
     }
@@ -184,33 +188,6 @@ impl Sources {
     /// Limits the time of one question. Each request has limits of its own, but redirects, tokens and retries add up.
     pub(crate) async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         within(self.settings.resolve_timeout, asking).await
-    }
-
-    async fn read_source<S: FileSink + 'static>(
-        &self,
-        source: &Source,
-        digest: &Digest,
-        empty: &EmptyLayers,
-        sink: S,
-    ) -> Result<(S, Pull), Error> {
-        let blobs = match source {
-            Source::Registry { reference, .. } => self.registry_with(reference, digest).await?,
-            Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
-            Source::Archive(location) => return Box::pin(self.read_archive(location, digest, sink)).await,
-            Source::Git(location) => return Box::pin(self.read_git(location, digest, sink)).await,
-            Source::Dir(path) => {
-                let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
-                let folders = settings.content.folders();
-                let folders = folders.iter().map(|folder| (*folder).to_owned()).collect();
-                let sink = blocking(move || dir::read(&path, &digest, &settings, sink)).await?;
-                let pull = Pull {
-                    folders,
-                    ..Pull::default()
-                };
-                return Ok((sink, pull));
-            }
-        };
-        blobs.redacted(self.read_image(&blobs, digest, empty, sink).await)
     }
 
     async fn read_image<S: FileSink + 'static>(

@@ -1,7 +1,6 @@
 //! The files of a tar archive that stands alone: an archive on a server, or the one that git makes of a commit.
 
-use std::io::BufRead;
-use std::sync::Arc;
+use std::{io::BufRead, sync::Arc};
 
 use oci::{
     BlobRef, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, OverlayState, Root, UnpackBudget, UnpackError,

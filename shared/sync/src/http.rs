@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use fetch::{
-    FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, Peer, RedirectTarget, RequestSpec,
-    ResumableBody, Retries,
+    FailedFetch, FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, RequestSpec, ResumableBody,
+    Retries,
 };
 use futures_util::{StreamExt, stream};
 use model::{Encoding, Key, Sha256};
@@ -40,9 +40,8 @@ impl HttpOrigin {
 
     async fn attempt(&self, key: &Key, request: &RequestSpec) -> Result<FetchResponse, OriginError> {
         let failed = |failed| OriginError::fetch(key, failed);
-        let url = self.address.url(key);
-        let home = RedirectTarget::configured(url.clone()).map_err(|error| failed(error.at(Peer::of(&url, None))))?;
-        let response = self.fetcher.follow(&home, request).await.map_err(failed)?;
+        let response = self.fetcher.follow(self.address.url(key), request).await;
+        let response = response.map_err(failed)?;
         let status = response.status();
         match status.as_u16() {
             // Objects that are stored with a coding have their hash with it.

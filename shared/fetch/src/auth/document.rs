@@ -1,10 +1,6 @@
 //! The format of `auth.json` and `config.json`.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::{collections::BTreeMap, fmt, fs, io::ErrorKind, path::PathBuf};
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -65,12 +61,9 @@ impl AuthDocument {
     /// Finds the longest key that fits: `quay.io/ns/repo`, then `quay.io/ns`, then `quay.io`. A helper of a key wins over its
     /// entry. The credential store is last.
     pub(crate) async fn find(&self, registry: &str, repository: &str) -> Result<Option<Login>, CredentialsError> {
-        let helpers = self.cred_helpers.as_ref();
+        let helper_of = |key: &str| self.cred_helpers.as_ref()?.get(key).filter(|name| !name.is_empty());
         for key in keys(registry, repository) {
-            if let Some(helper) = helpers
-                .and_then(|helpers| helpers.get(&key))
-                .filter(|name| !name.is_empty())
-            {
+            if let Some(helper) = helper_of(&key) {
                 return self.ask(helper, &key).await;
             }
             if let Some(entry) = self.entry(&key)

@@ -35,16 +35,14 @@ pub(crate) async fn get(helper: &str, server: &str) -> Result<Option<HelperAnswe
         helper: helper.to_owned(),
         source,
     })?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stdout);
-        return if said.trim() == NOT_FOUND {
-            Ok(None)
-        } else {
-            Err(failed(output.status.to_string()))
-        };
+    if output.status.success() {
+        let answer = serde_json::from_slice(&output.stdout);
+        return answer.map_err(|_| failed("its answer is not understood".to_owned()));
     }
-    let answer = serde_json::from_slice(&output.stdout);
-    answer.map_err(|_| failed("its answer is not understood".to_owned()))
+    match String::from_utf8_lossy(&output.stdout).trim() {
+        NOT_FOUND => Ok(None),
+        _ => Err(failed(output.status.to_string())),
+    }
 }
 
 async fn run(helper: &str, server: &str) -> std::io::Result<Output> {

@@ -2,10 +2,9 @@
 
 mod document;
 mod helper;
-mod paths;
 
-use std::fmt;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -16,6 +15,7 @@ use crate::auth::document::AuthDocument;
 const TOKEN_USER: &str = "<token>";
 
 /// Credentials for one repository and their origin.
+// Without `Debug`, so that nothing prints them.
 #[derive(Clone)]
 pub struct Login {
     /// Name of the user, for basic authentication.
@@ -30,15 +30,6 @@ impl Login {
     /// Returns the token that stands for a login, if there is one in place of a password.
     pub fn identity_token(&self) -> Option<&str> {
         (self.user == TOKEN_USER).then_some(&self.password)
-    }
-}
-
-/// Prints neither the user nor the password.
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Login")
-            .field("origin", &self.origin)
-            .finish_non_exhaustive()
     }
 }
 
@@ -79,6 +70,14 @@ pub enum CredentialsError {
     },
 }
 
+/// Files that may hold credentials, in the order in which podman reads them.
+#[derive(Debug, PartialEq, Eq)]
+struct CredentialFiles {
+    paths: Vec<PathBuf>,
+    /// True if the user named the files, so that the absence of one is an error.
+    are_required: bool,
+}
+
 /// Finds the credentials for a repository: in the documents in memory, then in `files`, which must all be readable. The
 /// default files are read only if there are neither.
 ///
@@ -99,16 +98,38 @@ pub async fn find_login(
     if files.is_empty() && !held.is_empty() {
         return Ok(None);
     }
-    let files = paths::credential_files(files, |name| std::env::var_os(name));
+    let files = credential_files(files, |name| std::env::var_os(name));
     for path in files.paths {
-        let Some(document) = AuthDocument::open(path, files.are_required)? else {
-            continue;
-        };
-        if let Some(login) = document.find(registry, repository).await? {
+        if let Some(document) = AuthDocument::open(path, files.are_required)?
+            && let Some(login) = document.find(registry, repository).await?
+        {
             return Ok(Some(login));
         }
     }
     Ok(None)
+}
+
+/// Returns the named files, else those of the environment.
+fn credential_files(named: &[PathBuf], env: impl Fn(&str) -> Option<OsString>) -> CredentialFiles {
+    let env = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let mut paths = named.to_vec();
+    if named.is_empty() {
+        paths.extend(env("REGISTRY_AUTH_FILE"));
+    }
+    let are_required = !paths.is_empty();
+    if !are_required {
+        let home = env("HOME");
+        let in_home = |rest: &str| home.as_deref().map(|home: &Path| home.join(rest));
+        let config = env("XDG_CONFIG_HOME").or_else(|| in_home(".config"));
+        let docker = env("DOCKER_CONFIG").or_else(|| in_home(".docker"));
+        let usual = [
+            env("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")),
+            config.map(|dir| dir.join("containers/auth.json")),
+            docker.map(|dir| dir.join("config.json")),
+        ];
+        paths.extend(usual.into_iter().flatten());
+    }
+    CredentialFiles { paths, are_required }
 }
 
 type AuthDocuments = Arc<[AuthDocument]>;
@@ -150,5 +171,35 @@ mod tests {
         let error = logins.set([("vault", good), broken]).unwrap_err().to_string();
         assert!(error.contains("other") && !error.contains("hunter2"), "{error}");
         assert_eq!(logins.documents().len(), 1);
+    }
+
+    fn found(named: &[&str], env: &[(&str, &str)]) -> CredentialFiles {
+        let named: Vec<_> = named.iter().map(PathBuf::from).collect();
+        let get = |name: &str| {
+            env.iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| OsString::from(value))
+        };
+        credential_files(&named, get)
+    }
+
+    fn all(paths: &[&str], are_required: bool) -> CredentialFiles {
+        let paths = paths.iter().map(PathBuf::from).collect();
+        CredentialFiles { paths, are_required }
+    }
+
+    #[test]
+    fn credential_files_have_the_order_of_podman() {
+        let home = [("HOME", "/h"), ("XDG_RUNTIME_DIR", "/run/1")];
+        let usual = [
+            "/run/1/containers/auth.json",
+            "/h/.config/containers/auth.json",
+            "/h/.docker/config.json",
+        ];
+        assert_eq!(found(&[], &home), all(&usual, false));
+        assert_eq!(found(&[], &[("DOCKER_CONFIG", "/d")]), all(&["/d/config.json"], false));
+        assert_eq!(found(&[], &[("REGISTRY_AUTH_FILE", "/a"), home[0]]), all(&["/a"], true));
+        assert_eq!(found(&["/x", "/y"], &home), all(&["/x", "/y"], true));
+        assert_eq!(found(&[], &[("REGISTRY_AUTH_FILE", "")]), all(&[], false));
     }
 }

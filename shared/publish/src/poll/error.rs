@@ -136,8 +136,8 @@ impl PollError {
     pub fn limits(&self) -> BTreeSet<&'static str> {
         match self.cause() {
             Self::Render(error) => error.limits(),
-            Self::Image(source::Error::Limit(exceeded)) | Self::Signatures(source::Error::Limit(exceeded)) => {
-                BTreeSet::from([exceeded.name])
+            Self::Image(error) | Self::Signatures(error) => {
+                error.limit().map(|exceeded| exceeded.name).into_iter().collect()
             }
             Self::PullTime(_) => BTreeSet::from(["pullSeconds"]),
             Self::Compose(compose::ComposeError::Work {
@@ -156,9 +156,8 @@ impl PollError {
             Self::Image(error) => match error {
                 source::Error::Image(error) => !matches!(error, ImageError::Changed(_)),
                 source::Error::Tree { source, .. } => source.is_of_content(),
-                source::Error::Unpack(error) => matches!(error, UnpackError::Layer { .. } | UnpackError::Link { .. }),
-                source::Error::Limit(_) => true,
-                _ => false,
+                source::Error::Unpack(UnpackError::Layer { .. } | UnpackError::Link { .. }) => true,
+                error => error.limit().is_some(),
             },
             Self::Refused(_) => true,
             Self::Compose(error) => !matches!(

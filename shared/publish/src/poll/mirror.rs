@@ -129,7 +129,7 @@ impl Mirror {
     pub(crate) fn images(&self, catalog: &Catalog) -> Sources {
         let (images, time) = (self.images.clone(), self.limits(catalog).pull_time);
         // Changed settings are a copy, which the poll of an unchanged catalog need not make.
-        if catalog.limits.is_none() && time <= images.settings().pull_timeout {
+        if catalog.limits.is_none() && time <= images.settings.pull_timeout {
             return images;
         }
         images.with_settings(|images| {

@@ -66,8 +66,7 @@ impl Mirror {
 
     /// Returns everything that decides the result of pulling a revision, the published state excepted.
     pub(crate) fn pull_inputs(&self, catalog: &Catalog, digest: &Digest) -> PullInputs {
-        let images = self.images(catalog);
-        let images = images.settings();
+        let images = self.images(catalog).settings;
         let policy = catalog.policy.as_ref().map(trust::policy::Policy::hash);
         // All fields of the limits, also of those that are added later. The text is only compared within one version.
         let settings = format!(

@@ -10,7 +10,7 @@ use std::{
 use futures_util::TryStreamExt;
 use model::{EmptyLayers, Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
 use render::{KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
-use source::{Digest, Download, FileSink, Source};
+use source::{Digest, FileSink, Source};
 use store::{ReadError, Store, StoreExt, read_object, read_stored};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
@@ -42,8 +42,8 @@ pub(crate) async fn pull(
     let images = poll.mirror.images(poll.catalog);
     let images = images.with_settings(|images| images.registry_wait = wait);
     let copied = poll.copies.get(digest);
-    let from = copied.map_or_else(|| source.clone(), Download::source);
-    let (sink, pull) = images.read(&from, digest, empty, sink).await?;
+    let from = copied.map_or(source, |copy| &copy.source);
+    let (sink, pull) = images.read(from, digest, empty, sink).await?;
     poll.report.bytes_pulled += pull.traffic.bytes;
     poll.report.layers_fetched += pull.layers_fetched;
     poll.report.layers_skipped += pull.layers_skipped;
@@ -193,8 +193,7 @@ async fn copy(poll: &mut Poll<'_>, catalog: &Catalog, digest: &Digest, empty: &E
     }
     tracing::info!(%digest, "the image is copied to disk first");
     let images = poll.mirror.images(poll.catalog);
-    let space = &images.settings().download_space;
-    let download = images.download(reference, digest, empty, space).await?;
+    let download = images.download(reference, digest, empty).await?;
     poll.report.bytes_pulled += download.traffic.bytes;
     poll.copies.insert(digest.clone(), download);
     Ok(())

@@ -53,7 +53,9 @@ async fn verify_source(
     let verified = match verify(mirror, catalog, policy, digest).await {
         // `policy.json` asks for a signature of the manifest that is pulled, which the index need not have. A signature
         // of the index is tried first, since it covers every platform.
-        Err(PollError::Rejected(rejection)) if policy.accepts_manifests() && !rejection.is_final() => {
+        Err(PollError::Rejected(rejection))
+            if policy.accepts_manifests && !matches!(rejection, VerifyError::Rejected(_)) =>
+        {
             verify_manifest(mirror, catalog, policy, digest, rejection).await?
         }
         verified => verified?,

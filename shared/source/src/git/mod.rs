@@ -24,14 +24,12 @@
 
 mod program;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use oci::{Digest, FileSink};
 use parking_lot::Mutex;
 
-use crate::git::program::GitProgram;
-use crate::{Error, GitLocation, Pull, Sources};
+use crate::{Error, GitLocation, Pull, Sources, git::program::GitProgram};
 
 /// The commits that were resolved last, by the text of their source. Clones share them.
 pub(crate) type GitCommits = Arc<Mutex<BTreeMap<String, String>>>;

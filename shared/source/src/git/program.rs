@@ -19,9 +19,9 @@ use walkdir::WalkDir;
 use work::Budget;
 
 use crate::download::{give_back, temporary_folder};
+use crate::server::WebSession;
 use crate::stream::bounded;
 use crate::tree::TreeArchive;
-use crate::web::WebSession;
 use crate::{Error, GitLocation, Pull, Sources, TreeFault};
 
 /// Path below the repository's URL that answers with what the server can.
@@ -110,7 +110,7 @@ impl<'a> GitProgram<'a> {
             url,
             dir,
         };
-        let limit = sources.settings().limits.manifest();
+        let limit = sources.settings.limits.manifest();
         let init = ["init", "--quiet", "--bare", "--template="];
         program.run(&init, limit).await?;
         Ok(program)

@@ -13,31 +13,28 @@
 //! | have a bad certificate or no TLS | an error with advice; never plain HTTP in its place |
 //! | put text into errors | no bodies are quoted; hosts and digests are cut and cleaned; what repeats a secret is withheld |
 
-mod auth_state;
-mod blob;
-mod challenge;
-mod exchange;
-mod manifest;
+mod auth;
+mod objects;
 mod push;
 mod referrers;
 mod rules;
-mod token;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use fetch::Login;
+use bytes::Bytes;
+use fetch::{FetchError, FetchResponse, Login, RedirectRefusal, RequestSpec};
+use oci::NamedLimit;
 use oci_client::Reference;
 use parking_lot::Mutex;
-use reqwest::Url;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
+use reqwest::{Method, StatusCode, Url};
 use tokio::sync::OnceCell;
 
-use crate::server::AskedServer;
+use crate::server::{AskedServer, is_web_page};
 use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
 
-use auth_state::AuthState;
+use auth::{AuthState, Challenge};
 
-pub(crate) use exchange::if_found;
 pub use push::Pushed;
 pub use rules::{RegistryMirror, RegistryRule, RegistryRules};
 
@@ -54,6 +51,8 @@ type AuthKey = (String, String, &'static str);
 pub(crate) struct Session {
     pub(crate) settings: Arc<SourceSettings>,
     pub(crate) server: AskedServer,
+    /// URL of the repository in the API, ending in a slash.
+    base: Url,
     repository: String,
     /// Actions that a token is asked for (CNCF distribution, "Token Scope Documentation").
     actions: &'static str,
@@ -61,16 +60,28 @@ pub(crate) struct Session {
     login: OnceCell<Option<Login>>,
 }
 
+/// A request to the registry's API.
+pub(crate) struct ApiRequest {
+    pub(crate) url: Url,
+    /// All but the credentials.
+    pub(crate) spec: RequestSpec,
+    /// The object in words, for errors.
+    pub(crate) what: String,
+}
+
 impl Sources {
-    /// Starts a session that reads.
-    pub(crate) fn session(&self, reference: &Reference) -> Session {
+    /// Starts a session that reads. Fails for a reference that makes no URL.
+    pub(crate) fn session(&self, reference: &Reference) -> Result<Session, Error> {
         self.session_for(reference, "pull")
     }
 
     /// Starts a session whose tokens are for these actions.
-    fn session_for(&self, reference: &Reference, actions: &'static str) -> Session {
+    fn session_for(&self, reference: &Reference, actions: &'static str) -> Result<Session, Error> {
         let host = reference.resolve_registry().to_owned();
         let repository = reference.repository().to_owned();
+        let is_plain = self.settings.http.allows_plain_http(&host);
+        let scheme = if is_plain { "http" } else { "https" };
+        let url = format!("{scheme}://{host}/v2/{repository}/");
         let key = (host.clone(), repository.clone(), actions);
         let place = ServerPlace {
             text: format!("registry {}, repository {repository}", reference.registry()),
@@ -79,15 +90,16 @@ impl Sources {
             is_registry: true,
             failed_mirrors: Vec::new(),
         };
-        let mut states = self.auth_states.lock();
-        Session {
+        let server = AskedServer::new(self.fetcher.with_own_traffic(self.settings.registry_wait), place);
+        Ok(Session {
             settings: Arc::clone(&self.settings),
-            server: AskedServer::new(self.fetcher.with_own_traffic(self.settings.registry_wait), place),
+            base: Url::parse(&url).map_err(|_| server.failed(ServerFault::Url(url)))?,
+            server,
             repository,
             actions,
-            auth: Arc::clone(states.entry(key).or_default()),
+            auth: Arc::clone(self.auth_states.lock().entry(key).or_default()),
             login: OnceCell::new(),
-        }
+        })
     }
 }
 
@@ -99,19 +111,118 @@ impl Session {
         Ok(self.login.get_or_try_init(find).await?.as_ref())
     }
 
-    /// Returns the URL of an API path of the registry. A path without a leading slash is below the repository.
-    fn home(&self, path: &str) -> Result<Url, Error> {
-        let scheme = if self.speaks_plain_http() { "http" } else { "https" };
-        let host = &self.server.place.host;
-        let url = if path.starts_with('/') {
-            format!("{scheme}://{host}{path}")
-        } else {
-            format!("{scheme}://{host}/v2/{}/{path}", self.repository)
-        };
-        Url::parse(&url).map_err(|_| self.server.failed(ServerFault::Url(url)))
+    /// Returns the URL of a path below the repository.
+    fn url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{path}", self.base.path()));
+        url
     }
 
-    fn speaks_plain_http(&self) -> bool {
-        self.settings.http.allows_plain_http(&self.server.place.host)
+    /// Returns the URL that an answer from `from` names. Credentials go there, so it must be on the registry itself.
+    fn own_url(&self, from: &Url, named: &str) -> Result<Url, FetchError> {
+        let Ok(to) = from.join(named) else {
+            return Err(RedirectRefusal::NotUrl.error(from));
+        };
+        let is_own = to.origin() == self.base.origin();
+        let other = (!is_own).then_some(RedirectRefusal::OtherServer);
+        match fetch::unusable(&to).or(other) {
+            Some(reason) => Err(reason.error(&to)),
+            None => Ok(to),
+        }
+    }
+
+    /// Sends until a 2xx answer, a permanent failure or the end of the retries.
+    pub(crate) async fn send(&self, request: &ApiRequest) -> Result<FetchResponse, Error> {
+        self.server.retries().run(|| self.attempt(request)).await
+    }
+
+    /// Makes one attempt. A challenge makes it two requests: the second one answers it.
+    pub(crate) async fn attempt(&self, request: &ApiRequest) -> Result<FetchResponse, Error> {
+        let mut sent = self.authorize(request.spec.clone()).await?;
+        let mut response = self.server.follow(request.url.clone(), &sent).await?;
+        // A challenge of another server, such as a CDN, could ask for the password of the registry.
+        if response.is_home && self.is_challenged(&response, &sent).await? {
+            self.accept_challenge(&sent, &response).await?;
+            sent = self.authorize(request.spec.clone()).await?;
+            response = self.server.follow(request.url.clone(), &sent).await?;
+        }
+        let is_document = request.spec.headers.contains_key(ACCEPT);
+        let fault = match response.status() {
+            // The type of a blob does not matter, because its digest is checked.
+            status if status.is_success() && is_document && is_web_page(&response) => ServerFault::WebPage,
+            status if status.is_success() => return Ok(response),
+            StatusCode::UNAUTHORIZED if response.is_home => {
+                return Err(self.refused(ServerFault::Unauthorized, true).await);
+            }
+            StatusCode::FORBIDDEN if response.is_home => {
+                return Err(self.refused(ServerFault::Forbidden, !sent.credentials.is_empty()).await);
+            }
+            // No credentials went to another server, so its refusal says nothing about them.
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => FetchError::Status(status).into(),
+            status => self.status_fault(status, response.headers(), &request.what),
+        };
+        Err(self.server.failed_at(&response, fault))
+    }
+
+    /// Returns true if credentials may help. Some registries answer 403 or 404 with a challenge to an anonymous request.
+    async fn is_challenged(&self, response: &FetchResponse, sent: &RequestSpec) -> Result<bool, Error> {
+        let status = response.status();
+        if status == StatusCode::UNAUTHORIZED || !status.is_client_error() || !sent.credentials.is_empty() {
+            return Ok(status == StatusCode::UNAUTHORIZED);
+        }
+        Ok(Challenge::from_headers(response.headers()).is_some() && self.login().await?.is_some())
+    }
+
+    /// Reports a 401 or 403, to the fresh credentials if some were sent.
+    pub(crate) async fn refused(&self, fault: fn(Option<String>) -> ServerFault, was_login_sent: bool) -> Error {
+        // Also after a 403: a cached token has the rights of its time, and an operator may just have granted more.
+        self.forget_token();
+        match self.login().await {
+            Ok(login) => {
+                let sent = login.filter(|_| was_login_sent);
+                self.server.failed(fault(sent.map(|login| login.origin.clone())))
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// Sorts a status that is not a success.
+    pub(crate) fn status_fault(&self, status: StatusCode, headers: &HeaderMap, what: &str) -> ServerFault {
+        match status {
+            StatusCode::NOT_FOUND => ServerFault::NotFound { what: what.to_owned() },
+            StatusCode::BAD_REQUEST if self.base.scheme() == "http" => ServerFault::PlainHttpRefused,
+            _ => FetchError::from_status(status, headers).into(),
+        }
+    }
+
+    /// Reads a whole body into memory.
+    pub(crate) async fn body(&self, response: FetchResponse, limit: NamedLimit, what: &str) -> Result<Bytes, Error> {
+        let place = || format!("{what} from {}/{}", self.server.place.name, self.repository);
+        match response.bytes(limit.value).await {
+            Err(failed) if matches!(failed.error, FetchError::TooLarge { .. }) => Err(limit.exceeded(place()).into()),
+            read => self.server.fetched(read),
+        }
+    }
+}
+
+impl ApiRequest {
+    pub(crate) fn new(method: Method, url: Url, what: String) -> Self {
+        let spec = RequestSpec::new(method);
+        Self { url, spec, what }
+    }
+
+    /// Asks for a document of one of these media types.
+    pub(crate) fn accepting(mut self, types: &'static str) -> Self {
+        self.spec.headers.insert(ACCEPT, HeaderValue::from_static(types));
+        self
+    }
+}
+
+/// Turns the answer that there is no such manifest, tag or blob into `None`.
+pub(crate) fn if_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Server(error)) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
     }
 }

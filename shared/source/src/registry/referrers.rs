@@ -3,15 +3,12 @@
 use std::mem::take;
 
 use bytes::Bytes;
-use fetch::{FetchError, RedirectRefusal, RequestSpec};
+use fetch::RequestSpec;
 use oci::{Digest, media_type};
-use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode, Url};
 
-use crate::registry::Session;
-use crate::registry::exchange::{ApiRequest, if_found, path_and_query};
-use crate::registry::manifest::manifest_request;
-use crate::{Error, ServerFault};
+use crate::Error;
+use crate::registry::{ApiRequest, Session, if_found};
 
 /// The progress of reading a list.
 pub(crate) struct ReferrerPages {
@@ -25,7 +22,7 @@ impl Session {
     pub(crate) fn referrers(&self, digest: &Digest) -> ReferrerPages {
         let what = format!("list of referrers of {digest}");
         // No filter: a registry may ignore it, and several types matter.
-        let first = ApiRequest::new(Method::GET, format!("referrers/{digest}"), what);
+        let first = ApiRequest::new(Method::GET, self.url(&format!("referrers/{digest}")), what);
         ReferrerPages {
             next: Some(first.accepting(media_type::INDEX)),
             is_first: true,
@@ -41,39 +38,25 @@ impl Session {
         let limit = self.settings.limits.manifest();
         let attempt = || async {
             let response = self.attempt(&request).await?;
-            let next = self.next_path(response.url(), response.headers())?;
+            let link = fetch::next_link(response.headers());
+            let next = link.map(|link| self.own_url(response.url(), &link)).transpose();
+            let next = next.map_err(|error| self.server.failed(error))?;
             Ok((self.body(response, limit, &request.what).await?, next))
         };
         match self.server.retries().run(attempt).await {
             Ok((page, next)) => {
-                pages.next = next.map(|path| ApiRequest { path, ..request });
+                pages.next = next.map(|url| ApiRequest { url, ..request });
                 Ok(Some(page))
             }
-            Err(Error::Server(error)) if is_first && has_no_referrers(&error.fault) => Ok(None),
+            // Older registries do not always say 404.
+            Err(Error::Server(error)) if is_first && (error.is_not_found() || error.lacks_api()) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Returns the path that a page links to as the next one. Credentials go there and its entries count, so it must be
-    /// on the registry itself.
-    fn next_path(&self, from: &Url, headers: &HeaderMap) -> Result<Option<String>, Error> {
-        let Some(target) = fetch::next_link(headers) else {
-            return Ok(None);
-        };
-        let Ok(to) = from.join(&target) else {
-            return Err(self.server.failed(RedirectRefusal::NotUrl.error(from)));
-        };
-        let reason = match fetch::unusable(&to) {
-            Some(reason) => reason,
-            None if self.home("")?.origin() != to.origin() => RedirectRefusal::OtherServer,
-            None => return Ok(Some(path_and_query(&to))),
-        };
-        Err(self.server.failed(reason.error(&to)))
-    }
-
     /// Returns the manifest or index under a tag, or `None` if there is no such tag.
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
-        let request = manifest_request(Method::GET, tag);
+        let request = self.manifest_request(Method::GET, tag);
         if_found(self.whole_document(&request, self.settings.limits.manifest()).await)
     }
 
@@ -92,14 +75,5 @@ impl Session {
             }
         };
         self.server.retries().run(attempt).await
-    }
-}
-
-/// Returns true for the answers of a registry without lists of referrers. Older ones do not always say 404.
-fn has_no_referrers(fault: &ServerFault) -> bool {
-    match fault {
-        ServerFault::NotFound { .. } | ServerFault::PlainHttpRefused => true,
-        ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
-        _ => false,
     }
 }

@@ -143,3 +143,19 @@ fn parse_error_says_what_to_write() {
         assert!(error.contains(hint) && !error.contains("hunter2"), "{text:?}: {error}");
     }
 }
+
+#[test]
+fn reference_accepts_what_oci_client_accepts() {
+    let accepted_or_not = "quay.io/a:v1 quay.io/a/b/c:v1.2-x_Y docker.io/a:v1 index.docker.io/a/b:v1 \
+         localhost:5000/a__b.c---d:v1 QUAY.io/a:1 quay.io/A:v1 quay.io/a..b:v1 quay.io/a___b:v1 quay.io/a._b:v1 \
+         quay.io/-a:v1 quay.io/a-:v1 quay.io/a//b:v1 quay.io/a/:v1 quay.io/a: quay.io/a:.v1 quay.io/a:v1:v2 \
+         -quay.io/a:v1 quay..io/a:v1 quay.io:x/a:v1 quay.io:+80/a:v1 quay.io/\u{e9}:v1 quay.io/../etc:v1";
+    for text in accepted_or_not.split(' ').chain(["quay.io/a:v 1"]) {
+        let ours = match text.parse() {
+            Ok(Source::Registry { reference, .. }) => Some(reference),
+            _ => None,
+        };
+        let theirs: Option<Reference> = text.parse().ok();
+        assert_eq!(ours, theirs, "{text}");
+    }
+}

@@ -225,6 +225,9 @@ pub(crate) fn chain(error: &Error) -> String {
 
 /// A few words for what came of a request.
 pub(crate) fn verdict<T>(result: &Result<T, Error>) -> String {
+    if let Some(limit) = result.as_ref().err().and_then(Error::limit) {
+        return format!("limit {}", limit.name);
+    }
     match result {
         Ok(_) => "read".to_owned(),
         Err(Error::Server(failure)) => match &failure.fault {
@@ -235,7 +238,6 @@ pub(crate) fn verdict<T>(result: &Result<T, Error>) -> String {
             ServerFault::Fetch(error) => variant(error),
             fault => variant(fault),
         },
-        Err(Error::Limit(limit)) => format!("limit {}", limit.name),
         Err(Error::Timeout(_)) => "took too long".to_owned(),
         Err(Error::Image(error)) => format!("image: {}", variant(error)),
         Err(Error::Credentials(error)) => format!("credentials: {}", variant(error)),

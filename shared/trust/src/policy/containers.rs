@@ -6,9 +6,8 @@ use model::ImageReference;
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::policy::{
-    IdentityRule, KeyringReader, OpenPgpError, Policy,
+    IdentityRule, KeyringReader, OpenPgpError, Policy, Requirement,
     payload::{JsonObject, object, read},
-    requirement::Requirement,
 };
 
 /// Access to the keys that a policy names.

@@ -42,7 +42,7 @@ impl Tools {
             registries.plain_http.push(target.host.clone());
         }
         let (sources, limits) = wiring::sources(&[], &registries)?;
-        let http = sources.settings().http.clone();
+        let http = sources.settings.http.clone();
         Ok(Self {
             skopeo: Skopeo::find(args.skopeo.clone(), http, &registries.auth_file).await?,
             sources,

@@ -89,11 +89,13 @@ fn error_name(error: &PollError) -> String {
         PollError::Render(error) => return format!("render {}", variant(error)),
         other => return variant(other),
     };
+    if let Some(limit) = error.limit() {
+        return format!("limit {}", limit.name);
+    }
     match error {
         Error::Unpack(UnpackError::Layer { source, .. }) => format!("layer {}", variant(source)),
         Error::Unpack(UnpackError::Link { source, .. }) => format!("link {}", variant(source)),
         Error::Image(error) => format!("image {}", variant(error)),
-        Error::Limit(limit) => format!("limit {}", limit.name),
         Error::Digest { what, .. } => format!("digest of {what}"),
         Error::Server(failure) => match &failure.fault {
             ServerFault::Fetch(error) => variant(error),

@@ -66,7 +66,7 @@ async fn archive_larger_than_its_share_of_the_disk_is_refused_before_its_body() 
 #[tokio::test]
 async fn bytes_that_are_not_read_leave_the_disk() {
     let host = host(&two_folders()).await;
-    let space = &host.images.settings().download_space;
+    let space = &host.images.settings.download_space;
     host.resolve("").await.unwrap();
     assert_eq!(space.taken(), 1 << 20);
     // Only here: the clock of a paused runtime jumps while a server is waited for.

@@ -43,7 +43,7 @@ async fn moved_branch_has_another_revision_and_the_old_one_is_still_read() {
     assert_eq!(found.unwrap().0.list(), ["x=1"], "the commit that was resolved");
     assert_ne!(host.resolve("#main").await.unwrap(), first);
     // Another process knows only the revision.
-    let other = Sources::new(host.images.settings().clone()).unwrap();
+    let other = Sources::new((*host.images.settings).clone()).unwrap();
     failed(read(&other, &source, &first, Collect::default()).await, "changed");
 }
 

@@ -82,3 +82,23 @@ fn unusable_keys_are_refused_when_read() {
         assert!(matches!(refusal(text), KeyError::None { .. } | KeyError::Pem), "{text}");
     }
 }
+
+#[test]
+fn signing_key_from_pem_refuses_other_keys() {
+    let ecdsa = ring::signature::EcdsaKeyPair::generate_pkcs8(
+        &ring::signature::ECDSA_P256_SHA256_ASN1_SIGNING,
+        &SystemRandom::new(),
+    )
+    .unwrap();
+    let ecdsa = pem("PRIVATE KEY", ecdsa.as_ref());
+    let one = SigningKey::generate_pem().unwrap();
+    let public = SigningKey::from_pem(one.as_bytes()).unwrap().public().to_pem();
+    let encrypted = pem("ENCRYPTED SIGSTORE PRIVATE KEY", b"{}");
+    let refused = |text: &str| SigningKey::from_pem(text.as_bytes()).unwrap_err();
+    assert!(matches!(refused(&ecdsa), KeyError::NotEd25519));
+    assert!(matches!(refused(&format!("{one}{one}")), KeyError::NotEd25519));
+    assert!(matches!(refused(&public), KeyError::None { wanted: "PRIVATE KEY" }));
+    assert!(matches!(refused(&encrypted), KeyError::Encrypted));
+    assert!(matches!(refused(&one.replace("MC4C", "!!!!")), KeyError::Pem));
+    assert!(matches!(refused(""), KeyError::None { .. }));
+}
