@@ -137,8 +137,9 @@ impl<'a> Poll<'a> {
             };
             let ended = self.pull_and_publish(&transaction, &digest).await;
             self.report.add_written(transaction.written());
-            if let Some(outcome) = ended? {
-                return Ok(outcome);
+            match ended {
+                Err(PollError::Image(error)) if error.is_slow_registry() => {}
+                ended => return ended,
             }
             // Neither a transaction nor a permit is held while the image is copied, and no pull counts as begun.
             drop(transaction);
@@ -226,12 +227,8 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// Pulls and publishes. `None` if the registry is too slow to wait for while other catalogs wait for the permit.
-    async fn pull_and_publish(
-        &mut self,
-        transaction: &Transaction,
-        digest: &Digest,
-    ) -> Result<Option<Outcome>, PollError> {
+    /// Pulls and publishes. Fails if the registry is too slow to wait for while other catalogs wait for the permit.
+    async fn pull_and_publish(&mut self, transaction: &Transaction, digest: &Digest) -> Result<Outcome, PollError> {
         // Before the pull: an image that the policy refuses costs no download.
         let source = verified_source(self, transaction, digest).await?;
         if self.mirror.settings.registry_wait.is_some() {
@@ -260,22 +257,19 @@ impl<'a> Poll<'a> {
         digest: &Digest,
         source: SourceRef,
         budget: &Budget,
-    ) -> Result<Option<Outcome>, PollError> {
+    ) -> Result<Outcome, PollError> {
         let previous = transaction.base_snapshot().await?;
         // After the wait for the permit: a catalog that only waited has not killed the process.
         self.begin_pull(transaction, digest).await?;
         // A recheck renders without the stored shards, since one of them may be the damaged object.
         let usable = previous.filter(|_| !self.recheck);
-        let Some(content) = read_content(self, transaction, digest, usable, budget).await? else {
-            return Ok(None);
-        };
+        let content = read_content(self, transaction, digest, usable, budget).await?;
         if let (Some(base), Some(previous)) = (transaction.base(), previous)
             && !self.recheck
             && content.rendering.equals(previous)
         {
             // If the catalog was rolled back, its content is now the source's again.
-            let updated = self.update_source(transaction, base, source, None).await?;
-            return Ok(Some(updated));
+            return self.update_source(transaction, base, source, None).await;
         }
         if !self.options.force && !self.options.accept_gone {
             // After the comparison above: content that is published already needs no permission.
@@ -283,7 +277,7 @@ impl<'a> Poll<'a> {
             check_packages(&content.rendering, before)?;
         }
         let reader = self.fact_reader(transaction, content).await?;
-        self.publish(transaction, reader, source).await.map(Some)
+        self.publish(transaction, reader, source).await
     }
 
     /// Returns true if a pull of this revision has begun before and not ended.
