@@ -93,7 +93,8 @@ impl Report {
     /// Records the outcome and the duration.
     pub fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
         self.outcome = match ended.as_ref().map_err(PollError::cause) {
-            Ok(outcome) | Err(PollError::KnownRevision { outcome, .. }) => *outcome,
+            Ok(outcome) => *outcome,
+            Err(PollError::KnownRevision(known)) => known.outcome,
             Err(PollError::Refused(_) | PollError::Rejected(_)) => Outcome::Refused,
             Err(_) => Outcome::Failed,
         };

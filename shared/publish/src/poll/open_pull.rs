@@ -106,12 +106,7 @@ impl Poll<'_> {
         match &status.rejected {
             // Another published state may make a suspicious result a good one.
             Some(known) if known.inputs == inputs && known.base == snapshot_of(transaction) => {
-                Err(PollError::KnownRevision {
-                    revision: inputs.revision,
-                    outcome: known.outcome,
-                    error: known.error.clone(),
-                    kind: known.kind,
-                })
+                Err(PollError::KnownRevision(Box::new(known.clone())))
             }
             _ => Ok(()),
         }
@@ -178,8 +173,7 @@ fn refuse_killer(inputs: &PullInputs, deaths: usize) -> Result<(), PollError> {
         return Ok(());
     }
     Err(PollError::Killer {
-        revision: inputs.revision.clone(),
-        program: inputs.program.clone(),
+        inputs: inputs.clone(),
         deaths,
     })
 }
