@@ -123,8 +123,9 @@ impl Poll<'_> {
         if self.pull.as_ref().is_some_and(|pull| pull.inputs == inputs) {
             return Ok(());
         }
-        // Before the write: one whose answer is lost, or that is cancelled, may have taken effect.
-        let own = mirror.known(&catalog.name, |known| known.own_pull.replace(inputs.clone()));
+        // Before the write: one whose answer is lost, or that is cancelled, may have taken effect. To count off a pull that is not
+        // recorded changes nothing.
+        mirror.known(&catalog.name, |known| known.own_pull = Some(inputs.clone()));
         let (mut allowed, is_forced) = (Ok(()), self.options.force);
         let now = (mirror.settings.env.clock)();
         let written = update_status(&*mirror.store, &catalog.name, |before| {
@@ -154,10 +155,7 @@ impl Poll<'_> {
         if let Err(error) = written.await {
             tracing::warn!(error = chain(&error), "cannot record that a revision is pulled");
         }
-        if allowed.is_err() {
-            mirror.known(&catalog.name, |known| known.own_pull = own);
-            return allowed;
-        }
+        allowed?;
         let base = snapshot_of(transaction);
         self.pull = Some(OpenPull { inputs, base });
         Ok(())
