@@ -17,7 +17,7 @@ use work::{Budget, MemoryPool};
 
 use super::{
     once::{Poll, SourceCheck},
-    process,
+    open_pull::process_id,
 };
 use crate::{
     Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, SourceLimits, record_status,
@@ -106,7 +106,7 @@ impl Mirror {
         Self {
             images: images.with_settings(|images| images.download_space = space),
             store,
-            process: process::process_id((settings.env.rng)()),
+            process: process_id((settings.env.rng)()),
             settings,
             memory,
             rendering,

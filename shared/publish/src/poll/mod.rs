@@ -11,7 +11,6 @@ mod objects;
 mod once;
 mod open_pull;
 mod order;
-mod process;
 mod pull;
 mod schedule;
 mod settings;
