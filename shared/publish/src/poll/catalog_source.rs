@@ -6,8 +6,7 @@ use source::{Digest, Lookaside, Source};
 use store::{ReadError, Store, StoreExt};
 use trust::policy::Policy;
 
-use super::{SourceLimits, ValidationMode};
-use crate::catalog_names;
+use crate::{SourceLimits, ValidationMode, catalog_names};
 
 /// Catalog as it is configured: name, source, schedule and policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
