@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use model::{Facts, Sha256, Snapshot, ValidationCounts, text::chain};
+use model::{Facts, Sha256, ShardRef, Snapshot, ValidationCounts, text::chain};
 use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording};
 use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
@@ -26,34 +26,28 @@ pub(crate) struct NewContent {
 }
 
 impl Poll<'_> {
-    /// Prepares to read what is new in the content.
-    pub(crate) async fn fact_reader(
-        &self,
+    /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is found.
+    /// Returns the stored bytes of the index and the numbers of findings too; no numbers if the catalog is not validated.
+    pub(crate) async fn describe(
+        &mut self,
         transaction: &Transaction,
-        content: NewContent,
-    ) -> Result<FactReader, PollError> {
+        rendering: Arc<Rendering>,
+        inputs: &[Arc<Snapshot>],
+    ) -> Result<(CatalogFacts, Vec<u8>, Option<ValidationCounts>), PollError> {
         // A recheck relies on nothing that is stored.
         let base = transaction.base_snapshot().await?;
-        let inputs = content.inputs.iter().map(|input| &**input);
+        let inputs = inputs.iter().map(|input| &**input);
         let trusted = base.into_iter().chain(inputs).filter(|_| !self.recheck);
         let is_validated = self.catalog.validation != ValidationMode::Off;
         let kinds = FACT_KINDS.into_iter();
-        Ok(FactReader {
+        let reader = FactReader {
             kinds: kinds
                 .filter(|kind| is_validated || kind.name != FINDINGS.name)
                 .collect(),
             known: KnownFacts::load(&*self.mirror.store, trusted).await,
             workers: self.mirror.settings.render.workers.max(1),
-            rendering: Arc::new(content.rendering),
-        })
-    }
-
-    /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is found.
-    /// Returns the stored bytes of the index and the numbers of findings too; no numbers if the catalog is not validated.
-    pub(crate) async fn describe(
-        &mut self,
-        reader: FactReader,
-    ) -> Result<(CatalogFacts, Vec<u8>, Option<ValidationCounts>), PollError> {
+            rendering,
+        };
         let budget = reader.rendering.budget().clone();
         let read = move || {
             let facts = reader.read()?;
@@ -188,7 +182,7 @@ fn batch_length(shards: &[Shard]) -> usize {
 #[derive(Default)]
 pub struct KnownFacts {
     /// Parts by the kind and the lines. A part of `null` says that there are no facts.
-    parts: HashMap<&'static str, HashMap<Sha256, Box<RawValue>>>,
+    parts: HashMap<(&'static str, Sha256), Box<RawValue>>,
 }
 
 impl KnownFacts {
@@ -214,20 +208,18 @@ impl KnownFacts {
     }
 
     fn add(&mut self, kind: FactKind, snapshot: &Snapshot, mut facts: Facts) {
-        let parts = self.parts.entry(kind.name).or_default();
-        for shard in snapshot
-            .shards()
-            .filter(|shard| !facts.shortened.contains_key(&shard.name))
-        {
+        let is_whole = |shard: &&ShardRef| !facts.shortened.contains_key(&shard.name);
+        for shard in snapshot.shards().filter(is_whole) {
             let part = facts.packages.remove(&shard.name);
             // A copy of another mirror may have been published with any parts.
             if part.as_ref().is_none_or(|part| (kind.is_part)(part)) {
-                parts.insert(shard.lines.sha256, part.unwrap_or_else(|| RawValue::NULL.to_owned()));
+                let part = part.unwrap_or_else(|| RawValue::NULL.to_owned());
+                self.parts.insert((kind.name, shard.lines.sha256), part);
             }
         }
     }
 
     fn part(&self, kind: &FactKind, shard: &Shard) -> Option<&RawValue> {
-        self.parts.get(kind.name)?.get(&shard.lines.sha256).map(|part| &**part)
+        self.parts.get(&(kind.name, shard.lines.sha256)).map(|part| &**part)
     }
 }

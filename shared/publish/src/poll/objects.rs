@@ -8,7 +8,7 @@ use tokio::task::JoinError;
 use work::{Budget, run};
 
 use super::{
-    facts::{CatalogFacts, FactReader},
+    facts::{CatalogFacts, NewContent},
     once::Poll,
 };
 use crate::{PollError, PublishError, Transaction};
@@ -22,13 +22,13 @@ impl Poll<'_> {
     pub(crate) async fn put_objects(
         &mut self,
         transaction: &Transaction,
-        reader: FactReader,
+        content: NewContent,
     ) -> Result<(Snapshot, ObjectDigest, Option<ValidationCounts>), PollError> {
         let mirror = self.mirror;
-        let rendering = reader.rendering.clone();
+        let rendering = Arc::new(content.rendering);
         let budget = rendering.budget().clone();
         let described = async {
-            let (facts, index, counts) = self.describe(reader).await?;
+            let (facts, index, counts) = self.describe(transaction, rendering.clone(), &content.inputs).await?;
             let shards = put_shards(transaction, &rendering);
             let facts = put_facts(transaction, &budget, facts);
             let ((), facts, index) = tokio::try_join!(shards, facts, put_bytes(transaction, Kind::Index, index))?;

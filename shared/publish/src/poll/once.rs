@@ -14,7 +14,7 @@ use work::{Budget, stop_on_drop};
 
 use super::{
     composing::{ResolvedInputs, refused_input},
-    facts::FactReader,
+    facts::NewContent,
     open_pull::OpenPull,
     pull::{PublishedShards, copy_first, copy_image, read_content},
     signatures::verified_source,
@@ -276,8 +276,7 @@ impl<'a> Poll<'a> {
             let before = previous.filter(|_| !self.is_edited(transaction));
             check_packages(&content.rendering, before)?;
         }
-        let reader = self.fact_reader(transaction, content).await?;
-        self.publish(transaction, reader, source).await
+        self.publish(transaction, content, source).await
     }
 
     /// Returns true if a pull of this revision has begun before and not ended.
@@ -296,10 +295,10 @@ impl<'a> Poll<'a> {
     async fn publish(
         &mut self,
         transaction: &Transaction,
-        reader: FactReader,
+        content: NewContent,
         source: SourceRef,
     ) -> Result<Outcome, PollError> {
-        let (snapshot, digest, counts) = self.put_objects(transaction, reader).await?;
+        let (snapshot, digest, counts) = self.put_objects(transaction, content).await?;
         if let Some(base) = transaction.base()
             && base.snapshot.digest == digest
         {
