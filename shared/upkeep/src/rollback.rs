@@ -36,7 +36,7 @@ pub async fn rollback(store: &Arc<dyn Store>, catalog: &CatalogName, options: &R
     let started = Instant::now();
     let mut report = Report::new(catalog.clone());
     let span = tracing::info_span!("rollback", %catalog);
-    let mut retries = RaceRetries::new(&options.env, ATTEMPTS, catalog);
+    let mut retries = RaceRetries::new(&options.env, ATTEMPTS);
     let work = async {
         loop {
             match attempt(store, options, &mut report).await {

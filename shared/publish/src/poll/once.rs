@@ -64,7 +64,7 @@ impl<'a> Poll<'a> {
             mirror,
             catalog,
             recheck: options.force,
-            retries: race_retries(mirror, catalog),
+            retries: RaceRetries::new(&mirror.settings.env, ATTEMPTS),
             options,
             empty_layers: options.before.and_then(|before| before.empty_layers.clone()),
             pull: None,
@@ -115,7 +115,7 @@ impl<'a> Poll<'a> {
                 "the published state is damaged: it is written again from the source"
             );
             self.recheck = true;
-            self.retries = race_retries(self.mirror, self.catalog);
+            self.retries = RaceRetries::new(&self.mirror.settings.env, ATTEMPTS);
             return Ok(());
         }
         match self.retries.again(error).await {
@@ -329,8 +329,4 @@ impl<'a> Poll<'a> {
         self.report.validation = counts;
         Ok(Outcome::Published)
     }
-}
-
-fn race_retries<'a>(mirror: &'a Mirror, catalog: &'a Catalog) -> RaceRetries<'a> {
-    RaceRetries::new(&mirror.settings.env, ATTEMPTS, &catalog.name)
 }

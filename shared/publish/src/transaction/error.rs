@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use model::CatalogName;
 use store::{ReadError, StoreError};
 
 use crate::Env;
@@ -81,17 +80,15 @@ pub trait RetryableError: std::error::Error + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct RaceRetries<'a> {
     env: &'a Env,
-    catalog: &'a CatalogName,
     attempt: u32,
     attempts: u32,
 }
 
 impl<'a> RaceRetries<'a> {
     /// Allows `attempts` in all, at least one.
-    pub const fn new(env: &'a Env, attempts: u32, catalog: &'a CatalogName) -> Self {
+    pub const fn new(env: &'a Env, attempts: u32) -> Self {
         Self {
             env,
-            catalog,
             attempt: 1,
             attempts,
         }
@@ -106,8 +103,12 @@ impl<'a> RaceRetries<'a> {
         if !error.is_race() || self.attempt >= self.attempts {
             return Err(error);
         }
-        let (catalog, attempt) = (self.catalog, self.attempt);
-        tracing::info!(%catalog, attempt, error = model::text::chain(&error), "starting again after a lost race");
+        let attempt = self.attempt;
+        tracing::info!(
+            attempt,
+            error = model::text::chain(&error),
+            "starting again after a lost race"
+        );
         let wait = FIRST_WAIT
             .saturating_mul(2_u32.saturating_pow(attempt - 1))
             .min(WAIT_MAX);
@@ -123,12 +124,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn race_retries_end_after_the_allowed_attempts() {
-        let (env, catalog) = (Env::default(), "a".parse().unwrap());
-        let mut retries = RaceRetries::new(&env, 3, &catalog);
+        let env = Env::default();
+        let mut retries = RaceRetries::new(&env, 3);
         for has_another in [true, true, false] {
             assert_eq!(retries.again(PublishError::Expired).await.is_ok(), has_another);
         }
-        let mut retries = RaceRetries::new(&env, 3, &catalog);
+        let mut retries = RaceRetries::new(&env, 3);
         assert!(retries.again(PublishError::NoKey).await.is_err(), "it is no race");
     }
 }
