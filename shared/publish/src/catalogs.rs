@@ -48,10 +48,7 @@ pub async fn drop_stale_names(store: &dyn Store, age_min: Duration) -> Result<()
         return Ok(());
     };
     let stale = without_pointer(store, &names.catalogs).await?;
-    if stale.is_empty() {
-        return Ok(());
-    }
-    if store.stat(&Key::Catalogs).await?.age().unwrap_or_default() < age_min {
+    if stale.is_empty() || store.stat(&Key::Catalogs).await?.age().unwrap_or_default() < age_min {
         return Ok(());
     }
     // Looked at again: a commit may have landed before the time was read.
@@ -136,26 +133,23 @@ struct NameList {
 
 impl NameList {
     async fn read(store: &dyn Store) -> Result<Self, ReadError> {
-        let version = match store.read_document::<Catalogs>(&Key::Catalogs).await {
-            Ok(Some((names, version))) => {
-                return Ok(Self {
-                    names,
-                    version: Some(version),
-                    is_restored: false,
-                });
-            }
-            Ok(None) => None,
+        let (names, version) = match store.read_document(&Key::Catalogs).await {
+            Ok(found) => found.unzip(),
             // A document of a newer or older program is not damaged: it is refused.
             Err(ReadError::Document {
                 source: DocumentError::Malformed { .. },
                 ..
-            }) => store.head(&Key::Catalogs).await?.map(|info| info.version),
+            }) => (None, store.head(&Key::Catalogs).await?.map(|info| info.version)),
             Err(error) => return Err(error),
         };
+        let is_restored = names.is_none();
         Ok(Self {
-            names: names_of_pointers(store).await?,
+            names: match names {
+                Some(names) => names,
+                None => names_of_pointers(store).await?,
+            },
             version,
-            is_restored: true,
+            is_restored,
         })
     }
 
