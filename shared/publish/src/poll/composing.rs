@@ -147,11 +147,10 @@ impl ResolvedInput<'_> {
 /// composition is not as new as its sources are.
 pub(crate) async fn refused_input(store: &dyn Store, composed: &ComposedSource) -> Option<PollError> {
     for place in &composed.inputs {
-        let InputPlace::Published { name, pin: None } = place else {
-            continue;
-        };
-        let status = read_status(store, name).await;
-        if let Some(status) = status.filter(|status| status.outcome == Outcome::Refused) {
+        if let InputPlace::Published { name, pin: None } = place
+            && let Some(status) = read_status(store, name).await
+            && status.outcome == Outcome::Refused
+        {
             let error = status.error.unwrap_or_else(|| "its source was refused".to_owned());
             return Some(waiting(name, error));
         }
@@ -308,8 +307,11 @@ async fn read_inputs(
                 InputCatalog::Published { shards, snapshot }
             }
             ResolvedInput::Pulled(input) => {
-                let rendering = pulled(poll, input, budget).await;
-                InputCatalog::Rendered(input.named(rendering)?)
+                let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
+                let (source, empty) = (pulled_source(input.catalog), EmptyLayers::default());
+                let renderer = poll.renderer(stored, budget);
+                let pulled = pull(poll, source, &input.digest, &empty, renderer, None).await;
+                InputCatalog::Rendered(input.named(pulled)?.0)
             }
         });
     }
@@ -337,14 +339,6 @@ async fn published(
         transaction.claim(objects).await?;
     }
     Ok(Arc::new(snapshot))
-}
-
-async fn pulled(poll: &mut Poll<'_>, input: &PulledInput<'_>, budget: &Budget) -> Result<Rendering, PollError> {
-    let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
-    let (source, empty) = (pulled_source(input.catalog), EmptyLayers::default());
-    let renderer = poll.renderer(stored, budget);
-    let (rendering, _) = pull(poll, source, &input.digest, &empty, renderer, None).await?;
-    Ok(rendering)
 }
 
 /// Logs the first notices of a composition that a poll made.
