@@ -141,9 +141,17 @@ impl Transaction {
     }
 
     async fn read_base(&self) -> Result<&BaseSnapshot, PublishError> {
-        let read = async || match self.base() {
-            Some(current) => BaseSnapshot::read(&*self.store, current).await,
-            None => Ok(BaseSnapshot::default()),
+        let read = async || {
+            // A lost or damaged Snapshot must not stop the publication that replaces it.
+            if let Some(current) = self.base()
+                && let Some(snapshot) = read_usable::<Snapshot>(&*self.store, &current.snapshot.digest).await?
+            {
+                let objects = snapshot.objects().into_iter().map(|entry| entry.object);
+                let named = objects.chain([current.snapshot]).map(ObjectKey::from).collect();
+                let snapshot = Some(snapshot);
+                return Ok(BaseSnapshot { snapshot, named });
+            }
+            Ok(BaseSnapshot::default())
         };
         self.base.get_or_try_init(read).await
     }
@@ -266,20 +274,5 @@ impl Pointer {
             version: info.version,
             bytes,
         }))
-    }
-}
-
-impl BaseSnapshot {
-    async fn read(store: &dyn Store, current: &Current) -> Result<Self, PublishError> {
-        // A lost or damaged Snapshot must not stop the publication that replaces it.
-        let Some(snapshot) = read_usable::<Snapshot>(store, &current.snapshot.digest).await? else {
-            return Ok(Self::default());
-        };
-        let objects = snapshot.objects().into_iter().map(|entry| entry.object);
-        let named = objects.chain([current.snapshot]).map(ObjectKey::from);
-        Ok(Self {
-            named: named.collect(),
-            snapshot: Some(snapshot),
-        })
     }
 }
