@@ -43,7 +43,7 @@ impl AddAssign for ObjectStats {
 /// As [`ReadStore::head`](store::ReadStore::head).
 pub async fn find_unservable(store: &dyn Store, snapshot: &Snapshot) -> Result<BTreeMap<Key, String>, StoreError> {
     let objects = snapshot.objects().into_iter();
-    let stats: Vec<_> = objects.map(|entry| stat(store, entry.object)).collect();
+    let stats = objects.map(|entry| stat(store, entry.object));
     let found = stream::iter(stats)
         .buffer_unordered(STATS_IN_FLIGHT)
         .try_filter_map(async |object| Ok(object));

@@ -46,7 +46,6 @@ impl Marks {
             let read = store.read_document::<Current>(&key).await;
             (catalog, key, read)
         });
-        let reads: Vec<_> = reads.collect();
         let mut reads = stream::iter(reads).buffer_unordered(POINTERS_IN_FLIGHT);
         while let Some((catalog, key, read)) = reads.next().await {
             match read {
@@ -82,7 +81,6 @@ impl Marks {
             let read = read_stored::<Snapshot>(store, &root.object.digest).await;
             (root, read)
         });
-        let reads: Vec<_> = reads.collect();
         let mut reads = stream::iter(reads).buffer_unordered(SNAPSHOTS_IN_FLIGHT);
         let mut blocking = Vec::new();
         while let Some((root, read)) = reads.next().await {

@@ -161,7 +161,6 @@ impl Verification {
             let result = check_entry(store, &entry).await?;
             Ok::<_, StoreError>((entry, result))
         });
-        let checks: Vec<_> = checks.collect();
         let mut checks = stream::iter(checks).buffer_unordered(READS_IN_FLIGHT);
         let mut shards = Vec::new();
         while let Some((entry, result)) = checks.try_next().await? {
