@@ -178,7 +178,7 @@ impl Notifier {
         outbox.add_receivers(&self.names_for(catalog), start).await?;
         let mut due = Vec::new();
         for limited in self.receivers_of(catalog) {
-            let cursor = outbox.cursor(limited.receiver.name());
+            let cursor = outbox.cursors.get(limited.receiver.name()).copied().flatten();
             if cursor != Some(published) {
                 let packages = outbox.changes(cursor, &current).await?;
                 let event = Event::new(&self.settings.source, catalog, cursor, &current, packages);

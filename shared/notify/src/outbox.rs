@@ -15,7 +15,7 @@ pub(crate) const AFTER_ALL: u64 = u64::MAX;
 pub(crate) struct Outbox<'a> {
     store: &'a dyn Store,
     catalog: &'a CatalogName,
-    cursors: Cursors,
+    pub(crate) cursors: Cursors,
     /// Publication that `current.json` names; `None` if there is no catalog.
     pub(crate) current: Option<Current>,
 }
@@ -53,11 +53,6 @@ impl<'a> Outbox<'a> {
             return Ok(());
         }
         change(self.store, self.catalog, add).await
-    }
-
-    /// Returns the last publication that a receiver has acknowledged.
-    pub(crate) fn cursor(&self, receiver: &str) -> Option<PublicationId> {
-        self.cursors.get(receiver).copied().flatten()
     }
 
     /// Returns the difference between a cursor and the present publication, or `None` if one of their snapshots was deleted.
