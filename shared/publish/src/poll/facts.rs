@@ -98,7 +98,8 @@ impl FactReader {
             let batch;
             (batch, rest) = rest.split_at(batch_length(rest));
             // One package changes at most polls.
-            let unknown = batch.iter().filter(|shard| !self.is_known(shard)).count();
+            let is_known = |shard: &&Shard| self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some());
+            let unknown = batch.iter().filter(|shard| !is_known(shard)).count();
             let size = |shard: &&Shard| shard.lines.size;
             let parts = for_each(batch.iter().collect(), self.workers.min(unknown), size, |shard| {
                 self.read_shard(shard)
@@ -116,17 +117,14 @@ impl FactReader {
         })
     }
 
-    fn is_known(&self, shard: &Shard) -> bool {
-        self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some())
-    }
-
     /// Returns the parts of a Shard, in the order of the kinds.
     fn read_shard(&self, shard: &Shard) -> Result<Vec<Box<RawValue>>, RenderError> {
+        let budget = self.rendering.budget();
         let recorded = RecordedShard {
             name: &shard.name,
             metas: &shard.metas,
             is_yaml: fbc::is_yaml,
-            budget: self.rendering.budget(),
+            budget,
         };
         let mut found: Vec<Recording<'_>> = self
             .kinds
@@ -137,13 +135,17 @@ impl FactReader {
             })
             .collect();
         while found.iter().any(|found| matches!(found, Recording::Reading(_))) {
-            self.read_lines(shard, |lines| {
+            self.rendering.read_lines(shard, |lines| {
+                if budget.charge_bytes(lines.len()).is_err() {
+                    return;
+                }
                 for found in &mut found {
                     if let Recording::Reading(recorder) = found {
                         recorder.push(lines);
                     }
                 }
             })?;
+            self.rendering.check_budget()?;
             let finish = |found| match found {
                 Recording::Reading(recorder) => recorder.finish(),
                 part @ Recording::Done(_) => part,
@@ -155,16 +157,6 @@ impl FactReader {
             Recording::Reading(_) => None,
         });
         Ok(parts.collect())
-    }
-
-    fn read_lines(&self, shard: &Shard, mut each: impl FnMut(&[u8])) -> Result<(), RenderError> {
-        let budget = self.rendering.budget();
-        self.rendering.read_lines(shard, |lines| {
-            if budget.charge_bytes(lines.len()).is_ok() {
-                each(lines);
-            }
-        })?;
-        self.rendering.check_budget()
     }
 }
 
