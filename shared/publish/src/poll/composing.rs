@@ -49,7 +49,7 @@ enum ResolvedInput<'c> {
 #[derive(Debug)]
 pub(crate) struct PulledInput<'c> {
     /// Text by which errors name it, such as `add dir:team`.
-    place: String,
+    pub(crate) place: String,
     pub(crate) catalog: &'c Catalog,
     pub(crate) digest: Digest,
 }
@@ -120,13 +120,6 @@ impl<'c> ResolvedInputs<'c> {
             ResolvedInput::Published(_) => None,
             ResolvedInput::Pulled(pulled) => Some(pulled),
         })
-    }
-}
-
-impl PulledInput<'_> {
-    /// Names the input in an error of reading it.
-    pub(crate) fn named<T>(&self, result: Result<T, PollError>) -> Result<T, PollError> {
-        result.map_err(|error| error.at(&self.place))
     }
 }
 
@@ -311,7 +304,8 @@ async fn read_inputs(
                 let (source, empty) = (pulled_source(input.catalog), EmptyLayers::default());
                 let renderer = poll.renderer(stored, budget);
                 let pulled = pull(poll, source, &input.digest, &empty, renderer, None).await;
-                InputCatalog::Rendered(input.named(pulled)?.0)
+                let (rendering, _) = pulled.map_err(|error| error.at(&input.place))?;
+                InputCatalog::Rendered(rendering)
             }
         });
     }

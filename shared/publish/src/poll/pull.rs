@@ -168,7 +168,7 @@ pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
     // A composition reads its inputs one after the other, each to its end.
     for input in inputs.pulled() {
         let copied = copy(poll, input.catalog, &input.digest, &EmptyLayers::default()).await;
-        input.named(copied)?;
+        copied.map_err(|error| error.at(&input.place))?;
     }
     Ok(())
 }

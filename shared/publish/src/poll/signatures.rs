@@ -23,7 +23,8 @@ pub(crate) async fn verified_source(
         && known.is_none_or(|known| known.revision != digest.as_str())
     {
         for input in inputs.pulled() {
-            input.named(verify_source(poll.mirror, input.catalog, &input.digest, None).await)?;
+            let verified = verify_source(poll.mirror, input.catalog, &input.digest, None).await;
+            verified.map_err(|error| error.at(&input.place))?;
         }
     }
     Ok(SourceRef {
