@@ -7,7 +7,7 @@ use model::{CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, Rejecte
 use source::Digest;
 use tokio::time::timeout;
 
-use super::once::Poll;
+use super::{mirror::KnownCatalog, once::Poll};
 use crate::{Catalog, Mirror, PollError, Transaction, status::update_status};
 
 /// Number of pulls of one revision whose process died, after which the revision is not pulled any more. One death may be a
@@ -33,12 +33,8 @@ impl Mirror {
     /// Counts off the pulls whose polls were dropped before their end. To be called before an orderly end of the process: a
     /// pull that stays counts as a death of the process.
     pub async fn withdraw_pulls(&self) {
-        let own: Vec<_> = {
-            let known = self.known.lock();
-            let own = known.iter();
-            own.filter_map(|(catalog, known)| Some((catalog.clone(), known.own_pull.clone()?)))
-                .collect()
-        };
+        let open = |(catalog, known): (&CatalogName, &KnownCatalog)| Some((catalog.clone(), known.own_pull.clone()?));
+        let own: Vec<_> = self.known.lock().iter().filter_map(open).collect();
         let withdrawing = async {
             for (catalog, inputs) in &own {
                 self.withdraw_pull(catalog, inputs).await;
