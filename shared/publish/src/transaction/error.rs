@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use model::text::chain;
 use store::{ReadError, StoreError};
 
 use crate::Env;
@@ -104,11 +105,7 @@ impl<'a> RaceRetries<'a> {
             return Err(error);
         }
         let attempt = self.attempt;
-        tracing::info!(
-            attempt,
-            error = model::text::chain(&error),
-            "starting again after a lost race"
-        );
+        tracing::info!(attempt, error = chain(&error), "starting again after a lost race");
         let wait = FIRST_WAIT
             .saturating_mul(2_u32.saturating_pow(attempt - 1))
             .min(WAIT_MAX);
