@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use model::text::chain;
-use model::{Content, Index, IndexedMeta, Key, Kind, ObjectRef, Sha256, Snapshot};
+use model::{Content, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectRef, Sha256, Snapshot};
 use render::index_lines;
 use store::{ReadError, Store, StoreError, read_object, read_stored};
 use work::{Budget, run};
@@ -13,6 +13,8 @@ use super::ObjectProblem;
 /// Facts about Shards that Snapshots and their indexes record, by the lines that they describe.
 #[derive(Default)]
 pub(super) struct IndexedLines {
+    /// Objects that the Snapshots name.
+    pub(super) objects: BTreeMap<Key, ManifestEntry>,
     shards: HashMap<Sha256, Vec<RecordedShard>>,
     /// Problems that were found, by the key of the document that is wrong or cannot be checked.
     pub(super) wrong: BTreeMap<Key, ObjectProblem>,
@@ -30,13 +32,15 @@ struct RecordedShard {
 }
 
 impl IndexedLines {
-    /// Takes the entries of a Snapshot and of its index. An index that cannot be read is found by the check of all objects.
+    /// Takes the objects and entries of a Snapshot and the entries of its index. An index that cannot be read is found by the check of all objects.
     pub(super) async fn add(
         &mut self,
         store: &dyn Store,
         object: &ObjectRef,
         snapshot: &Snapshot,
     ) -> Result<(), StoreError> {
+        let objects = snapshot.objects().into_iter();
+        self.objects.extend(objects.map(|entry| (entry.key(), entry)));
         let key = snapshot.index.with_kind(Kind::Index).key();
         let index = match read_stored::<Index<'_>>(store, &snapshot.index).await {
             Ok(index) => Some(index),

@@ -3,7 +3,7 @@
 mod content;
 mod index;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use model::text::chain;
@@ -75,16 +75,13 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
         Ok(false) => verification.found(Key::Catalogs, ObjectProblem::Unlisted),
         Err(error) => verification.found(Key::Catalogs, problem(error)?),
     }
-    let mut expected = BTreeMap::new();
     let mut indexed = IndexedLines::default();
     for (object, content_hash) in named_snapshots(&current) {
         if let Some(snapshot) = verification.snapshot(store, &current, object, content_hash).await? {
             indexed.add(store, &object, &snapshot).await?;
-            let entries = snapshot.objects().into_iter();
-            expected.extend(entries.map(|entry| (entry.key(), entry)));
         }
     }
-    verification.objects(store, expected, &mut indexed).await?;
+    verification.objects(store, &mut indexed).await?;
     for (key, problem) in indexed.wrong {
         verification.found(key, problem);
     }
@@ -151,13 +148,8 @@ impl Verification {
         Ok(Some(snapshot))
     }
 
-    async fn objects(
-        &mut self,
-        store: &dyn Store,
-        expected: BTreeMap<Key, ManifestEntry>,
-        indexed: &mut IndexedLines,
-    ) -> Result<(), StoreError> {
-        let checks = expected.into_values().map(async |entry| {
+    async fn objects(&mut self, store: &dyn Store, indexed: &mut IndexedLines) -> Result<(), StoreError> {
+        let checks = mem::take(&mut indexed.objects).into_values().map(async |entry| {
             let result = check_entry(store, &entry).await?;
             Ok::<_, StoreError>((entry, result))
         });
