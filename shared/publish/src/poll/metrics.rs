@@ -39,7 +39,7 @@ pub struct PollMetrics {
     downloads_taken: Gauge,
     downloads_capacity: Gauge,
     /// The budgets whose use is exported.
-    budgets: Arc<OnceLock<(MemoryPool, DownloadSpace)>>,
+    pub(crate) budgets: Arc<OnceLock<(MemoryPool, DownloadSpace)>>,
 }
 
 impl PollMetrics {
@@ -99,10 +99,6 @@ impl PollMetrics {
         }
     }
 
-    pub(crate) fn set_budgets(&self, documents: &MemoryPool, downloads: &DownloadSpace) {
-        self.budgets.get_or_init(|| (documents.clone(), downloads.clone()));
-    }
-
     pub(crate) fn count(&self, report: &Report) {
         let name = report.catalog.as_str();
         for &outcome in Outcome::ALL {
@@ -115,12 +111,10 @@ impl PollMetrics {
         }
         let label = catalog(name);
         self.bytes_pulled.get_or_create(&label).inc_by(report.bytes_pulled);
-        self.bytes_published
-            .get_or_create(&label)
-            .inc_by(report.bytes_published);
-        self.objects_published
-            .get_or_create(&label)
-            .inc_by(report.objects_published);
+        let bytes_published = self.bytes_published.get_or_create(&label);
+        bytes_published.inc_by(report.bytes_published);
+        let objects_published = self.objects_published.get_or_create(&label);
+        objects_published.inc_by(report.objects_published);
         let failed_for_good = self.failed_for_good.get_or_create(&label);
         failed_for_good.set(i64::from(report.failed_for_good()));
         if report.outcome.is_success() {

@@ -102,7 +102,7 @@ impl Mirror {
         // One pool and one space for all catalogs, so that the limits hold for the process.
         let memory = MemoryPool::new(settings.limits.memory_bytes);
         let space = DownloadSpace::new(settings.limits.download_bytes);
-        metrics.set_budgets(&memory, &space);
+        metrics.budgets.get_or_init(|| (memory.clone(), space.clone()));
         Self {
             images: images.with_settings(|images| images.download_space = space),
             store,
