@@ -27,13 +27,11 @@ pub async fn catalog_names(store: &dyn Store) -> Result<BTreeSet<CatalogName>, R
 }
 
 async fn without_pointer(store: &dyn Store, names: &BTreeSet<CatalogName>) -> Result<BTreeSet<CatalogName>, ReadError> {
-    let looks: Vec<_> = names
-        .iter()
-        .map(async |name| {
-            let pointer = store.head(&Key::Current(name.clone())).await?;
-            Ok::<_, ReadError>(pointer.is_none().then(|| name.clone()))
-        })
-        .collect();
+    let looks = names.iter().map(async |name| {
+        let pointer = store.head(&Key::Current(name.clone())).await?;
+        Ok::<_, ReadError>(pointer.is_none().then(|| name.clone()))
+    });
+    let looks: Vec<_> = looks.collect();
     let found = stream::iter(looks).buffer_unordered(HEADS_IN_FLIGHT);
     found.try_filter_map(async |name| Ok(name)).try_collect().await
 }

@@ -44,10 +44,8 @@ impl AddAssign for ObjectStats {
 pub async fn find_unservable(store: &dyn Store, snapshot: &Snapshot) -> Result<BTreeMap<Key, String>, StoreError> {
     let objects = snapshot.objects().into_iter();
     let stats = objects.map(|entry| stat(store, entry.object));
-    let found = stream::iter(stats)
-        .buffer_unordered(STATS_IN_FLIGHT)
-        .try_filter_map(async |object| Ok(object));
-    found.try_collect().await
+    let found = stream::iter(stats).buffer_unordered(STATS_IN_FLIGHT);
+    found.try_filter_map(async |object| Ok(object)).try_collect().await
 }
 
 async fn stat(store: &dyn Store, object: ObjectRef) -> Result<Option<(Key, String)>, StoreError> {

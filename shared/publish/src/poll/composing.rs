@@ -152,10 +152,8 @@ pub(crate) async fn refused_input(store: &dyn Store, composed: &ComposedSource) 
 }
 
 fn waiting(input: &CatalogName, reason: impl Into<String>) -> PollError {
-    PollError::Waiting {
-        input: input.to_string(),
-        reason: reason.into(),
-    }
+    let (input, reason) = (input.to_string(), reason.into());
+    PollError::Waiting { input, reason }
 }
 
 fn pulled_source(pulled: &Catalog) -> &Source {
@@ -269,18 +267,14 @@ pub(crate) async fn compose_inputs(
     previous: Option<&Snapshot>,
     budget: &Budget,
 ) -> Result<(NewContent, Explanation), PollError> {
-    let (snapshots, mut catalogs) = read_inputs(poll, transaction, budget).await?;
-    let known = snapshots.iter().map(|snapshot| &**snapshot).chain(previous);
+    let (inputs, mut catalogs) = read_inputs(poll, transaction, budget).await?;
+    let known = inputs.iter().map(|snapshot| &**snapshot).chain(previous);
     let stored = PublishedShards::new(poll.mirror.store.clone(), known, previous);
     let renderer = poll.renderer(stored, budget);
     let (composition, own) = (composed.composition.clone(), budget.clone());
     let work = move || render_composition(&composition, &mut catalogs, renderer, &own);
     let (rendering, explanation) = run(budget.clone(), work).await??;
-    let content = NewContent {
-        rendering,
-        inputs: snapshots,
-    };
-    Ok((content, explanation))
+    Ok((NewContent { rendering, inputs }, explanation))
 }
 
 /// Returns the snapshots of the published inputs, and all inputs and additions.

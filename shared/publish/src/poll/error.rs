@@ -82,10 +82,8 @@ pub enum PollError {
 impl PollError {
     /// Returns the error as one of an input or addition of a composition.
     pub(crate) fn at(self, place: &str) -> Self {
-        Self::Input {
-            place: place.to_owned(),
-            source: Box::new(self),
-        }
+        let (place, source) = (place.to_owned(), Box::new(self));
+        Self::Input { place, source }
     }
 
     /// Returns the error itself, or that of the input whose error it is.

@@ -39,11 +39,9 @@ impl Poll<'_> {
         let inputs = inputs.iter().map(|input| &**input);
         let trusted = base.into_iter().chain(inputs).filter(|_| !self.recheck);
         let is_validated = self.catalog.validation != ValidationMode::Off;
-        let kinds = FACT_KINDS.into_iter();
+        let is_recorded = |kind: &FactKind| is_validated || kind.name != FINDINGS.name;
         let reader = FactReader {
-            kinds: kinds
-                .filter(|kind| is_validated || kind.name != FINDINGS.name)
-                .collect(),
+            kinds: FACT_KINDS.into_iter().filter(is_recorded).collect(),
             known: KnownFacts::load(&*self.mirror.store, trusted).await,
             workers: self.mirror.settings.render.workers.max(1),
             rendering,
@@ -111,10 +109,8 @@ impl FactReader {
             }
         }
         let documents = documents.into_iter().map(FactsBuilder::finish);
-        Ok(CatalogFacts {
-            documents: self.kinds.iter().map(|kind| kind.name).zip(documents).collect(),
-            validated,
-        })
+        let documents = self.kinds.iter().map(|kind| kind.name).zip(documents).collect();
+        Ok(CatalogFacts { documents, validated })
     }
 
     /// Returns the parts of a Shard, in the order of the kinds.
@@ -126,14 +122,11 @@ impl FactReader {
             is_yaml: fbc::is_yaml,
             budget,
         };
-        let mut found: Vec<Recording<'_>> = self
-            .kinds
-            .iter()
-            .map(|kind| match self.known.part(kind, shard) {
-                Some(part) => Recording::Done(part.to_owned()),
-                None => Recording::Reading((kind.recorder)(recorded)),
-            })
-            .collect();
+        let find = |kind: &FactKind| match self.known.part(kind, shard) {
+            Some(part) => Recording::Done(part.to_owned()),
+            None => Recording::Reading((kind.recorder)(recorded)),
+        };
+        let mut found: Vec<Recording<'_>> = self.kinds.iter().map(find).collect();
         while found.iter().any(|found| matches!(found, Recording::Reading(_))) {
             self.rendering.read_lines(shard, |lines| {
                 if budget.charge_bytes(lines.len()).is_err() {

@@ -64,9 +64,8 @@ async fn put_all(
     // All at once, as the shards.
     let objects = all.made.iter().map(|(kind, made)| made.with_kind(*kind));
     transaction.claim(objects).await?;
-    let puts = staged
-        .into_iter()
-        .map(|(kind, staged)| transaction.put_staged(all.made[&kind].with_kind(kind), staged));
+    let staged = staged.into_iter();
+    let puts = staged.map(|(kind, staged)| transaction.put_staged(all.made[&kind].with_kind(kind), staged));
     try_join_all(puts).await?;
     // After the layer, which they name.
     let layer = all.made[&Kind::Blob];

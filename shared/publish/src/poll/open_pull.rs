@@ -166,10 +166,8 @@ fn refuse_killer(inputs: &PullInputs, deaths: usize) -> Result<(), PollError> {
     if deaths < DEATHS_MAX {
         return Ok(());
     }
-    Err(PollError::Killer {
-        inputs: inputs.clone(),
-        deaths,
-    })
+    let inputs = inputs.clone();
+    Err(PollError::Killer { inputs, deaths })
 }
 
 impl OpenPull {

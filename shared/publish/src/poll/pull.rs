@@ -79,10 +79,8 @@ pub(crate) async fn read_content(
     let chunks = (poll.mirror.limits(poll.catalog).catalog, rendering.chunks());
     poll.mirror
         .known(&poll.catalog.name, |known| known.chunks = Some(chunks));
-    Ok(NewContent {
-        rendering,
-        inputs: Vec::new(),
-    })
+    let inputs = Vec::new();
+    Ok(NewContent { rendering, inputs })
 }
 
 /// Returns the chunks of the last pull by this process whose Shards `base` has. They only save work.

@@ -13,10 +13,8 @@ pub(crate) async fn verified_source(
     transaction: &Transaction,
     digest: &Digest,
 ) -> Result<SourceRef, PollError> {
-    let known = transaction
-        .base()
-        .filter(|_| !poll.options.force)
-        .map(|base| &base.source);
+    let base = transaction.base().filter(|_| !poll.options.force);
+    let known = base.map(|base| &base.source);
     let inputs = poll.inputs.as_ref();
     if let Some(inputs) = inputs
         // The revision covers the policies.

@@ -106,11 +106,9 @@ impl<'a> RaceRetries<'a> {
         }
         let attempt = self.attempt;
         tracing::info!(attempt, error = chain(&error), "starting again after a lost race");
-        let wait = FIRST_WAIT
-            .saturating_mul(2_u32.saturating_pow(attempt - 1))
-            .min(WAIT_MAX);
+        let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(attempt - 1));
         self.attempt += 1;
-        tokio::time::sleep(self.env.jittered(wait)).await;
+        tokio::time::sleep(self.env.jittered(wait.min(WAIT_MAX))).await;
         Ok(())
     }
 }
