@@ -68,7 +68,11 @@ impl Collector<'_> {
     async fn step(&self) -> Result<Option<GcReport>, GcError> {
         let state = self.read().await?;
         if self.options.dry_run {
-            return self.preview(&state).await.map(Some);
+            let mut report = GcReport::default();
+            let unmarked = self.unmarked(&state, &mut report).await?;
+            report.dry_run = true;
+            unmarked.values().for_each(|size| report.condemned.add(*size));
+            return Ok(Some(report.at(&state, GcStep::Wait)));
         }
         let is_due = self.options.offline || state.age() >= GcState::AGE_MIN;
         match &state.state.phase {
@@ -94,10 +98,9 @@ impl Collector<'_> {
         // The time of a folder comes from a fresh file. A dry run must also work where this process may only read, so it takes the
         // time from the own clock.
         let found = self.store.read_document::<GcState>(&Key::Gc).await?;
-        let stat = Stat {
-            date: (self.options.env.clock)(),
-            object: self.store.head(&Key::Gc).await?,
-        };
+        let object = self.store.head(&Key::Gc).await?;
+        let date = (self.options.env.clock)();
+        let stat = Stat { date, object };
         Ok(DatedGcState::new(found.map(|(state, _)| state), stat))
     }
 
@@ -122,14 +125,6 @@ impl Collector<'_> {
         Ok(objects.try_collect().await?)
     }
 
-    async fn preview(&self, state: &DatedGcState) -> Result<GcReport, GcError> {
-        let mut report = GcReport::default();
-        let unmarked = self.unmarked(state, &mut report).await?;
-        unmarked.values().for_each(|size| report.condemned.add(*size));
-        report.dry_run = true;
-        Ok(report.at(state, GcStep::Wait))
-    }
-
     async fn condemn(&self, state: &DatedGcState) -> Result<Option<GcReport>, GcError> {
         let age_min = if self.options.offline {
             Duration::ZERO
@@ -151,10 +146,8 @@ impl Collector<'_> {
         report.left = report.condemned;
         let keys = chosen.into_keys().collect();
         let garbage = self.put_list(&Garbage { keys }).await?;
-        let phase = GcPhase::Condemned {
-            garbage,
-            spared: BTreeSet::new(),
-        };
+        let spared = BTreeSet::new();
+        let phase = GcPhase::Condemned { garbage, spared };
         let replaced = state.replace(self.store, state.state.with_phase(phase)).await?;
         Ok(replaced.map(|after| report.at(&after, GcStep::Condemn)))
     }

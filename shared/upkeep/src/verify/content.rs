@@ -66,13 +66,12 @@ struct ContentHasher {
 impl IntegrityCheck {
     /// Creates a check that expects the object of `entry`.
     pub fn new(entry: &ManifestEntry) -> Self {
+        let decoder = |content| ContentDecoder::new(entry.object.kind, content);
         Self {
             recorded: entry.object.digest,
             hasher: Hasher::new(),
             seen: 0,
-            decoder: entry
-                .content
-                .map(|content| ContentDecoder::new(entry.object.kind, content)),
+            decoder: entry.content.map(decoder),
             document: entry.object.kind.document(),
             held: Vec::new(),
         }

@@ -92,15 +92,11 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
 /// Returns the Snapshots of all publications and of the states that a composition was made of, each once because content may come back,
 /// with the content hashes that the pointer records for them.
 fn named_snapshots(current: &Current) -> BTreeMap<ObjectRef, Sha256> {
-    let inputs = current
-        .source
-        .inputs
-        .iter()
-        .map(|input| (input.snapshot, input.content_hash));
+    let inputs = current.source.inputs.iter();
+    let inputs = inputs.map(|input| (input.snapshot, input.content_hash));
     let publications = current.publications().into_iter();
-    inputs
-        .chain(publications.map(|one| (one.snapshot, one.content_hash)))
-        .collect()
+    let publications = publications.map(|one| (one.snapshot, one.content_hash));
+    inputs.chain(publications).collect()
 }
 
 impl Verification {
