@@ -147,9 +147,7 @@ impl SendError {
 
     /// Creates a temporary failure without a wait.
     pub fn temporary(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Temporary {
-            retry_after: None,
-            source: source.into(),
-        }
+        let (retry_after, source) = (None, source.into());
+        Self::Temporary { retry_after, source }
     }
 }

@@ -38,9 +38,8 @@ impl<'a> Outbox<'a> {
     /// caller does this before it sends anything, so that a receiver that is down from the start misses nothing.
     pub(crate) async fn add_receivers(&mut self, names: &[&str], before: u64) -> Result<(), ReadError> {
         let known = self.current.iter().flat_map(Current::publications);
-        let cursor = known
-            .map(|known| PublicationId::from(&known))
-            .find(|known| known.serial < before);
+        let mut known = known.map(|known| PublicationId::from(&known));
+        let cursor = known.find(|known| known.serial < before);
         let add = |cursors: &mut Cursors| {
             let before = cursors.len();
             for name in names {

@@ -80,10 +80,8 @@ impl Receiver for Webhook {
     async fn send(&self, event: &Event) -> Result<(), SendError> {
         let secrets = self.secret.read().map_err(SendError::refused)?;
         // The time of the attempt and not of the event: a receiver refuses old timestamps.
-        let timestamp = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_secs();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let timestamp = since.unwrap_or_default().as_secs();
         let body = event.to_json();
         let signature = secrets.sign(&event.id, timestamp, &body);
         let request = RequestSpec {
@@ -132,10 +130,10 @@ fn outcome(status: StatusCode, headers: &HeaderMap) -> Result<(), SendError> {
         // The specification asks to disable the endpoint after a 410. Here the event is dropped, and an operator
         // removes the webhook.
         StatusCode::GONE => Err(SendError::Permanent(source)),
-        _ if is_busy || status.is_server_error() => Err(SendError::Temporary {
-            retry_after: retry_after(headers),
-            source,
-        }),
+        _ if is_busy || status.is_server_error() => {
+            let retry_after = retry_after(headers);
+            Err(SendError::Temporary { retry_after, source })
+        }
         _ => Err(SendError::Refused(source)),
     }
 }
