@@ -194,14 +194,11 @@ pub struct GcMetrics {
 impl GcMetrics {
     /// Adds the metrics to a registry.
     pub fn register(registry: &mut Registry) -> Self {
+        let unreadable = "Pointers and snapshots of a catalog that the last run of garbage collection could not read";
         Self {
             runs: metric(registry, "collections", "Runs of garbage collection"),
             failures: metric(registry, "collections_failed", "Runs of garbage collection that failed"),
-            unreadable: metric(
-                registry,
-                "collection_unreadable",
-                "Pointers and snapshots of a catalog that the last run of garbage collection could not read",
-            ),
+            unreadable: metric(registry, "collection_unreadable", unreadable),
         }
     }
 
