@@ -123,9 +123,8 @@ async fn stored_snapshot(
 }
 
 fn incomplete(content_hash: Sha256, count: usize, first: impl Display) -> PollError {
-    refused(format!(
-        "{count} objects of {content_hash} cannot be served, such as {first}"
-    ))
+    let reason = format!("{count} objects of {content_hash} cannot be served, such as {first}");
+    refused(reason)
 }
 
 fn refused(reason: impl Into<String>) -> PollError {
@@ -166,15 +165,11 @@ fn find(target: Option<&str>, current: &Current) -> Result<Sha256, PollError> {
     };
     let all = earlier.chain([current.content_hash]);
     let fitting: BTreeSet<Sha256> = all.filter(|hash| hash.to_string().starts_with(prefix)).collect();
-    match (fitting.first(), fitting.len()) {
-        (Some(hash), 1) => Ok(*hash),
-        (None, _) => Err(refused(format!(
-            "no remembered publication has a content hash that starts with {prefix:?}"
-        ))),
-        (Some(_), count) => Err(refused(format!(
-            "{count} publications have content hashes that start with {prefix:?}"
-        ))),
-    }
+    Err(refused(match (fitting.first(), fitting.len()) {
+        (Some(hash), 1) => return Ok(*hash),
+        (None, _) => format!("no remembered publication has a content hash that starts with {prefix:?}"),
+        (Some(_), count) => format!("{count} publications have content hashes that start with {prefix:?}"),
+    }))
 }
 
 fn log(report: &Report) {

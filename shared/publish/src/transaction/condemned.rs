@@ -189,10 +189,8 @@ impl CondemnedList {
                 if threatened.is_empty() {
                     return Ok(None);
                 }
-                let phase = GcPhase::Condemned {
-                    garbage: *garbage,
-                    spared: spared.iter().copied().chain(threatened).collect(),
-                };
+                let (garbage, spared) = (*garbage, spared.iter().copied().chain(threatened).collect());
+                let phase = GcPhase::Condemned { garbage, spared };
                 Ok(Some(GcState {
                     // The write renews the document's own time, so the state keeps its time in `since`.
                     since: self.gc.since,

@@ -136,10 +136,8 @@ impl Verification {
         }
         // Only the current Snapshot: the history of the pointer repeats no sizes of earlier ones.
         if object == current.snapshot && !current.describes(&snapshot) || !snapshot.is_consistent() {
-            self.found(
-                object.key(),
-                ObjectProblem::Disagrees("the numbers in it and in current.json"),
-            );
+            let numbers = ObjectProblem::Disagrees("the numbers in it and in current.json");
+            self.found(object.key(), numbers);
         }
         Ok(Some(snapshot))
     }
