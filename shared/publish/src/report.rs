@@ -3,7 +3,7 @@ use std::time::Duration;
 use model::{CatalogName, Current, Outcome, Sha256, Snapshot, ValidationCounts};
 use serde::{Serialize, Serializer};
 
-use crate::{ObjectStats, PollError};
+use crate::PollError;
 
 /// Result of one poll or rollback of one catalog. Its JSON is that of the command line and of the poller.
 #[derive(Debug, Serialize)]
@@ -82,12 +82,6 @@ impl Report {
     pub fn describe(&mut self, current: Option<&Current>) {
         self.content_hash = current.map(|current| current.content_hash);
         self.serial = current.map(|current| current.serial);
-    }
-
-    /// Adds the objects that a transaction wrote.
-    pub(crate) const fn add_written(&mut self, written: ObjectStats) {
-        self.objects_published += written.objects;
-        self.bytes_published += written.bytes;
     }
 
     /// Records the outcome and the duration.

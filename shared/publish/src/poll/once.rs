@@ -41,7 +41,7 @@ pub(crate) struct Poll<'a> {
     pub(crate) mirror: &'a Mirror,
     pub(crate) catalog: &'a Catalog,
     /// Options with `status.json` as it was before the poll.
-    pub(crate) options: PollOptions<'a>,
+    pub(crate) options: PollOptions,
     /// Relies on nothing that is stored: each object is hashed, and written again if it is damaged.
     pub(crate) recheck: bool,
     retries: RaceRetries<'a>,
@@ -59,14 +59,14 @@ pub(crate) struct Poll<'a> {
 
 impl<'a> Poll<'a> {
     /// Creates a poll that knows the layers of the last one. A forced poll looks at everything that is stored.
-    pub(crate) fn new(mirror: &'a Mirror, catalog: &'a Catalog, options: PollOptions<'a>) -> Self {
+    pub(crate) fn new(mirror: &'a Mirror, catalog: &'a Catalog, options: PollOptions) -> Self {
         Self {
             mirror,
             catalog,
             recheck: options.force,
             retries: RaceRetries::new(&mirror.settings.env, ATTEMPTS),
+            empty_layers: options.before.as_ref().and_then(|before| before.empty_layers.clone()),
             options,
-            empty_layers: options.before.and_then(|before| before.empty_layers.clone()),
             pull: None,
             copies: BTreeMap::new(),
             inputs: None,
@@ -136,7 +136,9 @@ impl<'a> Poll<'a> {
                 SourceCheck::New(transaction, digest) => (transaction, digest),
             };
             let ended = self.pull_and_publish(&transaction, &digest).await;
-            self.report.add_written(transaction.written());
+            let written = transaction.written();
+            self.report.objects_published += written.objects;
+            self.report.bytes_published += written.bytes;
             match ended {
                 Err(PollError::Image(error)) if error.is_slow_registry() => {}
                 ended => return ended,
@@ -283,7 +285,7 @@ impl<'a> Poll<'a> {
     pub(crate) fn is_suspect(&self, digest: &Digest) -> bool {
         let inputs = self.mirror.pull_inputs(self.catalog, digest);
         let deaths = |status| self.mirror.deaths(status, &inputs);
-        self.options.before.is_some_and(|status| deaths(status) > 0)
+        self.options.before.as_ref().is_some_and(|status| deaths(status) > 0)
     }
 
     /// Returns true if the composition itself has changed since the publication: who edits it knows which packages go.

@@ -94,7 +94,7 @@ impl Poll<'_> {
     /// Fails if a revision cannot be published over what is published, or if the process died under it, unless the poll is
     /// forced.
     pub(crate) fn refuse_known(&self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
-        let Some(status) = self.options.before.filter(|_| !self.options.force) else {
+        let Some(status) = self.options.before.as_ref().filter(|_| !self.options.force) else {
             return Ok(());
         };
         let inputs = self.mirror.pull_inputs(self.catalog, digest);
