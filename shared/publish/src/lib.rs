@@ -9,7 +9,7 @@ mod status;
 mod transaction;
 
 pub use catalogs::{catalog_names, drop_stale_names, followers, is_listed, names_of_pointers, remove};
-pub use env::{Env, jittered};
+pub use env::Env;
 pub use poll::{
     catalog_source::{Catalog, CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
     error::PollError,

@@ -18,7 +18,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
-use publish::{Env, jittered, metric};
+use publish::{Env, metric};
 use store::{ReadError, Store, StoreError};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -167,14 +167,14 @@ pub fn collect_regularly(
     };
     let collecting = async move {
         // Jittered: mirrors that were started together must not list one bucket together.
-        tokio::time::sleep(jittered(FIRST_WAIT)).await;
+        tokio::time::sleep(options.env.jittered(FIRST_WAIT)).await;
         loop {
             let collected = gc(&*store, &options).await;
             metrics.count(&collected);
             if let Err(error) = collected {
                 tracing::error!(error = model::text::chain(&error), "cannot collect garbage");
             }
-            tokio::time::sleep(jittered(INTERVAL)).await;
+            tokio::time::sleep(options.env.jittered(INTERVAL)).await;
         }
     };
     let collecting = async move {
