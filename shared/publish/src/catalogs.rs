@@ -189,13 +189,9 @@ pub async fn names_of_pointers(store: &dyn Store) -> Result<Catalogs, StoreError
 /// # Errors
 /// [`ReadError`]; calling it again continues where it stopped.
 pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<usize>, ReadError> {
-    let current = Key::Current(catalog.clone());
+    let documents = [Key::Current, Key::Status, Key::Notified].map(|document| document(catalog.clone()));
     let mut removed = 0;
-    for key in [
-        current.clone(),
-        Key::Status(catalog.clone()),
-        Key::Notified(catalog.clone()),
-    ] {
+    for key in documents {
         if store.head(&key).await?.is_some() {
             store.delete(&key).await?;
             removed += 1;
@@ -204,7 +200,7 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<u
     let was_listed = remove_name(store, catalog).await?;
     // A publication at the same time adds the name before its commit, which may have been before the line above. Its own
     // look at the name after the commit covers the other order.
-    if store.head(&current).await?.is_some() {
+    if store.head(&Key::Current(catalog.clone())).await?.is_some() {
         restore_name(store, catalog, false).await?;
     }
     Ok((was_listed || removed > 0).then_some(removed))
