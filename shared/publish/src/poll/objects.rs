@@ -46,10 +46,8 @@ impl Poll<'_> {
         let snapshot = rendering.snapshot(&all, index, Some(image));
         // The shards that it keeps in memory are put.
         drop(rendering);
-        let snapshot = Snapshot {
-            facts,
-            ..snapshot.expect("both encodings have a sink")
-        };
+        let mut snapshot = snapshot.expect("both encodings have a sink");
+        snapshot.facts = facts;
         let (snapshot, digest) = put_document(transaction, &budget, snapshot).await?;
         Ok((snapshot, digest, counts))
     }

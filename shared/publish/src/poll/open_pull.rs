@@ -137,16 +137,13 @@ impl Poll<'_> {
                 processes.pop_first();
             }
             processes.insert(mirror.process.clone());
-            Some(Status {
-                open_pulls: Some(OpenPulls {
-                    inputs: inputs.clone(),
-                    processes,
-                }),
-                ..before.cloned().unwrap_or_else(|| Status {
-                    error: Some("the first poll has not ended: it is running, or its process died".to_owned()),
-                    ..Status::new(catalog.source.to_string(), Outcome::Failed, now)
-                })
-            })
+            let mut next = before.cloned().unwrap_or_else(|| Status {
+                error: Some("the first poll has not ended: it is running, or its process died".to_owned()),
+                ..Status::new(catalog.source.to_string(), Outcome::Failed, now)
+            });
+            let inputs = inputs.clone();
+            next.open_pulls = Some(OpenPulls { inputs, processes });
+            Some(next)
         });
         if let Err(error) = written.await {
             tracing::warn!(error = chain(&error), "cannot record that a revision is pulled");
