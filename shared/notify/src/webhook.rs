@@ -175,9 +175,8 @@ impl SecretLocation {
 impl WebhookSecrets {
     fn parse(text: &str, place: &str) -> Result<Self, WebhookError> {
         let malformed = |number| {
-            WebhookError(format!(
-                "{place}: secret number {number} is not whsec_ and the base64 of 24 to 64 bytes"
-            ))
+            let problem = "is not whsec_ and the base64 of 24 to 64 bytes";
+            WebhookError(format!("{place}: secret number {number} {problem}"))
         };
         let words = text.split_whitespace().enumerate();
         let keys = words.map(|(at, word)| key(word).ok_or_else(|| malformed(at + 1)));

@@ -65,8 +65,5 @@ pub(crate) async fn check_stored(store: &dyn Store, transaction: &Transaction) -
         // The snapshot itself.
         None => transaction.base().map(|base| base.snapshot.key()),
     };
-    match damaged {
-        Some(key) => Err(PublishError::Damaged(key.to_string()).into()),
-        None => Ok(()),
-    }
+    damaged.map_or(Ok(()), |key| Err(PublishError::Damaged(key.to_string()).into()))
 }

@@ -99,9 +99,8 @@ impl FactReader {
             let is_known = |shard: &&Shard| self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some());
             let unknown = batch.iter().filter(|shard| !is_known(shard)).count();
             let size = |shard: &&Shard| shard.lines.size;
-            let parts = for_each(batch.iter().collect(), self.workers.min(unknown), size, |shard| {
-                self.read_shard(shard)
-            });
+            let read = |shard: &Shard| self.read_shard(shard);
+            let parts = for_each(batch.iter().collect(), self.workers.min(unknown), size, read);
             for (shard, parts) in batch.iter().zip(parts) {
                 for (document, part) in documents.iter_mut().zip(parts?) {
                     document.push(&shard.name, part);

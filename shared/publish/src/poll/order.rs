@@ -52,9 +52,8 @@ impl PollOrder {
 
     /// Returns the compositions that have `input` as an input.
     pub fn followers<'a>(&'a self, input: &'a CatalogName) -> impl Iterator<Item = &'a CatalogName> {
-        let follows = move |placed: &PlacedPoll| placed.inputs.contains(input);
-        let catalogs = self.catalogs.iter();
-        catalogs.filter_map(move |(name, placed)| follows(placed).then_some(name))
+        let followers = self.catalogs.iter().filter(|(_, placed)| placed.inputs.contains(input));
+        followers.map(|(name, _)| name)
     }
 
     /// Waits until the inputs of a catalog were polled.

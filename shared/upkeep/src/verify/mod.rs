@@ -143,15 +143,13 @@ impl Verification {
     }
 
     async fn objects(&mut self, store: &dyn Store, indexed: &mut IndexedLines) -> Result<(), StoreError> {
-        let checks = mem::take(&mut indexed.objects).into_values().map(async |entry| {
-            let result = check_entry(store, &entry).await?;
-            Ok::<_, StoreError>((entry, result))
-        });
+        let objects = mem::take(&mut indexed.objects).into_values();
+        let checks = objects.map(async |entry| (entry, check_entry(store, &entry).await));
         let mut checks = stream::iter(checks).buffer_unordered(READS_IN_FLIGHT);
         let mut shards = Vec::new();
-        while let Some((entry, result)) = checks.try_next().await? {
+        while let Some((entry, result)) = checks.next().await {
             self.objects += 1;
-            match result {
+            match result? {
                 Ok(()) => {
                     self.bytes += entry.object.digest.size;
                     if let (Kind::Package, Some(lines)) = (entry.object.kind, entry.content) {
