@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{Facts, Sha256, ShardRef, Snapshot, ValidationCounts, text::chain};
-use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording};
+use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard};
 use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
 use store::{Store, read_stored};
@@ -121,34 +121,24 @@ impl FactReader {
             is_yaml: fbc::is_yaml,
             budget,
         };
-        let find = |kind: &FactKind| match self.known.part(kind, shard) {
-            Some(part) => Recording::Done(part.to_owned()),
-            None => Recording::Reading((kind.recorder)(recorded)),
-        };
-        let mut found: Vec<Recording<'_>> = self.kinds.iter().map(find).collect();
-        while found.iter().any(|found| matches!(found, Recording::Reading(_))) {
+        let known = |kind: &FactKind| self.known.part(kind, shard).map(ToOwned::to_owned);
+        let mut parts: Vec<Option<Box<RawValue>>> = self.kinds.iter().map(known).collect();
+        let unknown = parts.iter_mut().zip(&self.kinds).filter(|(part, _)| part.is_none());
+        let mut recorders: Vec<_> = unknown.map(|(part, kind)| (part, (kind.recorder)(recorded))).collect();
+        while !recorders.is_empty() {
             self.rendering.read_lines(shard, |lines| {
-                if budget.charge_bytes(lines.len()).is_err() {
-                    return;
-                }
-                for found in &mut found {
-                    if let Recording::Reading(recorder) = found {
-                        recorder.push(lines);
-                    }
+                if budget.charge_bytes(lines.len()).is_ok() {
+                    recorders.iter_mut().for_each(|(_, recorder)| recorder.push(lines));
                 }
             })?;
             self.rendering.check_budget()?;
-            let finish = |found| match found {
-                Recording::Reading(recorder) => recorder.finish(),
-                part @ Recording::Done(_) => part,
-            };
-            found = found.into_iter().map(finish).collect();
+            recorders.retain_mut(|(part, recorder)| {
+                **part = recorder.finish();
+                part.is_none()
+            });
         }
-        let parts = found.into_iter().filter_map(|found| match found {
-            Recording::Done(part) => Some(part),
-            Recording::Reading(_) => None,
-        });
-        Ok(parts.collect())
+        drop(recorders);
+        Ok(parts.into_iter().flatten().collect())
     }
 }
 
