@@ -170,7 +170,13 @@ async fn published_input(
     let store = &*mirror.store;
     let pointer = Pointer::read(store, name, mirror.settings.signer.as_ref()).await?;
     let Some(pointer) = pointer else {
-        return Err(unpublished(store, name).await);
+        // The error of the input itself may name another one that it waits for.
+        let status = read_status(store, name).await;
+        let reason = match status.and_then(|status| status.error) {
+            Some(error) => format!("it was never published: {error}"),
+            None => "the store has no such catalog; configure it, or copy it with sync or import".to_owned(),
+        };
+        return Err(waiting(name, reason));
     };
     if !pointer.signature_verified {
         return Err(waiting(name, "its current.json is not signed by a trusted key"));
@@ -208,17 +214,6 @@ async fn published_input(
     let kept = kept.join(", ");
     let reason = format!("the store does not keep {pin} of it; it keeps {kept}");
     Err(waiting(name, reason))
-}
-
-/// Returns the error for an input that the store does not have. The error of the input itself may name another one that it waits
-/// for.
-async fn unpublished(store: &dyn Store, name: &CatalogName) -> PollError {
-    let status = read_status(store, name).await;
-    let reason = match status.and_then(|status| status.error) {
-        Some(error) => format!("it was never published: {error}"),
-        None => "the store has no such catalog; configure it, or copy it with sync or import".to_owned(),
-    };
-    waiting(name, reason)
 }
 
 impl Mirror {
