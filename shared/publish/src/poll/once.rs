@@ -6,7 +6,7 @@ use std::{
     time::{Instant, UNIX_EPOCH},
 };
 
-use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef};
+use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, SourceRef};
 use render::{RenderSettings, Renderer};
 use source::{Digest, Download};
 use tokio::time::timeout;
@@ -179,8 +179,8 @@ impl<'a> Poll<'a> {
             check_stored(&*self.mirror.store, &transaction).await?;
             self.mirror.note_check(&self.catalog.name);
         }
-        let rolled_back = base.rolled_back.clone();
-        let updated = self.update_source(&transaction, base, source, rolled_back).await?;
+        let next = Current { source, ..base.clone() };
+        let updated = self.update_source(&transaction, next).await?;
         let composed = self.catalog.source.composed();
         if let (Some(composed), Outcome::Unchanged) = (composed, updated)
             && let Some(waiting) = refused_input(&*self.mirror.store, composed).await
@@ -206,22 +206,11 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// Publishes the same content with another source: readers see no change. Nothing is written if the source is the same
+    /// Publishes `next`, the same content with its source: readers see no change. Nothing is written if the source is the same
     /// too.
-    async fn update_source(
-        &mut self,
-        transaction: &Transaction,
-        base: &Current,
-        source: SourceRef,
-        rolled_back: Option<RolledBack>,
-    ) -> Result<Outcome, PollError> {
-        let next = Current {
-            source,
-            rolled_back,
-            render_version: RENDER_VERSION,
-            availability: self.catalog.availability,
-            ..base.clone()
-        };
+    async fn update_source(&mut self, transaction: &Transaction, mut next: Current) -> Result<Outcome, PollError> {
+        next.render_version = RENDER_VERSION;
+        next.availability = self.catalog.availability;
         self.report.describe(Some(&next));
         match transaction.commit(next).await? {
             (_, true) => Ok(Outcome::SourceDigestUpdated),
@@ -271,7 +260,9 @@ impl<'a> Poll<'a> {
             && content.rendering.equals(previous)
         {
             // If the catalog was rolled back, its content is now the source's again.
-            return self.update_source(transaction, base, source, None).await;
+            let mut next = base.clone();
+            (next.source, next.rolled_back) = (source, None);
+            return self.update_source(transaction, next).await;
         }
         if !self.options.force && !self.options.accept_gone {
             // After the comparison above: content that is published already needs no permission.
@@ -306,7 +297,9 @@ impl<'a> Poll<'a> {
         {
             // Only damaged objects were written again.
             self.mirror.note_check(&self.catalog.name);
-            return self.update_source(transaction, base, source, None).await;
+            let mut next = base.clone();
+            (next.source, next.rolled_back) = (source, None);
+            return self.update_source(transaction, next).await;
         }
         self.report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
         let publication = Publication {
