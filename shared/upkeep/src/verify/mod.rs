@@ -78,7 +78,7 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
     let mut indexed = IndexedLines::default();
     for (object, content_hash) in named_snapshots(&current) {
         if let Some(snapshot) = verification.snapshot(store, &current, object, content_hash).await? {
-            indexed.add(store, &object, &snapshot).await?;
+            indexed.add(store, &object.key(), &snapshot).await?;
         }
     }
     verification.objects(store, &mut indexed).await?;
