@@ -72,7 +72,7 @@ async fn attempt(store: &Arc<dyn Store>, options: &RollbackOptions, report: &mut
         return Ok(Outcome::Unchanged);
     }
     let (snapshot, object) = stored_snapshot(&**store, &transaction, current, content_hash).await?;
-    let verified = verification(options, current, content_hash)?;
+    let verified = verification(current, content_hash, options.unverified)?;
     report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
     let publication = Publication {
         snapshot: object.digest,
@@ -131,20 +131,16 @@ fn refused(reason: impl Into<String>) -> PollError {
     PollError::Rollback(reason.into())
 }
 
-/// Returns the verification of the content, which must be under the policy that is now asked of the source. Of several publications
-/// of the content, one that fits counts, else the newest.
-fn verification(
-    options: &RollbackOptions,
-    current: &Current,
-    content_hash: Sha256,
-) -> Result<Option<Verified>, PollError> {
+/// Returns the verification of the content, which must be under the policy that is now asked of the source, unless `unverified`. Of
+/// several publications of the content, one that fits counts, else the newest.
+fn verification(current: &Current, content_hash: Sha256, unverified: bool) -> Result<Option<Verified>, PollError> {
     let asked = current.source.verified.as_ref().map(|verified| verified.policy);
     let earlier = current.previous.iter();
     let same = earlier.filter(|previous| previous.content_hash == content_hash);
     let known: Vec<_> = same.filter_map(|previous| previous.verified.as_ref()).collect();
     let fitting = known.iter().find(|verified| Some(verified.policy) == asked);
     let found = fitting.or(known.first()).map(|verified| (*verified).clone());
-    if asked.is_none() || fitting.is_some() || options.unverified {
+    if asked.is_none() || fitting.is_some() || unverified {
         return Ok(found);
     }
     let how = match found {
