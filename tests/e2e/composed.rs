@@ -288,7 +288,7 @@ async fn damaged_shard_of_an_input_is_mended_by_the_input() {
         force: true,
         ..PollOptions::default()
     };
-    let report = site.mirror.poll(&team, options).await;
+    let report = site.mirror.poll(&team, options.clone()).await;
     let error = report.error_text().unwrap_or_default();
     assert!(error.contains("p5"), "{error}");
     site.poll_forced().await;

@@ -112,7 +112,7 @@ async fn two_deaths_in_a_row_fail_a_revision_and_ordinary_errors_do_not() {
         ..PollOptions::default()
     };
     for _ in 0..3 {
-        let report = site.mirror.poll(&site.catalog, options).await;
+        let report = site.mirror.poll(&site.catalog, options.clone()).await;
         assert!(matches!(report.error, Some(PollError::OutOfTime(_))), "{report:?}");
         assert_eq!(site.open_pulls().await, 0);
     }

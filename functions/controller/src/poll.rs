@@ -124,7 +124,7 @@ fn fact(object: &ClusterCatalog, catalog: &Catalog, report: &Report) -> Fact {
     let error = report.error.as_ref();
     let text = match error {
         // The text of the first failure, so that the status does not change with the second.
-        Some(PollError::KnownRevision { error, .. }) => Some(error.clone()),
+        Some(PollError::KnownRevision(known)) => Some(known.error.clone()),
         _ => report.error_text(),
     };
     Fact::Failed {

@@ -67,7 +67,7 @@ pub(crate) async fn reconcile(object: Arc<ClusterCatalog>, context: Arc<Context>
 pub(crate) fn after_error(object: &ClusterCatalog, error: &ReconcileError) -> Action {
     let error = model::text::chain(error);
     tracing::warn!(catalog = object.name(), error, "trying again");
-    Action::requeue(publish::jittered(API_RETRY))
+    Action::requeue(publish::Env::default().jittered(API_RETRY))
 }
 
 // The order of the cases is catalogd's.

@@ -49,7 +49,7 @@ impl<'a> Invocation<'a> {
         let Some(time) = self.deadline.time_for(CHECK_MIN) else {
             return (candidate, None);
         };
-        let (mirror, status) = (&self.site.mirror, candidate.status.as_ref());
+        let (mirror, status) = (&self.site.mirror, candidate.status.clone());
         let check = mirror.check_for_update(&candidate.catalog, status);
         // A check that is cut off writes no status, so the catalog counts as not tried and goes first the next time.
         (candidate, timeout(time, check).await.ok())
@@ -82,7 +82,7 @@ impl<'a> Invocation<'a> {
             check_stored: true,
             // The mirror ends the poll itself, rather than a timeout here, so that the status records the failure.
             time: Some(time),
-            before: candidate.status.as_ref(),
+            before: candidate.status.clone(),
             ..PollOptions::default()
         };
         let report = self.site.mirror.poll(&candidate.catalog, options).await;

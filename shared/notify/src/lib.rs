@@ -3,10 +3,8 @@
 mod event;
 mod notifier;
 mod outbox;
-mod receiver;
 mod webhook;
 
-pub use event::{Event, EventData};
+pub use event::{Event, EventData, Receiver, SendError};
 pub use notifier::{Notifier, NotifierSettings, NotifyMetrics};
-pub use receiver::{Receiver, SendError};
 pub use webhook::{SecretLocation, Webhook, WebhookError};

@@ -132,10 +132,8 @@ impl Notifier {
 
     /// Returns the serial before which new receivers start; `None` if all receivers are up to date.
     fn start(&self, report: &Report) -> Option<u64> {
-        let published = PublicationId {
-            serial: report.serial?,
-            content_hash: report.content_hash?,
-        };
+        let (serial, content_hash) = (report.serial?, report.content_hash?);
+        let published = PublicationId { serial, content_hash };
         self.receivers_of(&report.catalog).next()?;
         // An unchanged poll, the usual one, then costs no read of the store.
         let queue = self.queue(&report.catalog);
@@ -143,7 +141,7 @@ impl Notifier {
             return None;
         }
         let is_new = report.outcome == Outcome::Published;
-        Some(if is_new { published.serial } else { AFTER_ALL })
+        Some(if is_new { serial } else { AFTER_ALL })
     }
 
     /// Sends the outstanding events of a catalog.
@@ -178,18 +176,17 @@ impl Notifier {
         outbox.add_receivers(&self.names_for(catalog), start).await?;
         let mut due = Vec::new();
         for limited in self.receivers_of(catalog) {
-            let cursor = outbox.cursor(limited.receiver.name());
+            let cursor = outbox.cursors.get(limited.receiver.name()).copied().flatten();
             if cursor != Some(published) {
                 let packages = outbox.changes(cursor, &current).await?;
                 let event = Event::new(&self.settings.source, catalog, cursor, &current, packages);
                 due.push((limited, event));
             }
         }
-        let sent: Vec<_> = due
+        let sends = due
             .iter()
-            .map(|(receiver, event)| self.bring_up_to_date(receiver, event))
-            .collect();
-        let all_delivered = join_all(sent).await.into_iter().all(|delivered| delivered);
+            .map(|(receiver, event)| self.bring_up_to_date(receiver, event));
+        let all_delivered = join_all(sends).await.into_iter().all(|delivered| delivered);
         Ok(all_delivered.then_some(published))
     }
 
@@ -268,9 +265,8 @@ impl Notifier {
     }
 
     fn names_for(&self, catalog: &CatalogName) -> Vec<&str> {
-        self.receivers_of(catalog)
-            .map(|limited| limited.receiver.name())
-            .collect()
+        let receivers = self.receivers_of(catalog);
+        receivers.map(|limited| limited.receiver.name()).collect()
     }
 
     fn receivers_of(&self, catalog: &CatalogName) -> impl Iterator<Item = &LimitedReceiver> {
@@ -293,9 +289,8 @@ impl NotifyMetrics {
     /// Adds the counters to a registry.
     pub fn register(registry: &mut Registry) -> Self {
         let help = "Events by receiver and outcome; a postponed event is sent again after the next poll";
-        Self {
-            events: publish::metric(registry, "notifications", help),
-        }
+        let events = publish::metric(registry, "notifications", help);
+        Self { events }
     }
 
     /// Counts an event by the result of all attempts to send it. Creates all outcomes of the receiver at once, so that rates need

@@ -15,7 +15,7 @@ pub(crate) const AFTER_ALL: u64 = u64::MAX;
 pub(crate) struct Outbox<'a> {
     store: &'a dyn Store,
     catalog: &'a CatalogName,
-    cursors: Cursors,
+    pub(crate) cursors: Cursors,
     /// Publication that `current.json` names; `None` if there is no catalog.
     pub(crate) current: Option<Current>,
 }
@@ -38,9 +38,8 @@ impl<'a> Outbox<'a> {
     /// caller does this before it sends anything, so that a receiver that is down from the start misses nothing.
     pub(crate) async fn add_receivers(&mut self, names: &[&str], before: u64) -> Result<(), ReadError> {
         let known = self.current.iter().flat_map(Current::publications);
-        let cursor = known
-            .map(|known| PublicationId::from(&known))
-            .find(|known| known.serial < before);
+        let mut known = known.map(|known| PublicationId::from(&known));
+        let cursor = known.find(|known| known.serial < before);
         let add = |cursors: &mut Cursors| {
             let before = cursors.len();
             for name in names {
@@ -53,11 +52,6 @@ impl<'a> Outbox<'a> {
             return Ok(());
         }
         change(self.store, self.catalog, add).await
-    }
-
-    /// Returns the last publication that a receiver has acknowledged.
-    pub(crate) fn cursor(&self, receiver: &str) -> Option<PublicationId> {
-        self.cursors.get(receiver).copied().flatten()
     }
 
     /// Returns the difference between a cursor and the present publication, or `None` if one of their snapshots was deleted.

@@ -19,7 +19,7 @@ pub struct FactKind {
     /// Version of the recorder. It grows when the same lines would give other facts.
     pub version: u32,
     /// Starts the recorder of one Shard.
-    pub recorder: for<'s> fn(RecordedShard<'s>) -> Box<dyn Recorder<'s> + 's>,
+    pub recorder: for<'s> fn(RecordedShard<'s>) -> Box<dyn Recorder + 's>,
     /// Maximum size of all parts of one document, in bytes: several times those of the largest real catalog. Parts beyond it lack
     /// their long texts.
     pub bytes_max: usize,
@@ -46,20 +46,13 @@ pub struct RecordedShard<'s> {
 }
 
 /// Recorder of one kind of facts about one Shard.
-pub trait Recorder<'s> {
+pub trait Recorder {
     /// Adds the next bytes, which may start or end within a line.
     fn push(&mut self, lines: &[u8]);
 
-    /// Returns the part after the last bytes.
-    fn finish(self: Box<Self>) -> Recording<'s>;
-}
-
-/// State of one part.
-pub enum Recording<'s> {
-    /// Part in JSON; `null` if there is nothing to say about the Package.
-    Done(Box<RawValue>),
-    /// Recorder that needs the lines, once more after a pass.
-    Reading(Box<dyn Recorder<'s> + 's>),
+    /// Returns the part in JSON after the last bytes; `null` if there is nothing to say about the Package. Returns `None` if it
+    /// needs the lines once more, from their start.
+    fn finish(&mut self) -> Option<Box<RawValue>>;
 }
 
 /// Builder of the document of one kind, whose parts come in the order of the Snapshot.
@@ -68,12 +61,6 @@ pub struct FactsBuilder {
     kind: FactKind,
     size: usize,
     facts: Facts,
-}
-
-impl Recording<'_> {
-    pub(crate) fn done(part: Option<&impl Serialize>) -> Self {
-        Self::Done(json(&part))
-    }
 }
 
 impl FactsBuilder {

@@ -27,13 +27,11 @@ pub async fn catalog_names(store: &dyn Store) -> Result<BTreeSet<CatalogName>, R
 }
 
 async fn without_pointer(store: &dyn Store, names: &BTreeSet<CatalogName>) -> Result<BTreeSet<CatalogName>, ReadError> {
-    let looks: Vec<_> = names
-        .iter()
-        .map(async |name| {
-            let pointer = store.head(&Key::Current(name.clone())).await?;
-            Ok::<_, ReadError>(pointer.is_none().then(|| name.clone()))
-        })
-        .collect();
+    let looks = names.iter().map(async |name| {
+        let pointer = store.head(&Key::Current(name.clone())).await?;
+        Ok::<_, ReadError>(pointer.is_none().then(|| name.clone()))
+    });
+    let looks: Vec<_> = looks.collect();
     let found = stream::iter(looks).buffer_unordered(HEADS_IN_FLIGHT);
     found.try_filter_map(async |name| Ok(name)).try_collect().await
 }
@@ -48,10 +46,7 @@ pub async fn drop_stale_names(store: &dyn Store, age_min: Duration) -> Result<()
         return Ok(());
     };
     let stale = without_pointer(store, &names.catalogs).await?;
-    if stale.is_empty() {
-        return Ok(());
-    }
-    if store.stat(&Key::Catalogs).await?.age().unwrap_or_default() < age_min {
+    if stale.is_empty() || store.stat(&Key::Catalogs).await?.age().unwrap_or_default() < age_min {
         return Ok(());
     }
     // Looked at again: a commit may have landed before the time was read.
@@ -136,26 +131,23 @@ struct NameList {
 
 impl NameList {
     async fn read(store: &dyn Store) -> Result<Self, ReadError> {
-        let version = match store.read_document::<Catalogs>(&Key::Catalogs).await {
-            Ok(Some((names, version))) => {
-                return Ok(Self {
-                    names,
-                    version: Some(version),
-                    is_restored: false,
-                });
-            }
-            Ok(None) => None,
+        let (names, version) = match store.read_document(&Key::Catalogs).await {
+            Ok(found) => found.unzip(),
             // A document of a newer or older program is not damaged: it is refused.
             Err(ReadError::Document {
                 source: DocumentError::Malformed { .. },
                 ..
-            }) => store.head(&Key::Catalogs).await?.map(|info| info.version),
+            }) => (None, store.head(&Key::Catalogs).await?.map(|info| info.version)),
             Err(error) => return Err(error),
         };
+        let is_restored = names.is_none();
         Ok(Self {
-            names: names_of_pointers(store).await?,
+            names: match names {
+                Some(names) => names,
+                None => names_of_pointers(store).await?,
+            },
             version,
-            is_restored: true,
+            is_restored,
         })
     }
 
@@ -197,13 +189,9 @@ pub async fn names_of_pointers(store: &dyn Store) -> Result<Catalogs, StoreError
 /// # Errors
 /// [`ReadError`]; calling it again continues where it stopped.
 pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<usize>, ReadError> {
-    let current = Key::Current(catalog.clone());
+    let documents = [Key::Current, Key::Status, Key::Notified].map(|document| document(catalog.clone()));
     let mut removed = 0;
-    for key in [
-        current.clone(),
-        Key::Status(catalog.clone()),
-        Key::Notified(catalog.clone()),
-    ] {
+    for key in documents {
         if store.head(&key).await?.is_some() {
             store.delete(&key).await?;
             removed += 1;
@@ -212,7 +200,7 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<u
     let was_listed = remove_name(store, catalog).await?;
     // A publication at the same time adds the name before its commit, which may have been before the line above. Its own
     // look at the name after the commit covers the other order.
-    if store.head(&current).await?.is_some() {
+    if store.head(&Key::Current(catalog.clone())).await?.is_some() {
         restore_name(store, catalog, false).await?;
     }
     Ok((was_listed || removed > 0).then_some(removed))

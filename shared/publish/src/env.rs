@@ -42,11 +42,6 @@ impl Env {
     }
 }
 
-/// Returns a wait that is up to a tenth shorter or longer, by the random numbers of the system.
-pub fn jittered(wait: Duration) -> Duration {
-    Env::default().jittered(wait)
-}
-
 /// Cuts a time to whole seconds, as documents write it.
 pub(crate) fn whole_seconds(time: SystemTime) -> SystemTime {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();

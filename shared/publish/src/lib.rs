@@ -9,12 +9,19 @@ mod status;
 mod transaction;
 
 pub use catalogs::{catalog_names, drop_stale_names, followers, is_listed, names_of_pointers, remove};
-pub use env::{Env, jittered};
+pub use env::Env;
 pub use poll::{
-    Catalog, CatalogFacts, CatalogSource, ComposedSource, ComposedSourceError, FactReader, InputPlace, KnownFacts,
-    LastPoll, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress, PollTimes,
-    PublishedShards, RenderSink, Schedule, SourceLimits, StagedAll, UpdateCheck, ValidationMode, ValidationModeError,
-    due, metric,
+    catalog_source::{Catalog, CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
+    error::PollError,
+    facts::{CatalogFacts, FactReader, KnownFacts},
+    metrics::{PollMetrics, PollProgress, metric},
+    mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
+    objects::StagedAll,
+    order::PollOrder,
+    pull::{PublishedShards, RenderSink},
+    schedule::{LastPoll, Schedule, due},
+    settings::{MirrorSettings, SourceLimits},
+    validation::{ValidationMode, ValidationModeError},
 };
 pub use report::{ChangedPackages, Report, milliseconds};
 pub use stats::{ObjectStats, find_unservable};

@@ -3,7 +3,7 @@ use std::time::Duration;
 use model::{CatalogName, Current, Outcome, Sha256, Snapshot, ValidationCounts};
 use serde::{Serialize, Serializer};
 
-use crate::{ObjectStats, PollError};
+use crate::PollError;
 
 /// Result of one poll or rollback of one catalog. Its JSON is that of the command line and of the poller.
 #[derive(Debug, Serialize)]
@@ -84,16 +84,11 @@ impl Report {
         self.serial = current.map(|current| current.serial);
     }
 
-    /// Adds the objects that a transaction wrote.
-    pub(crate) const fn add_written(&mut self, written: ObjectStats) {
-        self.objects_published += written.objects;
-        self.bytes_published += written.bytes;
-    }
-
     /// Records the outcome and the duration.
     pub fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
         self.outcome = match ended.as_ref().map_err(PollError::cause) {
-            Ok(outcome) | Err(PollError::KnownRevision { outcome, .. }) => *outcome,
+            Ok(outcome) => *outcome,
+            Err(PollError::KnownRevision(known)) => known.outcome,
             Err(PollError::Refused(_) | PollError::Rejected(_)) => Outcome::Refused,
             Err(_) => Outcome::Failed,
         };

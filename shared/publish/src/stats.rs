@@ -43,11 +43,9 @@ impl AddAssign for ObjectStats {
 /// As [`ReadStore::head`](store::ReadStore::head).
 pub async fn find_unservable(store: &dyn Store, snapshot: &Snapshot) -> Result<BTreeMap<Key, String>, StoreError> {
     let objects = snapshot.objects().into_iter();
-    let stats: Vec<_> = objects.map(|entry| stat(store, entry.object)).collect();
-    let found = stream::iter(stats)
-        .buffer_unordered(STATS_IN_FLIGHT)
-        .try_filter_map(async |object| Ok(object));
-    found.try_collect().await
+    let stats = objects.map(|entry| stat(store, entry.object));
+    let found = stream::iter(stats).buffer_unordered(STATS_IN_FLIGHT);
+    found.try_filter_map(async |object| Ok(object)).try_collect().await
 }
 
 async fn stat(store: &dyn Store, object: ObjectRef) -> Result<Option<(Key, String)>, StoreError> {
@@ -67,8 +65,5 @@ pub(crate) async fn check_stored(store: &dyn Store, transaction: &Transaction) -
         // The snapshot itself.
         None => transaction.base().map(|base| base.snapshot.key()),
     };
-    match damaged {
-        Some(key) => Err(PublishError::Damaged(key.to_string()).into()),
-        None => Ok(()),
-    }
+    damaged.map_or(Ok(()), |key| Err(PublishError::Damaged(key.to_string()).into()))
 }

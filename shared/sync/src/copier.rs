@@ -136,7 +136,7 @@ impl Copier {
     async fn run(&self, name: &CatalogName, listed: bool) -> SyncReport {
         let started = Instant::now();
         let mut state = CopyState::new(name, self.options.recheck);
-        let mut retries = RaceRetries::new(&self.options.env, ATTEMPTS, name);
+        let mut retries = RaceRetries::new(&self.options.env, ATTEMPTS);
         let copied = loop {
             match self.attempt(name, &mut state).await {
                 Err(error) => {

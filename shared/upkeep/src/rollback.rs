@@ -36,7 +36,7 @@ pub async fn rollback(store: &Arc<dyn Store>, catalog: &CatalogName, options: &R
     let started = Instant::now();
     let mut report = Report::new(catalog.clone());
     let span = tracing::info_span!("rollback", %catalog);
-    let mut retries = RaceRetries::new(&options.env, ATTEMPTS, catalog);
+    let mut retries = RaceRetries::new(&options.env, ATTEMPTS);
     let work = async {
         loop {
             match attempt(store, options, &mut report).await {
@@ -72,7 +72,7 @@ async fn attempt(store: &Arc<dyn Store>, options: &RollbackOptions, report: &mut
         return Ok(Outcome::Unchanged);
     }
     let (snapshot, object) = stored_snapshot(&**store, &transaction, current, content_hash).await?;
-    let verified = verification(options, current, content_hash)?;
+    let verified = verification(current, content_hash, options.unverified)?;
     report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
     let publication = Publication {
         snapshot: object.digest,
@@ -123,29 +123,24 @@ async fn stored_snapshot(
 }
 
 fn incomplete(content_hash: Sha256, count: usize, first: impl Display) -> PollError {
-    refused(format!(
-        "{count} objects of {content_hash} cannot be served, such as {first}"
-    ))
+    let reason = format!("{count} objects of {content_hash} cannot be served, such as {first}");
+    refused(reason)
 }
 
 fn refused(reason: impl Into<String>) -> PollError {
     PollError::Rollback(reason.into())
 }
 
-/// Returns the verification of the content, which must be under the policy that is now asked of the source. Of several publications
-/// of the content, one that fits counts, else the newest.
-fn verification(
-    options: &RollbackOptions,
-    current: &Current,
-    content_hash: Sha256,
-) -> Result<Option<Verified>, PollError> {
+/// Returns the verification of the content, which must be under the policy that is now asked of the source, unless `unverified`. Of
+/// several publications of the content, one that fits counts, else the newest.
+fn verification(current: &Current, content_hash: Sha256, unverified: bool) -> Result<Option<Verified>, PollError> {
     let asked = current.source.verified.as_ref().map(|verified| verified.policy);
     let earlier = current.previous.iter();
     let same = earlier.filter(|previous| previous.content_hash == content_hash);
     let known: Vec<_> = same.filter_map(|previous| previous.verified.as_ref()).collect();
     let fitting = known.iter().find(|verified| Some(verified.policy) == asked);
     let found = fitting.or(known.first()).map(|verified| (*verified).clone());
-    if asked.is_none() || fitting.is_some() || options.unverified {
+    if asked.is_none() || fitting.is_some() || unverified {
         return Ok(found);
     }
     let how = match found {
@@ -166,15 +161,11 @@ fn find(target: Option<&str>, current: &Current) -> Result<Sha256, PollError> {
     };
     let all = earlier.chain([current.content_hash]);
     let fitting: BTreeSet<Sha256> = all.filter(|hash| hash.to_string().starts_with(prefix)).collect();
-    match (fitting.first(), fitting.len()) {
-        (Some(hash), 1) => Ok(*hash),
-        (None, _) => Err(refused(format!(
-            "no remembered publication has a content hash that starts with {prefix:?}"
-        ))),
-        (Some(_), count) => Err(refused(format!(
-            "{count} publications have content hashes that start with {prefix:?}"
-        ))),
-    }
+    Err(refused(match (fitting.first(), fitting.len()) {
+        (Some(hash), 1) => return Ok(*hash),
+        (None, _) => format!("no remembered publication has a content hash that starts with {prefix:?}"),
+        (Some(_), count) => format!("{count} publications have content hashes that start with {prefix:?}"),
+    }))
 }
 
 fn log(report: &Report) {

@@ -79,10 +79,8 @@ impl MemoryPool {
         drop(state);
         // The next one may fit too.
         self.0.changed.notify_all();
-        Some(MemoryShare {
-            pool: self.clone(),
-            bytes,
-        })
+        let pool = self.clone();
+        Some(MemoryShare { pool, bytes })
     }
 }
 

@@ -115,7 +115,7 @@ pub(super) async fn watch<T>(
             if let Err(error) = round().await {
                 tracing::error!(error = model::text::chain(error.as_ref()), "{failed}");
             }
-            tokio::time::sleep(publish::jittered(interval)).await;
+            tokio::time::sleep(publish::Env::default().jittered(interval)).await;
         }
     };
     stop.run_until_cancelled(watching).await;

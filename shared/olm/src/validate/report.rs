@@ -121,7 +121,7 @@ impl Validation {
     }
 
     /// Ends the validation of a shard, and counts its documents.
-    pub fn finish(&mut self, validator: ShardValidator, place: impl Fn(usize) -> Option<FilePlace>) {
+    pub fn finish(&mut self, mut validator: ShardValidator, place: impl Fn(usize) -> Option<FilePlace>) {
         let counts = validator.finish(&mut |violation| self.add(violation, &place));
         self.documents.merge(counts);
     }

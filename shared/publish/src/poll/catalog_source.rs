@@ -6,8 +6,7 @@ use source::{Digest, Lookaside, Source};
 use store::{ReadError, Store, StoreExt};
 use trust::policy::Policy;
 
-use super::{SourceLimits, ValidationMode};
-use crate::catalog_names;
+use crate::{SourceLimits, ValidationMode, catalog_names};
 
 /// Catalog as it is configured: name, source, schedule and policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,9 +164,8 @@ impl ComposedSource {
     /// # Errors
     /// The first input or addition that cannot be used.
     pub fn new(name: &CatalogName, composition: Composition, folder: &Path) -> Result<Self, ComposedSourceError> {
-        composition
-            .check()
-            .map_err(|error| ComposedSourceError(chain(&error)))?;
+        let checked = composition.check();
+        checked.map_err(|error| ComposedSourceError(chain(&error)))?;
         let count = composition.inputs.len();
         if count > INPUTS_MAX {
             let text = format!("there are {count} inputs; a composition has at most {INPUTS_MAX}");
@@ -186,10 +184,8 @@ impl ComposedSource {
             None => pulled(input.name()),
         });
         let additions = composition.add.iter().map(|addition| pulled(&addition.source));
-        Ok(Self {
-            inputs: inputs.chain(additions).collect::<Result<_, _>>()?,
-            composition,
-        })
+        let inputs = inputs.chain(additions).collect::<Result<_, _>>()?;
+        Ok(Self { composition, inputs })
     }
 
     /// Takes each input from the store, instead of pulling it once more, whose reference is that of a published catalog.

@@ -49,7 +49,7 @@ enum ResolvedInput<'c> {
 #[derive(Debug)]
 pub(crate) struct PulledInput<'c> {
     /// Text by which errors name it, such as `add dir:team`.
-    place: String,
+    pub(crate) place: String,
     pub(crate) catalog: &'c Catalog,
     pub(crate) digest: Digest,
 }
@@ -123,13 +123,6 @@ impl<'c> ResolvedInputs<'c> {
     }
 }
 
-impl PulledInput<'_> {
-    /// Names the input in an error of reading it.
-    pub(crate) fn named<T>(&self, result: Result<T, PollError>) -> Result<T, PollError> {
-        result.map_err(|error| error.at(&self.place))
-    }
-}
-
 impl ResolvedInput<'_> {
     fn revision(&self) -> String {
         match self {
@@ -147,11 +140,10 @@ impl ResolvedInput<'_> {
 /// composition is not as new as its sources are.
 pub(crate) async fn refused_input(store: &dyn Store, composed: &ComposedSource) -> Option<PollError> {
     for place in &composed.inputs {
-        let InputPlace::Published { name, pin: None } = place else {
-            continue;
-        };
-        let status = read_status(store, name).await;
-        if let Some(status) = status.filter(|status| status.outcome == Outcome::Refused) {
+        if let InputPlace::Published { name, pin: None } = place
+            && let Some(status) = read_status(store, name).await
+            && status.outcome == Outcome::Refused
+        {
             let error = status.error.unwrap_or_else(|| "its source was refused".to_owned());
             return Some(waiting(name, error));
         }
@@ -160,10 +152,8 @@ pub(crate) async fn refused_input(store: &dyn Store, composed: &ComposedSource) 
 }
 
 fn waiting(input: &CatalogName, reason: impl Into<String>) -> PollError {
-    PollError::Waiting {
-        input: input.to_string(),
-        reason: reason.into(),
-    }
+    let (input, reason) = (input.to_string(), reason.into());
+    PollError::Waiting { input, reason }
 }
 
 fn pulled_source(pulled: &Catalog) -> &Source {
@@ -180,7 +170,13 @@ async fn published_input(
     let store = &*mirror.store;
     let pointer = Pointer::read(store, name, mirror.settings.signer.as_ref()).await?;
     let Some(pointer) = pointer else {
-        return Err(unpublished(store, name).await);
+        // The error of the input itself may name another one that it waits for.
+        let status = read_status(store, name).await;
+        let reason = match status.and_then(|status| status.error) {
+            Some(error) => format!("it was never published: {error}"),
+            None => "the store has no such catalog; configure it, or copy it with sync or import".to_owned(),
+        };
+        return Err(waiting(name, reason));
     };
     if !pointer.signature_verified {
         return Err(waiting(name, "its current.json is not signed by a trusted key"));
@@ -218,17 +214,6 @@ async fn published_input(
     let kept = kept.join(", ");
     let reason = format!("the store does not keep {pin} of it; it keeps {kept}");
     Err(waiting(name, reason))
-}
-
-/// Returns the error for an input that the store does not have. The error of the input itself may name another one that it waits
-/// for.
-async fn unpublished(store: &dyn Store, name: &CatalogName) -> PollError {
-    let status = read_status(store, name).await;
-    let reason = match status.and_then(|status| status.error) {
-        Some(error) => format!("it was never published: {error}"),
-        None => "the store has no such catalog; configure it, or copy it with sync or import".to_owned(),
-    };
-    waiting(name, reason)
 }
 
 impl Mirror {
@@ -277,18 +262,14 @@ pub(crate) async fn compose_inputs(
     previous: Option<&Snapshot>,
     budget: &Budget,
 ) -> Result<(NewContent, Explanation), PollError> {
-    let (snapshots, mut catalogs) = read_inputs(poll, transaction, budget).await?;
-    let known = snapshots.iter().map(|snapshot| &**snapshot).chain(previous);
+    let (inputs, mut catalogs) = read_inputs(poll, transaction, budget).await?;
+    let known = inputs.iter().map(|snapshot| &**snapshot).chain(previous);
     let stored = PublishedShards::new(poll.mirror.store.clone(), known, previous);
     let renderer = poll.renderer(stored, budget);
     let (composition, own) = (composed.composition.clone(), budget.clone());
     let work = move || render_composition(&composition, &mut catalogs, renderer, &own);
     let (rendering, explanation) = run(budget.clone(), work).await??;
-    let content = NewContent {
-        rendering,
-        inputs: snapshots,
-    };
-    Ok((content, explanation))
+    Ok((NewContent { rendering, inputs }, explanation))
 }
 
 /// Returns the snapshots of the published inputs, and all inputs and additions.
@@ -308,8 +289,12 @@ async fn read_inputs(
                 InputCatalog::Published { shards, snapshot }
             }
             ResolvedInput::Pulled(input) => {
-                let rendering = pulled(poll, input, budget).await;
-                InputCatalog::Rendered(input.named(rendering)?)
+                let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
+                let (source, empty) = (pulled_source(input.catalog), EmptyLayers::default());
+                let renderer = poll.renderer(stored, budget);
+                let pulled = pull(poll, source, &input.digest, &empty, renderer, None).await;
+                let (rendering, _) = pulled.map_err(|error| error.at(&input.place))?;
+                InputCatalog::Rendered(rendering)
             }
         });
     }
@@ -337,14 +322,6 @@ async fn published(
         transaction.claim(objects).await?;
     }
     Ok(Arc::new(snapshot))
-}
-
-async fn pulled(poll: &mut Poll<'_>, input: &PulledInput<'_>, budget: &Budget) -> Result<Rendering, PollError> {
-    let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
-    let (source, empty) = (pulled_source(input.catalog), EmptyLayers::default());
-    let renderer = poll.renderer(stored, budget);
-    let (rendering, _) = pull(poll, source, &input.digest, &empty, renderer, None).await?;
-    Ok(rendering)
 }
 
 /// Logs the first notices of a composition that a poll made.

@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, iter, time::Duration};
 
-use model::{Outcome, RejectionKind};
+use model::{PullInputs, RejectedRevision, RejectionKind};
 use render::RenderError;
 use source::{ImageError, ServerFault, UnpackError};
 use work::OverBudget;
@@ -49,31 +49,22 @@ pub enum PollError {
     Refused(String),
     /// The process died each time that it pulled this revision.
     #[error(
-        "{revision} has failed for good: the process died {deaths} times while it pulled it. Version {program} does not try it again; \
-         another revision is polled as ever, and `poll --force` tries this one again"
+        "{} has failed for good: the process died {deaths} times while it pulled it. Version {} does not try it again; \
+         another revision is polled as ever, and `poll --force` tries this one again",
+        .inputs.revision, .inputs.program
     )]
     Killer {
-        /// Revision of the source.
-        revision: String,
-        /// Version of the program and of its rendering.
-        program: String,
+        /// Revision of the source, and the version of the program.
+        inputs: PullInputs,
         /// Number of pulls that began and did not end.
         deaths: usize,
     },
     /// This revision was pulled before, and the same program would come to the same result.
     #[error(
-        "{revision} is not pulled again until it, the configuration or the program changes, or `poll --force` asks for it: {error}"
+        "{} is not pulled again until it, the configuration or the program changes, or `poll --force` asks for it: {}",
+        .0.inputs.revision, .0.error
     )]
-    KnownRevision {
-        /// Revision of the source.
-        revision: String,
-        /// Outcome of the poll that pulled it, failed or refused.
-        outcome: Outcome,
-        /// Kind of the error of that poll.
-        kind: RejectionKind,
-        /// Error of that poll with its causes.
-        error: String,
-    },
+    KnownRevision(Box<RejectedRevision>),
     /// The poll did not end within [`PollOptions::time`](crate::PollOptions::time).
     #[error("the poll did not end within {} s, which was all the time there was", .0.as_secs())]
     OutOfTime(Duration),
@@ -91,10 +82,8 @@ pub enum PollError {
 impl PollError {
     /// Returns the error as one of an input or addition of a composition.
     pub(crate) fn at(self, place: &str) -> Self {
-        Self::Input {
-            place: place.to_owned(),
-            source: Box::new(self),
-        }
+        let (place, source) = (place.to_owned(), Box::new(self));
+        Self::Input { place, source }
     }
 
     /// Returns the error itself, or that of the input whose error it is.
@@ -126,7 +115,7 @@ impl PollError {
     /// Returns the kind of the error, or of that with which an earlier poll of the same revision ended.
     pub const fn kind(&self) -> RejectionKind {
         match self.cause() {
-            Self::KnownRevision { kind, .. } => *kind,
+            Self::KnownRevision(known) => known.kind,
             Self::Image(source::Error::Image(ImageError::NoLabel)) => RejectionKind::NoLabel,
             _ => RejectionKind::Other,
         }
@@ -177,7 +166,7 @@ impl PollError {
 
     /// True if the revision is not pulled again by this program with these settings, unless a poll is forced.
     pub const fn is_final(&self) -> bool {
-        self.is_verdict() || matches!(self, Self::Killer { .. } | Self::KnownRevision { .. })
+        self.is_verdict() || matches!(self, Self::Killer { .. } | Self::KnownRevision(_))
     }
 
     /// True if a published object is missing or damaged and has to be written again.

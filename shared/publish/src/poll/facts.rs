@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use model::{Facts, Sha256, Snapshot, ValidationCounts, text::chain};
-use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording};
+use model::{Facts, Sha256, ShardRef, Snapshot, ValidationCounts, text::chain};
+use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard};
 use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
 use store::{Store, read_stored};
@@ -26,34 +26,26 @@ pub(crate) struct NewContent {
 }
 
 impl Poll<'_> {
-    /// Prepares to read what is new in the content.
-    pub(crate) async fn fact_reader(
-        &self,
-        transaction: &Transaction,
-        content: NewContent,
-    ) -> Result<FactReader, PollError> {
-        // A recheck relies on nothing that is stored.
-        let base = transaction.base_snapshot().await?;
-        let inputs = content.inputs.iter().map(|input| &**input);
-        let trusted = base.into_iter().chain(inputs).filter(|_| !self.recheck);
-        let is_validated = self.catalog.validation != ValidationMode::Off;
-        let kinds = FACT_KINDS.into_iter();
-        Ok(FactReader {
-            kinds: kinds
-                .filter(|kind| is_validated || kind.name != FINDINGS.name)
-                .collect(),
-            known: KnownFacts::load(&*self.mirror.store, trusted).await,
-            workers: self.mirror.settings.render.workers.max(1),
-            rendering: Arc::new(content.rendering),
-        })
-    }
-
     /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is found.
     /// Returns the stored bytes of the index and the numbers of findings too; no numbers if the catalog is not validated.
     pub(crate) async fn describe(
         &mut self,
-        reader: FactReader,
+        transaction: &Transaction,
+        rendering: Arc<Rendering>,
+        inputs: &[Arc<Snapshot>],
     ) -> Result<(CatalogFacts, Vec<u8>, Option<ValidationCounts>), PollError> {
+        // A recheck relies on nothing that is stored.
+        let base = transaction.base_snapshot().await?;
+        let inputs = inputs.iter().map(|input| &**input);
+        let trusted = base.into_iter().chain(inputs).filter(|_| !self.recheck);
+        let is_validated = self.catalog.validation != ValidationMode::Off;
+        let is_recorded = |kind: &FactKind| is_validated || kind.name != FINDINGS.name;
+        let reader = FactReader {
+            kinds: FACT_KINDS.into_iter().filter(is_recorded).collect(),
+            known: KnownFacts::load(&*self.mirror.store, trusted).await,
+            workers: self.mirror.settings.render.workers.max(1),
+            rendering,
+        };
         let budget = reader.rendering.budget().clone();
         let read = move || {
             let facts = reader.read()?;
@@ -104,11 +96,11 @@ impl FactReader {
             let batch;
             (batch, rest) = rest.split_at(batch_length(rest));
             // One package changes at most polls.
-            let unknown = batch.iter().filter(|shard| !self.is_known(shard)).count();
+            let is_known = |shard: &&Shard| self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some());
+            let unknown = batch.iter().filter(|shard| !is_known(shard)).count();
             let size = |shard: &&Shard| shard.lines.size;
-            let parts = for_each(batch.iter().collect(), self.workers.min(unknown), size, |shard| {
-                self.read_shard(shard)
-            });
+            let read = |shard: &Shard| self.read_shard(shard);
+            let parts = for_each(batch.iter().collect(), self.workers.min(unknown), size, read);
             for (shard, parts) in batch.iter().zip(parts) {
                 for (document, part) in documents.iter_mut().zip(parts?) {
                     document.push(&shard.name, part);
@@ -116,61 +108,37 @@ impl FactReader {
             }
         }
         let documents = documents.into_iter().map(FactsBuilder::finish);
-        Ok(CatalogFacts {
-            documents: self.kinds.iter().map(|kind| kind.name).zip(documents).collect(),
-            validated,
-        })
-    }
-
-    fn is_known(&self, shard: &Shard) -> bool {
-        self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some())
+        let documents = self.kinds.iter().map(|kind| kind.name).zip(documents).collect();
+        Ok(CatalogFacts { documents, validated })
     }
 
     /// Returns the parts of a Shard, in the order of the kinds.
     fn read_shard(&self, shard: &Shard) -> Result<Vec<Box<RawValue>>, RenderError> {
+        let budget = self.rendering.budget();
         let recorded = RecordedShard {
             name: &shard.name,
             metas: &shard.metas,
             is_yaml: fbc::is_yaml,
-            budget: self.rendering.budget(),
+            budget,
         };
-        let mut found: Vec<Recording<'_>> = self
-            .kinds
-            .iter()
-            .map(|kind| match self.known.part(kind, shard) {
-                Some(part) => Recording::Done(part.to_owned()),
-                None => Recording::Reading((kind.recorder)(recorded)),
-            })
-            .collect();
-        while found.iter().any(|found| matches!(found, Recording::Reading(_))) {
-            self.read_lines(shard, |lines| {
-                for found in &mut found {
-                    if let Recording::Reading(recorder) = found {
-                        recorder.push(lines);
-                    }
+        let known = |kind: &FactKind| self.known.part(kind, shard).map(ToOwned::to_owned);
+        let mut parts: Vec<Option<Box<RawValue>>> = self.kinds.iter().map(known).collect();
+        let unknown = parts.iter_mut().zip(&self.kinds).filter(|(part, _)| part.is_none());
+        let mut recorders: Vec<_> = unknown.map(|(part, kind)| (part, (kind.recorder)(recorded))).collect();
+        while !recorders.is_empty() {
+            self.rendering.read_lines(shard, |lines| {
+                if budget.charge_bytes(lines.len()).is_ok() {
+                    recorders.iter_mut().for_each(|(_, recorder)| recorder.push(lines));
                 }
             })?;
-            let finish = |found| match found {
-                Recording::Reading(recorder) => recorder.finish(),
-                part @ Recording::Done(_) => part,
-            };
-            found = found.into_iter().map(finish).collect();
+            self.rendering.check_budget()?;
+            recorders.retain_mut(|(part, recorder)| {
+                **part = recorder.finish();
+                part.is_none()
+            });
         }
-        let parts = found.into_iter().filter_map(|found| match found {
-            Recording::Done(part) => Some(part),
-            Recording::Reading(_) => None,
-        });
-        Ok(parts.collect())
-    }
-
-    fn read_lines(&self, shard: &Shard, mut each: impl FnMut(&[u8])) -> Result<(), RenderError> {
-        let budget = self.rendering.budget();
-        self.rendering.read_lines(shard, |lines| {
-            if budget.charge_bytes(lines.len()).is_ok() {
-                each(lines);
-            }
-        })?;
-        self.rendering.check_budget()
+        drop(recorders);
+        Ok(parts.into_iter().flatten().collect())
     }
 }
 
@@ -188,7 +156,7 @@ fn batch_length(shards: &[Shard]) -> usize {
 #[derive(Default)]
 pub struct KnownFacts {
     /// Parts by the kind and the lines. A part of `null` says that there are no facts.
-    parts: HashMap<&'static str, HashMap<Sha256, Box<RawValue>>>,
+    parts: HashMap<(&'static str, Sha256), Box<RawValue>>,
 }
 
 impl KnownFacts {
@@ -214,20 +182,18 @@ impl KnownFacts {
     }
 
     fn add(&mut self, kind: FactKind, snapshot: &Snapshot, mut facts: Facts) {
-        let parts = self.parts.entry(kind.name).or_default();
-        for shard in snapshot
-            .shards()
-            .filter(|shard| !facts.shortened.contains_key(&shard.name))
-        {
+        let is_whole = |shard: &&ShardRef| !facts.shortened.contains_key(&shard.name);
+        for shard in snapshot.shards().filter(is_whole) {
             let part = facts.packages.remove(&shard.name);
             // A copy of another mirror may have been published with any parts.
             if part.as_ref().is_none_or(|part| (kind.is_part)(part)) {
-                parts.insert(shard.lines.sha256, part.unwrap_or_else(|| RawValue::NULL.to_owned()));
+                let part = part.unwrap_or_else(|| RawValue::NULL.to_owned());
+                self.parts.insert((kind.name, shard.lines.sha256), part);
             }
         }
     }
 
     fn part(&self, kind: &FactKind, shard: &Shard) -> Option<&RawValue> {
-        self.parts.get(kind.name)?.get(&shard.lines.sha256).map(|part| &**part)
+        self.parts.get(&(kind.name, shard.lines.sha256)).map(|part| &**part)
     }
 }

@@ -35,19 +35,16 @@ impl InputCatalog {
     /// Gives whole packages to the renderer, without reading their lines if they are published.
     fn render_whole(&mut self, packages: &[String], renderer: &mut Renderer) -> Result<(), ReadError> {
         let Self::Published { shards, snapshot } = self else {
-            return packages
-                .iter()
-                .try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer));
+            let mut packages = packages.iter();
+            return packages.try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer));
         };
         let indexed = shards.index(&snapshot.index)?.shards.into_iter();
         let metas = indexed.map(|shard| (shard.lines, shard.metas.into_owned()));
         let mut metas: HashMap<Sha256, Vec<IndexedMeta>> = metas.collect();
         for package in packages {
             let shard = shard_of(snapshot, package)?;
-            let metas = metas
-                .remove(&shard.lines.sha256)
-                .ok_or("the index of the catalog has no such package")?;
-            renderer.stored_shard(shard, metas);
+            let found = metas.remove(&shard.lines.sha256);
+            renderer.stored_shard(shard, found.ok_or("the index of the catalog has no such package")?);
         }
         Ok(())
     }
@@ -68,10 +65,9 @@ impl PackageSource for InputCatalog {
                 decoded(&shards.load(&shard.stored)?, shard.lines.size)
             }
             Self::Rendered(rendering) => {
-                let at = rendering
-                    .shards()
-                    .binary_search_by(|shard| shard.name.as_str().cmp(package));
-                let shard = &rendering.shards()[at.map_err(|_| ABSENT)?];
+                let shards = rendering.shards();
+                let at = shards.binary_search_by(|shard| shard.name.as_str().cmp(package));
+                let shard = &shards[at.map_err(|_| ABSENT)?];
                 decoded(&rendering.compressed(shard)?, shard.lines.size)
             }
         }

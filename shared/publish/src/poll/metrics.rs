@@ -39,68 +39,39 @@ pub struct PollMetrics {
     downloads_taken: Gauge,
     downloads_capacity: Gauge,
     /// The budgets whose use is exported.
-    budgets: Arc<OnceLock<(MemoryPool, DownloadSpace)>>,
+    pub(crate) budgets: Arc<OnceLock<(MemoryPool, DownloadSpace)>>,
 }
 
 impl PollMetrics {
     /// Adds the counters to a registry.
     pub fn register(registry: &mut Registry) -> Self {
+        // Help texts that are too long for the lines below.
+        let last_success = "Time of the last poll that succeeded";
+        let age = "Time since the last poll that succeeded, when the metrics were read";
+        let limits = "Polls that failed because the catalog exceeds a limit";
+        let findings = "Findings of the validation of the published content";
+        let documents_taken = "Memory that the documents being parsed have taken, when the metrics were read";
+        let documents_capacity = "Memory that documents may take at a time: limits.memoryBytes";
+        let downloads_taken = "Disk space that copies of slow images have taken, when the metrics were read";
+        let downloads_capacity = "Disk space that copies of slow images may take at a time: limits.downloadBytes";
+        let failed_for_good =
+            "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0";
         Self {
             polls: metric(registry, "polls", "Polls by outcome"),
-            last_success: metric(
-                registry,
-                "last_successful_poll_timestamp_seconds",
-                "Time of the last poll that succeeded",
-            ),
-            age: metric(
-                registry,
-                "last_successful_poll_age_seconds",
-                "Time since the last poll that succeeded, when the metrics were read",
-            ),
+            last_success: metric(registry, "last_successful_poll_timestamp_seconds", last_success),
+            age: metric(registry, "last_successful_poll_age_seconds", age),
             bytes_pulled: metric(registry, "pulled_bytes", "Bytes pulled from registries"),
             bytes_published: metric(registry, "published_bytes", "Bytes written to the store"),
             objects_published: metric(registry, "published_objects", "Objects written to the store"),
-            limits: metric(
-                registry,
-                "limit_exceeded",
-                "Polls that failed because the catalog exceeds a limit",
-            ),
-            findings: metric(
-                registry,
-                "validation_findings",
-                "Findings of the validation of the published content",
-            ),
-            documents_taken: metric(
-                registry,
-                "document_memory_taken_bytes",
-                "Memory that the documents being parsed have taken, when the metrics were read",
-            ),
-            documents_capacity: metric(
-                registry,
-                "document_memory_limit_bytes",
-                "Memory that documents may take at a time: limits.memoryBytes",
-            ),
-            downloads_taken: metric(
-                registry,
-                "download_taken_bytes",
-                "Disk space that copies of slow images have taken, when the metrics were read",
-            ),
-            downloads_capacity: metric(
-                registry,
-                "download_limit_bytes",
-                "Disk space that copies of slow images may take at a time: limits.downloadBytes",
-            ),
-            failed_for_good: metric(
-                registry,
-                "failed_for_good",
-                "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0",
-            ),
+            limits: metric(registry, "limit_exceeded", limits),
+            findings: metric(registry, "validation_findings", findings),
+            documents_taken: metric(registry, "document_memory_taken_bytes", documents_taken),
+            documents_capacity: metric(registry, "document_memory_limit_bytes", documents_capacity),
+            downloads_taken: metric(registry, "download_taken_bytes", downloads_taken),
+            downloads_capacity: metric(registry, "download_limit_bytes", downloads_capacity),
+            failed_for_good: metric(registry, "failed_for_good", failed_for_good),
             budgets: Arc::default(),
         }
-    }
-
-    pub(crate) fn set_budgets(&self, documents: &MemoryPool, downloads: &DownloadSpace) {
-        self.budgets.get_or_init(|| (documents.clone(), downloads.clone()));
     }
 
     pub(crate) fn count(&self, report: &Report) {
@@ -115,12 +86,10 @@ impl PollMetrics {
         }
         let label = catalog(name);
         self.bytes_pulled.get_or_create(&label).inc_by(report.bytes_pulled);
-        self.bytes_published
-            .get_or_create(&label)
-            .inc_by(report.bytes_published);
-        self.objects_published
-            .get_or_create(&label)
-            .inc_by(report.objects_published);
+        let bytes_published = self.bytes_published.get_or_create(&label);
+        bytes_published.inc_by(report.bytes_published);
+        let objects_published = self.objects_published.get_or_create(&label);
+        objects_published.inc_by(report.objects_published);
         let failed_for_good = self.failed_for_good.get_or_create(&label);
         failed_for_good.set(i64::from(report.failed_for_good()));
         if report.outcome.is_success() {

@@ -17,7 +17,7 @@ use work::{Budget, MemoryPool};
 
 use super::{
     once::{Poll, SourceCheck},
-    process,
+    open_pull::process_id,
 };
 use crate::{
     Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, SourceLimits, record_status,
@@ -32,8 +32,8 @@ const POLLS_AT_ONCE: usize = 256;
 const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Options of one poll. The default polls as a schedule does.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct PollOptions<'a> {
+#[derive(Debug, Clone, Default)]
+pub struct PollOptions {
     /// Pulls although the digest is known, hashes all stored objects and replaces damaged ones, and publishes although
     /// packages are gone. Default: false.
     pub force: bool,
@@ -45,7 +45,7 @@ pub struct PollOptions<'a> {
     /// Maximum duration, without the last writing of `status.json`. A poll that runs out of time fails. Default: none.
     pub time: Option<Duration>,
     /// `status.json`, if the caller has read it already.
-    pub before: Option<&'a Status>,
+    pub before: Option<Status>,
 }
 
 /// Result of [`Mirror::check_for_update`]: a finished poll, or the digest to pull.
@@ -102,11 +102,11 @@ impl Mirror {
         // One pool and one space for all catalogs, so that the limits hold for the process.
         let memory = MemoryPool::new(settings.limits.memory_bytes);
         let space = DownloadSpace::new(settings.limits.download_bytes);
-        metrics.set_budgets(&memory, &space);
+        metrics.budgets.get_or_init(|| (memory.clone(), space.clone()));
         Self {
             images: images.with_settings(|images| images.download_space = space),
             store,
-            process: process::process_id((settings.env.rng)()),
+            process: process_id((settings.env.rng)()),
             settings,
             memory,
             rendering,
@@ -169,7 +169,7 @@ impl Mirror {
     /// Polls one catalog, and writes its `status.json`.
     ///
     /// Boxed, because the state of a whole poll is large and callers hold many.
-    pub fn poll<'a>(&'a self, catalog: &'a Catalog, options: PollOptions<'a>) -> future::BoxFuture<'a, Report> {
+    pub fn poll<'a>(&'a self, catalog: &'a Catalog, options: PollOptions) -> future::BoxFuture<'a, Report> {
         let span = tracing::info_span!("poll", catalog = %catalog.name);
         self.run_poll(catalog, options).instrument(span).boxed()
     }
@@ -179,7 +179,7 @@ impl Mirror {
     pub fn check_for_update<'a>(
         &'a self,
         catalog: &'a Catalog,
-        before: Option<&'a Status>,
+        before: Option<Status>,
     ) -> future::BoxFuture<'a, UpdateCheck> {
         let span = tracing::info_span!("check_for_update", catalog = %catalog.name);
         self.run_check(catalog, before).instrument(span).boxed()
@@ -197,22 +197,17 @@ impl Mirror {
             // Without a place, which its inputs may need.
             order.wait(&catalog.name).await;
             let _place = places.acquire().await.expect("the semaphore is never closed");
-            let report = self.poll(catalog, options).await;
+            let report = self.poll(catalog, options.clone()).await;
             order.end(&catalog.name);
             report
         });
         future::join_all(polls).await
     }
 
-    async fn run_poll(&self, catalog: &Catalog, options: PollOptions<'_>) -> Report {
+    async fn run_poll(&self, catalog: &Catalog, options: PollOptions) -> Report {
         self.progress.catalogs.fetch_add(1, Ordering::Relaxed);
-        let before = self.status(catalog, options.before).await;
-        let options = PollOptions {
-            before: before.as_ref(),
-            ..options
-        };
-        let mut poll = Poll::new(self, catalog, options);
         let time = options.time.unwrap_or(Duration::MAX);
+        let mut poll = self.begin(catalog, options).await;
         let ended = timeout(time, poll.run()).await;
         // Dropping the poll is safe: without its commit nothing is published, and collection removes what it put.
         let ended = ended.unwrap_or(Err(PollError::OutOfTime(time)));
@@ -221,13 +216,12 @@ impl Mirror {
         self.finish(poll, ended).await
     }
 
-    async fn run_check(&self, catalog: &Catalog, before: Option<&Status>) -> UpdateCheck {
-        let before = self.status(catalog, before).await;
+    async fn run_check(&self, catalog: &Catalog, before: Option<Status>) -> UpdateCheck {
         let options = PollOptions {
-            before: before.as_ref(),
+            before,
             ..PollOptions::default()
         };
-        let mut poll = Poll::new(self, catalog, options);
+        let mut poll = self.begin(catalog, options).await;
         let ended = match poll.check().await {
             Ok(SourceCheck::New(_, digest)) => return UpdateCheck::Available(digest.to_string()),
             Ok(SourceCheck::Known(outcome)) => Ok(outcome),
@@ -236,11 +230,12 @@ impl Mirror {
         UpdateCheck::Done(Box::new(self.finish(poll, ended).await))
     }
 
-    async fn status(&self, catalog: &Catalog, known: Option<&Status>) -> Option<Status> {
-        match known {
-            Some(known) => Some(known.clone()),
-            None => read_status(&*self.store, &catalog.name).await,
+    /// Begins a poll. Reads `status.json`, unless the caller has.
+    async fn begin<'a>(&'a self, catalog: &'a Catalog, mut options: PollOptions) -> Poll<'a> {
+        if options.before.is_none() {
+            options.before = read_status(&*self.store, &catalog.name).await;
         }
+        Poll::new(self, catalog, options)
     }
 
     /// Ends a poll: logs and counts it, and writes its status.
@@ -248,7 +243,14 @@ impl Mirror {
         let (catalog, pull, mut report) = (poll.catalog, poll.pull, poll.report);
         report.end(ended, poll.started.elapsed());
         log(catalog, &report);
-        let times = self.note_poll(&report);
+        let now = (self.settings.env.clock)();
+        let times = self.known(&report.catalog, |known| {
+            let last = known.times.and_then(|times| times.last_success);
+            *known.times.insert(PollTimes {
+                last_poll: now,
+                last_success: if report.outcome.is_success() { Some(now) } else { last },
+            })
+        });
         let duration_ms = report.duration.as_millis().try_into().unwrap_or(u64::MAX);
         let error = report.error.as_ref();
         let ended = Status {
@@ -275,7 +277,7 @@ impl Mirror {
             next
         };
         self.metrics.count(&report);
-        let before = poll.options.before;
+        let before = poll.options.before.as_ref();
         self.metrics.set_findings(&catalog.name, next(before).validation);
         // A copy from before a pull does not count that pull, which must be counted off in any case.
         let before = before.filter(|_| pull.is_none());
@@ -291,17 +293,6 @@ impl Mirror {
     /// most once an hour while nothing else changes.
     pub fn poll_times(&self, catalog: &CatalogName) -> Option<PollTimes> {
         self.known(catalog, |known| known.times)
-    }
-
-    fn note_poll(&self, report: &Report) -> PollTimes {
-        let now = (self.settings.env.clock)();
-        self.known(&report.catalog, |known| {
-            let last = known.times.and_then(|times| times.last_success);
-            *known.times.insert(PollTimes {
-                last_poll: now,
-                last_success: if report.outcome.is_success() { Some(now) } else { last },
-            })
-        })
     }
 
     /// Returns true if this process has not looked at the stored objects of a catalog for an hour.

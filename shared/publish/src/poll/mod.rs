@@ -1,33 +1,18 @@
 //! Poll: resolve the source, compare, pull, render, publish.
 
-mod catalog_source;
+pub(crate) mod catalog_source;
 mod composing;
-mod error;
-mod facts;
+pub(crate) mod error;
+pub(crate) mod facts;
 mod inputs;
-mod metrics;
-mod mirror;
-mod objects;
+pub(crate) mod metrics;
+pub(crate) mod mirror;
+pub(crate) mod objects;
 mod once;
 mod open_pull;
-mod order;
-mod process;
-mod pull;
-mod schedule;
-mod settings;
+pub(crate) mod order;
+pub(crate) mod pull;
+pub(crate) mod schedule;
+pub(crate) mod settings;
 mod signatures;
-mod validation;
-
-pub use self::{
-    catalog_source::{Catalog, CatalogSource, ComposedSource, ComposedSourceError, InputPlace},
-    error::PollError,
-    facts::{CatalogFacts, FactReader, KnownFacts},
-    metrics::{PollMetrics, PollProgress, metric},
-    mirror::{Mirror, PollOptions, PollTimes, UpdateCheck},
-    objects::StagedAll,
-    order::PollOrder,
-    pull::{PublishedShards, RenderSink},
-    schedule::{LastPoll, Schedule, due},
-    settings::{MirrorSettings, SourceLimits},
-    validation::{ValidationMode, ValidationModeError},
-};
+pub(crate) mod validation;

@@ -8,7 +8,7 @@ use tokio::task::JoinError;
 use work::{Budget, run};
 
 use super::{
-    facts::{CatalogFacts, FactReader},
+    facts::{CatalogFacts, NewContent},
     once::Poll,
 };
 use crate::{PollError, PublishError, Transaction};
@@ -22,13 +22,13 @@ impl Poll<'_> {
     pub(crate) async fn put_objects(
         &mut self,
         transaction: &Transaction,
-        reader: FactReader,
+        content: NewContent,
     ) -> Result<(Snapshot, ObjectDigest, Option<ValidationCounts>), PollError> {
         let mirror = self.mirror;
-        let rendering = reader.rendering.clone();
+        let rendering = Arc::new(content.rendering);
         let budget = rendering.budget().clone();
         let described = async {
-            let (facts, index, counts) = self.describe(reader).await?;
+            let (facts, index, counts) = self.describe(transaction, rendering.clone(), &content.inputs).await?;
             let shards = put_shards(transaction, &rendering);
             let facts = put_facts(transaction, &budget, facts);
             let ((), facts, index) = tokio::try_join!(shards, facts, put_bytes(transaction, Kind::Index, index))?;
@@ -46,10 +46,8 @@ impl Poll<'_> {
         let snapshot = rendering.snapshot(&all, index, Some(image));
         // The shards that it keeps in memory are put.
         drop(rendering);
-        let snapshot = Snapshot {
-            facts,
-            ..snapshot.expect("both encodings have a sink")
-        };
+        let mut snapshot = snapshot.expect("both encodings have a sink");
+        snapshot.facts = facts;
         let (snapshot, digest) = put_document(transaction, &budget, snapshot).await?;
         Ok((snapshot, digest, counts))
     }
@@ -64,9 +62,8 @@ async fn put_all(
     // All at once, as the shards.
     let objects = all.made.iter().map(|(kind, made)| made.with_kind(*kind));
     transaction.claim(objects).await?;
-    let puts = staged
-        .into_iter()
-        .map(|(kind, staged)| transaction.put_staged(all.made[&kind].with_kind(kind), staged));
+    let staged = staged.into_iter();
+    let puts = staged.map(|(kind, staged)| transaction.put_staged(all.made[&kind].with_kind(kind), staged));
     try_join_all(puts).await?;
     // After the layer, which they name.
     let layer = all.made[&Kind::Blob];

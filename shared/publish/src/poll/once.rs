@@ -6,7 +6,7 @@ use std::{
     time::{Instant, UNIX_EPOCH},
 };
 
-use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, RolledBack, SourceRef};
+use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, SourceRef};
 use render::{RenderSettings, Renderer};
 use source::{Digest, Download};
 use tokio::time::timeout;
@@ -14,7 +14,7 @@ use work::{Budget, stop_on_drop};
 
 use super::{
     composing::{ResolvedInputs, refused_input},
-    facts::FactReader,
+    facts::NewContent,
     open_pull::OpenPull,
     pull::{PublishedShards, copy_first, copy_image, read_content},
     signatures::verified_source,
@@ -41,7 +41,7 @@ pub(crate) struct Poll<'a> {
     pub(crate) mirror: &'a Mirror,
     pub(crate) catalog: &'a Catalog,
     /// Options with `status.json` as it was before the poll.
-    pub(crate) options: PollOptions<'a>,
+    pub(crate) options: PollOptions,
     /// Relies on nothing that is stored: each object is hashed, and written again if it is damaged.
     pub(crate) recheck: bool,
     retries: RaceRetries<'a>,
@@ -59,14 +59,14 @@ pub(crate) struct Poll<'a> {
 
 impl<'a> Poll<'a> {
     /// Creates a poll that knows the layers of the last one. A forced poll looks at everything that is stored.
-    pub(crate) fn new(mirror: &'a Mirror, catalog: &'a Catalog, options: PollOptions<'a>) -> Self {
+    pub(crate) fn new(mirror: &'a Mirror, catalog: &'a Catalog, options: PollOptions) -> Self {
         Self {
             mirror,
             catalog,
             recheck: options.force,
-            retries: race_retries(mirror, catalog),
+            retries: RaceRetries::new(&mirror.settings.env, ATTEMPTS),
+            empty_layers: options.before.as_ref().and_then(|before| before.empty_layers.clone()),
             options,
-            empty_layers: options.before.and_then(|before| before.empty_layers.clone()),
             pull: None,
             copies: BTreeMap::new(),
             inputs: None,
@@ -115,7 +115,7 @@ impl<'a> Poll<'a> {
                 "the published state is damaged: it is written again from the source"
             );
             self.recheck = true;
-            self.retries = race_retries(self.mirror, self.catalog);
+            self.retries = RaceRetries::new(&self.mirror.settings.env, ATTEMPTS);
             return Ok(());
         }
         match self.retries.again(error).await {
@@ -136,9 +136,12 @@ impl<'a> Poll<'a> {
                 SourceCheck::New(transaction, digest) => (transaction, digest),
             };
             let ended = self.pull_and_publish(&transaction, &digest).await;
-            self.report.add_written(transaction.written());
-            if let Some(outcome) = ended? {
-                return Ok(outcome);
+            let written = transaction.written();
+            self.report.objects_published += written.objects;
+            self.report.bytes_published += written.bytes;
+            match ended {
+                Err(PollError::Image(error)) if error.is_slow_registry() => {}
+                ended => return ended,
             }
             // Neither a transaction nor a permit is held while the image is copied, and no pull counts as begun.
             drop(transaction);
@@ -176,8 +179,8 @@ impl<'a> Poll<'a> {
             check_stored(&*self.mirror.store, &transaction).await?;
             self.mirror.note_check(&self.catalog.name);
         }
-        let rolled_back = base.rolled_back.clone();
-        let updated = self.update_source(&transaction, base, source, rolled_back).await?;
+        let next = Current { source, ..base.clone() };
+        let updated = self.update_source(&transaction, next).await?;
         let composed = self.catalog.source.composed();
         if let (Some(composed), Outcome::Unchanged) = (composed, updated)
             && let Some(waiting) = refused_input(&*self.mirror.store, composed).await
@@ -203,22 +206,11 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// Publishes the same content with another source: readers see no change. Nothing is written if the source is the same
+    /// Publishes `next`, the same content with its source: readers see no change. Nothing is written if the source is the same
     /// too.
-    async fn update_source(
-        &mut self,
-        transaction: &Transaction,
-        base: &Current,
-        source: SourceRef,
-        rolled_back: Option<RolledBack>,
-    ) -> Result<Outcome, PollError> {
-        let next = Current {
-            source,
-            rolled_back,
-            render_version: RENDER_VERSION,
-            availability: self.catalog.availability,
-            ..base.clone()
-        };
+    async fn update_source(&mut self, transaction: &Transaction, mut next: Current) -> Result<Outcome, PollError> {
+        next.render_version = RENDER_VERSION;
+        next.availability = self.catalog.availability;
         self.report.describe(Some(&next));
         match transaction.commit(next).await? {
             (_, true) => Ok(Outcome::SourceDigestUpdated),
@@ -226,12 +218,8 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// Pulls and publishes. `None` if the registry is too slow to wait for while other catalogs wait for the permit.
-    async fn pull_and_publish(
-        &mut self,
-        transaction: &Transaction,
-        digest: &Digest,
-    ) -> Result<Option<Outcome>, PollError> {
+    /// Pulls and publishes. Fails if the registry is too slow to wait for while other catalogs wait for the permit.
+    async fn pull_and_publish(&mut self, transaction: &Transaction, digest: &Digest) -> Result<Outcome, PollError> {
         // Before the pull: an image that the policy refuses costs no download.
         let source = verified_source(self, transaction, digest).await?;
         if self.mirror.settings.registry_wait.is_some() {
@@ -260,37 +248,35 @@ impl<'a> Poll<'a> {
         digest: &Digest,
         source: SourceRef,
         budget: &Budget,
-    ) -> Result<Option<Outcome>, PollError> {
+    ) -> Result<Outcome, PollError> {
         let previous = transaction.base_snapshot().await?;
         // After the wait for the permit: a catalog that only waited has not killed the process.
         self.begin_pull(transaction, digest).await?;
         // A recheck renders without the stored shards, since one of them may be the damaged object.
         let usable = previous.filter(|_| !self.recheck);
-        let Some(content) = read_content(self, transaction, digest, usable, budget).await? else {
-            return Ok(None);
-        };
+        let content = read_content(self, transaction, digest, usable, budget).await?;
         if let (Some(base), Some(previous)) = (transaction.base(), previous)
             && !self.recheck
             && content.rendering.equals(previous)
         {
             // If the catalog was rolled back, its content is now the source's again.
-            let updated = self.update_source(transaction, base, source, None).await?;
-            return Ok(Some(updated));
+            let mut next = base.clone();
+            (next.source, next.rolled_back) = (source, None);
+            return self.update_source(transaction, next).await;
         }
         if !self.options.force && !self.options.accept_gone {
             // After the comparison above: content that is published already needs no permission.
             let before = previous.filter(|_| !self.is_edited(transaction));
             check_packages(&content.rendering, before)?;
         }
-        let reader = self.fact_reader(transaction, content).await?;
-        self.publish(transaction, reader, source).await.map(Some)
+        self.publish(transaction, content, source).await
     }
 
     /// Returns true if a pull of this revision has begun before and not ended.
     pub(crate) fn is_suspect(&self, digest: &Digest) -> bool {
         let inputs = self.mirror.pull_inputs(self.catalog, digest);
         let deaths = |status| self.mirror.deaths(status, &inputs);
-        self.options.before.is_some_and(|status| deaths(status) > 0)
+        self.options.before.as_ref().is_some_and(|status| deaths(status) > 0)
     }
 
     /// Returns true if the composition itself has changed since the publication: who edits it knows which packages go.
@@ -302,16 +288,18 @@ impl<'a> Poll<'a> {
     async fn publish(
         &mut self,
         transaction: &Transaction,
-        reader: FactReader,
+        content: NewContent,
         source: SourceRef,
     ) -> Result<Outcome, PollError> {
-        let (snapshot, digest, counts) = self.put_objects(transaction, reader).await?;
+        let (snapshot, digest, counts) = self.put_objects(transaction, content).await?;
         if let Some(base) = transaction.base()
             && base.snapshot.digest == digest
         {
             // Only damaged objects were written again.
             self.mirror.note_check(&self.catalog.name);
-            return self.update_source(transaction, base, source, None).await;
+            let mut next = base.clone();
+            (next.source, next.rolled_back) = (source, None);
+            return self.update_source(transaction, next).await;
         }
         self.report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
         let publication = Publication {
@@ -336,8 +324,4 @@ impl<'a> Poll<'a> {
         self.report.validation = counts;
         Ok(Outcome::Published)
     }
-}
-
-fn race_retries<'a>(mirror: &'a Mirror, catalog: &'a Catalog) -> RaceRetries<'a> {
-    RaceRetries::new(&mirror.settings.env, ATTEMPTS, &catalog.name)
 }

@@ -1,13 +1,13 @@
 //! Revisions that are not pulled again: those that cannot be published, and those under which the process died.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, fs, process, time::Duration};
 
 use model::text::chain;
 use model::{CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status};
 use source::Digest;
 use tokio::time::timeout;
 
-use super::{once::Poll, process};
+use super::{mirror::KnownCatalog, once::Poll};
 use crate::{Catalog, Mirror, PollError, Transaction, status::update_status};
 
 /// Number of pulls of one revision whose process died, after which the revision is not pulled any more. One death may be a
@@ -33,12 +33,8 @@ impl Mirror {
     /// Counts off the pulls whose polls were dropped before their end. To be called before an orderly end of the process: a
     /// pull that stays counts as a death of the process.
     pub async fn withdraw_pulls(&self) {
-        let own: Vec<_> = {
-            let known = self.known.lock();
-            let own = known.iter();
-            own.filter_map(|(catalog, known)| Some((catalog.clone(), known.own_pull.clone()?)))
-                .collect()
-        };
+        let open = |(catalog, known): (&CatalogName, &KnownCatalog)| Some((catalog.clone(), known.own_pull.clone()?));
+        let own: Vec<_> = self.known.lock().iter().filter_map(open).collect();
         let withdrawing = async {
             for (catalog, inputs) in &own {
                 self.withdraw_pull(catalog, inputs).await;
@@ -88,7 +84,7 @@ impl Mirror {
     /// Returns the number of processes that died while they pulled a revision. One that runs on another machine counts until its
     /// pull ends.
     pub(crate) fn deaths(&self, status: &Status, inputs: &PullInputs) -> usize {
-        let lives = |process: &String| *process == self.process || process::runs_beside(process);
+        let lives = |process: &String| *process == self.process || runs_beside(process);
         status.pulling(inputs).filter(|process| !lives(process)).count()
     }
 }
@@ -97,7 +93,7 @@ impl Poll<'_> {
     /// Fails if a revision cannot be published over what is published, or if the process died under it, unless the poll is
     /// forced.
     pub(crate) fn refuse_known(&self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
-        let Some(status) = self.options.before.filter(|_| !self.options.force) else {
+        let Some(status) = self.options.before.as_ref().filter(|_| !self.options.force) else {
             return Ok(());
         };
         let inputs = self.mirror.pull_inputs(self.catalog, digest);
@@ -105,12 +101,7 @@ impl Poll<'_> {
         match &status.rejected {
             // Another published state may make a suspicious result a good one.
             Some(known) if known.inputs == inputs && known.base == snapshot_of(transaction) => {
-                Err(PollError::KnownRevision {
-                    revision: inputs.revision,
-                    outcome: known.outcome,
-                    error: known.error.clone(),
-                    kind: known.kind,
-                })
+                Err(PollError::KnownRevision(Box::new(known.clone())))
             }
             _ => Ok(()),
         }
@@ -127,8 +118,9 @@ impl Poll<'_> {
         if self.pull.as_ref().is_some_and(|pull| pull.inputs == inputs) {
             return Ok(());
         }
-        // Before the write: one whose answer is lost, or that is cancelled, may have taken effect.
-        let own = mirror.known(&catalog.name, |known| known.own_pull.replace(inputs.clone()));
+        // Before the write: one whose answer is lost, or that is cancelled, may have taken effect. To count off a pull that is not
+        // recorded changes nothing.
+        mirror.known(&catalog.name, |known| known.own_pull = Some(inputs.clone()));
         let (mut allowed, is_forced) = (Ok(()), self.options.force);
         let now = (mirror.settings.env.clock)();
         let written = update_status(&*mirror.store, &catalog.name, |before| {
@@ -144,24 +136,18 @@ impl Poll<'_> {
                 processes.pop_first();
             }
             processes.insert(mirror.process.clone());
-            Some(Status {
-                open_pulls: Some(OpenPulls {
-                    inputs: inputs.clone(),
-                    processes,
-                }),
-                ..before.cloned().unwrap_or_else(|| Status {
-                    error: Some("the first poll has not ended: it is running, or its process died".to_owned()),
-                    ..Status::new(catalog.source.to_string(), Outcome::Failed, now)
-                })
-            })
+            let mut next = before.cloned().unwrap_or_else(|| Status {
+                error: Some("the first poll has not ended: it is running, or its process died".to_owned()),
+                ..Status::new(catalog.source.to_string(), Outcome::Failed, now)
+            });
+            let inputs = inputs.clone();
+            next.open_pulls = Some(OpenPulls { inputs, processes });
+            Some(next)
         });
         if let Err(error) = written.await {
             tracing::warn!(error = chain(&error), "cannot record that a revision is pulled");
         }
-        if allowed.is_err() {
-            mirror.known(&catalog.name, |known| known.own_pull = own);
-            return allowed;
-        }
+        allowed?;
         let base = snapshot_of(transaction);
         self.pull = Some(OpenPull { inputs, base });
         Ok(())
@@ -176,11 +162,8 @@ fn refuse_killer(inputs: &PullInputs, deaths: usize) -> Result<(), PollError> {
     if deaths < DEATHS_MAX {
         return Ok(());
     }
-    Err(PollError::Killer {
-        revision: inputs.revision.clone(),
-        program: inputs.program.clone(),
-        deaths,
-    })
+    let inputs = inputs.clone();
+    Err(PollError::Killer { inputs, deaths })
 }
 
 impl OpenPull {
@@ -193,5 +176,73 @@ impl OpenPull {
             error: error.text(),
             kind: error.kind(),
         })
+    }
+}
+
+/// Returns the identifier of a mirror in this process: number and start of the process, because the kernel uses numbers again, and
+/// 52 random bits. The start is in clock ticks since boot, and 0 where `/proc` does not tell.
+pub(super) fn process_id(random: f64) -> String {
+    let number = process::id().into();
+    let start = started(number).unwrap_or_default();
+    format!("{number:x}.{start:x}.{:013x}", random.to_bits() & ((1 << 52) - 1))
+}
+
+/// True if the pull belongs to another process of this machine that still runs. A pull of another machine is never known to
+/// run.
+fn runs_beside(id: &str) -> bool {
+    let mut parts = id.split('.').map(|part| u64::from_str_radix(part, 16));
+    let (Some(Ok(number)), Some(Ok(start)), Some(_)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    // Another mirror in this process is one that ended.
+    number != u64::from(process::id()) && started(number) == Some(start)
+}
+
+/// Returns the start of a running process (proc(5), field 22 of `/proc/PID/stat`); `None` if it ended or cannot be seen.
+fn started(number: u64) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    // The name of the program, in parentheses, may hold spaces and parentheses.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    // A killed process whose parent has not asked for its end yet is a zombie.
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn pull_of_this_process_does_not_run_beside_it() {
+        assert!(!runs_beside(&process_id(0.5)));
+        for id in ["", "a", "1.2", "x.y.z", "0000000000000"] {
+            assert!(!runs_beside(id), "{id}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn pull_of_another_process_runs_until_that_ends() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let number = child.id().into();
+        let start = started(number).unwrap();
+        let id = format!("{number:x}.{start:x}.0");
+        assert!(runs_beside(&id));
+        assert!(
+            !runs_beside(&format!("{number:x}.{:x}.0", start + 1)),
+            "a later process"
+        );
+        child.kill().unwrap();
+        // Not waited for: a zombie has ended.
+        while started(number).is_some() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(!runs_beside(&id));
+        child.wait().unwrap();
     }
 }

@@ -29,26 +29,20 @@ impl PollOrder {
             let placed = order.catalogs.entry(catalog.name.clone()).or_default();
             placed.inputs = catalog.source.inputs().cloned().collect();
         }
-        order.set_levels();
-        order
-    }
-
-    fn set_levels(&mut self) {
-        // Each pass completes one level. A cycle, which configuration refuses, ends with the last pass.
-        for _ in 0..self.catalogs.len() {
+        // Each pass completes one level, and no chain has more of them than there are compositions. A cycle, which configuration
+        // refuses, ends with the last pass.
+        let compositions = order.catalogs.values().filter(|placed| !placed.inputs.is_empty());
+        for _ in 0..compositions.count() {
             let level = |placed: &PlacedPoll| {
-                let inputs = placed.inputs.iter().filter_map(|input| self.catalogs.get(input));
+                let inputs = placed.inputs.iter().filter_map(|input| order.catalogs.get(input));
                 inputs.map(|input| input.level + 1).max().unwrap_or(0)
             };
-            let levels: Vec<usize> = self.catalogs.values().map(level).collect();
-            let before: Vec<usize> = self.catalogs.values().map(|placed| placed.level).collect();
-            if levels == before {
-                return;
-            }
-            for (placed, level) in self.catalogs.values_mut().zip(levels) {
+            let levels: Vec<usize> = order.catalogs.values().map(level).collect();
+            for (placed, level) in order.catalogs.values_mut().zip(levels) {
                 placed.level = level;
             }
         }
+        order
     }
 
     /// Returns the length of the longest chain of compositions below a catalog: 0 for one that is no composition.
@@ -58,9 +52,8 @@ impl PollOrder {
 
     /// Returns the compositions that have `input` as an input.
     pub fn followers<'a>(&'a self, input: &'a CatalogName) -> impl Iterator<Item = &'a CatalogName> {
-        let follows = move |placed: &PlacedPoll| placed.inputs.contains(input);
-        let catalogs = self.catalogs.iter();
-        catalogs.filter_map(move |(name, placed)| follows(placed).then_some(name))
+        let followers = self.catalogs.iter().filter(|(_, placed)| placed.inputs.contains(input));
+        followers.map(|(name, _)| name)
     }
 
     /// Waits until the inputs of a catalog were polled.

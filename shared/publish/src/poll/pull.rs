@@ -52,20 +52,21 @@ pub(crate) async fn pull(
     Ok((rendering, pull.empty_layers))
 }
 
-/// Pulls or composes the content. Shards of `usable` are used again. `None` if the registry is too slow.
+/// Pulls or composes the content. Shards of `usable` are used again. Fails with the error of a slow registry if it is too slow to
+/// wait for.
 pub(crate) async fn read_content(
     poll: &mut Poll<'_>,
     transaction: &Transaction,
     digest: &Digest,
     usable: Option<&Snapshot>,
     budget: &Budget,
-) -> Result<Option<NewContent>, PollError> {
+) -> Result<NewContent, PollError> {
     let source = match &poll.catalog.source {
         CatalogSource::Pulled(source) => source,
         CatalogSource::Composed(composed) => {
             let (content, explanation) = compose_inputs(poll, composed, Some(transaction), usable, budget).await?;
             log_notices(&explanation);
-            return Ok(Some(content));
+            return Ok(content);
         }
     };
     let mut published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
@@ -73,19 +74,13 @@ pub(crate) async fn read_content(
     let renderer = poll.renderer(published, budget);
     let empty = poll.empty_layers.clone().unwrap_or_default();
     let wait = poll.mirror.settings.registry_wait;
-    let pulled = pull(poll, source, digest, &empty, renderer, wait);
-    let (rendering, empty_layers) = match pulled.await {
-        Err(PollError::Image(error)) if error.is_slow_registry() => return Ok(None),
-        pulled => pulled?,
-    };
+    let (rendering, empty_layers) = pull(poll, source, digest, &empty, renderer, wait).await?;
     poll.empty_layers = Some(empty_layers);
     let chunks = (poll.mirror.limits(poll.catalog).catalog, rendering.chunks());
     poll.mirror
         .known(&poll.catalog.name, |known| known.chunks = Some(chunks));
-    Ok(Some(NewContent {
-        rendering,
-        inputs: Vec::new(),
-    }))
+    let inputs = Vec::new();
+    Ok(NewContent { rendering, inputs })
 }
 
 /// Returns the chunks of the last pull by this process whose Shards `base` has. They only save work.
@@ -171,7 +166,7 @@ pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
     // A composition reads its inputs one after the other, each to its end.
     for input in inputs.pulled() {
         let copied = copy(poll, input.catalog, &input.digest, &EmptyLayers::default()).await;
-        input.named(copied)?;
+        copied.map_err(|error| error.at(&input.place))?;
     }
     Ok(())
 }

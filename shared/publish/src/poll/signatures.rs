@@ -13,17 +13,16 @@ pub(crate) async fn verified_source(
     transaction: &Transaction,
     digest: &Digest,
 ) -> Result<SourceRef, PollError> {
-    let known = transaction
-        .base()
-        .filter(|_| !poll.options.force)
-        .map(|base| &base.source);
+    let base = transaction.base().filter(|_| !poll.options.force);
+    let known = base.map(|base| &base.source);
     let inputs = poll.inputs.as_ref();
     if let Some(inputs) = inputs
         // The revision covers the policies.
         && known.is_none_or(|known| known.revision != digest.as_str())
     {
         for input in inputs.pulled() {
-            input.named(verify_source(poll.mirror, input.catalog, &input.digest, None).await)?;
+            let verified = verify_source(poll.mirror, input.catalog, &input.digest, None).await;
+            verified.map_err(|error| error.at(&input.place))?;
         }
     }
     Ok(SourceRef {

@@ -43,11 +43,8 @@ impl Poll<'_> {
     /// Reports the findings and returns their numbers. Fails if the catalog refuses content with errors.
     pub(crate) fn judge(&self, findings: &Facts) -> Result<ValidationCounts, PollError> {
         let summary = ValidationSummary::of(findings).expect("known parts are used only if they can be read");
-        let ValidationCounts {
-            errors,
-            warnings,
-            unknown_schemas,
-        } = summary.counts;
+        let (errors, warnings) = (summary.counts.errors, summary.counts.warnings);
+        let unknown_schemas = summary.counts.unknown_schemas;
         if errors > 0 && self.catalog.validation == ValidationMode::Refuse && !self.options.force {
             return Err(PollError::Refused(errors_text(&summary)));
         }
@@ -96,10 +93,9 @@ fn check_names(now: &BTreeSet<&str>, before: &BTreeSet<&str>) -> Result<(), Stri
     // In integers: a rounded share of exactly 30 % could be taken for more.
     if gone * 100 > before.len() * GONE_MAX_PERCENT {
         let examples: Vec<&str> = before.difference(now).take(5).copied().collect();
+        let (count, examples) = (before.len(), examples.join(", "));
         return Err(format!(
-            "{gone} of {} packages are gone, which is more than {GONE_MAX_PERCENT} % ({}); {ADVICE}",
-            before.len(),
-            examples.join(", ")
+            "{gone} of {count} packages are gone, which is more than {GONE_MAX_PERCENT} % ({examples}); {ADVICE}"
         ));
     }
     Ok(())

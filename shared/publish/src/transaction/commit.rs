@@ -91,11 +91,11 @@ impl Transaction {
         // The date of the store and not of this machine: all writers of a store then share one clock.
         let date = self.store.stat(&Key::Current(self.catalog.clone())).await?.date;
         let age = self.gc.get().map(|gc| gc.age(&self.options.env, date));
-        match age {
-            // A publication that put and found no objects has not read `gc.json`, and may take any time.
-            Some(age) if age > TRANSACTION_MAX => Err(PublishError::Expired),
-            _ => Ok(date),
+        // A publication that put and found no objects has not read `gc.json`, and may take any time.
+        if age.is_some_and(|age| age > TRANSACTION_MAX) {
+            return Err(PublishError::Expired);
         }
+        Ok(date)
     }
 
     /// Dates never go back and never repeat, whatever the clock says: readers compare them (RFC 9110, section 8.8.2).
@@ -106,7 +106,7 @@ impl Transaction {
         after.map_or(date, |after| after.max(date))
     }
 
-    fn sign(&self, next: Current) -> Result<Current, PublishError> {
+    fn sign(&self, mut next: Current) -> Result<Current, PublishError> {
         if let Some(signer) = &self.options.signer {
             return Ok(signer.sign(&self.catalog, next));
         }
@@ -114,10 +114,8 @@ impl Transaction {
         if self.current()?.is_some_and(|before| !before.signatures.is_empty()) && !self.options.may_unsign {
             return Err(PublishError::NoKey);
         }
-        Ok(Current {
-            signatures: Vec::new(),
-            ..next
-        })
+        next.signatures.clear();
+        Ok(next)
     }
 
     async fn replace_pointer(&self, bytes: Bytes) -> Result<(), PublishError> {

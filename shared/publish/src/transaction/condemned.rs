@@ -189,15 +189,12 @@ impl CondemnedList {
                 if threatened.is_empty() {
                     return Ok(None);
                 }
-                let phase = GcPhase::Condemned {
-                    garbage: *garbage,
-                    spared: spared.iter().copied().chain(threatened).collect(),
-                };
-                Ok(Some(GcState {
-                    // The write renews the document's own time, so the state keeps its time in `since`.
-                    since: self.gc.since,
-                    ..self.gc.state.with_phase(phase)
-                }))
+                let (garbage, spared) = (*garbage, spared.iter().copied().chain(threatened).collect());
+                let phase = GcPhase::Condemned { garbage, spared };
+                let mut next = self.gc.state.with_phase(phase);
+                // The write renews the document's own time, so the state keeps its time in `since`.
+                next.since = self.gc.since;
+                Ok(Some(next))
             }
             // A whole round has passed since the first read: hours.
             GcPhase::None | GcPhase::Condemned { .. } => Err(PublishError::Expired),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use model::CatalogName;
+use model::text::chain;
 use store::{ReadError, StoreError};
 
 use crate::Env;
@@ -81,17 +81,15 @@ pub trait RetryableError: std::error::Error + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct RaceRetries<'a> {
     env: &'a Env,
-    catalog: &'a CatalogName,
     attempt: u32,
     attempts: u32,
 }
 
 impl<'a> RaceRetries<'a> {
     /// Allows `attempts` in all, at least one.
-    pub const fn new(env: &'a Env, attempts: u32, catalog: &'a CatalogName) -> Self {
+    pub const fn new(env: &'a Env, attempts: u32) -> Self {
         Self {
             env,
-            catalog,
             attempt: 1,
             attempts,
         }
@@ -106,13 +104,11 @@ impl<'a> RaceRetries<'a> {
         if !error.is_race() || self.attempt >= self.attempts {
             return Err(error);
         }
-        let (catalog, attempt) = (self.catalog, self.attempt);
-        tracing::info!(%catalog, attempt, error = model::text::chain(&error), "starting again after a lost race");
-        let wait = FIRST_WAIT
-            .saturating_mul(2_u32.saturating_pow(attempt - 1))
-            .min(WAIT_MAX);
+        let attempt = self.attempt;
+        tracing::info!(attempt, error = chain(&error), "starting again after a lost race");
+        let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(attempt - 1));
         self.attempt += 1;
-        tokio::time::sleep(self.env.jittered(wait)).await;
+        tokio::time::sleep(self.env.jittered(wait.min(WAIT_MAX))).await;
         Ok(())
     }
 }
@@ -123,12 +119,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn race_retries_end_after_the_allowed_attempts() {
-        let (env, catalog) = (Env::default(), "a".parse().unwrap());
-        let mut retries = RaceRetries::new(&env, 3, &catalog);
+        let env = Env::default();
+        let mut retries = RaceRetries::new(&env, 3);
         for has_another in [true, true, false] {
             assert_eq!(retries.again(PublishError::Expired).await.is_ok(), has_another);
         }
-        let mut retries = RaceRetries::new(&env, 3, &catalog);
+        let mut retries = RaceRetries::new(&env, 3);
         assert!(retries.again(PublishError::NoKey).await.is_err(), "it is no race");
     }
 }

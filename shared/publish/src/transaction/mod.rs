@@ -3,14 +3,16 @@
 mod commit;
 mod condemned;
 mod error;
-mod put;
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Key, ObjectKey, ObjectRef, Snapshot};
 use parking_lot::Mutex;
-use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, Version, optional, read_usable};
+use store::{
+    Condition, DOCUMENT_MAX, ObjectState, ReadError, Staged, Store, StoreExt, Version, check_object, optional,
+    put_object, read_usable,
+};
 use tokio::sync::OnceCell;
 use trust::Signer;
 
@@ -139,9 +141,17 @@ impl Transaction {
     }
 
     async fn read_base(&self) -> Result<&BaseSnapshot, PublishError> {
-        let read = async || match self.base() {
-            Some(current) => BaseSnapshot::read(&*self.store, current).await,
-            None => Ok(BaseSnapshot::default()),
+        let read = async || {
+            // A lost or damaged Snapshot must not stop the publication that replaces it.
+            if let Some(current) = self.base()
+                && let Some(snapshot) = read_usable::<Snapshot>(&*self.store, &current.snapshot.digest).await?
+            {
+                let objects = snapshot.objects().into_iter().map(|entry| entry.object);
+                let named = objects.chain([current.snapshot]).map(ObjectKey::from).collect();
+                let snapshot = Some(snapshot);
+                return Ok(BaseSnapshot { snapshot, named });
+            }
+            Ok(BaseSnapshot::default())
         };
         self.base.get_or_try_init(read).await
     }
@@ -160,6 +170,75 @@ impl Transaction {
         }
         let read = || GcView::read(&*self.store, &self.options.env);
         self.gc.get_or_try_init(read).await?.claim(&*self.store, &keys).await
+    }
+
+    /// Claims an object and looks if the store has it intact. An object of the published Snapshot counts as intact without
+    /// a look, unless [`recheck_existing`](TransactionOptions::recheck_existing) is set.
+    ///
+    /// # Errors
+    /// As [`Transaction::claim`], and [`PublishError::Store`].
+    pub async fn find(&self, object: &ObjectRef) -> Result<bool, PublishError> {
+        // Collection cannot delete what the published Snapshot names, and checking thousands of unchanged shards would
+        // cost a request each.
+        if !self.options.recheck_existing && self.read_base().await?.named.contains(&ObjectKey::from(*object)) {
+            return Ok(true);
+        }
+        self.claim([*object]).await?;
+        Ok(matches!(check_object(&*self.store, object).await?, ObjectState::Intact))
+    }
+
+    /// Claims an object and puts its bytes, which must hash to its key. An object that is there already is hashed, and
+    /// overwritten if it is damaged: the right bytes may always be written again. Returns true if the bytes were written.
+    ///
+    /// # Errors
+    /// As [`Transaction::claim`], and [`PublishError::Store`].
+    pub async fn put_verified(&self, object: ObjectRef, bytes: Bytes) -> Result<bool, PublishError> {
+        self.claim([object]).await?;
+        let before = put_object(&*self.store, &object, bytes).await?;
+        Ok(self.count(&object, before))
+    }
+
+    /// Claims an object and puts bytes that were staged. The caller has hashed them: they must hash to the key of `object`.
+    /// Returns true if the bytes were written.
+    ///
+    /// # Errors
+    /// As [`Transaction::put_verified`]. [`PublishError::Damaged`] if a damaged object is there, because staged bytes can be
+    /// put only once: start again with [`recheck_existing`](TransactionOptions::recheck_existing).
+    pub async fn put_staged(&self, object: ObjectRef, staged: Box<dyn Staged>) -> Result<bool, PublishError> {
+        self.claim([object]).await?;
+        let key = object.key();
+        let before = match self.options.recheck_existing {
+            false => ObjectState::Missing,
+            true => check_object(&*self.store, &object).await?,
+        };
+        let condition = match before {
+            ObjectState::Intact => return Ok(false),
+            ObjectState::Missing => Condition::CreateOnly,
+            ObjectState::Damaged => Condition::Always,
+        };
+        match staged.commit(&key, condition).await {
+            Ok(_) => Ok(self.count(&object, before)),
+            Err(error) if error.is_conflict() => match check_object(&*self.store, &object).await? {
+                ObjectState::Intact => Ok(false),
+                ObjectState::Missing | ObjectState::Damaged => Err(PublishError::Damaged(key.to_string())),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Counts an object by its state before the put. Returns true if it was written.
+    fn count(&self, object: &ObjectRef, before: ObjectState) -> bool {
+        if before == ObjectState::Intact {
+            return false;
+        }
+        let mut changes = self.changes.lock();
+        changes.written.add(object.digest.size);
+        if before == ObjectState::Damaged {
+            let key = object.key();
+            tracing::warn!(%key, "replaced damaged object");
+            changes.replaced.push(key);
+        }
+        true
     }
 
     /// Returns the number and size of the objects that were written.
@@ -195,20 +274,5 @@ impl Pointer {
             version: info.version,
             bytes,
         }))
-    }
-}
-
-impl BaseSnapshot {
-    async fn read(store: &dyn Store, current: &Current) -> Result<Self, PublishError> {
-        // A lost or damaged Snapshot must not stop the publication that replaces it.
-        let Some(snapshot) = read_usable::<Snapshot>(store, &current.snapshot.digest).await? else {
-            return Ok(Self::default());
-        };
-        let objects = snapshot.objects().into_iter().map(|entry| entry.object);
-        let named = objects.chain([current.snapshot]).map(ObjectKey::from);
-        Ok(Self {
-            named: named.collect(),
-            snapshot: Some(snapshot),
-        })
     }
 }

@@ -95,7 +95,7 @@ async fn refuse_keeps_the_old_state_until_it_is_forced_or_allowed() {
     assert_eq!(validation, Some(counts(0, 1, 0)), "of what is published");
     // The verdict is known: nothing is pulled or validated until something changes.
     let again = site.poll().await;
-    let is_known = matches!(again.error, Some(PollError::KnownRevision { .. }));
+    let is_known = matches!(again.error, Some(PollError::KnownRevision(_)));
     assert!(is_known, "{again:?}");
     assert_eq!((again.outcome, again.packages_validated), (Outcome::Refused, 0));
     let forced = site.poll_forced().await;

@@ -1,6 +1,5 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
-    mem,
     time::{Duration, Instant},
 };
 
@@ -69,7 +68,11 @@ impl Collector<'_> {
     async fn step(&self) -> Result<Option<GcReport>, GcError> {
         let state = self.read().await?;
         if self.options.dry_run {
-            return self.preview(&state).await.map(Some);
+            let mut report = GcReport::default();
+            let unmarked = self.unmarked(&state, &mut report).await?;
+            report.dry_run = true;
+            unmarked.values().for_each(|size| report.condemned.add(*size));
+            return Ok(Some(report.at(&state, GcStep::Wait)));
         }
         let is_due = self.options.offline || state.age() >= GcState::AGE_MIN;
         match &state.state.phase {
@@ -95,32 +98,24 @@ impl Collector<'_> {
         // The time of a folder comes from a fresh file. A dry run must also work where this process may only read, so it takes the
         // time from the own clock.
         let found = self.store.read_document::<GcState>(&Key::Gc).await?;
-        let stat = Stat {
-            date: (self.options.env.clock)(),
-            object: self.store.head(&Key::Gc).await?,
-        };
+        let object = self.store.head(&Key::Gc).await?;
+        let date = (self.options.env.clock)();
+        let stat = Stat { date, object };
         Ok(DatedGcState::new(found.map(|(state, _)| state), stat))
     }
 
     /// Marks, and returns the sizes of all immutable objects that nothing names.
     async fn unmarked(&self, state: &DatedGcState, report: &mut GcReport) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
         // The order of listing and marking does not matter: what is published meanwhile is marked again before any delete.
-        let listed = self.list().await?;
+        let mut objects = self.list().await?;
         let mut marks = Marks::read(self.store, &self.options.retention, state.date).await?;
-        if let Some(garbage) = state.state.garbage() {
-            // The list of this round is needed until the round ends, and no Snapshot names it.
-            marks.keys.insert(ObjectKey::from(*garbage));
-        }
+        // The list of this round is needed until the round ends, and no Snapshot names it.
+        marks.keys.extend(state.state.garbage().copied().map(ObjectKey::from));
         (report.catalogs, report.snapshots) = (marks.catalogs, marks.snapshots);
-        report.unreadable = mem::take(&mut marks.unreadable);
-        let mut unmarked = BTreeMap::new();
-        for (key, size) in listed {
-            match marks.keys.contains(&key) {
-                true => report.kept.add(size),
-                false => drop(unmarked.insert(key, size)),
-            }
-        }
-        Ok(unmarked)
+        report.unreadable = marks.unreadable;
+        let marked = objects.extract_if(.., |key, _| marks.keys.contains(key));
+        marked.for_each(|(_, size)| report.kept.add(size));
+        Ok(objects)
     }
 
     async fn list(&self) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
@@ -128,14 +123,6 @@ impl Collector<'_> {
         let objects =
             listed.try_filter_map(async |object| Ok(ObjectKey::of(&object.key).map(|key| (key, object.size))));
         Ok(objects.try_collect().await?)
-    }
-
-    async fn preview(&self, state: &DatedGcState) -> Result<GcReport, GcError> {
-        let mut report = GcReport::default();
-        let unmarked = self.unmarked(state, &mut report).await?;
-        unmarked.values().for_each(|size| report.condemned.add(*size));
-        report.dry_run = true;
-        Ok(report.at(state, GcStep::Wait))
     }
 
     async fn condemn(&self, state: &DatedGcState) -> Result<Option<GcReport>, GcError> {
@@ -157,11 +144,10 @@ impl Collector<'_> {
         let chosen: BTreeMap<ObjectKey, u64> = snapshots.into_iter().chain(others).take(Garbage::MAX_KEYS).collect();
         chosen.values().for_each(|size| report.condemned.add(*size));
         report.left = report.condemned;
-        let garbage = self.put_list(chosen.into_keys().collect()).await?;
-        let phase = GcPhase::Condemned {
-            garbage,
-            spared: BTreeSet::new(),
-        };
+        let keys = chosen.into_keys().collect();
+        let garbage = self.put_list(&Garbage { keys }).await?;
+        let spared = BTreeSet::new();
+        let phase = GcPhase::Condemned { garbage, spared };
         let replaced = state.replace(self.store, state.state.with_phase(phase)).await?;
         Ok(replaced.map(|after| report.at(&after, GcStep::Condemn)))
     }
@@ -179,20 +165,18 @@ impl Collector<'_> {
         garbage: &ObjectRef,
         spared: &BTreeSet<ObjectKey>,
     ) -> Result<Option<GcReport>, GcError> {
-        let Some(condemned) = read_usable::<Garbage>(self.store, &garbage.digest).await? else {
+        let Some(mut list) = read_usable::<Garbage>(self.store, &garbage.digest).await? else {
             // Without its list nothing can be deleted: the round ends.
             return self.finish(state).await;
         };
         let mut report = GcReport::default();
         let unmarked = self.unmarked(state, &mut report).await?;
-        let still = condemned.keys.into_iter();
-        let still = still.filter(|key| !spared.contains(key) && unmarked.contains_key(key));
-        let keys: BTreeSet<ObjectKey> = still.collect();
-        if keys.is_empty() {
+        list.keys
+            .retain(|key| !spared.contains(key) && unmarked.contains_key(key));
+        if list.keys.is_empty() {
             return self.finish(state).await;
         }
-        let list = Garbage { keys };
-        let garbage = self.put_list(list.keys.clone()).await?;
+        let garbage = self.put_list(&list).await?;
         let next = state.state.with_phase(GcPhase::Deleting { garbage });
         if state.replace(self.store, next).await?.is_none() {
             return Ok(None);
@@ -211,28 +195,23 @@ impl Collector<'_> {
         let started = Instant::now();
         let own_start = (self.options.env.since_boot)();
         let mut report = marked.at(state, GcStep::Delete);
-        let listed = self.list().await?;
-        let mut left: Vec<(ObjectKey, u64)> = list
-            .keys
-            .into_iter()
-            // What is gone already is skipped: an earlier run or another collector has deleted it.
-            .filter_map(|key| Some((key, *listed.get(&key)?)))
-            .collect();
-        left.iter().for_each(|(_, size)| report.left.add(*size));
-        // Snapshots first, and nothing else before all of them are gone: no Snapshot is left that names what is deleted.
-        let (snapshots, others): (Vec<_>, Vec<_>) = left.drain(..).partition(|(key, _)| key.kind == Kind::Snapshot);
-        let batches = snapshots.chunks(DELETE_BATCH_MAX).map(|batch| (batch, true));
-        for (batch, are_snapshots) in batches.chain(others.chunks(DELETE_BATCH_MAX).map(|batch| (batch, false))) {
-            let is_out_of_time = self.options.time.is_some_and(|time| started.elapsed() >= time);
+        let mut left = self.list().await?;
+        // What is gone already is skipped: an earlier run or another collector has deleted it.
+        left.retain(|key, _| list.keys.contains(key));
+        left.values().for_each(|size| report.left.add(*size));
+        let (snapshots, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|(key, _)| key.kind == Kind::Snapshot);
+        for objects in [snapshots, others] {
             // A Snapshot that could not be deleted still names the other objects, so these stay until it is gone.
-            let is_blocked = !are_snapshots && report.failed > 0 && report.deleted.objects < snapshots.len() as u64;
-            if is_out_of_time || is_blocked || !self.may_delete(state, own_start).await? {
+            if report.failed > 0 {
                 break;
             }
-            self.delete_batch(batch, &mut report).await;
-        }
-        if report.left.objects == 0 {
-            tracing::debug!(objects = report.deleted.objects, "deleted the whole list");
+            for batch in objects.chunks(DELETE_BATCH_MAX) {
+                let is_out_of_time = self.options.time.is_some_and(|time| started.elapsed() >= time);
+                if is_out_of_time || !self.may_delete(state, own_start).await? {
+                    return Ok(report);
+                }
+                self.delete_batch(batch, &mut report).await;
+            }
         }
         Ok(report)
     }
@@ -276,8 +255,8 @@ impl Collector<'_> {
         }
     }
 
-    async fn put_list(&self, keys: BTreeSet<ObjectKey>) -> Result<ObjectRef, GcError> {
-        let bytes = Garbage { keys }.to_stored().map_err(GcError::Compress)?;
+    async fn put_list(&self, list: &Garbage) -> Result<ObjectRef, GcError> {
+        let bytes = list.to_stored().map_err(GcError::Compress)?;
         let object = ObjectDigest::of(&bytes).with_kind(Kind::Garbage);
         put_object(self.store, &object, bytes.into()).await?;
         self.store.flush().await?;

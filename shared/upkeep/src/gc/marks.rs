@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::HashSet,
     time::{Duration, SystemTime},
 };
 
@@ -41,12 +41,16 @@ impl Marks {
         let mut roots: Vec<SnapshotRoot> = Vec::new();
         // All are read before a run gives up, so that an operator gets the whole list at once.
         let mut blocking = Vec::new();
-        let reads = names(store).await?.into_iter().map(|catalog| async move {
+        let mut names = publish::names_of_pointers(store).await?.catalogs;
+        // The pointers are what counts: a list of names that is damaged is no reason to stop.
+        if let Ok(Some((listed, _))) = store.read_document::<Catalogs>(&Key::Catalogs).await {
+            names.extend(listed.catalogs);
+        }
+        let reads = names.into_iter().map(|catalog| async move {
             let key = Key::Current(catalog.clone());
             let read = store.read_document::<Current>(&key).await;
             (catalog, key, read)
         });
-        let reads: Vec<_> = reads.collect();
         let mut reads = stream::iter(reads).buffer_unordered(POINTERS_IN_FLIGHT);
         while let Some((catalog, key, read)) = reads.next().await {
             match read {
@@ -82,7 +86,6 @@ impl Marks {
             let read = read_stored::<Snapshot>(store, &root.object.digest).await;
             (root, read)
         });
-        let reads: Vec<_> = reads.collect();
         let mut reads = stream::iter(reads).buffer_unordered(SNAPSHOTS_IN_FLIGHT);
         let mut blocking = Vec::new();
         while let Some((root, read)) = reads.next().await {
@@ -113,16 +116,6 @@ impl Marks {
         }
         Ok(blocking)
     }
-}
-
-/// Returns the names of the catalogs that are listed by name, and of those whose name is lost.
-async fn names(store: &dyn Store) -> Result<BTreeSet<CatalogName>, GcError> {
-    let mut names = publish::names_of_pointers(store).await?.catalogs;
-    // The pointers are what counts: a list of names that is damaged is no reason to stop.
-    if let Ok(Some((catalogs, _))) = store.read_document::<Catalogs>(&Key::Catalogs).await {
-        names.extend(catalogs.catalogs);
-    }
-    Ok(names)
 }
 
 /// Returns the published Snapshot, the earlier ones that are kept, and those that a composition was made of. The age of an earlier one counts from its

@@ -9,20 +9,23 @@
 
 mod collector;
 mod marks;
-mod regular;
 mod report;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use model::PREVIOUS_MAX;
-use publish::Env;
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+use publish::{Env, metric};
 use store::{ReadError, Store, StoreError};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use self::collector::Collector;
-pub use self::{
-    regular::{GcMetrics, collect_regularly},
-    report::{GcReport, GcStep, NextStep, UnreadableState},
-};
+pub use self::report::{GcReport, GcStep, NextStep, UnreadableState};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -141,4 +144,110 @@ pub async fn gc(store: &dyn Store, options: &GcOptions) -> Result<GcReport, GcEr
         "collected garbage"
     );
     Ok(report)
+}
+
+/// Wait before the first run. The first polls keep the machine busy.
+const FIRST_WAIT: Duration = Duration::from_secs(600);
+
+/// Time between two runs. Each takes the one step that is due; deletes must come within 30 minutes of their marking, which
+/// the same run does.
+const INTERVAL: Duration = Duration::from_secs(30 * 60);
+
+/// Starts a task that collects garbage until `stop` is cancelled. A run that is cut off leaves nothing to clean up: the next
+/// one, in any process, continues.
+pub fn collect_regularly(
+    store: Arc<dyn Store>,
+    retention: Retention,
+    metrics: GcMetrics,
+    stop: CancellationToken,
+) -> JoinHandle<()> {
+    let options = GcOptions {
+        retention,
+        ..GcOptions::default()
+    };
+    let collecting = async move {
+        // Jittered: mirrors that were started together must not list one bucket together.
+        tokio::time::sleep(options.env.jittered(FIRST_WAIT)).await;
+        loop {
+            let collected = gc(&*store, &options).await;
+            metrics.count(&collected);
+            if let Err(error) = collected {
+                tracing::error!(error = model::text::chain(&error), "cannot collect garbage");
+            }
+            tokio::time::sleep(options.env.jittered(INTERVAL)).await;
+        }
+    };
+    let collecting = async move {
+        stop.run_until_cancelled(collecting).await;
+    };
+    tokio::spawn(collecting.instrument(tracing::info_span!("gc")))
+}
+
+/// Metrics of garbage collection.
+#[derive(Debug, Clone, Default)]
+pub struct GcMetrics {
+    runs: Counter,
+    failures: Counter,
+    unreadable: Family<[(&'static str, String); 1], Gauge>,
+}
+
+impl GcMetrics {
+    /// Adds the metrics to a registry.
+    pub fn register(registry: &mut Registry) -> Self {
+        let unreadable = "Pointers and snapshots of a catalog that the last run of garbage collection could not read";
+        Self {
+            runs: metric(registry, "collections", "Runs of garbage collection"),
+            failures: metric(registry, "collections_failed", "Runs of garbage collection that failed"),
+            unreadable: metric(registry, "collection_unreadable", unreadable),
+        }
+    }
+
+    /// Counts one run.
+    pub fn count(&self, result: &Result<GcReport, GcError>) {
+        self.runs.inc();
+        // A catalog that was repaired must not stay in the metric.
+        self.unreadable.clear();
+        let unreadable = match result {
+            Ok(report) => &report.unreadable[..],
+            Err(error) => {
+                self.failures.inc();
+                error.unreadable()
+            }
+        };
+        for state in unreadable {
+            let label = [("catalog", state.catalog.to_string())];
+            self.unreadable.get_or_create(&label).inc();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text;
+
+    use super::*;
+
+    #[test]
+    fn repaired_catalog_leaves_the_metric() {
+        let mut registry = Registry::default();
+        let metrics = GcMetrics::register(&mut registry);
+        let text = || {
+            let mut page = String::new();
+            text::encode(&mut page, &registry).unwrap();
+            page
+        };
+        let state = UnreadableState {
+            catalog: "a".parse().unwrap(),
+            key: "catalogs/a/current.json".to_owned(),
+            error: "damaged".to_owned(),
+        };
+        metrics.count(&Err(GcError::Unreadable(vec![state])));
+        assert!(text().contains("collection_unreadable{catalog=\"a\"} 1"), "{}", text());
+        metrics.count(&Ok(GcReport::default()));
+        assert!(
+            !text().contains("catalog=") && text().contains("collections_failed_total 1"),
+            "{}",
+            text()
+        );
+    }
 }

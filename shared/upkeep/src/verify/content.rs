@@ -66,13 +66,12 @@ struct ContentHasher {
 impl IntegrityCheck {
     /// Creates a check that expects the object of `entry`.
     pub fn new(entry: &ManifestEntry) -> Self {
+        let decoder = |content| ContentDecoder::new(entry.object.kind, content);
         Self {
             recorded: entry.object.digest,
             hasher: Hasher::new(),
             seen: 0,
-            decoder: entry
-                .content
-                .map(|content| ContentDecoder::new(entry.object.kind, content)),
+            decoder: entry.content.map(decoder),
             document: entry.object.kind.document(),
             held: Vec::new(),
         }
@@ -103,10 +102,8 @@ impl IntegrityCheck {
     /// # Errors
     /// [`ObjectProblem::Hash`], [`ObjectProblem::Document`], [`ObjectProblem::Content`].
     pub fn finish(self) -> Result<(), ObjectProblem> {
-        let found = ObjectDigest {
-            sha256: self.hasher.finish(),
-            size: self.seen,
-        };
+        let (sha256, size) = (self.hasher.finish(), self.seen);
+        let found = ObjectDigest { sha256, size };
         if found != self.recorded {
             return Err(ObjectProblem::Hash { found });
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use model::text::chain;
-use model::{Content, Index, IndexedMeta, Key, Kind, ObjectRef, Sha256, Snapshot};
+use model::{Content, Index, IndexedMeta, Key, Kind, ManifestEntry, ObjectRef, Sha256, Snapshot};
 use render::index_lines;
 use store::{ReadError, Store, StoreError, read_object, read_stored};
 use work::{Budget, run};
@@ -13,6 +13,8 @@ use super::ObjectProblem;
 /// Facts about Shards that Snapshots and their indexes record, by the lines that they describe.
 #[derive(Default)]
 pub(super) struct IndexedLines {
+    /// Objects that the Snapshots name.
+    pub(super) objects: BTreeMap<Key, ManifestEntry>,
     shards: HashMap<Sha256, Vec<RecordedShard>>,
     /// Problems that were found, by the key of the document that is wrong or cannot be checked.
     pub(super) wrong: BTreeMap<Key, ObjectProblem>,
@@ -30,31 +32,29 @@ struct RecordedShard {
 }
 
 impl IndexedLines {
-    /// Takes the entries of a Snapshot and of its index. An index that cannot be read is found by the check of all objects.
-    pub(super) async fn add(
-        &mut self,
-        store: &dyn Store,
-        object: &ObjectRef,
-        snapshot: &Snapshot,
-    ) -> Result<(), StoreError> {
-        let key = snapshot.index.with_kind(Kind::Index).key();
+    /// Takes the objects and entries of a Snapshot and the entries of its index. An index that cannot be read is found by the check of all objects.
+    pub(super) async fn add(&mut self, store: &dyn Store, key: &Key, snapshot: &Snapshot) -> Result<(), StoreError> {
+        let objects = snapshot.objects().into_iter();
+        self.objects.extend(objects.map(|entry| (entry.key(), entry)));
+        let of_index = snapshot.index.with_kind(Kind::Index).key();
         let index = match read_stored::<Index<'_>>(store, &snapshot.index).await {
             Ok(index) => Some(index),
             Err(ReadError::Store(error)) if !error.is_not_found() => return Err(error),
             Err(_) => None,
         };
         if index.as_ref().is_some_and(|index| !index.describes(snapshot)) {
-            self.wrong.insert(key.clone(), ObjectProblem::Disagrees("its snapshot"));
+            self.wrong
+                .insert(of_index.clone(), ObjectProblem::Disagrees("its snapshot"));
         }
         let described = index.iter().flat_map(|index| &index.shards);
         let entries: HashMap<Sha256, Sha256> = described.map(|shard| (shard.lines, hash(&shard.metas))).collect();
         for shard in snapshot.shards() {
             let entry = entries.get(&shard.lines.sha256);
             let recorded = RecordedShard {
-                snapshot: object.key(),
+                snapshot: key.clone(),
                 name: shard.name.clone(),
                 metas: shard.metas,
-                index: entry.map(|metas| (key.clone(), *metas)),
+                index: entry.map(|metas| (of_index.clone(), *metas)),
             };
             self.shards.entry(shard.lines.sha256).or_default().push(recorded);
         }
@@ -132,7 +132,7 @@ mod tests {
             kind: Kind::Snapshot,
             ..built.snapshot.index.with_kind(Kind::Index)
         };
-        indexed.add(&store, &object, &built.snapshot).await.unwrap();
+        indexed.add(&store, &object.key(), &built.snapshot).await.unwrap();
         let shard = &built.snapshot.packages[0];
         let object = shard.stored.with_kind(Kind::Package);
         indexed.check(&store, &object, shard.lines).await.unwrap();

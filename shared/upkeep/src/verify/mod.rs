@@ -3,7 +3,7 @@
 mod content;
 mod index;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use model::text::chain;
@@ -75,16 +75,13 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
         Ok(false) => verification.found(Key::Catalogs, ObjectProblem::Unlisted),
         Err(error) => verification.found(Key::Catalogs, problem(error)?),
     }
-    let mut expected = BTreeMap::new();
     let mut indexed = IndexedLines::default();
     for (object, content_hash) in named_snapshots(&current) {
         if let Some(snapshot) = verification.snapshot(store, &current, object, content_hash).await? {
-            indexed.add(store, &object, &snapshot).await?;
-            let entries = snapshot.objects().into_iter();
-            expected.extend(entries.map(|entry| (entry.key(), entry)));
+            indexed.add(store, &object.key(), &snapshot).await?;
         }
     }
-    verification.objects(store, expected, &mut indexed).await?;
+    verification.objects(store, &mut indexed).await?;
     for (key, problem) in indexed.wrong {
         verification.found(key, problem);
     }
@@ -95,15 +92,11 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
 /// Returns the Snapshots of all publications and of the states that a composition was made of, each once because content may come back,
 /// with the content hashes that the pointer records for them.
 fn named_snapshots(current: &Current) -> BTreeMap<ObjectRef, Sha256> {
-    let inputs = current
-        .source
-        .inputs
-        .iter()
-        .map(|input| (input.snapshot, input.content_hash));
+    let inputs = current.source.inputs.iter();
+    let inputs = inputs.map(|input| (input.snapshot, input.content_hash));
     let publications = current.publications().into_iter();
-    inputs
-        .chain(publications.map(|one| (one.snapshot, one.content_hash)))
-        .collect()
+    let publications = publications.map(|one| (one.snapshot, one.content_hash));
+    inputs.chain(publications).collect()
 }
 
 impl Verification {
@@ -143,30 +136,20 @@ impl Verification {
         }
         // Only the current Snapshot: the history of the pointer repeats no sizes of earlier ones.
         if object == current.snapshot && !current.describes(&snapshot) || !snapshot.is_consistent() {
-            self.found(
-                object.key(),
-                ObjectProblem::Disagrees("the numbers in it and in current.json"),
-            );
+            let numbers = ObjectProblem::Disagrees("the numbers in it and in current.json");
+            self.found(object.key(), numbers);
         }
         Ok(Some(snapshot))
     }
 
-    async fn objects(
-        &mut self,
-        store: &dyn Store,
-        expected: BTreeMap<Key, ManifestEntry>,
-        indexed: &mut IndexedLines,
-    ) -> Result<(), StoreError> {
-        let checks = expected.into_values().map(async |entry| {
-            let result = check_entry(store, &entry).await?;
-            Ok::<_, StoreError>((entry, result))
-        });
-        let checks: Vec<_> = checks.collect();
+    async fn objects(&mut self, store: &dyn Store, indexed: &mut IndexedLines) -> Result<(), StoreError> {
+        let objects = mem::take(&mut indexed.objects).into_values();
+        let checks = objects.map(async |entry| (entry, check_entry(store, &entry).await));
         let mut checks = stream::iter(checks).buffer_unordered(READS_IN_FLIGHT);
         let mut shards = Vec::new();
-        while let Some((entry, result)) = checks.try_next().await? {
+        while let Some((entry, result)) = checks.next().await {
             self.objects += 1;
-            match result {
+            match result? {
                 Ok(()) => {
                     self.bytes += entry.object.digest.size;
                     if let (Kind::Package, Some(lines)) = (entry.object.kind, entry.content) {
