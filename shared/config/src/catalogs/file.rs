@@ -17,7 +17,7 @@ use super::{
     keys::PlacedRule,
     limits::{self, OwnLimits},
     poll_interval,
-    section::{Section, text},
+    section::Section,
     values::{self, host_and_port, platform},
     webhook,
 };
@@ -113,7 +113,11 @@ impl ConfigLoader {
         let interval = section.parsed("interval", poll_interval).unwrap_or(interval);
         let availability: Option<Availability> = section.field("availabilityMode");
         let signature = PlacedRule::read(&mut section);
-        let validation = validation_mode(&mut section);
+        let validation = section.parsed("validate", |text| match text {
+            // YAML 1.1 reads `off` as false.
+            "false" => Ok(ValidationMode::Off),
+            _ => text.parse(),
+        });
         let limits = section.with("limits", limits::read_own).unwrap_or_default();
         for (name, source) in sources {
             let mut catalog = Catalog::new(name, source);
@@ -157,21 +161,10 @@ fn read_retention(section: &mut Section) -> Retention {
     )
 }
 
-fn validation_mode(section: &mut Section) -> Option<ValidationMode> {
-    let value = section.value("validate")?;
-    let place = section.place_of("validate");
-    // YAML 1.1 reads `off` as false.
-    let text = match &value {
-        Value::Bool(false) => "off".to_owned(),
-        value => text(value),
-    };
-    section.problems.ok(place, text.parse())
-}
-
 /// Adds `registries` of `catalogs.yaml`. Lists grow; the last platform counts.
 fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
-    let auth_files: Vec<PathBuf> = section.field("authFiles").unwrap_or_default();
-    settings.auth_files.extend(auth_files);
+    let auth_files = section.field::<Vec<PathBuf>>("authFiles");
+    settings.auth_files.extend(auth_files.unwrap_or_default());
     let header_files: BTreeMap<String, PathBuf> = section.field("headerFiles").unwrap_or_default();
     let place = section.place_of("headerFiles");
     for (host, path) in header_files {
