@@ -4,9 +4,9 @@ use model::CatalogName;
 
 use super::{
     section::Section,
-    values::{self, time_limit},
+    values::{origin, time_limit},
 };
-use crate::problems::Problems;
+use crate::problems::{Problems, count};
 
 /// Largest number of connections, and of requests on one of them. Far above any machine's descriptors, and below what
 /// a semaphore can count.
@@ -75,7 +75,7 @@ impl ServerConfig {
             tls_cert: section.field("tlsCert"),
             tls_key: section.field("tlsKey"),
             readers: section.field("readers"),
-            cors: section.parsed_list("cors", values::origin),
+            cors: section.parsed_list("cors", origin),
             ..Self::default()
         });
         section.with("limits", |limits| self.limits.add(limits));
@@ -103,13 +103,13 @@ impl ServerConfig {
 
 impl ServerLimitsConfig {
     fn add(&mut self, section: &mut Section) {
-        let count = |text: &str| values::count(text, 1..=COUNT_MAX);
-        let connections = |text: &str| values::count(text, 1..=COUNT_MAX as usize);
+        let streams = |text: &str| count(text, 1..=COUNT_MAX);
+        let connections = |text: &str| count(text, 1..=COUNT_MAX as usize);
         *self = Self {
             connections: section.parsed("connections", connections).or(self.connections),
-            streams: section.parsed("streams", count).or(self.streams),
+            streams: section.parsed("streams", streams).or(self.streams),
             grpc_connections: section.parsed("grpcConnections", connections).or(self.grpc_connections),
-            grpc_streams: section.parsed("grpcStreams", count).or(self.grpc_streams),
+            grpc_streams: section.parsed("grpcStreams", streams).or(self.grpc_streams),
             handshake: section.parsed("handshake", time_limit).or(self.handshake),
             first_request: section.parsed("firstRequest", time_limit).or(self.first_request),
             idle: section.parsed("idle", time_limit).or(self.idle),

@@ -2,15 +2,15 @@
 //! in both. An error says what can be written instead.
 
 use std::{
-    fmt::Display,
     net::{Ipv4Addr, SocketAddr},
     ops::RangeInclusive,
-    str::FromStr,
     time::Duration,
 };
 
 use bytesize::ByteSize;
 use model::PREVIOUS_MAX;
+
+use crate::problems::{count, out_of_range};
 
 /// Shortest poll interval. More polls than one a second would only burden the registry.
 const POLL_INTERVAL_MIN: Duration = Duration::from_secs(1);
@@ -37,14 +37,7 @@ const SIZE_MAX: u64 = 1 << 60;
 /// # Errors
 /// A text that is not a duration, and for one out of range.
 pub fn poll_interval(text: &str) -> Result<Duration, String> {
-    check_poll_interval(duration(text)?)
-}
-
-/// Checks a time between two polls that was not given as a text.
-pub(crate) fn check_poll_interval(interval: Duration) -> Result<Duration, String> {
-    let days = humantime::format_duration(interval).to_string();
-    // The minutes of a ClusterCatalog come here as a duration, not as a text.
-    within(interval, &days, POLL_INTERVAL_MIN..=DURATION_MAX, "1s", "365d")
+    within(duration(text)?, text, POLL_INTERVAL_MIN..=DURATION_MAX, "1s", "365d")
 }
 
 /// Parses a limit of time for clients, from 1 ms to 365 days.
@@ -99,20 +92,6 @@ pub fn generations(text: &str) -> Result<usize, String> {
 /// A text that is not a whole number, and for one out of range.
 pub fn days(text: &str) -> Result<u64, String> {
     count(text, 0..=36_500)
-}
-
-/// Parses a whole number within a range.
-pub(crate) fn count<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
-where
-    T: FromStr + PartialOrd + Display,
-{
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits {
-        return Err(format!("{text:?} is not a whole number"));
-    }
-    // Digits that do not fit the type are a number that is too large.
-    let number = text.parse().ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| out_of_range(text, range.start(), range.end()))
 }
 
 /// Checks a registry or another host, `HOST` or `HOST:PORT`, and returns it unchanged.
@@ -199,14 +178,6 @@ fn within<T: PartialOrd>(value: T, text: &str, range: RangeInclusive<T>, min: &s
         return Ok(value);
     }
     Err(out_of_range(text, min, max))
-}
-
-fn out_of_range(value: &str, min: impl Display, max: impl Display) -> String {
-    let max = max.to_string();
-    if max == u64::MAX.to_string() {
-        return format!("{value} is out of range: it must be at least {min}");
-    }
-    format!("{value} is out of range: it must be from {min} to {max}")
 }
 
 #[cfg(test)]
