@@ -271,6 +271,9 @@ catalogs:
 {server: {readers: }} => has no value
 {trust: {keys: }} => has no value
 {catalogs: } => has no value
+{store: ''} => store: has no value
+{notify: {source: ''}} => notify, source: has no value
+{notify: {webhooks: [{name: '', url: 'https://a.example', secretEnv: PATH}]}} => name: has no value
 {apiVersion: v1, kind: List} => the List has no items
 {apiVersion: v1, kind: ConfigMap} => ConfigMap
 retention: {generations: 17} => retention, generations: 17 is out of range: it must be from 0 to 16

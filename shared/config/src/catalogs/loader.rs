@@ -128,9 +128,6 @@ impl ConfigLoader {
     /// All problems: of the texts, of the files that they name, and of catalogs and webhooks that do not fit together.
     pub fn finish(self) -> Result<Config, ConfigProblems> {
         let (problems, mut config) = (&self.problems, self.config);
-        if config.store.as_deref() == Some("") {
-            problems.add("store", "the name of the folder or bucket is empty");
-        }
         if self.key_context.no_files {
             refuse_paths(&self.catalogs, problems);
         }
