@@ -141,7 +141,7 @@ impl RegistryArgs {
     /// Adds these settings to those of the files.
     pub(crate) fn apply(&self, loader: &mut ConfigLoader) {
         self.limit.iter().for_each(|limit| loader.limit(limit));
-        let settings = loader.sources();
+        let settings = &mut loader.config.images;
         settings.auth_files.extend(self.auth_file.iter().cloned());
         for (host, path) in &self.header_file {
             settings.header_files.insert(host, path.clone());

@@ -19,7 +19,7 @@ pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig
     let named = args.named_catalogs.iter().cloned();
     named.for_each(|named| loader.named_catalog(named));
     args.registries.apply(&mut loader);
-    loader.server(server);
+    loader.config.server.extend(server);
     loader.finish()
 }
 

@@ -304,7 +304,7 @@ catalogs: [{name: a, source: 'x/a/a:v1', limits: {memoryBytes: 1GiB}}] => catalo
         fs::write(path("good.json"), "{}").unwrap();
         fs::write(path("bad.json"), "{\"auths\": hunter2}").unwrap();
         let mut loader = ConfigLoader::new(Duration::from_secs(600));
-        let settings = loader.sources();
+        let settings = &mut loader.config.images;
         settings.auth_files = vec![path("good.json"), path("bad.json"), path("none.json")];
         settings.http.ca_files = vec![path("none.pem")];
         let problems = loader.finish().unwrap_err().to_string();

@@ -2,11 +2,11 @@ use std::{collections::BTreeMap, error::Error, fs, path::Path, time::Duration};
 
 use model::CatalogName;
 use publish::Catalog;
-use source::{Source, SourceSettings};
+use source::Source;
 use trust::policy::KeyringReader;
 
 use super::{
-    Config, ServerConfig, composed,
+    Config, composed,
     file::{PlacedCatalog, check_files},
     keys::{KeyContext, PlacedRule, public_keys, signing_key},
     limits,
@@ -37,8 +37,9 @@ use crate::{
 pub struct ConfigLoader {
     /// Interval of catalogs that configure none.
     pub(crate) interval: Duration,
-    /// Everything but catalogs and receivers, which are checked against each other in the end.
-    pub(crate) config: Config,
+    /// Everything but catalogs and receivers, which are checked against each other in the end. Set [`Config::limits`] before adding files,
+    /// and lists afterwards.
+    pub config: Config,
     pub(crate) catalogs: Vec<PlacedCatalog>,
     pub(crate) webhooks: Vec<PlacedWebhook>,
     /// Rule for the signatures of catalogs that have no rule of their own.
@@ -57,11 +58,6 @@ impl ConfigLoader {
         }
     }
 
-    /// Sets the default of `limits.memoryBytes`. For AWS Lambda, where all memory is little. Call it before adding files.
-    pub const fn memory(&mut self, bytes: usize) {
-        self.config.limits.memory_bytes = bytes;
-    }
-
     /// Adds a file of `catalogs.yaml` documents and `ClusterCatalog` manifests.
     pub fn file(&mut self, path: &Path) {
         let place = path.display().to_string();
@@ -77,20 +73,10 @@ impl ConfigLoader {
         self.catalogs.push(PlacedCatalog::new("--catalog", catalog));
     }
 
-    /// Returns the settings for reading sources, so that more can be added.
-    pub const fn sources(&mut self) -> &mut SourceSettings {
-        &mut self.config.images
-    }
-
     /// Adds a limit `NAME=VALUE`.
     pub fn limit(&mut self, text: &str) {
         let set = limits::set(&mut self.config.limits, text);
         self.problems.ok(format!("--limit {text}"), set);
-    }
-
-    /// Adds settings of the HTTP server.
-    pub fn server(&mut self, server: ServerConfig) {
-        self.config.server.extend(server);
     }
 
     /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere. Call it before adding files.

@@ -81,8 +81,8 @@ impl ServerConfig {
         section.with("limits", |limits| self.limits.add(limits));
     }
 
-    /// Adds the files of other settings. What they set replaces what was set.
-    pub(crate) fn extend(&mut self, other: Self) {
+    /// Adds the files and origins of other settings. What they set replaces what was set.
+    pub fn extend(&mut self, other: Self) {
         self.tls_cert = other.tls_cert.or(self.tls_cert.take());
         self.tls_key = other.tls_key.or(self.tls_key.take());
         self.readers = other.readers.or(self.readers.take());
@@ -141,7 +141,7 @@ mod tests {
     fn server_flags_win_over_files() {
         let mut loader = ConfigLoader::new(Duration::from_secs(60));
         loader.text("catalogs.yaml", "server: {tlsCert: c.pem, tlsKey: k.pem}");
-        loader.server(ServerConfig {
+        loader.config.server.extend(ServerConfig {
             tls_cert: Some("other.pem".into()),
             ..ServerConfig::default()
         });
