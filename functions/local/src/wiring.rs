@@ -44,25 +44,21 @@ fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader
     loader
 }
 
-/// Returns the configuration of sources, from the files and the arguments together.
-fn source_config(files: &[PathBuf], args: &RegistryArgs) -> Result<Config, ConfigProblems> {
-    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
-    args.apply(&mut loader);
-    loader.finish()
-}
-
 /// Returns the reader of sources and the limits, from the files and the arguments together.
 pub(crate) fn sources(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<(Sources, publish::SourceLimits)> {
-    let config = source_config(files, args)?;
+    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
+    args.apply(&mut loader);
+    let config = loader.finish()?;
     Ok((Sources::new(config.images)?, config.limits))
 }
 
 /// Returns another mirror, with connections and credentials from arguments alone.
 pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpOrigin> {
-    let settings = source_config(&[], args)?.images;
+    let (sources, _) = sources(&[], args)?;
+    let settings = sources.settings();
     let address: sync::Address = mirror.parse()?;
     let headers = settings.header_files.read(&address.host())?;
-    Ok(sync::HttpOrigin::new(address, settings.http, headers)?)
+    Ok(sync::HttpOrigin::new(address, settings.http.clone(), headers)?)
 }
 
 /// Returns the keys that verify publications, from arguments alone.
