@@ -28,16 +28,12 @@ const TIMEOUT: Duration = Duration::from_secs(8);
 /// Objects below a prefix of a bucket.
 #[derive(Debug)]
 pub(crate) struct R2Store {
-    bucket: SendWrapper<Bucket>,
-    prefix: String,
+    pub(crate) bucket: SendWrapper<Bucket>,
+    /// Prefix of every key, with a slash at its end unless it is empty.
+    pub(crate) prefix: String,
 }
 
 impl R2Store {
-    pub(crate) const fn new(bucket: Bucket, prefix: String) -> Self {
-        let bucket = SendWrapper(bucket);
-        Self { bucket, prefix }
-    }
-
     fn name(&self, key: &Key) -> String {
         format!("{}{key}", self.prefix)
     }

@@ -18,7 +18,7 @@ use config::Variables;
 use http_api::{BaseUrl, HttpMetrics, HttpSettings, LargeBodies};
 use reader::{PublishedCatalogs, ReaderSettings};
 use trust::{PublicKey, Trust};
-use worker::{Context, Date, Env, Request, console_error, event, worker_sys::web_sys};
+use worker::{Context, Date, Env, Request, console_error, event, send::SendWrapper, worker_sys::web_sys};
 
 use crate::bucket::R2Store;
 
@@ -87,7 +87,8 @@ fn build(env: &Env) -> worker::Result<Router> {
         ..ReaderSettings::default()
     };
     variables.finish().map_err(|problems| problems.to_string())?;
-    let store = R2Store::new(env.bucket("BUCKET")?, prefix);
+    let bucket = SendWrapper(env.bucket("BUCKET")?);
+    let store = R2Store { bucket, prefix };
     let catalogs = PublishedCatalogs::new(Arc::new(store), reading);
     // A Worker has no /metrics: each isolate would count for itself.
     Ok(http_api::router(catalogs, settings, HttpMetrics::default()))
