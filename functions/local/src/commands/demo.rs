@@ -8,8 +8,6 @@ use reader::{PublishedCatalogs, ReaderSettings};
 use serde_json::Value;
 use source::{REF_NAME, Source, Sources};
 use store::{FolderStore, Store};
-use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_util::sync::CancellationToken;
 
 use super::poll::print_polls;
 use crate::wiring;
@@ -47,8 +45,18 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let stop = server::stop_on_signals()?;
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
+    let requests = http_api::HttpMetrics::register(&mut registry);
+    let connections = server::ServerMetrics::register(&mut registry);
     let ages = polls.clone();
-    let serving = serve(listener, &store, registry, move || ages.refresh([NAME]), &stop);
+    let page = server::metrics_route(registry, move || ages.refresh([NAME]));
+    let server = server::Server::new(server::ServerLimits::default(), connections, Some(wiring::FRONT));
+    let reading = ReaderSettings {
+        offload: http_api::offload,
+        ..ReaderSettings::default()
+    };
+    let catalogs = PublishedCatalogs::new(store.clone(), reading);
+    let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page);
+    let serving = tokio::spawn(server.run(listener, router, stop.clone()));
 
     let source = Source::OciLayout {
         dir: layout.clone(),
@@ -83,26 +91,6 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
         stop.cancel();
     }
     Ok(serving.await?)
-}
-
-fn serve(
-    listener: TcpListener,
-    store: &Arc<dyn Store>,
-    mut registry: Registry,
-    refresh: impl Fn() + Send + Sync + 'static,
-    stop: &CancellationToken,
-) -> JoinHandle<()> {
-    let requests = http_api::HttpMetrics::register(&mut registry);
-    let metrics = server::ServerMetrics::register(&mut registry);
-    let page = server::metrics_route(registry, refresh);
-    let server = server::Server::new(server::ServerLimits::default(), metrics, Some(wiring::FRONT));
-    let settings = ReaderSettings {
-        offload: http_api::offload,
-        ..ReaderSettings::default()
-    };
-    let catalogs = PublishedCatalogs::new(store.clone(), settings);
-    let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page);
-    tokio::spawn(server.run(listener, router, stop.clone()))
 }
 
 fn invitation(url: &str) -> String {
