@@ -41,12 +41,7 @@ pub(crate) async fn start(
         !settings.tls || http.tls_cert.is_some(),
         "grpc, tls: there is no certificate: set server.tlsCert and server.tlsKey"
     );
-    let default = ServerLimits::grpc();
-    let limits = ServerLimits {
-        connections: http.limits.grpc_connections.unwrap_or(default.connections),
-        streams: http.limits.grpc_streams.unwrap_or(default.streams),
-        ..wiring::with_times(&default, http)
-    };
+    let limits = wiring::limits(ServerLimits::grpc(), &http.grpc_limits);
     let mut server = Server::new(limits, server_metrics, None);
     if settings.tls {
         server = wiring::with_tls(server, http)?;

@@ -3,7 +3,7 @@
 use std::{mem, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use config::{Config, ConfigLoader, ConfigProblems, ServerConfig};
+use config::{Config, ConfigLoader, ConfigProblems, ServerConfig, ServerLimitsConfig};
 use notify::Notifier;
 use publish::Mirror;
 use source::Sources;
@@ -83,13 +83,7 @@ pub(crate) const FRONT: server::Front = server::Front {
 
 /// Returns the configured server. Its files are read here for the first time.
 pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> anyhow::Result<server::Server> {
-    let default = server::ServerLimits::default();
-    let limits = server::ServerLimits {
-        connections: config.limits.connections.unwrap_or(default.connections),
-        streams: config.limits.streams.unwrap_or(default.streams),
-        idle: config.limits.idle.unwrap_or(default.idle),
-        ..with_times(&default, config)
-    };
+    let limits = limits(server::ServerLimits::default(), &config.limits);
     let mut server = with_tls(server::Server::new(limits, metrics, Some(FRONT)), config)?;
     if let Some(path) = &config.readers {
         let users = server.with_users(path.clone());
@@ -98,15 +92,18 @@ pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> a
     Ok(server)
 }
 
-/// Returns limits with the configured times that count for clients of HTTP and of gRPC.
-pub(crate) fn with_times(default: &server::ServerLimits, config: &ServerConfig) -> server::ServerLimits {
+/// Returns limits with those that are configured.
+pub(crate) fn limits(default: server::ServerLimits, config: &ServerLimitsConfig) -> server::ServerLimits {
     // Defaults belong to the server: the configuration only knows what was written.
     server::ServerLimits {
-        handshake: config.limits.handshake.unwrap_or(default.handshake),
-        first_request: config.limits.first_request.unwrap_or(default.first_request),
-        stalled: config.limits.stalled.unwrap_or(default.stalled),
-        drain: config.limits.drain.unwrap_or(default.drain),
-        ..default.clone()
+        connections: config.connections.unwrap_or(default.connections),
+        streams: config.streams.unwrap_or(default.streams),
+        handshake: config.handshake.unwrap_or(default.handshake),
+        first_request: config.first_request.unwrap_or(default.first_request),
+        idle: config.idle.unwrap_or(default.idle),
+        stalled: config.stalled.unwrap_or(default.stalled),
+        drain: config.drain.unwrap_or(default.drain),
+        ..default
     }
 }
 
