@@ -90,9 +90,7 @@ impl Table for ListedCatalog {
         ("SIGNED BY", |row| cell(row.current.verified().map(signers))),
     ];
 
-    fn is_failed(&self) -> bool {
-        self.status.as_ref().is_some_and(|status| !status.outcome.is_success())
-    }
+    const IS_FAILED: fn(&Self) -> bool = |row| row.status.as_ref().is_some_and(|status| !status.outcome.is_success());
 }
 
 /// Returns the method of each signature and the first 12 characters of its key.

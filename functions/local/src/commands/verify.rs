@@ -83,7 +83,5 @@ impl Table for Verification {
         ("FINDINGS", |verified| verified.findings.len().to_string()),
     ];
 
-    fn is_failed(&self) -> bool {
-        !self.findings.is_empty()
-    }
+    const IS_FAILED: fn(&Self) -> bool = |verified| !verified.findings.is_empty();
 }
