@@ -53,13 +53,7 @@ pub(crate) struct Cli {
 }
 
 /// Text of `--version`: version, commit, compiler, target and profile, for bug reports. `build.rs` sets the variables.
-const VERSION: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    " (",
-    env!("BUILD_COMMIT"),
-    ")\nbuilt with ",
-    env!("BUILD_TOOLS")
-);
+const VERSION: &str = concat!(env!("BUILD_VERSION"), "\nbuilt with ", env!("BUILD_TOOLS"));
 
 const EXAMPLES: &str = "\
 Examples:
