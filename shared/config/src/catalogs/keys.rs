@@ -150,7 +150,14 @@ impl KeyContext {
         };
         let image = ImageReference::as_written(&reference.whole());
         match (rule.cosign, rule.policy, rule.lookaside) {
-            (Some(cosign), None, None) => Ok(Some((self.cosign(image, &cosign)?, None))),
+            (Some(cosign), None, None) => {
+                let keys = cosign.keys.iter().map(|key| public_keys(key, self.no_files));
+                let keys = keys.collect::<Result<Vec<_>, _>>()?.concat();
+                if keys.is_empty() {
+                    return Err("cosign.keys is empty".to_owned());
+                }
+                Ok(Some((Policy::cosign(image, keys), None)))
+            }
             (None, Some(path), lookaside) => {
                 let policy = self.containers(image, &path)?;
                 let lookaside = lookaside.map(|text| text.parse()).transpose();
@@ -161,18 +168,6 @@ impl KeyContext {
                 Ok(Some((policy, lookaside)))
             }
             _ => Err("set one of cosign and policy; lookaside is only for policy".to_owned()),
-        }
-    }
-
-    fn cosign(self, image: ImageReference, cosign: &CosignKeys) -> Result<Policy, String> {
-        let mut all = Vec::new();
-        for key in &cosign.keys {
-            all.extend(public_keys(key, self.no_files)?);
-        }
-        if all.is_empty() {
-            Err("cosign.keys is empty".to_owned())
-        } else {
-            Ok(Policy::cosign(image, all))
         }
     }
 
