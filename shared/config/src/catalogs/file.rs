@@ -13,7 +13,7 @@ use source::SourceSettings;
 use upkeep::Retention;
 
 use super::{
-    ConfigLoader, GrpcConfig, cluster_catalog, composed,
+    ConfigLoader, cluster_catalog, composed,
     keys::PlacedRule,
     limits::{self, OwnLimits},
     poll_interval,
@@ -85,7 +85,10 @@ impl ConfigLoader {
         let retention = document.with("retention", read_retention);
         self.config.retention = retention.or(self.config.retention.take());
         document.with("server", |section| self.config.server.add(section));
-        document.with("grpc", |section| self.config.grpc = GrpcConfig::read(section));
+        document.with("grpc", |section| {
+            self.config.grpc.anonymous = section.field("anonymous");
+            self.config.grpc.tls = section.field("tls").unwrap_or_default();
+        });
         document.with("signing", |section| self.add_keys(section, Self::signing_key));
         document.with("trust", |section| self.add_keys(section, Self::verify_key));
         self.signature = PlacedRule::read(&mut document).or(self.signature.take());

@@ -38,15 +38,6 @@ pub struct GrpcConfig {
     pub tls: bool,
 }
 
-impl GrpcConfig {
-    pub(crate) fn read(section: &mut Section) -> Self {
-        Self {
-            anonymous: section.field("anonymous"),
-            tls: section.field("tls").unwrap_or_default(),
-        }
-    }
-}
-
 /// Limits for clients. `None` is the default of the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerLimitsConfig {
