@@ -143,15 +143,6 @@ impl Cli {
         }
     }
 
-    /// Returns true if the command may read, write or copy whole catalogs, on several threads.
-    pub(crate) const fn moves_catalogs(&self) -> bool {
-        use Command::{Carry, Compose, Export, Import, Poll, Serve, Sync, Validate};
-        matches!(
-            self.command,
-            Carry(_) | Compose(_) | Export(_) | Import(_) | Poll(_) | Serve(_) | Sync(_) | Validate(_)
-        )
-    }
-
     /// Returns the log filter for the command and the number of `-v`.
     ///
     /// Commands that run on log everything of interest. The others print their results, and the errors in them, so
