@@ -44,32 +44,6 @@ impl ConfigKeys {
     }
 }
 
-/// Reads a private key, which is a path. With `no_files` all are refused: a configuration is no secret.
-pub(crate) fn signing_key(text: &str, no_files: bool) -> Result<SigningKey, String> {
-    if text.starts_with(PEM) {
-        return Err("a private key must not be part of the configuration: name its file".to_owned());
-    }
-    if no_files {
-        return Err("signing keys are not read from files here".to_owned());
-    }
-    SigningKey::from_pem(&read(text)?).map_err(|error| format!("{text}: {error}"))
-}
-
-/// Returns the keys of a file, which is refused with `no_files`, or of a PEM text.
-pub(crate) fn public_keys(text: &str, no_files: bool) -> Result<Vec<PublicKey>, String> {
-    if text.starts_with(PEM) {
-        return PublicKey::from_pem(text.as_bytes()).map_err(|error| error.to_string());
-    }
-    if no_files {
-        return Err(format!("{text:?} is not a PEM text, and files are not read here"));
-    }
-    PublicKey::from_pem(&read(text)?).map_err(|error| format!("{text}: {error}"))
-}
-
-fn read(path: &str) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))
-}
-
 /// Value of `signature` that exempts a catalog from the rule for all. `policy.json` has the same word.
 const ANYTHING: &str = "insecureAcceptAnything";
 
@@ -136,6 +110,31 @@ impl PlacedRule {
 }
 
 impl KeyContext {
+    /// Reads a private key, which is a path: a configuration is no secret.
+    pub(crate) fn signing_key(self, text: &str) -> Result<SigningKey, String> {
+        if text.starts_with(PEM) {
+            return Err("a private key must not be part of the configuration: name its file".to_owned());
+        }
+        SigningKey::from_pem(&self.read(text)?).map_err(|error| format!("{text}: {error}"))
+    }
+
+    /// Returns the keys of a file or of a PEM text.
+    pub(crate) fn public_keys(self, text: &str) -> Result<Vec<PublicKey>, String> {
+        if text.starts_with(PEM) {
+            return PublicKey::from_pem(text.as_bytes()).map_err(|error| error.to_string());
+        }
+        PublicKey::from_pem(&self.read(text)?).map_err(|error| format!("{text}: {error}"))
+    }
+
+    fn read(self, path: &str) -> Result<Vec<u8>, String> {
+        if self.no_files {
+            // Without the text, which may be a key.
+            let problem = "files are not read here: write public keys as PEM texts, those of images as cosign.keys";
+            return Err(problem.to_owned());
+        }
+        fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))
+    }
+
     fn policy(self, rule: &Value, source: &Source) -> Result<Option<(Policy, Option<Lookaside>)>, String> {
         if rule.as_str() == Some(ANYTHING) {
             return Ok(None);
@@ -151,7 +150,7 @@ impl KeyContext {
         let image = ImageReference::as_written(&reference.whole());
         match (rule.cosign, rule.policy, rule.lookaside) {
             (Some(cosign), None, None) => {
-                let keys = cosign.keys.iter().map(|key| public_keys(key, self.no_files));
+                let keys = cosign.keys.iter().map(|key| self.public_keys(key));
                 let keys = keys.collect::<Result<Vec<_>, _>>()?.concat();
                 if keys.is_empty() {
                     return Err("cosign.keys is empty".to_owned());
@@ -159,7 +158,12 @@ impl KeyContext {
                 Ok(Some((Policy::cosign(image, keys), None)))
             }
             (None, Some(path), lookaside) => {
-                let policy = self.containers(image, &path)?;
+                let files = KeySources {
+                    read: &|path: &Path| fs::read(path),
+                    keyrings: self.keyrings,
+                };
+                let policy = Policy::containers(image, &self.read(&path)?, &files);
+                let policy = policy.map_err(|error| format!("{path}: {}", model::text::chain(&error)))?;
                 let lookaside = lookaside.map(|text| text.parse()).transpose();
                 let lookaside = lookaside.map_err(|error: LookasideError| error.to_string())?;
                 if policy.needs_simple() && lookaside.is_none() {
@@ -169,18 +173,6 @@ impl KeyContext {
             }
             _ => Err("set one of cosign and policy; lookaside is only for policy".to_owned()),
         }
-    }
-
-    fn containers(self, image: ImageReference, path: &str) -> Result<Policy, String> {
-        if self.no_files {
-            return Err("files are not read here: write the keys into the configuration, as cosign.keys".to_owned());
-        }
-        let text = read(path)?;
-        let files = KeySources {
-            read: &|path: &Path| fs::read(path),
-            keyrings: self.keyrings,
-        };
-        Policy::containers(image, &text, &files).map_err(|error| format!("{path}: {}", model::text::chain(&error)))
     }
 }
 

@@ -8,7 +8,7 @@ use trust::policy::KeyringReader;
 use super::{
     Config, composed,
     file::{PlacedCatalog, check_files},
-    keys::{KeyContext, PlacedRule, public_keys, signing_key},
+    keys::{KeyContext, PlacedRule},
     limits,
     webhook::{self, PlacedWebhook},
 };
@@ -86,13 +86,13 @@ impl ConfigLoader {
 
     /// Adds a private key that signs publications, by its path. `place` names it in problems.
     pub fn signing_key(&mut self, place: &str, key: &str) {
-        let key = signing_key(key, self.key_context.no_files);
+        let key = self.key_context.signing_key(key);
         self.config.keys.signing.extend(self.problems.ok(place, key));
     }
 
     /// Adds public keys that are trusted, by a path or as a PEM text. `place` names them in problems.
     pub fn verify_key(&mut self, place: &str, key: &str) {
-        let keys = public_keys(key, self.key_context.no_files);
+        let keys = self.key_context.public_keys(key);
         let keys = self.problems.ok(place, keys);
         self.config.keys.trusted.extend(keys.into_iter().flatten());
     }
