@@ -113,14 +113,10 @@ Or try, in another terminal:
 
 /// Writes the layout into a folder. No image has [`TAG`] yet.
 fn unpack(folder: &Path) -> io::Result<()> {
-    for (name, bytes) in FILES {
-        let path = folder.join(name);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::write(path, bytes)?;
-    }
-    Ok(())
+    fs::create_dir_all(folder.join("blobs/sha256"))?;
+    FILES
+        .iter()
+        .try_for_each(|(name, bytes)| fs::write(folder.join(name), bytes))
 }
 
 /// Moves [`TAG`] to one of the versions in the example, as a push does.
