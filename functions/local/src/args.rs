@@ -133,8 +133,7 @@ pub(crate) struct ReportArgs {
 /// Parses a host and the file of the header fields for it.
 fn header_file(text: &str) -> Result<(String, PathBuf), String> {
     let (host, path) = text.split_once('=').ok_or("write HOST[:PORT]=FILE")?;
-    let host = host_and_port(host)?;
-    Ok((host, PathBuf::from(path)))
+    Ok((host_and_port(host)?, PathBuf::from(path)))
 }
 
 impl RegistryArgs {
