@@ -41,7 +41,7 @@ pub(crate) async fn start(
         !settings.tls || http.tls_cert.is_some(),
         "grpc, tls: there is no certificate: set server.tlsCert and server.tlsKey"
     );
-    let limits = wiring::limits(ServerLimits::grpc(), &http.grpc_limits);
+    let limits = wiring::limits(&ServerLimits::grpc(), &http.grpc_limits);
     let mut server = Server::new(limits, server_metrics, None);
     if settings.tls {
         server = wiring::with_tls(server, http)?;

@@ -83,7 +83,7 @@ pub(crate) const FRONT: server::Front = server::Front {
 
 /// Returns the configured server. Its files are read here for the first time.
 pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> anyhow::Result<server::Server> {
-    let limits = limits(server::ServerLimits::default(), &config.limits);
+    let limits = limits(&server::ServerLimits::default(), &config.limits);
     let mut server = with_tls(server::Server::new(limits, metrics, Some(FRONT)), config)?;
     if let Some(path) = &config.readers {
         let users = server.with_users(path.clone());
@@ -93,7 +93,7 @@ pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> a
 }
 
 /// Returns limits with those that are configured.
-pub(crate) fn limits(default: server::ServerLimits, config: &ServerLimitsConfig) -> server::ServerLimits {
+pub(crate) fn limits(default: &server::ServerLimits, config: &ServerLimitsConfig) -> server::ServerLimits {
     // Defaults belong to the server: the configuration only knows what was written.
     server::ServerLimits {
         connections: config.connections.unwrap_or(default.connections),
@@ -103,7 +103,7 @@ pub(crate) fn limits(default: server::ServerLimits, config: &ServerLimitsConfig)
         idle: config.idle.unwrap_or(default.idle),
         stalled: config.stalled.unwrap_or(default.stalled),
         drain: config.drain.unwrap_or(default.drain),
-        ..default
+        ..default.clone()
     }
 }
 
