@@ -5,8 +5,7 @@ use clap::Args;
 use prometheus_client::registry::Registry;
 use publish::{Catalog, Mirror, PollOptions};
 use reader::{PublishedCatalogs, ReaderSettings};
-use serde_json::Value;
-use source::{REF_NAME, Source, Sources};
+use source::{Source, Sources};
 use store::{FolderStore, Store};
 
 use super::poll::print_polls;
@@ -120,15 +119,11 @@ fn unpack(folder: &Path) -> io::Result<()> {
 }
 
 /// Moves [`TAG`] to one of the versions in the example, as a push does.
-fn tag(folder: &Path, version: &str) -> anyhow::Result<()> {
-    let index = FILES.iter().find(|(path, _)| *path == "index.json");
-    let mut index: Value = serde_json::from_slice(index.context("the example has an index")?.1)?;
-    let manifests = index["manifests"].as_array_mut().into_iter().flatten();
-    for manifest in manifests.filter(|manifest| manifest["annotations"][REF_NAME] == version) {
-        manifest["annotations"][REF_NAME] = TAG.into();
-    }
+fn tag(folder: &Path, version: &str) -> io::Result<()> {
+    let index = include_str!("../../example/index.json");
+    let index = index.replace(&format!("\"{version}\""), &format!("\"{TAG}\""));
     // Renamed into place: a poll may be reading the file.
     let staged = folder.join("index.json.new");
-    fs::write(&staged, index.to_string())?;
-    Ok(fs::rename(staged, folder.join("index.json"))?)
+    fs::write(&staged, index)?;
+    fs::rename(staged, folder.join("index.json"))
 }
