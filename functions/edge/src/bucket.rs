@@ -55,7 +55,7 @@ impl R2Store {
         let found = match in_time(request.execute(), key).await {
             // The bucket says nothing but that it refuses the range.
             Err(error) if get.range.is_some() => {
-                let info = self.info(key).await?;
+                let info = self.head(key).await?;
                 get.resolve(info.ok_or_else(|| StoreError::not_found(key))?.size, key)?;
                 return Err(error);
             }
@@ -73,11 +73,6 @@ impl R2Store {
             streamed(body.stream().map_err(|error| failed(key, &error))?, key)
         };
         Ok(Fetched::Object(Object { info, body }))
-    }
-
-    async fn info(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
-        let found = in_time(self.bucket.head(self.name(key)), key).await?;
-        Ok(found.map(|found| info(&found)))
     }
 }
 
@@ -126,6 +121,7 @@ impl ReadStore for R2Store {
     }
 
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
-        SendFuture::new(self.info(key)).await
+        let head = SendFuture::new(in_time(self.bucket.head(self.name(key)), key));
+        Ok(head.await?.map(|found| info(&found)))
     }
 }
