@@ -102,15 +102,11 @@ fn streamed(chunks: worker::ByteStream, key: &Key) -> Body {
 async fn in_time<T>(answer: impl Future<Output = worker::Result<T>>, key: &Key) -> Result<T, StoreError> {
     match select(Box::pin(answer), Delay::from(TIMEOUT)).await {
         Either::Left((answer, _)) => answer.map_err(|error| failed(key, &error)),
-        Either::Right(_) => Err(StoreError::failed(
-            Operation::Get,
-            key,
-            "the bucket did not answer in time",
-        )),
+        Either::Right(_) => Err(failed(key, &"the bucket did not answer in time")),
     }
 }
 
-fn failed(key: &Key, error: &worker::Error) -> StoreError {
+fn failed(key: &Key, error: &impl ToString) -> StoreError {
     StoreError::failed(Operation::Get, key, error.to_string())
 }
 

@@ -209,12 +209,11 @@ fn show(quiet: bool, counts: impl Fn() -> String + Clone + Send + Sync + 'static
     let style = ProgressStyle::with_template("{spinner} {elapsed} {counts}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
     let bar = ProgressBar::new_spinner();
-    bar.set_style(
-        style.with_key("counts", move |_: &ProgressState, line: &mut dyn std::fmt::Write| {
-            // The line is drawn again soon.
-            line.write_str(&counts()).ok();
-        }),
-    );
+    let write = move |_: &ProgressState, line: &mut dyn std::fmt::Write| {
+        // The line is drawn again soon.
+        line.write_str(&counts()).ok();
+    };
+    bar.set_style(style.with_key("counts", write));
     bar.enable_steady_tick(UPDATE_INTERVAL);
     bar
 }

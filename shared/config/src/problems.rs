@@ -67,10 +67,7 @@ impl<G: Fn(&str) -> Option<String>> Variables<G> {
     }
 
     /// Parses a number within a range.
-    pub fn number<T>(&self, name: &str, range: RangeInclusive<T>) -> Option<T>
-    where
-        T: FromStr + PartialOrd + fmt::Display,
-    {
+    pub fn number<T: FromStr + PartialOrd + fmt::Display>(&self, name: &str, range: RangeInclusive<T>) -> Option<T> {
         self.parsed(name, |text| count(text, range))
     }
 
@@ -84,10 +81,7 @@ impl<G: Fn(&str) -> Option<String>> Variables<G> {
 }
 
 /// Parses a whole number within a range.
-pub(crate) fn count<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
-where
-    T: FromStr + PartialOrd + fmt::Display,
-{
+pub(crate) fn count<T: FromStr + PartialOrd + fmt::Display>(text: &str, range: RangeInclusive<T>) -> Result<T, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits {
         return Err(format!("{text:?} is not a whole number"));

@@ -93,9 +93,8 @@ fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, OwnLim
     let limits = limits.and_then(|limits| Section::new(limits, place, &annotations.problems));
     let others = annotations.rest();
     for name in others.keys().filter(|name| name.starts_with(ANNOTATION_PREFIX)) {
-        annotations.problem(format!(
-            "unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}"
-        ));
+        let problem = format!("unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}");
+        annotations.problem(problem);
     }
     let limits = limits.map(|mut limits| limits::read_own(&mut limits));
     (validation, limits.unwrap_or_default())

@@ -202,10 +202,8 @@ pub(crate) fn check_files(settings: &SourceSettings, problems: &Problems) {
         problems.ok("registries, headerFiles", fields);
     }
     for path in &settings.http.ca_files {
-        problems.ok(
-            format!("registries, caFiles (--ca-file), {}", path.display()),
-            read(path),
-        );
+        let place = format!("registries, caFiles (--ca-file), {}", path.display());
+        problems.ok(place, read(path));
     }
 }
 

@@ -66,7 +66,6 @@ pub(crate) struct KeyContext {
 /// A rule: either cosign keys or a `policy.json`.
 #[derive(Deserialize)]
 #[serde(
-    rename_all = "camelCase",
     deny_unknown_fields,
     expecting = "a mapping with cosign or policy, or insecureAcceptAnything"
 )]

@@ -125,12 +125,10 @@ impl Section {
 
     /// Ends the section: fields that were not taken are unknown. They are never ignored, since most are misspelt.
     pub(crate) fn finish(self) {
+        let known = self.known.join(", ");
         for name in self.fields.keys() {
             let similar = did_you_mean(name, self.known.iter().copied());
-            self.problem(format!(
-                "unknown field {name}{similar}; known are {}",
-                self.known.join(", ")
-            ));
+            self.problem(format!("unknown field {name}{similar}; known are {known}"));
         }
     }
 }

@@ -116,13 +116,8 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
         None => !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)),
     };
     let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
-    if is_host && is_port {
-        Ok(text.to_owned())
-    } else {
-        Err(format!(
-            "{text:?} is not HOST or HOST:PORT, such as registry.example:5000"
-        ))
-    }
+    let problem = || format!("{text:?} is not HOST or HOST:PORT, such as registry.example:5000");
+    (is_host && is_port).then(|| text.to_owned()).ok_or_else(problem)
 }
 
 /// Checks an origin as browsers send it (RFC 6454, section 7), and returns it unchanged.
@@ -146,9 +141,8 @@ pub(crate) fn origin(text: &str) -> Result<String, String> {
 /// A text of another form.
 pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").unwrap_or(text).parse();
-    let address = port
-        .map(|port| (Ipv4Addr::LOCALHOST, port).into())
-        .or_else(|_| text.parse());
+    let loopback = port.map(|port| (Ipv4Addr::LOCALHOST, port).into());
+    let address = loopback.or_else(|_| text.parse());
     address.map_err(|_: std::net::AddrParseError| {
         format!("{text:?} is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses")
     })
