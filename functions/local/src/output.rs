@@ -1,7 +1,7 @@
 //! Printing results: tables for people, JSON and YAML for programs.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     iter,
     sync::{
         Arc,
@@ -59,11 +59,10 @@ pub(crate) fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result
 fn print_marked(heads: &[&str], rows: &[Vec<String>], failed: impl Iterator<Item = bool>) -> anyhow::Result<()> {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_header(heads);
-    for row in rows {
-        table.add_row(row.iter().map(|cell| printable(cell)));
-    }
+    table.add_rows(rows.iter().map(|row| row.iter().map(|cell| printable(cell))));
     let text = table.to_string();
-    let width = terminal_width();
+    let size = terminal_size::terminal_size_of(io::stdout());
+    let width = size.map_or(usize::MAX, |(width, _)| width.0.into());
     let mut lines = String::new();
     for (line, is_failed) in text.lines().zip(iter::once(false).chain(failed)) {
         let (begin, end) = if is_failed { (RED, RESET) } else { ("", "") };
@@ -75,12 +74,6 @@ fn print_marked(heads: &[&str], rows: &[Vec<String>], failed: impl Iterator<Item
 
 const RED: &str = "\u{1b}[31m";
 const RESET: &str = "\u{1b}[0m";
-
-/// Returns the number of columns of the terminal, and the largest number without one.
-fn terminal_width() -> usize {
-    let size = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
-    size.map_or(usize::MAX, |(width, _)| width.0.into())
-}
 
 /// Returns a text of at most so many characters, with an ellipsis in place of what was cut off.
 pub(crate) fn cut(text: &str, most: usize) -> String {
