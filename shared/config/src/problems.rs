@@ -25,11 +25,7 @@ impl Problems {
     /// Returns the value if there are no problems.
     pub(crate) fn none_or<T>(&self, value: T) -> Result<T, ConfigProblems> {
         let all = self.0.take();
-        if all.is_empty() {
-            Ok(value)
-        } else {
-            Err(ConfigProblems(all))
-        }
+        all.is_empty().then_some(value).ok_or(ConfigProblems(all))
     }
 }
 

@@ -123,10 +123,9 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
 /// Checks an origin as browsers send it (RFC 6454, section 7), and returns it unchanged.
 pub(crate) fn origin(text: &str) -> Result<String, String> {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let is_origin =
-        host.is_some_and(|host| host_and_port(host).is_ok() && !host.contains(|c: char| c.is_ascii_uppercase()));
+    let is_origin = |host: &str| host_and_port(host).is_ok() && !host.contains(|c: char| c.is_ascii_uppercase());
     let problem = || format!("{text:?} is not an origin, such as https://docs.example");
-    is_origin.then(|| text.to_owned()).ok_or_else(problem)
+    host.is_some_and(is_origin).then(|| text.to_owned()).ok_or_else(problem)
 }
 
 /// Parses an address to listen on. A port alone is one of this machine's loopback address.

@@ -59,8 +59,7 @@ fn read(mut section: Section) -> Option<PlacedWebhook> {
         (Some(name), Some(url), Some(secret)) => Webhook::new(&name, &url, secret),
         _ => Err(Vec::new()),
     };
-    let problems = webhook.as_ref().err().into_iter().flatten();
-    problems.for_each(|problem| section.problem(problem));
+    let webhook = webhook.map_err(|problems| problems.iter().for_each(|problem| section.problem(problem)));
     let place = section.place.clone();
     section.finish();
     let mut webhook = webhook.ok()?;
