@@ -177,7 +177,10 @@ impl KeyContext {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::tests::check_problems;
+    use crate::ConfigLoader;
 
     /// The verification of signatures must not end because a variable of a template is empty.
     const EMPTY: &str = "
@@ -191,5 +194,25 @@ trust: {keys: ['']} => trust
     #[test]
     fn keys_empty_list_is_refused() {
         check_problems(EMPTY, str::to_owned);
+    }
+
+    #[test]
+    fn keys_of_files_are_refused_where_only_registries_are_read() {
+        for (text, field) in [
+            ("trust: {keys: [key.pub]}", "trust"),
+            ("signing: {keys: [hunter2]}", "signing"),
+            (
+                "{signature: {policy: p.json}, catalogs: [{name: a, source: 'quay.io/a/b:v1'}]}",
+                "signature",
+            ),
+        ] {
+            let mut loader = ConfigLoader::new(Duration::ZERO);
+            loader.registries_only();
+            loader.text("CATALOGS", text);
+            let problems = loader.finish().unwrap_err().to_string();
+            let is_refused =
+                problems.contains(&format!("CATALOGS, {field}: ")) && problems.contains("files are not read here");
+            assert!(is_refused && !problems.contains("hunter2"), "{problems}");
+        }
     }
 }
