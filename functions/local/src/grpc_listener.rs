@@ -3,10 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use config::Config;
-use futures_util::{
-    FutureExt,
-    future::{BoxFuture, ready},
-};
+use futures_util::{FutureExt, future::BoxFuture};
 use grpc::{GrpcMetrics, RegistryCatalogs};
 use prometheus_client::registry::Registry;
 use reader::PublishedCatalogs;
@@ -28,7 +25,7 @@ pub(crate) async fn start(
     let registry = registry.sub_registry_with_prefix("grpc");
     let (metrics, server_metrics) = (GrpcMetrics::register(registry), ServerMetrics::register(registry));
     let Some(address) = args.grpc else {
-        return Ok((None, ready(()).boxed(), Vec::new()));
+        return Ok((None, async {}.boxed(), Vec::new()));
     };
     let (http, settings) = (&config.server, &config.grpc);
     let asks = http.readers.is_some() || (http.tls_cert.is_some() && !settings.tls);

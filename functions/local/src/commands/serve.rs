@@ -12,8 +12,6 @@ use std::{
 use clap::Args;
 use config::{Config, ServerConfig};
 use futures_util::FutureExt;
-#[cfg(not(feature = "grpc"))]
-use futures_util::future::ready;
 use model::CatalogName;
 use notify::Notifier;
 use parking_lot::Mutex;
@@ -123,7 +121,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (grpc, prepared, mut tasks) = {
         let problem = "this program was built without the registry API: build it with --features grpc";
         anyhow::ensure!(args.grpc.is_none(), problem);
-        (None::<SocketAddr>, ready(()), Vec::new())
+        (None::<SocketAddr>, async {}, Vec::new())
     };
     tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
     if let Some(address) = grpc {
