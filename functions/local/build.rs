@@ -11,7 +11,8 @@ use std::{
 fn main() {
     let compiler = output_of(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default();
     let (target, profile) = (variable("TARGET"), variable("PROFILE"));
-    println!("cargo::rustc-env=BUILD_COMMIT={}", commit());
+    let (version, commit) = (variable("CARGO_PKG_VERSION"), commit());
+    println!("cargo::rustc-env=BUILD_VERSION={version} ({commit})");
     println!("cargo::rustc-env=BUILD_TOOLS={compiler} for {target} ({profile})");
     pack_example(Path::new("example"));
 }

@@ -126,6 +126,8 @@ verify --store store dem
     the store has no catalog dem (did you mean demo?)
 export --store store --to a.tar dem
     the store has no catalog dem (did you mean demo?)
+receipt --store store dem
+    the store has no catalog dem (did you mean demo?)
 rollback --store store dem --previous
     the store has no catalog dem (did you mean demo?)
 rollback --store store demo --previous

@@ -28,16 +28,12 @@ const TIMEOUT: Duration = Duration::from_secs(8);
 /// Objects below a prefix of a bucket.
 #[derive(Debug)]
 pub(crate) struct R2Store {
-    bucket: SendWrapper<Bucket>,
-    prefix: String,
+    pub(crate) bucket: SendWrapper<Bucket>,
+    /// Prefix of every key, with a slash at its end unless it is empty.
+    pub(crate) prefix: String,
 }
 
 impl R2Store {
-    pub(crate) const fn new(bucket: Bucket, prefix: String) -> Self {
-        let bucket = SendWrapper(bucket);
-        Self { bucket, prefix }
-    }
-
     fn name(&self, key: &Key) -> String {
         format!("{}{key}", self.prefix)
     }
@@ -59,7 +55,7 @@ impl R2Store {
         let found = match in_time(request.execute(), key).await {
             // The bucket says nothing but that it refuses the range.
             Err(error) if get.range.is_some() => {
-                let info = self.info(key).await?;
+                let info = self.head(key).await?;
                 get.resolve(info.ok_or_else(|| StoreError::not_found(key))?.size, key)?;
                 return Err(error);
             }
@@ -77,11 +73,6 @@ impl R2Store {
             streamed(body.stream().map_err(|error| failed(key, &error))?, key)
         };
         Ok(Fetched::Object(Object { info, body }))
-    }
-
-    async fn info(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
-        let found = in_time(self.bucket.head(self.name(key)), key).await?;
-        Ok(found.map(|found| info(&found)))
     }
 }
 
@@ -111,15 +102,11 @@ fn streamed(chunks: worker::ByteStream, key: &Key) -> Body {
 async fn in_time<T>(answer: impl Future<Output = worker::Result<T>>, key: &Key) -> Result<T, StoreError> {
     match select(Box::pin(answer), Delay::from(TIMEOUT)).await {
         Either::Left((answer, _)) => answer.map_err(|error| failed(key, &error)),
-        Either::Right(_) => Err(StoreError::failed(
-            Operation::Get,
-            key,
-            "the bucket did not answer in time",
-        )),
+        Either::Right(_) => Err(failed(key, &"the bucket did not answer in time")),
     }
 }
 
-fn failed(key: &Key, error: &worker::Error) -> StoreError {
+fn failed(key: &Key, error: &impl ToString) -> StoreError {
     StoreError::failed(Operation::Get, key, error.to_string())
 }
 
@@ -130,6 +117,7 @@ impl ReadStore for R2Store {
     }
 
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
-        SendFuture::new(self.info(key)).await
+        let head = SendFuture::new(in_time(self.bucket.head(self.name(key)), key));
+        Ok(head.await?.map(|found| info(&found)))
     }
 }

@@ -26,11 +26,8 @@ pub(crate) async fn answer(
     let keeps = response.status() == StatusCode::OK && is_kept(response.headers());
     let response = answer::response(response).await?;
     if keeps {
-        let kept = renamed(
-            response.clone()?.into(),
-            header::CONTENT_ENCODING.as_str(),
-            CODING_OF_KEPT,
-        )?;
+        let kept = response.clone()?.into();
+        let kept = renamed(kept, header::CONTENT_ENCODING.as_str(), CODING_OF_KEPT)?;
         context.wait_until(async move {
             if let Err(error) = cache.put(key, kept).await {
                 tracing::warn!(?error, "cannot keep an answer in the edge cache");

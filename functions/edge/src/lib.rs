@@ -4,21 +4,32 @@
 mod answer;
 mod bucket;
 mod cached;
-mod environment;
 
 use std::{
     cell::OnceCell,
     io::{self, Write},
+    str::FromStr,
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
 };
 
 use axum::Router;
-use http_api::{HttpMetrics, HttpSettings, LargeBodies};
-use reader::PublishedCatalogs;
-use worker::{Context, Date, Env, Request, console_error, event, worker_sys::web_sys};
+use config::Variables;
+use http_api::{BaseUrl, HttpMetrics, HttpSettings, LargeBodies};
+use reader::{PublishedCatalogs, ReaderSettings};
+use trust::{PublicKey, Trust};
+use worker::{Context, Date, Env, Request, console_error, event, send::SendWrapper, worker_sys::web_sys};
 
-use crate::{bucket::R2Store, environment::EdgeEnvironment};
+use crate::bucket::R2Store;
+
+/// Default memory for caches, in MiB. An isolate has 128 MB for the program, its requests and the caches.
+const CACHE_MIB: u64 = 16;
+
+/// Maximum memory for caches, in MiB: half of an isolate.
+const CACHE_MIB_MAX: u64 = 64;
+
+/// Default size of a stored object above which a client is redirected to it, in bytes.
+const INLINE_MAX: u64 = 1 << 20;
 
 thread_local! {
     /// Router of this isolate, with its caches. A Worker has one thread.
@@ -42,17 +53,24 @@ fn router(env: &Env) -> worker::Result<Router> {
             return Ok(router.clone());
         }
         start_log();
-        let environment = EdgeEnvironment::read(|name| env.var(name).ok().map(|value| value.to_string()));
-        let environment = environment.map_err(|problems| problems.to_string())?;
-        let made = build(environment, env.bucket("BUCKET")?);
+        let made = build(env)?;
         Ok(known.get_or_init(|| made).clone())
     })
 }
 
-fn build(environment: EdgeEnvironment, bucket: worker::Bucket) -> Router {
+/// Builds the router from the variables of the Worker, which the README lists. An empty one counts as absent.
+fn build(env: &Env) -> worker::Result<Router> {
+    let variables = Variables::new(|name: &str| env.var(name).ok().map(|value| value.to_string()));
+    let prefix = variables.text("PREFIX").unwrap_or_default();
+    let prefix = match prefix.trim_matches('/') {
+        "" => String::new(),
+        prefix => format!("{prefix}/"),
+    };
+    let public_url = variables.parsed("PUBLIC_URL", BaseUrl::from_str);
+    let inline_max = variables.number("INLINE_MAX", 1..=u64::MAX);
     let settings = HttpSettings {
-        large: environment.public_url.map(|url| LargeBodies {
-            above: environment.inline_max,
+        large: public_url.map(|url| LargeBodies {
+            above: inline_max.unwrap_or(INLINE_MAX),
             // A Worker sends bodies of any size. Those that are no stored object it makes itself.
             max: u64::MAX,
             to: Arc::new(url),
@@ -60,10 +78,20 @@ fn build(environment: EdgeEnvironment, bucket: worker::Bucket) -> Router {
         clock: || UNIX_EPOCH + since_1970(),
         ..HttpSettings::default()
     };
-    let store = R2Store::new(bucket, environment.prefix);
-    let catalogs = PublishedCatalogs::new(Arc::new(store), environment.reading);
+    let freshness = variables.parsed("FRESHNESS", humantime::parse_duration);
+    let reading = ReaderSettings {
+        cache_bytes: variables.number("CACHE_MIB", 1..=CACHE_MIB_MAX).unwrap_or(CACHE_MIB) << 20,
+        freshness: freshness.unwrap_or_default(),
+        trust: variables.parsed("VERIFY_KEYS", PublicKey::from_text).map(Trust::new),
+        clock: since_1970,
+        ..ReaderSettings::default()
+    };
+    variables.finish().map_err(|problems| problems.to_string())?;
+    let bucket = SendWrapper(env.bucket("BUCKET")?);
+    let store = R2Store { bucket, prefix };
+    let catalogs = PublishedCatalogs::new(Arc::new(store), reading);
     // A Worker has no /metrics: each isolate would count for itself.
-    http_api::router(catalogs, settings, HttpMetrics::default())
+    Ok(http_api::router(catalogs, settings, HttpMetrics::default()))
 }
 
 /// Returns the time of the last input or output: a Worker's clock stands still between them.

@@ -11,7 +11,9 @@ use clap::Args;
 use config::{Config, ConfigLoader, host_and_port, named_catalog, platform, poll_interval};
 use publish::Catalog;
 use source::TargetPlatform;
-use store::{FolderStore, S3Location, Store, StorePlace};
+#[cfg(feature = "s3")]
+use store::s3::{S3Settings, S3Store, sdk_config};
+use store::{FolderStore, Store, StorePlace};
 
 use crate::wiring;
 
@@ -133,15 +135,14 @@ pub(crate) struct ReportArgs {
 /// Parses a host and the file of the header fields for it.
 fn header_file(text: &str) -> Result<(String, PathBuf), String> {
     let (host, path) = text.split_once('=').ok_or("write HOST[:PORT]=FILE")?;
-    let host = host_and_port(host)?;
-    Ok((host, PathBuf::from(path)))
+    Ok((host_and_port(host)?, PathBuf::from(path)))
 }
 
 impl RegistryArgs {
     /// Adds these settings to those of the files.
     pub(crate) fn apply(&self, loader: &mut ConfigLoader) {
         self.limit.iter().for_each(|limit| loader.limit(limit));
-        let settings = loader.sources();
+        let settings = &mut loader.config.images;
         settings.auth_files.extend(self.auth_file.iter().cloned());
         for (host, path) in &self.header_file {
             settings.header_files.insert(host, path.clone());
@@ -221,15 +222,15 @@ impl StoreArgs {
 }
 
 #[cfg(not(feature = "s3"))]
-pub(crate) fn without_s3(place: &S3Location) -> String {
+pub(crate) fn without_s3(place: &store::S3Location) -> String {
     format!("this program was built without S3 and cannot open {place}: build it with `--features s3`")
 }
 
 impl S3Args {
     /// Opens the store. These settings apply if it is a bucket.
     pub(crate) async fn open(&self, place: &StorePlace, access: Access) -> anyhow::Result<Arc<dyn Store>> {
-        match (place, access) {
-            (StorePlace::Folder(path), _) => {
+        match place {
+            StorePlace::Folder(path) => {
                 if matches!(access, Access::Read | Access::Write) {
                     check_store(path)?;
                 }
@@ -239,38 +240,31 @@ impl S3Args {
                 };
                 Ok(Arc::new(store?))
             }
-            (StorePlace::S3(place), _) => self.open_bucket(place, access).await,
+            #[cfg(feature = "s3")]
+            StorePlace::S3(place) => {
+                let settings = self.settings();
+                let config = sdk_config(&settings).await.context("cannot open the store")?;
+                let store = S3Store::new(&config, place.clone(), &settings);
+                if matches!(access, Access::Write | Access::Create) {
+                    // A server that ignores conditions would lose publications silently.
+                    store.check_writes().await.context("cannot open the store")?;
+                }
+                Ok(Arc::new(store))
+            }
+            #[cfg(not(feature = "s3"))]
+            StorePlace::S3(place) => anyhow::bail!(without_s3(place)),
         }
     }
 
     #[cfg(feature = "s3")]
-    async fn open_bucket(&self, place: &S3Location, access: Access) -> anyhow::Result<Arc<dyn Store>> {
-        use store::s3::{S3Store, sdk_config};
-
-        let settings = self.settings();
-        let config = sdk_config(&settings).await.context("cannot open the store")?;
-        let store = S3Store::new(&config, place.clone(), &settings);
-        if matches!(access, Access::Write | Access::Create) {
-            // A server that ignores conditions would lose publications silently.
-            store.check_writes().await.context("cannot open the store")?;
-        }
-        Ok(Arc::new(store))
-    }
-
-    #[cfg(feature = "s3")]
-    pub(crate) fn settings(&self) -> store::s3::S3Settings {
-        store::s3::S3Settings {
+    pub(crate) fn settings(&self) -> S3Settings {
+        S3Settings {
             endpoint: self.s3_endpoint.clone(),
             region: self.s3_region.clone(),
             path_style: self.s3_path_style,
             proxy_of: Some(source::proxy_of_environment),
-            ..store::s3::S3Settings::default()
+            ..S3Settings::default()
         }
-    }
-
-    #[cfg(not(feature = "s3"))]
-    async fn open_bucket(&self, place: &S3Location, _: Access) -> anyhow::Result<Arc<dyn Store>> {
-        anyhow::bail!(without_s3(place))
     }
 
     /// Refuses options for S3 if no store is a bucket. They would have no effect, so one of the two is a mistake.

@@ -49,13 +49,11 @@ pub(crate) async fn package(catalog: &str, access: &CatalogAccess, name: &str) -
 
 /// Reads the lines of a package that the catalog must have.
 pub(crate) async fn lines(catalog: &ReadCatalog, package: &str) -> anyhow::Result<Vec<u8>> {
-    match catalog.lines(package).await? {
-        Some(lines) => Ok(lines),
-        None => anyhow::bail!(
-            "the catalog has no package {package:?}{}",
-            did_you_mean(package, catalog.packages())
-        ),
-    }
+    let lines = catalog.lines(package).await?;
+    lines.with_context(|| {
+        let similar = did_you_mean(package, catalog.packages());
+        format!("the catalog has no package {package:?}{similar}")
+    })
 }
 
 /// Opens catalogs, and of a file each one that it composes.

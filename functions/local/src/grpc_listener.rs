@@ -3,10 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use config::Config;
-use futures_util::{
-    FutureExt,
-    future::{BoxFuture, ready},
-};
+use futures_util::{FutureExt, future::BoxFuture};
 use grpc::{GrpcMetrics, RegistryCatalogs};
 use prometheus_client::registry::Registry;
 use reader::PublishedCatalogs;
@@ -28,7 +25,7 @@ pub(crate) async fn start(
     let registry = registry.sub_registry_with_prefix("grpc");
     let (metrics, server_metrics) = (GrpcMetrics::register(registry), ServerMetrics::register(registry));
     let Some(address) = args.grpc else {
-        return Ok((None, ready(()).boxed(), Vec::new()));
+        return Ok((None, async {}.boxed(), Vec::new()));
     };
     let (http, settings) = (&config.server, &config.grpc);
     let asks = http.readers.is_some() || (http.tls_cert.is_some() && !settings.tls);
@@ -41,12 +38,7 @@ pub(crate) async fn start(
         !settings.tls || http.tls_cert.is_some(),
         "grpc, tls: there is no certificate: set server.tlsCert and server.tlsKey"
     );
-    let default = ServerLimits::grpc();
-    let limits = ServerLimits {
-        connections: http.limits.grpc_connections.unwrap_or(default.connections),
-        streams: http.limits.grpc_streams.unwrap_or(default.streams),
-        ..wiring::with_times(&default, http)
-    };
+    let limits = wiring::limits(&ServerLimits::grpc(), &http.grpc_limits);
     let mut server = Server::new(limits, server_metrics, None);
     if settings.tls {
         server = wiring::with_tls(server, http)?;

@@ -27,9 +27,8 @@ fn main() -> Exit {
     complete::answer();
     let cli = commands::Cli::parse();
     config::logs::init(cli.log_format, cli.log_filter());
-    if cli.moves_catalogs()
-        && let Err(error) = server::limit_arenas(cli.runs_for_long())
-    {
+    // Also for commands that move no catalogs: it takes them some milliseconds, and a list of the others was never complete.
+    if let Err(error) = server::limit_arenas(cli.runs_for_long()) {
         tracing::debug!(%error, "cannot start again with fewer arenas");
     }
     match commands::run(cli) {

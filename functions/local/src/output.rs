@@ -1,7 +1,7 @@
 //! Printing results: tables for people, JSON and YAML for programs.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     iter,
     sync::{
         Arc,
@@ -28,9 +28,7 @@ pub(crate) trait Table: Sized + 'static {
     const COLUMNS: &'static [Column<Self>];
 
     /// Returns true for a row that tells a failure.
-    fn is_failed(&self) -> bool {
-        false
-    }
+    const IS_FAILED: fn(&Self) -> bool = |_| false;
 }
 
 /// Prints values as a JSON array for programs, or as a table for people.
@@ -47,7 +45,7 @@ pub(crate) fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
     };
     let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
     let row = |value: &T| columns.iter().map(|(_, cell)| cell(value)).collect();
-    let failed = values.iter().map(T::is_failed);
+    let failed = values.iter().map(T::IS_FAILED);
     print_marked(&heads, &values.iter().map(row).collect::<Vec<_>>(), failed)
 }
 
@@ -61,11 +59,10 @@ pub(crate) fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result
 fn print_marked(heads: &[&str], rows: &[Vec<String>], failed: impl Iterator<Item = bool>) -> anyhow::Result<()> {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_header(heads);
-    for row in rows {
-        table.add_row(row.iter().map(|cell| printable(cell)));
-    }
+    table.add_rows(rows.iter().map(|row| row.iter().map(|cell| printable(cell))));
     let text = table.to_string();
-    let width = terminal_width();
+    let size = terminal_size::terminal_size_of(io::stdout());
+    let width = size.map_or(usize::MAX, |(width, _)| width.0.into());
     let mut lines = String::new();
     for (line, is_failed) in text.lines().zip(iter::once(false).chain(failed)) {
         let (begin, end) = if is_failed { (RED, RESET) } else { ("", "") };
@@ -77,12 +74,6 @@ fn print_marked(heads: &[&str], rows: &[Vec<String>], failed: impl Iterator<Item
 
 const RED: &str = "\u{1b}[31m";
 const RESET: &str = "\u{1b}[0m";
-
-/// Returns the number of columns of the terminal, and the largest number without one.
-fn terminal_width() -> usize {
-    let size = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
-    size.map_or(usize::MAX, |(width, _)| width.0.into())
-}
 
 /// Returns a text of at most so many characters, with an ellipsis in place of what was cut off.
 pub(crate) fn cut(text: &str, most: usize) -> String {
@@ -211,12 +202,11 @@ fn show(quiet: bool, counts: impl Fn() -> String + Clone + Send + Sync + 'static
     let style = ProgressStyle::with_template("{spinner} {elapsed} {counts}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
     let bar = ProgressBar::new_spinner();
-    bar.set_style(
-        style.with_key("counts", move |_: &ProgressState, line: &mut dyn std::fmt::Write| {
-            // The line is drawn again soon.
-            line.write_str(&counts()).ok();
-        }),
-    );
+    let write = move |_: &ProgressState, line: &mut dyn std::fmt::Write| {
+        // The line is drawn again soon.
+        line.write_str(&counts()).ok();
+    };
+    bar.set_style(style.with_key("counts", write));
     bar.enable_steady_tick(UPDATE_INTERVAL);
     bar
 }

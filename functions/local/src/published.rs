@@ -27,11 +27,10 @@ pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Re
     let names = publish::catalog_names(store).await?;
     let similar = did_you_mean(name.as_str(), names.iter().map(CatalogName::as_str));
     // A source needs a colon or a slash, so the name of a folder alone is taken for that of a catalog.
-    let folder = if Path::new(name.as_str()).exists() {
-        format!("; write ./{name} for the folder")
-    } else {
-        String::new()
-    };
+    let is_folder = Path::new(name.as_str()).exists();
+    let folder = is_folder
+        .then(|| format!("; write ./{name} for the folder"))
+        .unwrap_or_default();
     Ok(format!("the store has no catalog {name}{similar}{folder}"))
 }
 
@@ -63,8 +62,14 @@ pub(crate) async fn state(store: &dyn Store, name: &CatalogName) -> anyhow::Resu
     Ok((current, snapshot))
 }
 
-/// Returns the named catalogs in order, or all of the store if none is named.
+/// Returns the named catalogs in order, or all of the store if none is named. Refuses names that no catalog of the store has.
 pub(crate) async fn names_or_all(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<CatalogName>> {
+    for name in names {
+        // A pointer that cannot be read is told by those who read it.
+        if matches!(current(store, name).await, Ok(None)) {
+            anyhow::bail!("{}", unknown(store, name).await?);
+        }
+    }
     let mut names: BTreeSet<CatalogName> = names.iter().cloned().collect();
     if names.is_empty() {
         // Also if `catalogs.json` is lost.
@@ -78,16 +83,6 @@ pub(crate) async fn some_names(store: &dyn Store, names: &[CatalogName]) -> anyh
     let names = names_or_all(store, names).await?;
     anyhow::ensure!(!names.is_empty(), "the store has no catalogs");
     Ok(names)
-}
-
-/// Refuses names that no catalog of the store has. A pointer that cannot be read is told by those who read it.
-pub(crate) async fn check_names(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<()> {
-    for name in names {
-        if matches!(current(store, name).await, Ok(None)) {
-            anyhow::bail!("{}", unknown(store, name).await?);
-        }
-    }
-    Ok(())
 }
 
 /// Returns the lines of a shard, whose stored bytes are verified.

@@ -3,7 +3,7 @@
 use std::{mem, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use config::{Config, ConfigLoader, ConfigProblems, ServerConfig};
+use config::{Config, ConfigLoader, ConfigProblems, ServerConfig, ServerLimitsConfig};
 use notify::Notifier;
 use publish::Mirror;
 use source::Sources;
@@ -19,7 +19,7 @@ pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig
     let named = args.named_catalogs.iter().cloned();
     named.for_each(|named| loader.named_catalog(named));
     args.registries.apply(&mut loader);
-    loader.server(server);
+    loader.config.server.extend(server);
     loader.finish()
 }
 
@@ -44,25 +44,21 @@ fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader
     loader
 }
 
-/// Returns the configuration of sources, from the files and the arguments together.
-fn source_config(files: &[PathBuf], args: &RegistryArgs) -> Result<Config, ConfigProblems> {
-    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
-    args.apply(&mut loader);
-    loader.finish()
-}
-
 /// Returns the reader of sources and the limits, from the files and the arguments together.
 pub(crate) fn sources(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<(Sources, publish::SourceLimits)> {
-    let config = source_config(files, args)?;
+    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
+    args.apply(&mut loader);
+    let config = loader.finish()?;
     Ok((Sources::new(config.images)?, config.limits))
 }
 
 /// Returns another mirror, with connections and credentials from arguments alone.
 pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpOrigin> {
-    let settings = source_config(&[], args)?.images;
+    let (sources, _) = sources(&[], args)?;
+    let settings = sources.settings();
     let address: sync::Address = mirror.parse()?;
     let headers = settings.header_files.read(&address.host())?;
-    Ok(sync::HttpOrigin::new(address, settings.http, headers)?)
+    Ok(sync::HttpOrigin::new(address, settings.http.clone(), headers)?)
 }
 
 /// Returns the keys that verify publications, from arguments alone.
@@ -87,13 +83,7 @@ pub(crate) const FRONT: server::Front = server::Front {
 
 /// Returns the configured server. Its files are read here for the first time.
 pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> anyhow::Result<server::Server> {
-    let default = server::ServerLimits::default();
-    let limits = server::ServerLimits {
-        connections: config.limits.connections.unwrap_or(default.connections),
-        streams: config.limits.streams.unwrap_or(default.streams),
-        idle: config.limits.idle.unwrap_or(default.idle),
-        ..with_times(&default, config)
-    };
+    let limits = limits(&server::ServerLimits::default(), &config.limits);
     let mut server = with_tls(server::Server::new(limits, metrics, Some(FRONT)), config)?;
     if let Some(path) = &config.readers {
         let users = server.with_users(path.clone());
@@ -102,14 +92,17 @@ pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> a
     Ok(server)
 }
 
-/// Returns limits with the configured times that count for clients of HTTP and of gRPC.
-pub(crate) fn with_times(default: &server::ServerLimits, config: &ServerConfig) -> server::ServerLimits {
+/// Returns limits with those that are configured.
+pub(crate) fn limits(default: &server::ServerLimits, config: &ServerLimitsConfig) -> server::ServerLimits {
     // Defaults belong to the server: the configuration only knows what was written.
     server::ServerLimits {
-        handshake: config.limits.handshake.unwrap_or(default.handshake),
-        first_request: config.limits.first_request.unwrap_or(default.first_request),
-        stalled: config.limits.stalled.unwrap_or(default.stalled),
-        drain: config.limits.drain.unwrap_or(default.drain),
+        connections: config.connections.unwrap_or(default.connections),
+        streams: config.streams.unwrap_or(default.streams),
+        handshake: config.handshake.unwrap_or(default.handshake),
+        first_request: config.first_request.unwrap_or(default.first_request),
+        idle: config.idle.unwrap_or(default.idle),
+        stalled: config.stalled.unwrap_or(default.stalled),
+        drain: config.drain.unwrap_or(default.drain),
         ..default.clone()
     }
 }

@@ -122,7 +122,7 @@ impl Environment {
         if let Some(memory) = self.memory_mb {
             // The other half is for compressors, connections and the runtime.
             let half = memory.saturating_mul(1 << 20) / 2;
-            loader.memory(usize::try_from(half).unwrap_or(usize::MAX));
+            loader.config.limits.memory_bytes = usize::try_from(half).unwrap_or(usize::MAX);
         }
         loader.text(place, text);
         loader.finish()

@@ -1,14 +1,21 @@
-//! Settings of the function, read from environment variables. The README lists them.
+//! Settings of the function, read from environment variables, and the store and the router that they describe. The README lists them.
 
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc, time::Duration};
 
+use anyhow::Context;
 use config::{ConfigProblems, Variables};
-use http_api::BaseUrl;
-use reader::ReaderSettings;
-use store::S3Location;
+use http_api::{BaseUrl, HttpSettings, LargeBodies, Locate, Origins};
+use reader::{PublishedCatalogs, ReaderSettings};
+use store::{
+    S3Location,
+    s3::{S3Settings, S3Store, sdk_config_of_environment},
+};
 use trust::{PublicKey, Trust};
 
-use crate::answer::INLINE_MAX;
+use crate::{
+    answer::{INLINE_MAX, Presigned},
+    function,
+};
 
 /// Default memory for caches, in MiB: ten for bodies, four for indexes, two for snapshots. With the program's own 15 MB, and the
 /// three copies that the largest answer takes on its way out, this stays below half of the smallest function (128 MB).
@@ -59,12 +66,45 @@ impl ReaderEnvironment {
             reading,
         })
     }
+
+    /// Answers events until the service ends the process.
+    ///
+    /// # Errors
+    /// Fails if the S3 client cannot be set up, or if the connection to the service is lost.
+    pub async fn serve(self) -> anyhow::Result<()> {
+        // The time-outs stay together below the 10 s after which a CDN gives up: a client waits while S3 is asked.
+        let s3 = S3Settings {
+            attempts: 3,
+            connect_timeout: Duration::from_secs(1),
+            attempt_timeout: Duration::from_secs(3),
+            total_timeout: Duration::from_secs(8),
+            stall_timeout: Duration::from_secs(5),
+            ..S3Settings::of_environment()
+        };
+        let sdk = sdk_config_of_environment(&s3).context("cannot set up the S3 client")?;
+        let store = S3Store::new(&sdk, self.store, &s3);
+        let to: Arc<dyn Locate> = match self.public_url {
+            Some(url) => Arc::new(url),
+            None => Arc::new(Presigned(store.clone())),
+        };
+        let settings = HttpSettings {
+            // The CDN adds the fields: its cache has one answer for all origins.
+            origins: Origins::Only(Vec::new()),
+            large: Some(LargeBodies {
+                above: self.inline_max,
+                max: self.inline_max,
+                to,
+            }),
+            ..HttpSettings::default()
+        };
+        let catalogs = PublishedCatalogs::new(Arc::new(store), self.reading);
+        let served = lambda_http::lambda_runtime::run(function(catalogs, settings)).await;
+        served.map_err(anyhow::Error::from_boxed)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<ReaderEnvironment, ConfigProblems> {

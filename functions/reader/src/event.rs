@@ -32,7 +32,10 @@ pub fn function(
 
 async fn handle(router: Router, request: Request) -> Result<FunctionAnswer, Infallible> {
     let started = Instant::now();
-    let uri = uri(&request);
+    // As the client wrote it. The library resolves `..`, which the local server does not.
+    let query = request.uri().query().map(|query| format!("?{query}"));
+    let uri = format!("{}{}", request.raw_http_path(), query.unwrap_or_default()).parse();
+    let uri: Uri = uri.unwrap_or_else(|_| request.uri().clone());
     // The router reads no content.
     let (mut parts, _) = request.into_parts();
     parts.uri = uri.clone();
@@ -66,16 +69,6 @@ fn tidy(event: &mut LambdaRequest) {
     // No route needs them, and the URL that the library builds from them may be invalid.
     event.headers.remove(HOST);
     event.request_context.domain_name = None;
-}
-
-/// Returns the path and query as the client wrote them. The library resolves `..`, which the local server does not.
-fn uri(request: &Request) -> Uri {
-    let path = request.raw_http_path();
-    let uri = match request.uri().query() {
-        Some(query) => format!("{path}?{query}").parse(),
-        None => path.parse(),
-    };
-    uri.unwrap_or_else(|_| request.uri().clone())
 }
 
 fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {

@@ -27,5 +27,5 @@ fn run() -> anyhow::Result<()> {
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
         .build()?;
-    runtime.block_on(reader_function::serve(environment))
+    runtime.block_on(environment.serve())
 }

@@ -25,11 +25,7 @@ impl Problems {
     /// Returns the value if there are no problems.
     pub(crate) fn none_or<T>(&self, value: T) -> Result<T, ConfigProblems> {
         let all = self.0.take();
-        if all.is_empty() {
-            Ok(value)
-        } else {
-            Err(ConfigProblems(all))
-        }
+        all.is_empty().then_some(value).ok_or(ConfigProblems(all))
     }
 }
 
@@ -67,13 +63,8 @@ impl<G: Fn(&str) -> Option<String>> Variables<G> {
     }
 
     /// Parses a number within a range.
-    pub fn number<T>(&self, name: &str, range: RangeInclusive<T>) -> Option<T>
-    where
-        T: FromStr + PartialOrd + fmt::Display,
-    {
-        let bounds = format!("is no number from {} to {}", range.start(), range.end());
-        let parse = |text: &str| text.parse().ok().filter(|number| range.contains(number)).ok_or(bounds);
-        self.parsed(name, parse)
+    pub fn number<T: FromStr + PartialOrd + fmt::Display>(&self, name: &str, range: RangeInclusive<T>) -> Option<T> {
+        self.parsed(name, |text| count(text, range))
     }
 
     /// Returns an error if there are problems.
@@ -83,4 +74,23 @@ impl<G: Fn(&str) -> Option<String>> Variables<G> {
     pub fn finish(&self) -> Result<(), ConfigProblems> {
         self.problems.none_or(())
     }
+}
+
+/// Parses a whole number within a range.
+pub(crate) fn count<T: FromStr + PartialOrd + fmt::Display>(text: &str, range: RangeInclusive<T>) -> Result<T, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits {
+        return Err(format!("{text:?} is not a whole number"));
+    }
+    // Digits that do not fit the type are a number that is too large.
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| out_of_range(text, range.start(), range.end()))
+}
+
+pub(crate) fn out_of_range(value: &str, min: impl fmt::Display, max: impl fmt::Display) -> String {
+    let max = max.to_string();
+    if max == u64::MAX.to_string() {
+        return format!("{value} is out of range: it must be at least {min}");
+    }
+    format!("{value} is out of range: it must be from {min} to {max}")
 }

@@ -5,11 +5,8 @@ use clap::Args;
 use prometheus_client::registry::Registry;
 use publish::{Catalog, Mirror, PollOptions};
 use reader::{PublishedCatalogs, ReaderSettings};
-use serde_json::Value;
-use source::{REF_NAME, Source, Sources};
+use source::{Source, Sources};
 use store::{FolderStore, Store};
-use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_util::sync::CancellationToken;
 
 use super::poll::print_polls;
 use crate::wiring;
@@ -47,8 +44,18 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let stop = server::stop_on_signals()?;
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
+    let requests = http_api::HttpMetrics::register(&mut registry);
+    let connections = server::ServerMetrics::register(&mut registry);
     let ages = polls.clone();
-    let serving = serve(listener, &store, registry, move || ages.refresh([NAME]), &stop);
+    let page = server::metrics_route(registry, move || ages.refresh([NAME]));
+    let server = server::Server::new(server::ServerLimits::default(), connections, Some(wiring::FRONT));
+    let reading = ReaderSettings {
+        offload: http_api::offload,
+        ..ReaderSettings::default()
+    };
+    let catalogs = PublishedCatalogs::new(store.clone(), reading);
+    let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page);
+    let serving = tokio::spawn(server.run(listener, router, stop.clone()));
 
     let source = Source::OciLayout {
         dir: layout.clone(),
@@ -85,26 +92,6 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     Ok(serving.await?)
 }
 
-fn serve(
-    listener: TcpListener,
-    store: &Arc<dyn Store>,
-    mut registry: Registry,
-    refresh: impl Fn() + Send + Sync + 'static,
-    stop: &CancellationToken,
-) -> JoinHandle<()> {
-    let requests = http_api::HttpMetrics::register(&mut registry);
-    let metrics = server::ServerMetrics::register(&mut registry);
-    let page = server::metrics_route(registry, refresh);
-    let server = server::Server::new(server::ServerLimits::default(), metrics, Some(wiring::FRONT));
-    let settings = ReaderSettings {
-        offload: http_api::offload,
-        ..ReaderSettings::default()
-    };
-    let catalogs = PublishedCatalogs::new(store.clone(), settings);
-    let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page);
-    tokio::spawn(server.run(listener, router, stop.clone()))
-}
-
 fn invitation(url: &str) -> String {
     let catalog = format!("{url}/catalogs/{NAME}");
     format!(
@@ -125,26 +112,18 @@ Or try, in another terminal:
 
 /// Writes the layout into a folder. No image has [`TAG`] yet.
 fn unpack(folder: &Path) -> io::Result<()> {
-    for (name, bytes) in FILES {
-        let path = folder.join(name);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::write(path, bytes)?;
-    }
-    Ok(())
+    fs::create_dir_all(folder.join("blobs/sha256"))?;
+    FILES
+        .iter()
+        .try_for_each(|(name, bytes)| fs::write(folder.join(name), bytes))
 }
 
 /// Moves [`TAG`] to one of the versions in the example, as a push does.
-fn tag(folder: &Path, version: &str) -> anyhow::Result<()> {
-    let index = FILES.iter().find(|(path, _)| *path == "index.json");
-    let mut index: Value = serde_json::from_slice(index.context("the example has an index")?.1)?;
-    let manifests = index["manifests"].as_array_mut().into_iter().flatten();
-    for manifest in manifests.filter(|manifest| manifest["annotations"][REF_NAME] == version) {
-        manifest["annotations"][REF_NAME] = TAG.into();
-    }
+fn tag(folder: &Path, version: &str) -> io::Result<()> {
+    let index = include_str!("../../example/index.json");
+    let index = index.replace(&format!("\"{version}\""), &format!("\"{TAG}\""));
     // Renamed into place: a poll may be reading the file.
     let staged = folder.join("index.json.new");
-    fs::write(&staged, index.to_string())?;
-    Ok(fs::rename(staged, folder.join("index.json"))?)
+    fs::write(&staged, index)?;
+    fs::rename(staged, folder.join("index.json"))
 }

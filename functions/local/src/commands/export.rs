@@ -66,7 +66,6 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
         return tree::run(&args.tree, &args.store, args.json).await;
     };
     let store = args.store.open_alone(Access::Read).await?;
-    published::check_names(&*store, &args.names).await?;
     let names = published::some_names(&*store, &args.names).await?;
     let options = PackOptions {
         since: since(&*store, &names, &args).await?,

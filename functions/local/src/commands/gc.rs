@@ -81,11 +81,8 @@ fn print_collection(report: &GcReport) -> anyhow::Result<()> {
     });
     print_rows(&["", "SNAPSHOTS", "OBJECTS", "SIZE"], &rows)?;
     for state in &report.unreadable {
-        println!(
-            "{}: an earlier snapshot is damaged and keeps nothing: {}",
-            state.catalog,
-            printable(&state.error)
-        );
+        let (catalog, error) = (&state.catalog, printable(&state.error));
+        println!("{catalog}: an earlier snapshot is damaged and keeps nothing: {error}");
     }
     Ok(())
 }

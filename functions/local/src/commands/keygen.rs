@@ -1,5 +1,5 @@
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, File},
     io::Write,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
@@ -34,8 +34,7 @@ pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<()> {
 
 /// Writes a new file. An existing one is never replaced: the key in it may be in use.
 fn write_new(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create_new(true).mode(mode).open(path);
+    let file = File::options().write(true).create_new(true).mode(mode).open(path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
     written.with_context(|| format!("cannot write {}", path.display()))
 }

@@ -33,24 +33,25 @@ pub(crate) async fn run(args: LsArgs) -> anyhow::Result<()> {
 async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for name in publish::catalog_names(store).await? {
-        let current = published::current(store, &name).await?;
+        // A catalog that was removed meanwhile is not listed.
+        let Some(current) = published::current(store, &name).await? else {
+            continue;
+        };
         // The status is only information: an unreadable one must not hide the catalog.
         let status = store.read_document(&Key::Status(name.clone())).await.ok().flatten();
-        let published = current.as_ref();
         rows.push(ListedCatalog {
             name,
-            packages: published.map(|current| current.packages),
-            metas: published.map(|current| current.metas),
-            size: published.map(|current| current.size),
-            image: published.and_then(|current| Some(format!("sha256:{}", current.image?.digest.sha256))),
+            packages: current.packages,
+            metas: current.metas,
+            size: current.size,
+            image: current.image.map(|image| format!("sha256:{}", image.digest.sha256)),
             current,
             status: status.map(|(status, _)| status),
         });
     }
     print(&rows, json)?;
     for row in rows.iter().filter(|_| !json) {
-        let current = row.current.as_ref();
-        if current.is_some_and(|current| current.rolled_back.is_some()) {
+        if row.current.rolled_back.is_some() {
             println!("{}: {HELD_BACK}", row.name);
         }
         if let Some(error) = row.status.as_ref().and_then(|status| status.error.as_ref()) {
@@ -60,24 +61,17 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Catalog of a store and its documents, as far as they exist.
+/// Catalog of a store, with its pointer and its status.
 #[derive(Serialize)]
 pub(crate) struct ListedCatalog {
     pub(crate) name: CatalogName,
-    pub(crate) current: Option<Current>,
-    pub(crate) packages: Option<u64>,
-    pub(crate) metas: Option<u64>,
-    pub(crate) size: Option<u64>,
+    pub(crate) current: Current,
+    pub(crate) packages: u64,
+    pub(crate) metas: u64,
+    pub(crate) size: u64,
     /// Digest by which the catalog is pulled as an image.
     pub(crate) image: Option<String>,
     pub(crate) status: Option<Status>,
-}
-
-impl ListedCatalog {
-    /// Returns a value of the pointer, or an empty cell.
-    fn of_current<T: ToString>(&self, value: fn(&Current) -> T) -> String {
-        cell(self.current.as_ref().map(value))
-    }
 }
 
 impl Table for ListedCatalog {
@@ -85,22 +79,18 @@ impl Table for ListedCatalog {
     // left out.
     const COLUMNS: &'static [Column<Self>] = &[
         ("NAME", |row| row.name.to_string()),
-        ("CONTENT", |row| row.of_current(|current| short(&current.content_hash))),
-        ("PACKAGES", |row| cell(row.packages)),
-        ("PUBLISHED", |row| row.of_current(|current| age(current.published_at))),
+        ("CONTENT", |row| short(&row.current.content_hash)),
+        ("PACKAGES", |row| row.packages.to_string()),
+        ("PUBLISHED", |row| age(row.current.published_at)),
         ("LAST POLL", |row| {
             let status = row.status.as_ref();
             cell(status.map(|status| format!("{} {}", status.outcome.as_str(), age(status.last_poll))))
         }),
-        ("SOURCE", |row| row.of_current(|state| state.source.reference.clone())),
-        ("SIGNED BY", |row| {
-            cell(row.current.as_ref().and_then(Current::verified).map(signers))
-        }),
+        ("SOURCE", |row| row.current.source.reference.clone()),
+        ("SIGNED BY", |row| cell(row.current.verified().map(signers))),
     ];
 
-    fn is_failed(&self) -> bool {
-        self.status.as_ref().is_some_and(|status| !status.outcome.is_success())
-    }
+    const IS_FAILED: fn(&Self) -> bool = |row| row.status.as_ref().is_some_and(|status| !status.outcome.is_success());
 }
 
 /// Returns the method of each signature and the first 12 characters of its key.

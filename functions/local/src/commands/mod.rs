@@ -53,13 +53,7 @@ pub(crate) struct Cli {
 }
 
 /// Text of `--version`: version, commit, compiler, target and profile, for bug reports. `build.rs` sets the variables.
-const VERSION: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    " (",
-    env!("BUILD_COMMIT"),
-    ")\nbuilt with ",
-    env!("BUILD_TOOLS")
-);
+const VERSION: &str = concat!(env!("BUILD_VERSION"), "\nbuilt with ", env!("BUILD_TOOLS"));
 
 const EXAMPLES: &str = "\
 Examples:
@@ -147,15 +141,6 @@ impl Cli {
             Command::Export(args) => args.tree.watch.is_some(),
             _ => false,
         }
-    }
-
-    /// Returns true if the command may read, write or copy whole catalogs, on several threads.
-    pub(crate) const fn moves_catalogs(&self) -> bool {
-        use Command::{Carry, Compose, Export, Import, Poll, Serve, Sync, Validate};
-        matches!(
-            self.command,
-            Carry(_) | Compose(_) | Export(_) | Import(_) | Poll(_) | Serve(_) | Sync(_) | Validate(_)
-        )
     }
 
     /// Returns the log filter for the command and the number of `-v`.

@@ -81,9 +81,7 @@ impl Table for Report {
         ("TIME", |report| millis(report.duration)),
     ];
 
-    fn is_failed(&self) -> bool {
-        !self.outcome.is_success()
-    }
+    const IS_FAILED: fn(&Self) -> bool = |report| !report.outcome.is_success();
 }
 
 /// Prints the reports of polls and rollbacks, then their errors.

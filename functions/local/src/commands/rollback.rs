@@ -41,7 +41,8 @@ pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     let mut config = wiring::files_and_keys(&args.store.config, &args.keys)?;
     let place = args.store.place(&config, None)?;
     let store = args.store.s3.open(&place, Access::Write).await?;
-    published::check_names(&*store, slice::from_ref(&args.name)).await?;
+    // Refuses a name that the store does not have, before anything is sent.
+    published::names_or_all(&*store, slice::from_ref(&args.name)).await?;
     let notifier = wiring::notifier(&mut config, store.clone());
     // A rollback is a publication, so its events are sent now and not only by the next poll.
     notifier.register_receivers(slice::from_ref(&args.name)).await;

@@ -12,8 +12,6 @@ use std::{
 use clap::Args;
 use config::{Config, ServerConfig};
 use futures_util::FutureExt;
-#[cfg(not(feature = "grpc"))]
-use futures_util::future::ready;
 use model::CatalogName;
 use notify::Notifier;
 use parking_lot::Mutex;
@@ -123,13 +121,16 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (grpc, prepared, mut tasks) = {
         let problem = "this program was built without the registry API: build it with --features grpc";
         anyhow::ensure!(args.grpc.is_none(), problem);
-        (None::<SocketAddr>, ready(()), Vec::new())
+        (None::<SocketAddr>, async {}, Vec::new())
     };
     tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
     if let Some(address) = grpc {
         tracing::info!(%address, "answering the registry API");
     }
-    warn_without_tls(&args, &config);
+    // A proxy in front may speak TLS, so it is not an error.
+    if config.server.readers.is_some() && config.server.tls_cert.is_none() && !args.listen.ip().is_loopback() {
+        tracing::warn!("without --tls-cert the passwords and tokens of users can be read on the network");
+    }
     if let Some(polling) = polling {
         tasks.push(tokio::spawn(polling.instrument(tracing::info_span!("schedule"))));
         let retention = config.retention.clone();
@@ -159,14 +160,6 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         task.await?;
     }
     Ok(())
-}
-
-/// Warns about passwords without TLS. A proxy in front may speak TLS, so it is not an error.
-fn warn_without_tls(args: &ServeArgs, config: &Config) {
-    let (server, address) = (&config.server, args.listen.ip());
-    if server.readers.is_some() && server.tls_cert.is_none() && !address.is_loopback() {
-        tracing::warn!("without --tls-cert the passwords and tokens of users can be read on the network");
-    }
 }
 
 /// Returns the end of a poll, whatever its outcome was. It cancels `polled` once each catalog was polled or is published: `/readyz`

@@ -174,7 +174,5 @@ impl Table for SyncReport {
         ("TIME", |report| millis(report.duration)),
     ];
 
-    fn is_failed(&self) -> bool {
-        !self.outcome.is_success()
-    }
+    const IS_FAILED: fn(&Self) -> bool = |report| !report.outcome.is_success();
 }

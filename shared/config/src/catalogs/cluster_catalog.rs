@@ -12,10 +12,13 @@ use super::{
     file::PlacedCatalog,
     limits::{self, OwnLimits},
     section::Section,
-    values::check_poll_interval,
 };
+use crate::problems::count;
 
 const API_VERSION: &str = "olm.operatorframework.io/v1";
+
+/// Longest time between two polls, a year, as in `catalogs.yaml`.
+const POLL_MINUTES_MAX: u64 = 365 * 24 * 60;
 
 /// Prefix of the annotations that are for this program.
 const ANNOTATION_PREFIX: &str = "catalog-mirror/";
@@ -90,9 +93,8 @@ fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, OwnLim
     let limits = limits.and_then(|limits| Section::new(limits, place, &annotations.problems));
     let others = annotations.rest();
     for name in others.keys().filter(|name| name.starts_with(ANNOTATION_PREFIX)) {
-        annotations.problem(format!(
-            "unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}"
-        ));
+        let problem = format!("unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}");
+        annotations.problem(problem);
     }
     let limits = limits.map(|mut limits| limits::read_own(&mut limits));
     (validation, limits.unwrap_or_default())
@@ -108,19 +110,14 @@ fn read_source(mut source: Section) -> Option<(Source, Option<Duration>)> {
     source.finish();
     let mut image = image?;
     let reference = image.require("ref").parsed("ref", registry_image);
-    let minutes: Option<u64> = image.field("pollIntervalMinutes");
-    let interval = minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
-    let place = image.place_of("pollIntervalMinutes");
-    if let Some(interval) = interval {
-        image.problems.ok(&place, check_poll_interval(interval));
-    }
+    let minutes = image.parsed("pollIntervalMinutes", |text| count(text, 1..=POLL_MINUTES_MAX));
     let is_pinned = reference.as_ref().is_some_and(|source| source.pinned().is_some());
-    if interval.is_some() && is_pinned {
+    if minutes.is_some() && is_pinned {
         let problem = "must not be set together with a digest, which never changes";
-        image.problems.add(place, problem);
+        image.problems.add(image.place_of("pollIntervalMinutes"), problem);
     }
     image.finish();
-    Some((reference?, interval))
+    Some((reference?, minutes.map(Duration::from_mins)))
 }
 
 fn registry_image(text: &str) -> Result<Source, String> {
@@ -169,7 +166,7 @@ catalog-mirror/limit: '{}' => unknown annotation catalog-mirror/limit,
     const WRONG_IMAGES: &str = r#"
 ref: 'dir:/etc' => spec, source, image, ref: "dir:/etc" is not an image
 ref: 7 => ClusterCatalog a, spec, source, image, ref: `7` names no registry
-ref: 'quay.io/a/b:v1', pollIntervalMinutes: 0 => image, pollIntervalMinutes: 0s is out of range
+ref: 'quay.io/a/b:v1', pollIntervalMinutes: 0 => image, pollIntervalMinutes: 0 is out of range
 ref: 'quay.io/a/b:v1', pollIntervalMinutes: 9000000 => out of range
 ref: 'quay.io/a/b@sha256:DIGEST', pollIntervalMinutes: 5 => pollIntervalMinutes: must not be set together with a digest
 "#;

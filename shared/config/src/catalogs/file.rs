@@ -13,11 +13,11 @@ use source::SourceSettings;
 use upkeep::Retention;
 
 use super::{
-    ConfigLoader, GrpcConfig, cluster_catalog, composed,
+    ConfigLoader, cluster_catalog, composed,
     keys::PlacedRule,
     limits::{self, OwnLimits},
     poll_interval,
-    section::{Section, text},
+    section::Section,
     values::{self, host_and_port, platform},
     webhook,
 };
@@ -85,7 +85,10 @@ impl ConfigLoader {
         let retention = document.with("retention", read_retention);
         self.config.retention = retention.or(self.config.retention.take());
         document.with("server", |section| self.config.server.add(section));
-        document.with("grpc", |section| self.config.grpc = GrpcConfig::read(section));
+        document.with("grpc", |section| {
+            self.config.grpc.anonymous = section.field("anonymous");
+            self.config.grpc.tls = section.field("tls").unwrap_or_default();
+        });
         document.with("signing", |section| self.add_keys(section, Self::signing_key));
         document.with("trust", |section| self.add_keys(section, Self::verify_key));
         self.signature = PlacedRule::read(&mut document).or(self.signature.take());
@@ -113,7 +116,11 @@ impl ConfigLoader {
         let interval = section.parsed("interval", poll_interval).unwrap_or(interval);
         let availability: Option<Availability> = section.field("availabilityMode");
         let signature = PlacedRule::read(&mut section);
-        let validation = validation_mode(&mut section);
+        let validation = section.parsed("validate", |text| match text {
+            // YAML 1.1 reads `off` as false.
+            "false" => Ok(ValidationMode::Off),
+            _ => text.parse(),
+        });
         let limits = section.with("limits", limits::read_own).unwrap_or_default();
         for (name, source) in sources {
             let mut catalog = Catalog::new(name, source);
@@ -157,21 +164,10 @@ fn read_retention(section: &mut Section) -> Retention {
     )
 }
 
-fn validation_mode(section: &mut Section) -> Option<ValidationMode> {
-    let value = section.value("validate")?;
-    let place = section.place_of("validate");
-    // YAML 1.1 reads `off` as false.
-    let text = match &value {
-        Value::Bool(false) => "off".to_owned(),
-        value => text(value),
-    };
-    section.problems.ok(place, text.parse())
-}
-
 /// Adds `registries` of `catalogs.yaml`. Lists grow; the last platform counts.
 fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
-    let auth_files: Vec<PathBuf> = section.field("authFiles").unwrap_or_default();
-    settings.auth_files.extend(auth_files);
+    let auth_files = section.field::<Vec<PathBuf>>("authFiles");
+    settings.auth_files.extend(auth_files.unwrap_or_default());
     let header_files: BTreeMap<String, PathBuf> = section.field("headerFiles").unwrap_or_default();
     let place = section.place_of("headerFiles");
     for (host, path) in header_files {
@@ -206,10 +202,8 @@ pub(crate) fn check_files(settings: &SourceSettings, problems: &Problems) {
         problems.ok("registries, headerFiles", fields);
     }
     for path in &settings.http.ca_files {
-        problems.ok(
-            format!("registries, caFiles (--ca-file), {}", path.display()),
-            read(path),
-        );
+        let place = format!("registries, caFiles (--ca-file), {}", path.display());
+        problems.ok(place, read(path));
     }
 }
 
@@ -278,6 +272,9 @@ catalogs:
 {server: {readers: }} => has no value
 {trust: {keys: }} => has no value
 {catalogs: } => has no value
+{store: ''} => store: has no value
+{notify: {source: ''}} => notify, source: has no value
+{notify: {webhooks: [{name: '', url: 'https://a.example', secretEnv: PATH}]}} => name: has no value
 {apiVersion: v1, kind: List} => the List has no items
 {apiVersion: v1, kind: ConfigMap} => ConfigMap
 retention: {generations: 17} => retention, generations: 17 is out of range: it must be from 0 to 16
@@ -308,7 +305,7 @@ catalogs: [{name: a, source: 'x/a/a:v1', limits: {memoryBytes: 1GiB}}] => catalo
         fs::write(path("good.json"), "{}").unwrap();
         fs::write(path("bad.json"), "{\"auths\": hunter2}").unwrap();
         let mut loader = ConfigLoader::new(Duration::from_secs(600));
-        let settings = loader.sources();
+        let settings = &mut loader.config.images;
         settings.auth_files = vec![path("good.json"), path("bad.json"), path("none.json")];
         settings.http.ca_files = vec![path("none.pem")];
         let problems = loader.finish().unwrap_err().to_string();

@@ -44,32 +44,6 @@ impl ConfigKeys {
     }
 }
 
-/// Reads a private key, which is a path. With `no_files` all are refused: a configuration is no secret.
-pub(crate) fn signing_key(text: &str, no_files: bool) -> Result<SigningKey, String> {
-    if text.starts_with(PEM) {
-        return Err("a private key must not be part of the configuration: name its file".to_owned());
-    }
-    if no_files {
-        return Err("signing keys are not read from files here".to_owned());
-    }
-    SigningKey::from_pem(&read(text)?).map_err(|error| format!("{text}: {error}"))
-}
-
-/// Returns the keys of a file, which is refused with `no_files`, or of a PEM text.
-pub(crate) fn public_keys(text: &str, no_files: bool) -> Result<Vec<PublicKey>, String> {
-    if text.starts_with(PEM) {
-        return PublicKey::from_pem(text.as_bytes()).map_err(|error| error.to_string());
-    }
-    if no_files {
-        return Err(format!("{text:?} is not a PEM text, and files are not read here"));
-    }
-    PublicKey::from_pem(&read(text)?).map_err(|error| format!("{text}: {error}"))
-}
-
-fn read(path: &str) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))
-}
-
 /// Value of `signature` that exempts a catalog from the rule for all. `policy.json` has the same word.
 const ANYTHING: &str = "insecureAcceptAnything";
 
@@ -92,7 +66,6 @@ pub(crate) struct KeyContext {
 /// A rule: either cosign keys or a `policy.json`.
 #[derive(Deserialize)]
 #[serde(
-    rename_all = "camelCase",
     deny_unknown_fields,
     expecting = "a mapping with cosign or policy, or insecureAcceptAnything"
 )]
@@ -136,6 +109,31 @@ impl PlacedRule {
 }
 
 impl KeyContext {
+    /// Reads a private key, which is a path: a configuration is no secret.
+    pub(crate) fn signing_key(self, text: &str) -> Result<SigningKey, String> {
+        if text.starts_with(PEM) {
+            return Err("a private key must not be part of the configuration: name its file".to_owned());
+        }
+        SigningKey::from_pem(&self.read(text)?).map_err(|error| format!("{text}: {error}"))
+    }
+
+    /// Returns the keys of a file or of a PEM text.
+    pub(crate) fn public_keys(self, text: &str) -> Result<Vec<PublicKey>, String> {
+        if text.starts_with(PEM) {
+            return PublicKey::from_pem(text.as_bytes()).map_err(|error| error.to_string());
+        }
+        PublicKey::from_pem(&self.read(text)?).map_err(|error| format!("{text}: {error}"))
+    }
+
+    fn read(self, path: &str) -> Result<Vec<u8>, String> {
+        if self.no_files {
+            // Without the text, which may be a key.
+            let problem = "files are not read here: write public keys as PEM texts, those of images as cosign.keys";
+            return Err(problem.to_owned());
+        }
+        fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))
+    }
+
     fn policy(self, rule: &Value, source: &Source) -> Result<Option<(Policy, Option<Lookaside>)>, String> {
         if rule.as_str() == Some(ANYTHING) {
             return Ok(None);
@@ -150,9 +148,21 @@ impl KeyContext {
         };
         let image = ImageReference::as_written(&reference.whole());
         match (rule.cosign, rule.policy, rule.lookaside) {
-            (Some(cosign), None, None) => Ok(Some((self.cosign(image, &cosign)?, None))),
+            (Some(cosign), None, None) => {
+                let keys = cosign.keys.iter().map(|key| self.public_keys(key));
+                let keys = keys.collect::<Result<Vec<_>, _>>()?.concat();
+                if keys.is_empty() {
+                    return Err("cosign.keys is empty".to_owned());
+                }
+                Ok(Some((Policy::cosign(image, keys), None)))
+            }
             (None, Some(path), lookaside) => {
-                let policy = self.containers(image, &path)?;
+                let files = KeySources {
+                    read: &|path: &Path| fs::read(path),
+                    keyrings: self.keyrings,
+                };
+                let policy = Policy::containers(image, &self.read(&path)?, &files);
+                let policy = policy.map_err(|error| format!("{path}: {}", model::text::chain(&error)))?;
                 let lookaside = lookaside.map(|text| text.parse()).transpose();
                 let lookaside = lookaside.map_err(|error: LookasideError| error.to_string())?;
                 if policy.needs_simple() && lookaside.is_none() {
@@ -163,35 +173,14 @@ impl KeyContext {
             _ => Err("set one of cosign and policy; lookaside is only for policy".to_owned()),
         }
     }
-
-    fn cosign(self, image: ImageReference, cosign: &CosignKeys) -> Result<Policy, String> {
-        let mut all = Vec::new();
-        for key in &cosign.keys {
-            all.extend(public_keys(key, self.no_files)?);
-        }
-        if all.is_empty() {
-            Err("cosign.keys is empty".to_owned())
-        } else {
-            Ok(Policy::cosign(image, all))
-        }
-    }
-
-    fn containers(self, image: ImageReference, path: &str) -> Result<Policy, String> {
-        if self.no_files {
-            return Err("files are not read here: write the keys into the configuration, as cosign.keys".to_owned());
-        }
-        let text = read(path)?;
-        let files = KeySources {
-            read: &|path: &Path| fs::read(path),
-            keyrings: self.keyrings,
-        };
-        Policy::containers(image, &text, &files).map_err(|error| format!("{path}: {}", model::text::chain(&error)))
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::tests::check_problems;
+    use crate::ConfigLoader;
 
     /// The verification of signatures must not end because a variable of a template is empty.
     const EMPTY: &str = "
@@ -205,5 +194,25 @@ trust: {keys: ['']} => trust
     #[test]
     fn keys_empty_list_is_refused() {
         check_problems(EMPTY, str::to_owned);
+    }
+
+    #[test]
+    fn keys_of_files_are_refused_where_only_registries_are_read() {
+        for (text, field) in [
+            ("trust: {keys: [key.pub]}", "trust"),
+            ("signing: {keys: [hunter2]}", "signing"),
+            (
+                "{signature: {policy: p.json}, catalogs: [{name: a, source: 'quay.io/a/b:v1'}]}",
+                "signature",
+            ),
+        ] {
+            let mut loader = ConfigLoader::new(Duration::ZERO);
+            loader.registries_only();
+            loader.text("CATALOGS", text);
+            let problems = loader.finish().unwrap_err().to_string();
+            let is_refused =
+                problems.contains(&format!("CATALOGS, {field}: ")) && problems.contains("files are not read here");
+            assert!(is_refused && !problems.contains("hunter2"), "{problems}");
+        }
     }
 }

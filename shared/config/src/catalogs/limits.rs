@@ -3,7 +3,8 @@ use std::time::Duration;
 use model::text::did_you_mean;
 use publish::SourceLimits;
 
-use super::{byte_size, section::Section, section::text, values::count};
+use super::{byte_size, section::Section, section::text};
+use crate::problems::count;
 
 pub(crate) type SetLimit = fn(&mut SourceLimits, u64);
 

@@ -2,13 +2,13 @@ use std::{collections::BTreeMap, error::Error, fs, path::Path, time::Duration};
 
 use model::CatalogName;
 use publish::Catalog;
-use source::{Source, SourceSettings};
+use source::Source;
 use trust::policy::KeyringReader;
 
 use super::{
-    Config, ServerConfig, composed,
+    Config, composed,
     file::{PlacedCatalog, check_files},
-    keys::{KeyContext, PlacedRule, public_keys, signing_key},
+    keys::{KeyContext, PlacedRule},
     limits,
     webhook::{self, PlacedWebhook},
 };
@@ -37,8 +37,9 @@ use crate::{
 pub struct ConfigLoader {
     /// Interval of catalogs that configure none.
     pub(crate) interval: Duration,
-    /// Everything but catalogs and receivers, which are checked against each other in the end.
-    pub(crate) config: Config,
+    /// Everything but catalogs and receivers, which are checked against each other in the end. Set [`Config::limits`] before adding files,
+    /// and lists afterwards.
+    pub config: Config,
     pub(crate) catalogs: Vec<PlacedCatalog>,
     pub(crate) webhooks: Vec<PlacedWebhook>,
     /// Rule for the signatures of catalogs that have no rule of their own.
@@ -57,11 +58,6 @@ impl ConfigLoader {
         }
     }
 
-    /// Sets the default of `limits.memoryBytes`. For AWS Lambda, where all memory is little. Call it before adding files.
-    pub const fn memory(&mut self, bytes: usize) {
-        self.config.limits.memory_bytes = bytes;
-    }
-
     /// Adds a file of `catalogs.yaml` documents and `ClusterCatalog` manifests.
     pub fn file(&mut self, path: &Path) {
         let place = path.display().to_string();
@@ -77,20 +73,10 @@ impl ConfigLoader {
         self.catalogs.push(PlacedCatalog::new("--catalog", catalog));
     }
 
-    /// Returns the settings for reading sources, so that more can be added.
-    pub const fn sources(&mut self) -> &mut SourceSettings {
-        &mut self.config.images
-    }
-
     /// Adds a limit `NAME=VALUE`.
     pub fn limit(&mut self, text: &str) {
         let set = limits::set(&mut self.config.limits, text);
         self.problems.ok(format!("--limit {text}"), set);
-    }
-
-    /// Adds settings of the HTTP server.
-    pub fn server(&mut self, server: ServerConfig) {
-        self.config.server.extend(server);
     }
 
     /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere. Call it before adding files.
@@ -100,13 +86,13 @@ impl ConfigLoader {
 
     /// Adds a private key that signs publications, by its path. `place` names it in problems.
     pub fn signing_key(&mut self, place: &str, key: &str) {
-        let key = signing_key(key, self.key_context.no_files);
+        let key = self.key_context.signing_key(key);
         self.config.keys.signing.extend(self.problems.ok(place, key));
     }
 
     /// Adds public keys that are trusted, by a path or as a PEM text. `place` names them in problems.
     pub fn verify_key(&mut self, place: &str, key: &str) {
-        let keys = public_keys(key, self.key_context.no_files);
+        let keys = self.key_context.public_keys(key);
         let keys = self.problems.ok(place, keys);
         self.config.keys.trusted.extend(keys.into_iter().flatten());
     }
@@ -128,9 +114,6 @@ impl ConfigLoader {
     /// All problems: of the texts, of the files that they name, and of catalogs and webhooks that do not fit together.
     pub fn finish(self) -> Result<Config, ConfigProblems> {
         let (problems, mut config) = (&self.problems, self.config);
-        if config.store.as_deref() == Some("") {
-            problems.add("store", "the name of the folder or bucket is empty");
-        }
         if self.key_context.no_files {
             refuse_paths(&self.catalogs, problems);
         }

@@ -42,12 +42,12 @@ impl Section {
         self.problems.add(&self.place, problem);
     }
 
-    /// Takes a field as it is. A field without a value is a problem: an empty variable in a template must not turn off
-    /// verification or authentication.
+    /// Takes a field as it is. A field without a value, or with an empty text, is a problem: an empty variable in a template must not
+    /// turn off verification or authentication.
     pub(crate) fn value(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
         let value = self.fields.remove(name)?;
-        if value.is_null() {
+        if value.is_null() || value.as_str() == Some("") {
             let problem = "has no value: give it one or remove the field";
             self.problems.add(self.place_of(name), problem);
             return None;
@@ -125,12 +125,10 @@ impl Section {
 
     /// Ends the section: fields that were not taken are unknown. They are never ignored, since most are misspelt.
     pub(crate) fn finish(self) {
+        let known = self.known.join(", ");
         for name in self.fields.keys() {
             let similar = did_you_mean(name, self.known.iter().copied());
-            self.problem(format!(
-                "unknown field {name}{similar}; known are {}",
-                self.known.join(", ")
-            ));
+            self.problem(format!("unknown field {name}{similar}; known are {known}"));
         }
     }
 }

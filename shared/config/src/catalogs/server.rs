@@ -4,9 +4,9 @@ use model::CatalogName;
 
 use super::{
     section::Section,
-    values::{self, time_limit},
+    values::{origin, time_limit},
 };
-use crate::problems::Problems;
+use crate::problems::{Problems, count};
 
 /// Largest number of connections, and of requests on one of them. Far above any machine's descriptors, and below what
 /// a semaphore can count.
@@ -23,8 +23,10 @@ pub struct ServerConfig {
     pub readers: Option<PathBuf>,
     /// Origins whose pages users may read with. Without users all origins may read. Default: none.
     pub cors: Vec<String>,
-    /// Limits for clients. Those that are absent have the defaults of the server.
+    /// Limits for clients of HTTP. Those that are absent have the defaults of the server.
     pub limits: ServerLimitsConfig,
+    /// Limits for clients of gRPC, which may stay idle.
+    pub grpc_limits: ServerLimitsConfig,
 }
 
 /// Settings of the registry API of OLM v0, from `grpc` of `catalogs.yaml`.
@@ -36,26 +38,13 @@ pub struct GrpcConfig {
     pub tls: bool,
 }
 
-impl GrpcConfig {
-    pub(crate) fn read(section: &mut Section) -> Self {
-        Self {
-            anonymous: section.field("anonymous"),
-            tls: section.field("tls").unwrap_or_default(),
-        }
-    }
-}
-
 /// Limits for clients. `None` is the default of the server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerLimitsConfig {
     /// Concurrent connections, from 1 to 1,000,000.
     pub connections: Option<usize>,
     /// Concurrent requests on an HTTP/2 connection, from 1 to 1,000,000.
     pub streams: Option<u32>,
-    /// Concurrent connections of gRPC, from 1 to 1,000,000.
-    pub grpc_connections: Option<usize>,
-    /// Concurrent calls on a connection of gRPC, from 1 to 1,000,000.
-    pub grpc_streams: Option<u32>,
     /// Time for a TLS handshake, from 1 ms.
     pub handshake: Option<Duration>,
     /// Time from the connection to the end of the first request's head.
@@ -75,14 +64,35 @@ impl ServerConfig {
             tls_cert: section.field("tlsCert"),
             tls_key: section.field("tlsKey"),
             readers: section.field("readers"),
-            cors: section.parsed_list("cors", values::origin),
+            cors: section.parsed_list("cors", origin),
             ..Self::default()
         });
-        section.with("limits", |limits| self.limits.add(limits));
+        section.with("limits", |limits| self.add_limits(limits));
     }
 
-    /// Adds the files of other settings. What they set replaces what was set.
-    pub(crate) fn extend(&mut self, other: Self) {
+    fn add_limits(&mut self, section: &mut Section) {
+        let streams = |text: &str| count(text, 1..=COUNT_MAX);
+        let connections = |text: &str| count(text, 1..=COUNT_MAX as usize);
+        let (http, grpc) = (self.limits, self.grpc_limits);
+        self.limits = ServerLimitsConfig {
+            connections: section.parsed("connections", connections).or(http.connections),
+            streams: section.parsed("streams", streams).or(http.streams),
+            handshake: section.parsed("handshake", time_limit).or(http.handshake),
+            first_request: section.parsed("firstRequest", time_limit).or(http.first_request),
+            idle: section.parsed("idle", time_limit).or(http.idle),
+            stalled: section.parsed("stalled", time_limit).or(http.stalled),
+            drain: section.parsed("drain", time_limit).or(http.drain),
+        };
+        self.grpc_limits = ServerLimitsConfig {
+            connections: section.parsed("grpcConnections", connections).or(grpc.connections),
+            streams: section.parsed("grpcStreams", streams).or(grpc.streams),
+            idle: None,
+            ..self.limits
+        };
+    }
+
+    /// Adds the files and origins of other settings. What they set replaces what was set.
+    pub fn extend(&mut self, other: Self) {
         self.tls_cert = other.tls_cert.or(self.tls_cert.take());
         self.tls_key = other.tls_key.or(self.tls_key.take());
         self.readers = other.readers.or(self.readers.take());
@@ -98,24 +108,6 @@ impl ServerConfig {
             (None, Some(_)) => problems.add("server", "tlsKey is set and tlsCert is missing"),
             (Some(_), Some(_)) | (None, None) => {}
         }
-    }
-}
-
-impl ServerLimitsConfig {
-    fn add(&mut self, section: &mut Section) {
-        let count = |text: &str| values::count(text, 1..=COUNT_MAX);
-        let connections = |text: &str| values::count(text, 1..=COUNT_MAX as usize);
-        *self = Self {
-            connections: section.parsed("connections", connections).or(self.connections),
-            streams: section.parsed("streams", count).or(self.streams),
-            grpc_connections: section.parsed("grpcConnections", connections).or(self.grpc_connections),
-            grpc_streams: section.parsed("grpcStreams", count).or(self.grpc_streams),
-            handshake: section.parsed("handshake", time_limit).or(self.handshake),
-            first_request: section.parsed("firstRequest", time_limit).or(self.first_request),
-            idle: section.parsed("idle", time_limit).or(self.idle),
-            stalled: section.parsed("stalled", time_limit).or(self.stalled),
-            drain: section.parsed("drain", time_limit).or(self.drain),
-        };
     }
 }
 
@@ -141,7 +133,7 @@ mod tests {
     fn server_flags_win_over_files() {
         let mut loader = ConfigLoader::new(Duration::from_secs(60));
         loader.text("catalogs.yaml", "server: {tlsCert: c.pem, tlsKey: k.pem}");
-        loader.server(ServerConfig {
+        loader.config.server.extend(ServerConfig {
             tls_cert: Some("other.pem".into()),
             ..ServerConfig::default()
         });

@@ -2,15 +2,15 @@
 //! in both. An error says what can be written instead.
 
 use std::{
-    fmt::Display,
     net::{Ipv4Addr, SocketAddr},
     ops::RangeInclusive,
-    str::FromStr,
     time::Duration,
 };
 
 use bytesize::ByteSize;
 use model::PREVIOUS_MAX;
+
+use crate::problems::{count, out_of_range};
 
 /// Shortest poll interval. More polls than one a second would only burden the registry.
 const POLL_INTERVAL_MIN: Duration = Duration::from_secs(1);
@@ -37,14 +37,7 @@ const SIZE_MAX: u64 = 1 << 60;
 /// # Errors
 /// A text that is not a duration, and for one out of range.
 pub fn poll_interval(text: &str) -> Result<Duration, String> {
-    check_poll_interval(duration(text)?)
-}
-
-/// Checks a time between two polls that was not given as a text.
-pub(crate) fn check_poll_interval(interval: Duration) -> Result<Duration, String> {
-    let days = humantime::format_duration(interval).to_string();
-    // The minutes of a ClusterCatalog come here as a duration, not as a text.
-    within(interval, &days, POLL_INTERVAL_MIN..=DURATION_MAX, "1s", "365d")
+    within(duration(text)?, text, POLL_INTERVAL_MIN..=DURATION_MAX, "1s", "365d")
 }
 
 /// Parses a limit of time for clients, from 1 ms to 365 days.
@@ -101,20 +94,6 @@ pub fn days(text: &str) -> Result<u64, String> {
     count(text, 0..=36_500)
 }
 
-/// Parses a whole number within a range.
-pub(crate) fn count<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
-where
-    T: FromStr + PartialOrd + Display,
-{
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits {
-        return Err(format!("{text:?} is not a whole number"));
-    }
-    // Digits that do not fit the type are a number that is too large.
-    let number = text.parse().ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| out_of_range(text, range.start(), range.end()))
-}
-
 /// Checks a registry or another host, `HOST` or `HOST:PORT`, and returns it unchanged.
 ///
 /// ```
@@ -137,22 +116,16 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
         None => !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)),
     };
     let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
-    if is_host && is_port {
-        Ok(text.to_owned())
-    } else {
-        Err(format!(
-            "{text:?} is not HOST or HOST:PORT, such as registry.example:5000"
-        ))
-    }
+    let problem = || format!("{text:?} is not HOST or HOST:PORT, such as registry.example:5000");
+    (is_host && is_port).then(|| text.to_owned()).ok_or_else(problem)
 }
 
 /// Checks an origin as browsers send it (RFC 6454, section 7), and returns it unchanged.
 pub(crate) fn origin(text: &str) -> Result<String, String> {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let is_origin =
-        host.is_some_and(|host| host_and_port(host).is_ok() && !host.contains(|c: char| c.is_ascii_uppercase()));
+    let is_origin = |host: &str| host_and_port(host).is_ok() && !host.contains(|c: char| c.is_ascii_uppercase());
     let problem = || format!("{text:?} is not an origin, such as https://docs.example");
-    is_origin.then(|| text.to_owned()).ok_or_else(problem)
+    host.is_some_and(is_origin).then(|| text.to_owned()).ok_or_else(problem)
 }
 
 /// Parses an address to listen on. A port alone is one of this machine's loopback address.
@@ -167,9 +140,8 @@ pub(crate) fn origin(text: &str) -> Result<String, String> {
 /// A text of another form.
 pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").unwrap_or(text).parse();
-    let address = port
-        .map(|port| (Ipv4Addr::LOCALHOST, port).into())
-        .or_else(|_| text.parse());
+    let loopback = port.map(|port| (Ipv4Addr::LOCALHOST, port).into());
+    let address = loopback.or_else(|_| text.parse());
     address.map_err(|_: std::net::AddrParseError| {
         format!("{text:?} is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses")
     })
@@ -199,14 +171,6 @@ fn within<T: PartialOrd>(value: T, text: &str, range: RangeInclusive<T>, min: &s
         return Ok(value);
     }
     Err(out_of_range(text, min, max))
-}
-
-fn out_of_range(value: &str, min: impl Display, max: impl Display) -> String {
-    let max = max.to_string();
-    if max == u64::MAX.to_string() {
-        return format!("{value} is out of range: it must be at least {min}");
-    }
-    format!("{value} is out of range: it must be from {min} to {max}")
 }
 
 #[cfg(test)]

@@ -14,10 +14,7 @@ pub(crate) struct PlacedWebhook {
 
 /// Adds `notify` of `catalogs.yaml`. The webhooks of all files together are the receivers, in the order of the files.
 pub(crate) fn add(section: &mut Section, loader: &mut ConfigLoader) {
-    if let Some(source) = section.field::<String>("source") {
-        if source.is_empty() {
-            section.problem("source is empty");
-        }
+    if let Some(source) = section.field("source") {
         loader.config.events.source = source;
     }
     let webhooks = section.sections("webhooks", "webhook");
@@ -47,9 +44,6 @@ pub(crate) fn receivers(webhooks: Vec<PlacedWebhook>, config: &Config, problems:
 
 fn read(mut section: Section) -> Option<PlacedWebhook> {
     let name: Option<String> = section.require("name").field("name");
-    if name.as_deref() == Some("") {
-        section.problem("name is empty");
-    }
     let url: Option<String> = section.require("url").field("url");
     let catalogs = section.parsed_list("catalogs", str::parse);
     let secret = match (section.field("secretFile"), section.field("secretEnv")) {
@@ -65,8 +59,7 @@ fn read(mut section: Section) -> Option<PlacedWebhook> {
         (Some(name), Some(url), Some(secret)) => Webhook::new(&name, &url, secret),
         _ => Err(Vec::new()),
     };
-    let problems = webhook.as_ref().err().into_iter().flatten();
-    problems.for_each(|problem| section.problem(problem));
+    let webhook = webhook.map_err(|problems| problems.iter().for_each(|problem| section.problem(problem)));
     let place = section.place.clone();
     section.finish();
     let mut webhook = webhook.ok()?;
