@@ -1,15 +1,15 @@
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use olm::Channel;
 use semver::Version;
 
 use crate::{
-    Decision, Explanation, Selection, VersionConstraint,
+    Decision, Explanation, PackageSelection, Selection, VersionConstraint,
     error::{listed, no_bundle, no_default_channel, shown},
     kept_channel::{self, BrokenWords, KeptEntries},
     outline::PackageOutline,
     rewrite::Remaining,
-    selection::{EntryRule, PackageRule},
+    selection::EntryRule,
 };
 
 impl Selection {
@@ -22,11 +22,13 @@ impl Selection {
         explanation: &mut Explanation,
     ) -> Result<(Remaining<'a>, Vec<Decision>), String> {
         package.check_readable(name)?;
-        let rule = &self.rule(name).unwrap_or_default();
+        let selection = &self.of_package(name).unwrap_or_default();
+        let named = selection.selected_bundles.iter();
         let mut selector = PackageSelector {
             name,
             package,
-            rule,
+            selection,
+            named: named.map(|bundle| bundle.name.as_str()).collect(),
             channels: BTreeMap::new(),
             explanation,
         };
@@ -36,7 +38,7 @@ impl Selection {
         }
         if selector.channels.is_empty() && !package.channels.is_empty() {
             let first = package.channels.keys().next();
-            let rule = first.and_then(|channel| rule.of_channel(channel));
+            let rule = first.and_then(|channel| selection.rule(channel));
             return Err(takes_nothing(&format!("package {name}"), rule.as_ref()));
         }
         let decisions = selector.explanation.decisions.as_ref().map(|_| selector.decisions());
@@ -54,40 +56,38 @@ impl Selection {
 struct PackageSelector<'s, 'a> {
     name: &'a str,
     package: &'a PackageOutline,
-    rule: &'s PackageRule<'a>,
+    selection: &'s PackageSelection,
+    /// Names of `selectedBundles`.
+    named: BTreeSet<&'s str>,
     channels: BTreeMap<&'a str, KeptEntries<'a>>,
     explanation: &'s mut Explanation,
 }
 
 impl<'a> PackageSelector<'_, 'a> {
     fn check_names(&self) -> Result<(), String> {
-        let mut channels = self.rule.channels();
+        let mut channels = self.selection.channels.iter().map(|channel| &channel.name);
         if let Some(channel) = channels.find(|channel| !self.package.channels.contains_key(*channel)) {
             let has = listed(&self.package.channels.keys().collect::<Vec<_>>());
             return Err(format!("package {} has no channel {channel}; it has {has}", self.name));
         }
-        let Some(bundles) = &self.rule.bundles else {
-            return Ok(());
-        };
         let channels = self.package.channels.values();
         let entries = channels.flat_map(|channel| channel.entries.keys());
         let entries: HashSet<&str> = entries.map(String::as_str).collect();
         let is_there = |bundle: &&str| self.package.bundles.contains_key(*bundle) && entries.contains(bundle);
-        match bundles.iter().find(|bundle| !is_there(bundle)) {
+        match self.named.iter().find(|bundle| !is_there(bundle)) {
             None => Ok(()),
             Some(bundle) => Err(no_bundle(self.name, bundle)),
         }
     }
 
     fn add_channel(&mut self, name: &'a str, channel: &'a Channel) -> Result<(), String> {
-        let Some(rule) = self.rule.of_channel(name) else {
+        let Some(rule) = self.selection.rule(name) else {
             return Ok(());
         };
         let mut kept = self.take_entries(name, channel, &rule)?;
         if kept.is_empty() {
             // A channel that the user names is wanted. One of all channels may have no version in the range.
-            let named = self.rule.channels().next().is_some();
-            return if named && !channel.entries.is_empty() {
+            return if !self.selection.channels.is_empty() && !channel.entries.is_empty() {
                 Err(takes_nothing(&self.place(name), Some(&rule)))
             } else {
                 Ok(())
@@ -109,11 +109,11 @@ impl<'a> PackageSelector<'_, 'a> {
         Ok(())
     }
 
-    fn take_entries(&self, name: &str, channel: &'a Channel, rule: &EntryRule<'_>) -> Result<KeptEntries<'a>, String> {
+    fn take_entries(&self, name: &str, channel: &'a Channel, rule: &EntryRule) -> Result<KeptEntries<'a>, String> {
         let all = channel.entries.keys().map(String::as_str);
         Ok(match rule {
             EntryRule::All => all.collect(),
-            EntryRule::Named(names) => all.filter(|entry| names.contains(entry)).collect(),
+            EntryRule::Named => all.filter(|entry| self.named.contains(entry)).collect(),
             EntryRule::Range(range) => all.filter(|entry| self.is_in(range, entry)).collect(),
             EntryRule::Head => {
                 let (heads, all) = (KeptEntries::from_iter(channel.heads()), all.collect());
@@ -127,7 +127,7 @@ impl<'a> PackageSelector<'_, 'a> {
     }
 
     /// Takes also what lies between the kept entries.
-    fn connect(&mut self, name: &str, channel: &'a Channel, rule: &EntryRule<'_>, kept: &mut KeptEntries<'a>) {
+    fn connect(&mut self, name: &str, channel: &'a Channel, rule: &EntryRule, kept: &mut KeptEntries<'a>) {
         let between = kept_channel::between(channel, kept);
         if !between.is_empty() {
             kept.extend(&between);
@@ -154,11 +154,11 @@ impl<'a> PackageSelector<'_, 'a> {
     /// Returns the default channel if it must be changed.
     fn default_channel(&self) -> Result<Option<&'a str>, String> {
         let original = self.package.default_channel.as_deref();
-        let wanted = self.rule.default_channel().or(original);
-        let has_package = self.package.has_package;
-        match wanted {
-            Some(channel) if self.channels.contains_key(channel) && has_package => {
-                Ok((Some(channel) != original).then_some(channel))
+        let wanted = self.selection.default_channel.as_deref().or(original);
+        let kept = wanted.and_then(|channel| self.channels.get_key_value(channel));
+        match kept {
+            Some((channel, _)) if self.package.has_package => {
+                Ok(Some(*channel).filter(|channel| Some(*channel) != original))
             }
             _ => Err(no_default_channel(self.name, wanted, &self.channels)),
         }
@@ -168,7 +168,7 @@ impl<'a> PackageSelector<'_, 'a> {
     fn decisions(&self) -> Vec<Decision> {
         let mut reasons: BTreeMap<&str, [Vec<String>; 2]> = BTreeMap::new();
         for (name, channel) in &self.package.channels {
-            let (rule, kept) = (self.rule.of_channel(name), self.channels.get(name.as_str()));
+            let (rule, kept) = (self.selection.rule(name), self.channels.get(name.as_str()));
             for entry in channel.entries.keys().map(String::as_str) {
                 let is_kept = kept.is_some_and(|kept| kept.contains(entry));
                 let reason = self.reason(rule.as_ref(), &shown(name), entry, is_kept);
@@ -196,14 +196,14 @@ impl<'a> PackageSelector<'_, 'a> {
     }
 
     /// Returns the reason for which a channel takes an entry, or does not.
-    fn reason(&self, rule: Option<&EntryRule<'_>>, channel: &str, entry: &str, is_kept: bool) -> String {
+    fn reason(&self, rule: Option<&EntryRule>, channel: &str, entry: &str, is_kept: bool) -> String {
         match (rule, is_kept) {
             (None, _) => format!("channel {channel} is not selected"),
             (Some(EntryRule::All), _) => format!("full: true in {channel}"),
             (Some(EntryRule::Head), true) => format!("head of {channel}"),
             (Some(EntryRule::Head), false) => format!("not the head of {channel}"),
-            (Some(EntryRule::Named(_)), true) => "in selectedBundles".to_owned(),
-            (Some(EntryRule::Named(_)), false) => "not in selectedBundles".to_owned(),
+            (Some(EntryRule::Named), true) => "in selectedBundles".to_owned(),
+            (Some(EntryRule::Named), false) => "not in selectedBundles".to_owned(),
             (Some(rule @ EntryRule::Range(range)), _) => match self.version(entry) {
                 Some(version) if range.contains(&version) => format!("in the range {range} of {channel}"),
                 _ if is_kept => format!("connects the {} of {channel}", described(rule)),
@@ -215,12 +215,12 @@ impl<'a> PackageSelector<'_, 'a> {
 }
 
 /// Returns the problem of a rule that takes nothing from a channel that is named, or from the whole package.
-fn takes_nothing(place: &str, rule: Option<&EntryRule<'_>>) -> String {
+fn takes_nothing(place: &str, rule: Option<&EntryRule>) -> String {
     let rule = rule.map(described).unwrap_or_default();
     format!("{place}: {rule} takes no bundle; remove it from the selection, or choose other versions")
 }
 
-fn words(rule: &EntryRule<'_>) -> BrokenWords {
+fn words(rule: &EntryRule) -> BrokenWords {
     BrokenWords {
         selection: described(rule),
         connect: "select also what connects them",
@@ -228,11 +228,11 @@ fn words(rule: &EntryRule<'_>) -> BrokenWords {
     }
 }
 
-fn described(rule: &EntryRule<'_>) -> String {
+fn described(rule: &EntryRule) -> String {
     match rule {
         EntryRule::All => "full: true".to_owned(),
         EntryRule::Head => "heads only".to_owned(),
         EntryRule::Range(range) => format!("versions {range}"),
-        EntryRule::Named(_) => "selectedBundles".to_owned(),
+        EntryRule::Named => "selectedBundles".to_owned(),
     }
 }

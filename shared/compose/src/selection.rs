@@ -64,20 +64,12 @@ pub struct SelectedBundle {
 
 /// Rule by which the entries of one channel are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum EntryRule<'a> {
+pub(crate) enum EntryRule {
     All,
     Head,
     Range(VersionConstraint),
-    Named(&'a BTreeSet<&'a str>),
-}
-
-/// Part of a selection that counts for one package.
-#[derive(Debug, Default)]
-pub(crate) struct PackageRule<'a> {
-    full: bool,
-    package: Option<&'a PackageSelection>,
-    /// Names of `selectedBundles`, if there are any.
-    pub(crate) bundles: Option<BTreeSet<&'a str>>,
+    /// The bundles of `selectedBundles`.
+    Named,
 }
 
 impl Selection {
@@ -94,26 +86,24 @@ impl Selection {
 
     /// Returns true if bundles of the package are selected.
     pub fn takes(&self, package: &str) -> bool {
-        self.rule(package).is_some()
+        self.of_package(package).is_some()
     }
 
     /// Returns true if the whole package is selected, so that its lines need not be read.
     pub fn takes_whole(&self, package: &str) -> bool {
-        let plain = |package: &PackageSelection| package.channels.is_empty() && package.default_channel.is_none();
-        let rule = self.rule(package);
-        rule.is_some_and(|rule| rule.full && rule.package.is_none_or(plain))
+        let is_whole = |selection: PackageSelection| {
+            selection.full && selection.channels.is_empty() && selection.default_channel.is_none()
+        };
+        self.of_package(package).is_some_and(is_whole)
     }
 
-    pub(crate) fn rule(&self, package: &str) -> Option<PackageRule<'_>> {
+    /// Returns the selection within a package, or `None` if nothing of it is taken.
+    pub(crate) fn of_package(&self, package: &str) -> Option<PackageSelection> {
         let named = self.packages.iter().find(|selection| selection.name == package);
-        let taken = named.is_some() || self.packages.is_empty();
-        let bundles = named.map(|selection| &selection.selected_bundles);
-        let bundles = bundles.filter(|bundles| !bundles.is_empty());
-        taken.then(|| PackageRule {
-            full: self.full || named.is_some_and(|selection| selection.full),
-            package: named,
-            bundles: bundles.map(|bundles| bundles.iter().map(|bundle| bundle.name.as_str()).collect()),
-        })
+        let unnamed = || self.packages.is_empty().then(PackageSelection::default);
+        let mut selection = named.cloned().or_else(unnamed)?;
+        selection.full |= self.full;
+        Some(selection)
     }
 }
 
@@ -137,6 +127,23 @@ impl PackageSelection {
             }
         }
         Ok(())
+    }
+
+    /// Returns the rule for a channel, or `None` if the channel is not selected.
+    pub(crate) fn rule(&self, channel: &str) -> Option<EntryRule> {
+        if !self.selected_bundles.is_empty() {
+            return Some(EntryRule::Named);
+        }
+        let channel = self.channels.iter().find(|selection| selection.name == channel);
+        if channel.is_none() && !self.channels.is_empty() {
+            return None;
+        }
+        if self.full || channel.is_some_and(|channel| channel.full) {
+            return Some(EntryRule::All);
+        }
+        let range = channel.and_then(|channel| channel.bounds().range());
+        let range = range.or_else(|| self.bounds().range());
+        Some(range.map_or(EntryRule::Head, EntryRule::Range))
     }
 
     fn bounds(&self) -> VersionBounds<'_> {
@@ -208,35 +215,5 @@ fn check_name(place: &str, name: &str, is_new: bool) -> Result<(), String> {
         (true, _) => Err(format!("{place}: it has no name")),
         (false, false) => Err(format!("{place}: it is named twice")),
         (false, true) => Ok(()),
-    }
-}
-
-impl<'a> PackageRule<'a> {
-    pub(crate) fn default_channel(&self) -> Option<&'a str> {
-        self.package?.default_channel.as_deref()
-    }
-
-    /// Returns the names of the channels that the selection names; empty if all channels are meant.
-    pub(crate) fn channels(&self) -> impl Iterator<Item = &'a str> {
-        let channels = self.package.map_or(&[][..], |package| &package.channels);
-        channels.iter().map(|channel| channel.name.as_str())
-    }
-
-    /// Returns the rule for a channel, or `None` if the channel is not selected.
-    pub(crate) fn of_channel(&self, name: &str) -> Option<EntryRule<'_>> {
-        let own = self.package.and_then(|package| package.bounds().range());
-        let range_or_head = |range: Option<VersionConstraint>| range.map_or(EntryRule::Head, EntryRule::Range);
-        if let Some(bundles) = &self.bundles {
-            return Some(EntryRule::Named(bundles));
-        }
-        let channels = self.package.map_or(&[][..], |package| &package.channels);
-        let channel = channels.iter().find(|channel| channel.name == name);
-        match channel {
-            None if !channels.is_empty() => None,
-            _ if self.full => Some(EntryRule::All),
-            None => Some(range_or_head(own)),
-            Some(channel) if channel.full => Some(EntryRule::All),
-            Some(channel) => Some(range_or_head(channel.bounds().range().or(own))),
-        }
     }
 }
