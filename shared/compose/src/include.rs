@@ -5,6 +5,7 @@ use std::{
     rc::Rc,
 };
 
+use indexmap::IndexMap;
 use olm::{Constraint, Gvk, RequiredPackage};
 
 use crate::{
@@ -13,7 +14,6 @@ use crate::{
     dependencies::{Dependencies, RequiredBy},
     error::{listed, shown},
     input::NamedCatalog,
-    kept_channel::KeptEntries,
 };
 
 /// Maximum number of checks of the channels of one package. It is checked again only if another one that is taken as a whole
@@ -42,7 +42,7 @@ type ApiProviders = HashMap<Rc<str>, BTreeSet<(usize, String)>>;
 struct Included {
     candidate: usize,
     /// Reason for each bundle that is required.
-    reasons: BTreeMap<usize, Rc<str>>,
+    reasons: IncludeReasons,
     /// Number of checks so far.
     checks: usize,
     /// True if the bundles that are required make no valid channels.
@@ -53,8 +53,8 @@ struct Included {
 #[derive(Default)]
 struct Providers {
     bundles: Vec<Provider>,
-    /// Candidate of each package that is among them.
-    chosen: HashMap<String, usize>,
+    /// Candidate of each package that is among them, in the order of their first bundles.
+    chosen: IndexMap<String, usize>,
 }
 
 /// Bundle of a candidate.
@@ -62,26 +62,6 @@ struct Provider {
     package: String,
     candidate: usize,
     bundle: usize,
-    /// True for the first bundle of its package.
-    is_first: bool,
-}
-
-impl Providers {
-    fn push(&mut self, package: &str, candidate: usize, bundle: usize) {
-        let is_first = self.chosen.insert(package.to_owned(), candidate).is_none();
-        self.bundles.push(Provider {
-            package: package.to_owned(),
-            candidate,
-            bundle,
-            is_first,
-        });
-    }
-
-    fn truncate(&mut self, length: usize) {
-        for provider in self.bundles.drain(length..).filter(|provider| provider.is_first) {
-            self.chosen.remove(&provider.package);
-        }
-    }
 }
 
 /// Package that is taken along, for the composition to write.
@@ -93,7 +73,7 @@ pub(crate) struct IncludedPackage {
 }
 
 /// Reason for each bundle, or for the whole package with an empty name.
-pub(crate) type IncludeReasons = HashMap<Rc<str>, Rc<str>>;
+pub(crate) type IncludeReasons = BTreeMap<Rc<str>, Rc<str>>;
 
 impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
     /// Creates an includer for a result that has the requirements `dependencies`. Packages that are `excluded` are in the
@@ -132,7 +112,8 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         }
         let candidates = &self.candidates;
         let packages = self.included.into_iter().map(|(name, included)| {
-            let package = included.package(&name, &candidates[&name][included.candidate]);
+            let candidate = &candidates[&name][included.candidate];
+            let package = included.into_package(&name, candidate);
             (name, package)
         });
         Ok(packages.collect())
@@ -183,12 +164,13 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
             }
         }
         let Some(any) = &constraint.any else { return Ok(true) };
-        let before = providers.bundles.len();
+        let (bundles, chosen) = (providers.bundles.len(), providers.chosen.len());
         for part in &any.constraints {
             if self.find(part, providers)? {
                 return Ok(true);
             }
-            providers.truncate(before);
+            providers.bundles.truncate(bundles);
+            providers.chosen.truncate(chosen);
         }
         Ok(false)
     }
@@ -239,7 +221,13 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         let mut candidates = candidates.filter(|(at, _)| taken.is_none_or(|taken| taken == *at));
         let found = candidates.find_map(|(at, candidate)| Some((at, highest(candidate)?)));
         if let Some((candidate, bundle)) = found {
-            providers.push(package, candidate, bundle);
+            let package = package.to_owned();
+            providers.chosen.insert(package.clone(), candidate);
+            providers.bundles.push(Provider {
+                package,
+                candidate,
+                bundle,
+            });
         }
         found.is_some()
     }
@@ -248,16 +236,16 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         let package = &provider.package;
         let included = self.included.entry(package.clone()).or_insert_with(|| Included {
             candidate: provider.candidate,
-            reasons: BTreeMap::new(),
+            reasons: IncludeReasons::new(),
             checks: 0,
             whole: false,
         });
-        if included.whole || included.reasons.contains_key(&provider.bundle) {
+        let bundle = &self.candidates[package][provider.candidate].bundles[provider.bundle];
+        if included.whole || included.reasons.contains_key(&bundle.name) {
             return Ok(());
         }
-        included.reasons.insert(provider.bundle, reason.clone());
+        included.reasons.insert(bundle.name.clone(), reason.clone());
         self.unchecked.insert(package.clone());
-        let bundle = &self.candidates[package][provider.candidate].bundles[provider.bundle];
         self.dependencies.add_bundle(package, bundle)
     }
 
@@ -268,12 +256,12 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         };
         let candidate = &self.candidates[package][included.candidate];
         included.checks += 1;
-        if included.checks <= CHECKS_MAX && candidate.connects(&included.names(candidate)) {
+        if included.checks <= CHECKS_MAX && candidate.connects(&included.reasons) {
             return Ok(());
         }
         included.whole = true;
-        let others = candidate.bundles.iter().enumerate();
-        for (_, bundle) in others.filter(|(at, _)| !included.reasons.contains_key(at)) {
+        let bundles = candidate.bundles.iter();
+        for bundle in bundles.filter(|bundle| !included.reasons.contains_key(&bundle.name)) {
             self.dependencies.add_bundle(package, bundle)?;
         }
         Ok(())
@@ -317,27 +305,18 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
 }
 
 impl Included {
-    fn names<'c>(&self, candidate: &'c IncludeCandidate) -> KeptEntries<'c> {
-        let names = self.reasons.keys().map(|at| &*candidate.bundles[*at].name);
-        names.collect()
-    }
-
-    fn package(&self, name: &str, candidate: &IncludeCandidate) -> IncludedPackage {
-        let reasons = if self.whole {
-            let reasons: Vec<String> = self.reasons.values().map(ToString::to_string).collect();
-            let reason = format!(
-                "{}; the whole package, because these bundles alone make no valid channel",
-                listed(&reasons)
-            );
-            HashMap::from([(Rc::from(""), Rc::from(reason))])
+    fn into_package(self, name: &str, candidate: &IncludeCandidate) -> IncludedPackage {
+        let (mut selection, mut reasons) = (None, self.reasons);
+        if self.whole {
+            let listed = listed(&reasons.into_values().collect::<Vec<_>>());
+            let reason = format!("{listed}; the whole package, because these bundles alone make no valid channel");
+            reasons = IncludeReasons::from([("".into(), reason.into())]);
         } else {
-            let reasons = self.reasons.iter();
-            let reasons = reasons.map(|(at, reason)| (candidate.bundles[*at].name.clone(), reason.clone()));
-            reasons.collect()
-        };
+            selection = Some(candidate.selection(name, &reasons));
+        }
         IncludedPackage {
             input: candidate.input,
-            selection: (!self.whole).then(|| candidate.selection(name, &self.names(candidate))),
+            selection,
             reasons,
         }
     }
