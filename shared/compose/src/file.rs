@@ -1,8 +1,8 @@
 //! Files that describe compositions.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, str::FromStr};
 
-use model::{CatalogName, ImageReference, text::yaml_error};
+use model::{CatalogName, ImageReference, text::chain, text::yaml_error};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use serde_saphyr::Spanned;
 
@@ -117,8 +117,7 @@ impl ComposeFile {
             ("ImageSetConfiguration", "mirror.openshift.io/v2alpha1") => image_set(text).map(Self::ImageSet),
             ("ImageSetConfiguration", "mirror.openshift.io/v1alpha2") => Err(old_format(text)),
             ("FilterConfiguration", "olm.operatorframework.io/filter/mirror/v1alpha1") => {
-                let filter: FilterFields = read(text)?;
-                let packages = filter.packages;
+                let FilterFields { packages, .. } = read(text)?;
                 Ok(Self::Filter(Selection { full: false, packages }))
             }
             _ => Err(ComposeFileError(format!(
@@ -138,19 +137,17 @@ impl ImageSet {
         let names: Vec<String> = self.entries.iter().map(|(name, _)| name.to_string()).collect();
         let fits = |entry: &CatalogName| name.is_none_or(|name| name == entry.as_str());
         let mut found = self.entries.into_iter().filter(|(entry, _)| fits(entry));
-        match (found.next(), found.next()) {
-            (Some(entry), None) => Ok(entry),
-            (Some(_), Some(_)) => Err(ComposeFileError(format!(
-                "the file has several entries: choose one of {}",
-                names.join(", ")
-            ))),
-            (None, _) if names.is_empty() => Err(ComposeFileError("mirror.operators has no entry".to_owned())),
-            (None, _) => Err(ComposeFileError(format!(
-                "the file has no entry {}: choose one of {}",
-                name.unwrap_or_default(),
-                names.join(", ")
-            ))),
+        if let (Some(entry), None) = (found.next(), found.next()) {
+            return Ok(entry);
         }
+        if names.is_empty() {
+            return Err(ComposeFileError("mirror.operators has no entry".to_owned()));
+        }
+        let entries = name.map_or_else(|| "several entries".to_owned(), |name| format!("no entry {name}"));
+        let names = names.join(", ");
+        Err(ComposeFileError(format!(
+            "the file has {entries}: choose one of {names}"
+        )))
     }
 }
 
@@ -193,18 +190,14 @@ fn image_set(text: &str) -> Result<ImageSet, ComposeFileError> {
     for operator in mirror.operators {
         let line = operator.catalog.referenced.line();
         let at_line = |message: &str| ComposeFileError(format!("line {line}: {message}"));
-        let name = entry_name(&operator);
-        let name: CatalogName = name
-            .parse()
-            .map_err(|error: model::CatalogNameError| at_line(&error.to_string()))?;
+        let name = CatalogName::from_str(&entry_name(&operator)).map_err(|error| at_line(&error.to_string()))?;
         if !names.insert(name.clone()) {
             let message = format!("two entries have the name {name}: set targetCatalog or targetTag of one of them");
             return Err(at_line(&message));
         }
         let composition = composition(operator);
-        composition
-            .check()
-            .map_err(|error| at_line(&model::text::chain(&error)))?;
+        let checked = composition.check();
+        checked.map_err(|error| at_line(&chain(&error)))?;
         entries.push((name, composition));
     }
     Ok(ImageSet { entries, ignored })
@@ -236,15 +229,16 @@ fn layout(catalog: &str) -> Option<&str> {
 }
 
 fn composition(operator: OperatorFields) -> Composition {
-    let mut input = CompositionInput::default();
-    match layout(&operator.catalog.value) {
-        Some(folder) => input.source = Some(format!("oci:{folder}")),
-        None => input.catalog = Some(operator.catalog.value),
-    }
-    input.select = Some(Selection {
-        full: operator.full,
-        packages: operator.packages,
-    });
+    let catalog = operator.catalog.value;
+    let source = layout(&catalog).map(|folder| format!("oci:{folder}"));
+    let input = CompositionInput {
+        catalog: source.is_none().then_some(catalog),
+        source,
+        select: Some(Selection {
+            full: operator.full,
+            packages: operator.packages,
+        }),
+    };
     Composition {
         inputs: vec![input],
         dependencies: if operator.skip_dependencies {
