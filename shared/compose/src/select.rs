@@ -84,7 +84,7 @@ impl<'a> PackageSelector<'_, 'a> {
         let Some(rule) = self.selection.rule(name) else {
             return Ok(());
         };
-        let mut kept = self.take_entries(name, channel, &rule)?;
+        let mut kept = self.take_entries(channel, &rule);
         if kept.is_empty() {
             // A channel that the user names is wanted. One of all channels may have no version in the range.
             return if !self.selection.channels.is_empty() && !channel.entries.is_empty() {
@@ -93,37 +93,36 @@ impl<'a> PackageSelector<'_, 'a> {
                 Ok(())
             };
         }
-        // A channel that is kept as it is stays as valid or invalid as its catalog has it.
-        if kept.len() != channel.entries.len() {
+        // A channel that is kept as it is stays as valid or invalid as its catalog has it. A head that is wanted must be there.
+        let is_whole = kept.len() == channel.entries.len();
+        if !is_whole || rule == EntryRule::Head {
             let mut checked = kept_channel::check(channel, &kept);
             if checked.is_err() && matches!(rule, EntryRule::Range(_)) {
                 self.connect(name, channel, &rule, &mut kept);
                 checked = kept_channel::check(channel, &kept);
             }
             checked.map_err(|fault| words(&rule).error(&self.place(name), Some(channel), &kept, fault))?;
-            if let Some(bundle) = kept.iter().find(|entry| !self.package.bundles.contains_key(**entry)) {
-                return Err(no_bundle(self.name, bundle));
-            }
+        }
+        let mut missing = kept.iter().filter(|entry| !self.package.bundles.contains_key(**entry));
+        if let Some(bundle) = missing.next().filter(|_| !is_whole) {
+            return Err(no_bundle(self.name, bundle));
         }
         self.channels.insert(name, kept);
         Ok(())
     }
 
-    fn take_entries(&self, name: &str, channel: &'a Channel, rule: &EntryRule) -> Result<KeptEntries<'a>, String> {
+    fn take_entries(&self, channel: &'a Channel, rule: &EntryRule) -> KeptEntries<'a> {
         let all = channel.entries.keys().map(String::as_str);
-        Ok(match rule {
+        match rule {
             EntryRule::All => all.collect(),
             EntryRule::Named => all.filter(|entry| self.named.contains(entry)).collect(),
             EntryRule::Range(range) => all.filter(|entry| self.is_in(range, entry)).collect(),
-            EntryRule::Head => {
-                let (heads, all) = (KeptEntries::from_iter(channel.heads()), all.collect());
-                if heads.len() != 1 && !channel.entries.is_empty() {
-                    let checked = kept_channel::check(channel, &all);
-                    checked.map_err(|fault| words(rule).error(&self.place(name), Some(channel), &all, fault))?;
-                }
-                heads
-            }
-        })
+            EntryRule::Head => match channel.heads()[..] {
+                [head] => KeptEntries::from([head]),
+                // Their check says what is wrong.
+                _ => all.collect(),
+            },
+        }
     }
 
     /// Takes also what lies between the kept entries.
