@@ -11,7 +11,7 @@ use crate::{
     Selection,
     dependencies::Dependencies,
     edit::{self, EditedLines},
-    error::shown,
+    error::{WHOLE, shown},
     include::{IncludeReasons, Includer},
     input::{NamedCatalog, PackageReader},
     merge::{MergedLines, Merger},
@@ -64,14 +64,13 @@ pub fn compose<C: PackageSource>(
         dependencies: Dependencies::new(budget),
         explanation,
         sink,
-        package: String::new(),
+        place: WHOLE.to_owned(),
         notes_requirements: composition.dependencies != DependencyRule::Ignore,
     };
     composer.run().map_err(|error| match budget.charge(0) {
         // What fails then fails because of that, also the receiver, which may work within the same budget.
-        Err(over) if composer.package.is_empty() => over.into(),
         Err(over) => ComposeError::Work {
-            place: format!("package {}", shown(&composer.package)),
+            place: composer.place,
             over,
         },
         Ok(()) => error,
@@ -91,8 +90,8 @@ struct Composer<'a, 's, C> {
     dependencies: Dependencies,
     explanation: &'a mut Explanation,
     sink: &'a mut PackageSink<'s>,
-    /// Package that is being composed.
-    package: String,
+    /// Part on which the work is.
+    place: String,
     /// True if what bundles require and provide is noted.
     notes_requirements: bool,
 }
@@ -112,13 +111,12 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         for name in &names {
             let mut removals = self.composition.remove.iter();
             if !removals.any(|removal| removal.package == *name && removal.is_whole()) {
-                self.package.clone_from(name);
                 let owner = owners.get(name).copied();
                 let select = owner.and_then(|input| self.composition.inputs[input].select.as_ref());
                 self.add_package(name, owner, select, None)?;
             }
         }
-        self.package.clear();
+        WHOLE.clone_into(&mut self.place);
         if self.composition.dependencies == DependencyRule::Include {
             self.include(&names)?;
         }
@@ -166,10 +164,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     fn add_global(&mut self) -> Result<(), ComposeError> {
         let catalogs = self.inputs.iter_mut().chain(&mut self.additions).enumerate();
         let mut catalogs: Vec<_> = catalogs.filter(|(_, catalog)| catalog.packages.contains("")).collect();
-        let first = catalogs
-            .first()
-            .map(|(at, _)| *at)
-            .filter(|at| *at < self.composition.inputs.len());
+        let inputs = 0..self.composition.inputs.len();
+        let first = catalogs.first().map(|(at, _)| *at).filter(|at| inputs.contains(at));
         if let (1, Some(input)) = (catalogs.len(), first) {
             return self.push("", ComposedContent::Shard { input });
         }
@@ -206,6 +202,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         select: Option<&Selection>,
         reasons: Option<&IncludeReasons>,
     ) -> Result<(), ComposeError> {
+        self.place = format!("package {}", shown(name));
         let removals = self.composition.remove.iter();
         let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
         let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));
@@ -305,7 +302,6 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         // What their bundles require is known.
         self.notes_requirements = false;
         for (name, package) in included {
-            self.package.clone_from(&name);
             self.add_package(
                 &name,
                 Some(package.input),
@@ -336,15 +332,10 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 
 /// Explains the bundles that removals took out of a package.
 fn explain_removed(rest: &Remaining<'_>, removals: &[&Removal], decisions: &mut Vec<Decision>) {
-    decisions.retain(|decision| {
-        !decision.kept || decision.bundle.is_empty() || rest.bundles.contains(decision.bundle.as_str())
-    });
+    let is_gone = |bundle: &str| !bundle.is_empty() && !rest.bundles.contains(bundle);
+    decisions.retain(|decision| !decision.kept || !is_gone(&decision.bundle));
     let named: HashSet<&String> = removals.iter().flat_map(|removal| &removal.bundles).collect();
-    let gone = rest
-        .package
-        .bundles
-        .iter()
-        .filter(|(bundle, _)| !rest.bundles.contains(bundle.as_str()));
+    let gone = rest.package.bundles.iter().filter(|(bundle, _)| is_gone(bundle));
     decisions.extend(gone.map(|(bundle, version)| {
         let reason = if named.contains(bundle) {
             "in remove"

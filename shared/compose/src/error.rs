@@ -10,6 +10,9 @@ const NAMES_MAX: usize = 5;
 /// Maximum number of characters of foreign text in a message. A name or range may have megabytes.
 const TEXT_CHARS_MAX: usize = 300;
 
+/// Place of work that is not about one package.
+pub(crate) const WHOLE: &str = "the composition";
+
 /// Error of a composition.
 #[derive(Debug, thiserror::Error)]
 pub enum ComposeError {
@@ -41,7 +44,7 @@ pub enum ComposeError {
 
 impl From<OverBudget> for ComposeError {
     fn from(over: OverBudget) -> Self {
-        let place = "the composition".to_owned();
+        let place = WHOLE.to_owned();
         Self::Work { place, over }
     }
 }
