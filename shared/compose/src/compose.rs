@@ -14,7 +14,7 @@ use crate::{
     error::{WHOLE, shown},
     include::{IncludeReasons, Includer},
     input::{NamedCatalog, PackageReader},
-    merge::{MergedLines, Merger},
+    merge::Merger,
     outline::PackageOutline,
     rewrite::Remaining,
     sink::push_lines,
@@ -254,31 +254,26 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         removals: &[&Removal],
         mut decisions: Vec<Decision>,
     ) -> Result<(), ComposeError> {
-        let (mut merger, mut is_added) = (Merger::new(name), false);
+        let mut merger = Merger::new(name);
         let additions = self.composition.add.iter().zip(&mut self.additions);
         for (addition, catalog) in additions.filter(|(_, catalog)| catalog.packages.contains(name)) {
             merger.add(&mut catalog.read(name)?, addition.replace)?;
-            is_added = true;
             let reason = format!("documents of {} are added", catalog.name);
             decisions.push(Decision::of_package(name, true, reason));
         }
         let (mut old, mut new) = (PackageOutline::default(), PackageOutline::default());
-        let mut merged = MergedLines::default();
         let mut unchanged = EditedLines::new(&mut lines, selected)?;
         // Notices are made when the lines are written.
         while let Some(line) = unchanged.next(&mut Explanation::default())? {
             old.add(name, &line)?;
-            if is_added && let Some(line) = merger.hold(line)? {
+            if let Some(line) = merger.hold(line)? {
                 new.add(name, &line)?;
             }
         }
-        if is_added {
-            merged = merger.finish()?;
-            merged.values().try_for_each(|line| new.add(name, line))?;
-        }
-        let new = if is_added { &new } else { &old };
+        let merged = merger.finish()?;
+        merged.values().try_for_each(|line| new.add(name, line))?;
         new.check_readable(name).map_err(|problem| edit::edit_error(&problem))?;
-        let mut rest = Remaining::all(name, new);
+        let mut rest = Remaining::all(name, &new);
         for removal in removals {
             edit::remove(&mut rest, removal)?;
         }
