@@ -8,11 +8,10 @@ use work::Budget;
 
 use crate::{
     ComposeError, Composition, ConflictRule, Decision, DependencyRule, Explanation, PackageSource, ReadError, Removal,
-    Selection,
     dependencies::Dependencies,
     edit::{self, EditedLines},
     error::{WHOLE, shown},
-    include::{IncludeReasons, Includer},
+    include::{IncludedPackage, Includer},
     input::{NamedCatalog, PackageReader},
     merge::Merger,
     outline::PackageOutline,
@@ -77,12 +76,6 @@ pub fn compose<C: PackageSource>(
     })
 }
 
-impl Removal {
-    fn is_whole(&self) -> bool {
-        self.channels.is_empty() && self.bundles.is_empty()
-    }
-}
-
 struct Composer<'a, 's, C> {
     composition: &'a Composition,
     inputs: Vec<NamedCatalog<'a, C>>,
@@ -109,12 +102,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             }
         }
         for name in &names {
-            let mut removals = self.composition.remove.iter();
-            if !removals.any(|removal| removal.package == *name && removal.is_whole()) {
-                let owner = owners.get(name).copied();
-                let select = owner.and_then(|input| self.composition.inputs[input].select.as_ref());
-                self.add_package(name, owner, select, None)?;
-            }
+            self.add_package(name, owners.get(name).copied(), None)?;
         }
         WHOLE.clone_into(&mut self.place);
         if self.composition.dependencies == DependencyRule::Include {
@@ -184,29 +172,36 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             })?;
             contents.insert(content.finish());
         }
-        if let (1, Some(input)) = (contents.len(), first) {
-            return self.push("", ComposedContent::Shard { input });
+        match (contents.len(), first) {
+            (0, _) => Ok(()),
+            (1, Some(input)) => self.push("", ComposedContent::Shard { input }),
+            _ => push_lines(self.sink, "", &mut || Ok(lines.pop_first())),
         }
-        if lines.is_empty() {
-            return Ok(());
-        }
-        push_lines(self.sink, "", &mut || Ok(lines.pop_first()))
     }
 
-    /// Composes one package: what the selection of its input takes, then additions, then removals. `reasons` are those for which its
-    /// bundles are taken along.
+    /// Composes one package: what the selection of its input takes, then additions, then removals. One that is taken along has a
+    /// selection of its own.
     fn add_package(
         &mut self,
         name: &str,
         owner: Option<usize>,
-        select: Option<&Selection>,
-        reasons: Option<&IncludeReasons>,
+        included: Option<&IncludedPackage>,
     ) -> Result<(), ComposeError> {
         self.place = format!("package {}", shown(name));
         let removals = self.composition.remove.iter();
         let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
+        if removals
+            .iter()
+            .any(|removal| removal.channels.is_empty() && removal.bundles.is_empty())
+        {
+            return Ok(());
+        }
         let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));
         let is_edited = is_added || !removals.is_empty();
+        let select = match included {
+            Some(included) => included.selection.as_ref(),
+            None => owner.and_then(|input| self.composition.inputs[input].select.as_ref()),
+        };
         let select = select.filter(|select| !select.takes_whole(name));
         let is_read = select.is_some() || is_edited || self.notes_requirements;
         let mut lines = match owner {
@@ -224,9 +219,9 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             let reason = format!("the whole package of {}", self.inputs[input].name);
             decisions.push(Decision::of_package(name, true, reason));
         }
-        if let Some(reasons) = reasons {
+        if let Some(included) = included {
             for decision in &mut decisions {
-                let reason = reasons.get(&*decision.bundle);
+                let reason = included.reasons.get(&*decision.bundle);
                 decision.reason = reason.map_or("not required", |reason| &**reason).to_owned();
             }
         }
@@ -297,12 +292,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         // What their bundles require is known.
         self.notes_requirements = false;
         for (name, package) in included {
-            self.add_package(
-                &name,
-                Some(package.input),
-                package.selection.as_ref(),
-                Some(&package.reasons),
-            )?;
+            self.add_package(&name, Some(package.input), Some(&package))?;
         }
         Ok(())
     }
