@@ -72,10 +72,8 @@ impl Dependencies {
 
     /// Adds one line of a package of the result.
     pub(crate) fn add_line(&mut self, package: &str, line: &[u8]) -> Result<(), ComposeError> {
-        match self.read(package, line)? {
-            Some(bundle) => self.add_bundle(package, &bundle),
-            None => Ok(()),
-        }
+        let bundle = self.read(package, line)?;
+        bundle.iter().try_for_each(|bundle| self.add_bundle(package, bundle))
     }
 
     /// Adds one bundle of the result.
