@@ -9,7 +9,7 @@ use olm::Channel;
 use semver::Version;
 
 use crate::{
-    ComposeError, PackageSelection, SelectedBundle, Selection,
+    ComposeError, PackageSelection, SelectedBundle,
     dependencies::{BundleDependencies, Dependencies},
     include::IncludeReasons,
     input::PackageReader,
@@ -80,20 +80,17 @@ impl IncludeCandidate {
 
     /// Returns the selection of these bundles. If none of them is in the default channel, the first channel that has one
     /// takes its place.
-    pub(crate) fn selection(&self, name: &str, bundles: &IncludeReasons) -> Selection {
+    pub(crate) fn selection(&self, name: &str, bundles: &IncludeReasons) -> PackageSelection {
         let has = |channel: &Channel| channel.entries.keys().any(|entry| bundles.contains_key(entry.as_str()));
         let has_default = self.channels.get(&self.default_channel).is_some_and(has);
         let mut channels = self.channels.iter();
         let other = channels.find(|(_, channel)| !has_default && has(channel));
         let bundles = bundles.keys().map(|name| SelectedBundle { name: name.to_string() });
-        Selection {
-            full: false,
-            packages: vec![PackageSelection {
-                name: name.to_owned(),
-                default_channel: other.map(|(channel, _)| channel.clone()),
-                selected_bundles: bundles.collect(),
-                ..PackageSelection::default()
-            }],
+        PackageSelection {
+            name: name.to_owned(),
+            default_channel: other.map(|(channel, _)| channel.clone()),
+            selected_bundles: bundles.collect(),
+            ..PackageSelection::default()
         }
     }
 }

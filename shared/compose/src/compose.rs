@@ -198,21 +198,21 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         }
         let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));
         let is_edited = is_added || !removals.is_empty();
-        let select = match included {
-            Some(included) => included.selection.as_ref(),
-            None => owner.and_then(|input| self.composition.inputs[input].select.as_ref()),
+        let selection = match included {
+            Some(included) => included.selection.clone(),
+            None => owner.and_then(|input| self.composition.inputs[input].select.as_ref()?.of_package(name)),
         };
-        let select = select.filter(|select| !select.takes_whole(name));
-        let is_read = select.is_some() || is_edited || self.notes_requirements;
+        let selection = selection.filter(|selection| !selection.takes_whole());
+        let is_read = selection.is_some() || is_edited || self.notes_requirements;
         let mut lines = match owner {
             Some(input) if is_read => self.inputs[input].read(name)?,
             _ => PackageReader::empty(name, &self.dependencies.budget),
         };
         let (outline, rest);
         let (mut selected, mut decisions) = (None, Vec::new());
-        if let Some(select) = select {
+        if let Some(selection) = &selection {
             outline = PackageOutline::read(name, &mut lines)?;
-            let part = select.apply(name, &outline, self.explanation);
+            let part = selection.apply(&outline, self.explanation);
             (rest, decisions) = part.map_err(|problem| lines.select_error(&problem))?;
             selected = Some(&rest).filter(|rest| !rest.is_whole());
         } else if let Some(input) = owner {

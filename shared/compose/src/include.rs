@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use olm::{Constraint, Gvk, RequiredPackage};
 
 use crate::{
-    ComposeError, PackageSource, Selection,
+    ComposeError, PackageSelection, PackageSource,
     candidate::IncludeCandidate,
     dependencies::{Dependencies, RequiredBy},
     error::{listed, shown},
@@ -68,7 +68,7 @@ struct Provider {
 pub(crate) struct IncludedPackage {
     pub(crate) input: usize,
     /// Bundles to take; `None` for the whole package.
-    pub(crate) selection: Option<Selection>,
+    pub(crate) selection: Option<PackageSelection>,
     pub(crate) reasons: IncludeReasons,
 }
 

@@ -4,7 +4,7 @@ use olm::Channel;
 use semver::Version;
 
 use crate::{
-    Decision, Explanation, PackageSelection, Selection, VersionConstraint,
+    Decision, Explanation, PackageSelection, VersionConstraint,
     error::{listed, no_bundle, no_default_channel, shown},
     kept_channel::{self, BrokenWords, KeptEntries},
     outline::PackageOutline,
@@ -12,22 +12,18 @@ use crate::{
     selection::EntryRule,
 };
 
-impl Selection {
-    /// Applies the selection to a package that it takes. Returns the part that it takes, and the reason for each bundle if reasons are
-    /// wanted.
+impl PackageSelection {
+    /// Applies the selection to its package. Returns the part that it takes, and the reason for each bundle if reasons are wanted.
     pub(crate) fn apply<'a>(
         &'a self,
-        name: &'a str,
         package: &'a PackageOutline,
         explanation: &mut Explanation,
     ) -> Result<(Remaining<'a>, Vec<Decision>), String> {
-        package.check_readable(name)?;
-        let selection = &self.of_package(name).unwrap_or_default();
-        let named = selection.selected_bundles.iter();
+        package.check_readable(&self.name)?;
+        let named = self.selected_bundles.iter();
         let mut selector = PackageSelector {
-            name,
             package,
-            selection,
+            selection: self,
             named: named.map(|bundle| bundle.name.as_str()).collect(),
             channels: BTreeMap::new(),
             explanation,
@@ -38,12 +34,12 @@ impl Selection {
         }
         if selector.channels.is_empty() && !package.channels.is_empty() {
             let first = package.channels.keys().next();
-            let rule = first.and_then(|channel| selection.rule(channel));
-            return Err(takes_nothing(&format!("package {name}"), rule.as_ref()));
+            let rule = first.and_then(|channel| self.rule(channel));
+            return Err(takes_nothing(&format!("package {}", self.name), rule.as_ref()));
         }
         let decisions = selector.explanation.decisions.as_ref().map(|_| selector.decisions());
         let rest = Remaining {
-            name,
+            name: &self.name,
             package,
             default_channel: selector.default_channel()?,
             bundles: selector.channels.values().flatten().copied().collect(),
@@ -54,11 +50,10 @@ impl Selection {
 }
 
 struct PackageSelector<'s, 'a> {
-    name: &'a str,
     package: &'a PackageOutline,
-    selection: &'s PackageSelection,
+    selection: &'a PackageSelection,
     /// Names of `selectedBundles`.
-    named: BTreeSet<&'s str>,
+    named: BTreeSet<&'a str>,
     channels: BTreeMap<&'a str, KeptEntries<'a>>,
     explanation: &'s mut Explanation,
 }
@@ -67,8 +62,11 @@ impl<'a> PackageSelector<'_, 'a> {
     fn check_names(&self) -> Result<(), String> {
         let mut channels = self.selection.channels.iter().map(|channel| &channel.name);
         if let Some(channel) = channels.find(|channel| !self.package.channels.contains_key(*channel)) {
-            let has = listed(&self.package.channels.keys().collect::<Vec<_>>());
-            return Err(format!("package {} has no channel {channel}; it has {has}", self.name));
+            let (name, has) = (
+                &self.selection.name,
+                listed(&self.package.channels.keys().collect::<Vec<_>>()),
+            );
+            return Err(format!("package {name} has no channel {channel}; it has {has}"));
         }
         let channels = self.package.channels.values();
         let entries = channels.flat_map(|channel| channel.entries.keys());
@@ -76,7 +74,7 @@ impl<'a> PackageSelector<'_, 'a> {
         let is_there = |bundle: &&str| self.package.bundles.contains_key(*bundle) && entries.contains(bundle);
         match self.named.iter().find(|bundle| !is_there(bundle)) {
             None => Ok(()),
-            Some(bundle) => Err(no_bundle(self.name, bundle)),
+            Some(bundle) => Err(no_bundle(&self.selection.name, bundle)),
         }
     }
 
@@ -105,7 +103,7 @@ impl<'a> PackageSelector<'_, 'a> {
         }
         let mut missing = kept.iter().filter(|entry| !self.package.bundles.contains_key(**entry));
         if let Some(bundle) = missing.next().filter(|_| !is_whole) {
-            return Err(no_bundle(self.name, bundle));
+            return Err(no_bundle(&self.selection.name, bundle));
         }
         self.channels.insert(name, kept);
         Ok(())
@@ -147,7 +145,7 @@ impl<'a> PackageSelector<'_, 'a> {
     }
 
     fn place(&self, channel: &str) -> String {
-        format!("package {}, channel {channel}", self.name)
+        format!("package {}, channel {channel}", self.selection.name)
     }
 
     /// Returns the default channel if it must be changed.
@@ -159,7 +157,7 @@ impl<'a> PackageSelector<'_, 'a> {
             Some((channel, _)) if self.package.has_package => {
                 Ok(Some(*channel).filter(|channel| Some(*channel) != original))
             }
-            _ => Err(no_default_channel(self.name, wanted, &self.channels)),
+            _ => Err(no_default_channel(&self.selection.name, wanted, &self.channels)),
         }
     }
 
@@ -188,7 +186,7 @@ impl<'a> PackageSelector<'_, 'a> {
             Decision {
                 bundle: bundle.clone(),
                 version: version.clone(),
-                ..Decision::of_package(self.name, kept, reason)
+                ..Decision::of_package(&self.selection.name, kept, reason)
             }
         });
         bundles.collect()

@@ -89,21 +89,16 @@ impl Selection {
         self.of_package(package).is_some()
     }
 
-    /// Returns true if the whole package is selected, so that its lines need not be read.
-    pub fn takes_whole(&self, package: &str) -> bool {
-        let is_whole = |selection: PackageSelection| {
-            selection.full && selection.channels.is_empty() && selection.default_channel.is_none()
-        };
-        self.of_package(package).is_some_and(is_whole)
-    }
-
     /// Returns the selection within a package, or `None` if nothing of it is taken.
     pub(crate) fn of_package(&self, package: &str) -> Option<PackageSelection> {
         let named = self.packages.iter().find(|selection| selection.name == package);
         let unnamed = || self.packages.is_empty().then(PackageSelection::default);
-        let mut selection = named.cloned().or_else(unnamed)?;
-        selection.full |= self.full;
-        Some(selection)
+        let selection = named.cloned().or_else(unnamed)?;
+        Some(PackageSelection {
+            name: package.to_owned(),
+            full: selection.full || self.full,
+            ..selection
+        })
     }
 }
 
@@ -127,6 +122,11 @@ impl PackageSelection {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if the whole package is selected, so that its lines need not be read.
+    pub(crate) const fn takes_whole(&self) -> bool {
+        self.full && self.channels.is_empty() && self.default_channel.is_none()
     }
 
     /// Returns the rule for a channel, or `None` if the channel is not selected.
