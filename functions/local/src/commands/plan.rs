@@ -7,8 +7,7 @@ use std::{
 
 use ::bundle::Contents;
 use ::plan::{
-    BundleStep, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder, UpgradePlan,
-    image_set, wrapped,
+    BundleStep, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder, UpgradePlan, wrapped,
 };
 use anyhow::Context;
 use clap::Args;
@@ -105,7 +104,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
     if args.json {
         print_json(&plan)?;
     } else if args.imageset {
-        print_yaml(&[image_set(&plan)])?;
+        print_yaml(&[plan.image_set()])?;
     } else {
         print_plan(&plan)?;
     }
