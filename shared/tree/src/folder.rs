@@ -59,11 +59,8 @@ impl FolderTree {
         }
         let temporary = folder.join(TEMPORARY);
         let lock = temporary.join("lock");
-        let prepare = || {
-            fs::create_dir_all(&temporary)?;
-            fs::File::create(&lock)
-        };
-        let file = prepare().map_err(TreeError::at(TEMPORARY))?;
+        fs::create_dir_all(&temporary).map_err(TreeError::at(TEMPORARY))?;
+        let file = fs::File::create(&lock).map_err(TreeError::at(TEMPORARY))?;
         file.try_lock().map_err(|_| TreeError::Busy(folder.clone()))?;
         // What a killed run left.
         for entry in fs::read_dir(&temporary).map_err(TreeError::at(TEMPORARY))?.flatten() {
