@@ -6,10 +6,15 @@ use semver::Version;
 use crate::{
     Decision, Explanation, PackageSelection, VersionConstraint,
     error::{listed, no_bundle, no_default_channel, shown},
-    kept_channel::{self, BrokenWords, KeptEntries},
+    kept_channel::{self, BrokenAdvice, KeptEntries},
     outline::PackageOutline,
     rewrite::Remaining,
     selection::EntryRule,
+};
+
+const ADVICE: BrokenAdvice = BrokenAdvice {
+    connect: "select also what connects them",
+    otherwise: "the catalog has the channel so: select other channels, or bundles by name",
 };
 
 impl PackageSelection {
@@ -99,7 +104,8 @@ impl<'a> PackageSelector<'_, 'a> {
                 self.connect(name, channel, &rule, &mut kept);
                 checked = kept_channel::check(channel, &kept);
             }
-            checked.map_err(|fault| words(&rule).error(&self.place(name), Some(channel), &kept, fault))?;
+            let place = || format!("{}: with {}", self.place(name), described(&rule));
+            checked.map_err(|fault| ADVICE.error(&place(), Some(channel), &kept, fault))?;
         }
         let mut missing = kept.iter().filter(|entry| !self.package.bundles.contains_key(**entry));
         if let Some(bundle) = missing.next().filter(|_| !is_whole) {
@@ -215,14 +221,6 @@ impl<'a> PackageSelector<'_, 'a> {
 fn takes_nothing(place: &str, rule: Option<&EntryRule>) -> String {
     let rule = rule.map(described).unwrap_or_default();
     format!("{place}: {rule} takes no bundle; remove it from the selection, or choose other versions")
-}
-
-fn words(rule: &EntryRule) -> BrokenWords {
-    BrokenWords {
-        selection: described(rule),
-        connect: "select also what connects them",
-        otherwise: "the catalog has the channel so: select other channels, or bundles by name",
-    }
 }
 
 fn described(rule: &EntryRule) -> String {
