@@ -68,36 +68,29 @@ impl<'a> Remaining<'a> {
     }
 }
 
-/// Fields by which a line is recognised. Other schemas may name a bundle or channel by any of the last three.
+/// Fields by which a line is recognised, an entry of a channel or of deprecations, or the target of a deprecation.
 #[derive(Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct LineHeader<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) schema: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) name: Cow<'a, str>,
-    #[serde(borrow, default)]
+    /// Target of a deprecation.
+    #[serde(borrow)]
+    pub(crate) reference: Option<&'a RawValue>,
+    // Other schemas may name a bundle or channel by these too.
+    #[serde(borrow)]
     bundle: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     channel: Option<&'a RawValue>,
 }
-
-/// Object whose values stay as they are written.
-type RawObject = BTreeMap<String, Box<RawValue>>;
 
 /// Entries of a channel or of deprecations.
 #[derive(Deserialize)]
 pub(crate) struct EntryList<'a> {
     #[serde(borrow, default)]
     pub(crate) entries: Option<Vec<&'a RawValue>>,
-}
-
-/// Name of a channel entry, or target of a deprecation.
-#[derive(Deserialize)]
-pub(crate) struct EntryHeader<'a> {
-    #[serde(borrow, default)]
-    pub(crate) name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    pub(crate) reference: Option<&'a RawValue>,
 }
 
 impl<'a> LineHeader<'a> {
@@ -172,7 +165,7 @@ impl Remaining<'_> {
 }
 
 /// Returns the line without some of its `entries`, or `None` if none is left.
-fn filter_entries(line: &[u8], keep: impl Fn(EntryHeader<'_>) -> bool) -> Result<Option<Vec<u8>>, RewriteError> {
+fn filter_entries(line: &[u8], keep: impl Fn(LineHeader<'_>) -> bool) -> Result<Option<Vec<u8>>, RewriteError> {
     let list: EntryList<'_> = serde_json::from_slice(line)?;
     let entries = list.entries.unwrap_or_default();
     let mut kept = Vec::with_capacity(entries.len());
@@ -192,7 +185,7 @@ fn filter_entries(line: &[u8], keep: impl Fn(EntryHeader<'_>) -> bool) -> Result
 
 /// Returns the line with another value of one field.
 pub(crate) fn set(line: &[u8], field: &str, value: Box<RawValue>) -> Result<Vec<u8>, RewriteError> {
-    let mut object: RawObject = serde_json::from_slice(line)?;
+    let mut object: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(line)?;
     object.insert(field.to_owned(), value);
     canonical(&serde_json::to_vec(&object)?)
 }
