@@ -190,10 +190,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         self.place = format!("package {}", shown(name));
         let removals = self.composition.remove.iter();
         let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
-        if removals
-            .iter()
-            .any(|removal| removal.channels.is_empty() && removal.bundles.is_empty())
-        {
+        let is_whole = |removal: &&Removal| removal.channels.is_empty() && removal.bundles.is_empty();
+        if removals.iter().any(is_whole) {
             return Ok(());
         }
         let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));

@@ -182,10 +182,8 @@ fn image_set(text: &str) -> Result<ImageSet, ComposeFileError> {
         ),
         ("platforms", has(|entry| entry.platforms.is_some())),
     ];
-    let ignored = ignored
-        .into_iter()
-        .filter_map(|(name, present)| present.then_some(name))
-        .collect();
+    let ignored = ignored.into_iter().filter(|(_, is_there)| *is_there);
+    let ignored = ignored.map(|(name, _)| name).collect();
     let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
     for operator in mirror.operators {
         let line = operator.catalog.referenced.line();

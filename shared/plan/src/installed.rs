@@ -132,9 +132,8 @@ impl Installed {
             };
             let name = text_at(object, "/metadata/name")?.unwrap_or_default();
             let Some(bundle) = &operator.bundle else {
-                installed
-                    .notices
-                    .push(format!("{kind} {name}: nothing is installed yet"));
+                let notice = format!("{kind} {name}: nothing is installed yet");
+                installed.notices.push(notice);
                 continue;
             };
             if let Some(version) = versions.remove(&(operator.namespace.clone(), operator.bundle.clone())) {
