@@ -89,12 +89,9 @@ impl PackageReader {
     pub(crate) fn next_line(&mut self) -> Result<Option<Vec<u8>>, ComposeError> {
         let mut line = Vec::new();
         let read = self.lines.read_until(b'\n', &mut line);
-        self.budget.charge_bytes(line.len())?;
-        match read {
-            Ok(0) => Ok(None),
-            Ok(_) => Ok(Some(line)),
-            Err(error) => Err(self.unreadable(error)),
-        }
+        let read = read.map_err(|error| self.unreadable(error))?;
+        self.budget.charge_bytes(read)?;
+        Ok((read > 0).then_some(line))
     }
 
     /// Passes each line to `each`.

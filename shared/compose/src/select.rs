@@ -77,10 +77,8 @@ impl<'a> PackageSelector<'_, 'a> {
         let entries = channels.flat_map(|channel| channel.entries.keys());
         let entries: HashSet<&str> = entries.map(String::as_str).collect();
         let is_there = |bundle: &&str| self.package.bundles.contains_key(*bundle) && entries.contains(bundle);
-        match self.named.iter().find(|bundle| !is_there(bundle)) {
-            None => Ok(()),
-            Some(bundle) => Err(no_bundle(&self.selection.name, bundle)),
-        }
+        let missing = self.named.iter().find(|bundle| !is_there(bundle));
+        missing.map_or(Ok(()), |bundle| Err(no_bundle(&self.selection.name, bundle)))
     }
 
     fn add_channel(&mut self, name: &'a str, channel: &'a Channel) -> Result<(), String> {

@@ -93,11 +93,9 @@ impl FromStr for VersionConstraint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let any_of = text.split("||").map(read_conditions);
-        Ok(Self {
-            text: text.to_owned(),
-            any_of: any_of.collect::<Result<_, _>>()?,
-        })
+        let any_of = text.split("||").map(read_conditions).collect::<Result<_, _>>()?;
+        let text = text.to_owned();
+        Ok(Self { text, any_of })
     }
 }
 

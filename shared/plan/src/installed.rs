@@ -163,12 +163,9 @@ fn text_at(object: &Value, field: &str) -> Result<Option<String>, PlanError> {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
         Some(_) => {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let (kind, name) = (kind(object), object["metadata"]["name"].as_str().unwrap_or_default());
             let field = field[1..].replace('/', ".").replace("~1", "/");
-            Err(PlanError::Refused(format!(
-                "{} {name}: {field} is no text",
-                kind(object)
-            )))
+            Err(PlanError::Refused(format!("{kind} {name}: {field} is no text")))
         }
     }
 }
