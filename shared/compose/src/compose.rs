@@ -14,8 +14,7 @@ use crate::{
     include::{IncludedPackage, Includer},
     input::{NamedCatalog, PackageReader},
     merge::Merger,
-    outline::PackageOutline,
-    rewrite::Remaining,
+    outline::{PackageOutline, Remaining},
     sink::push_lines,
 };
 

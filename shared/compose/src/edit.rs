@@ -8,8 +8,7 @@ use crate::{
     input::PackageReader,
     kept_channel::{self, BrokenAdvice, KeptEntries},
     merge::MergedLines,
-    outline::PackageOutline,
-    rewrite::Remaining,
+    outline::{PackageOutline, Remaining},
 };
 
 const ADVICE: BrokenAdvice = BrokenAdvice {

@@ -7,8 +7,7 @@ use crate::{
     Decision, Explanation, PackageSelection, VersionConstraint,
     error::{listed, no_bundle, no_default_channel, shown},
     kept_channel::{self, BrokenAdvice, KeptEntries},
-    outline::PackageOutline,
-    rewrite::Remaining,
+    outline::{PackageOutline, Remaining},
     selection::EntryRule,
 };
 
