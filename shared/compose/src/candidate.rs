@@ -12,8 +12,8 @@ use crate::{
     ComposeError, PackageSelection, SelectedBundle,
     dependencies::{BundleDependencies, Dependencies},
     include::IncludeReasons,
-    input::PackageReader,
     kept_channel::{self, KeptEntries},
+    lines::PackageReader,
     outline::PackageOutline,
 };
 

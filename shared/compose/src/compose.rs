@@ -12,10 +12,9 @@ use crate::{
     edit::{self, EditedLines},
     error::{WHOLE, shown},
     include::{IncludedPackage, Includer},
-    input::{NamedCatalog, PackageReader},
+    lines::{NamedCatalog, PackageReader, push_lines},
     merge::Merger,
     outline::{PackageOutline, Remaining},
-    sink::push_lines,
 };
 
 /// Maximum size of the documents without a package if several inputs have some, in bytes: they are sorted in memory.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use crate::{
     ComposeError, Explanation, Removal,
     error::{no_bundle, no_default_channel},
-    input::PackageReader,
     kept_channel::{self, BrokenAdvice, KeptEntries},
+    lines::PackageReader,
     merge::MergedLines,
     outline::{PackageOutline, Remaining},
 };

@@ -13,7 +13,7 @@ use crate::{
     candidate::IncludeCandidate,
     dependencies::{Dependencies, RequiredBy},
     error::{listed, shown},
-    input::NamedCatalog,
+    lines::NamedCatalog,
 };
 
 /// Maximum number of checks of the channels of one package. It is checked again only if another one that is taken as a whole

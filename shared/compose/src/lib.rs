@@ -9,14 +9,13 @@ mod error;
 mod explain;
 mod file;
 mod include;
-mod input;
 mod kept_channel;
+mod lines;
 mod merge;
 mod outline;
 mod rewrite;
 mod select;
 mod selection;
-mod sink;
 mod version_constraint;
 
 pub use compose::{ComposedContent, PackageSink, compose};
@@ -24,6 +23,6 @@ pub use composition::{Addition, Composition, CompositionInput, ConflictRule, Dep
 pub use error::ComposeError;
 pub use explain::{Decision, Explanation, FoldedDecisions};
 pub use file::{ComposeFile, ComposeFileError, ImageSet};
-pub use input::{PackageSource, ReadError, ReadSeek};
+pub use lines::{PackageSource, ReadError, ReadSeek};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
 pub use version_constraint::VersionConstraint;

@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     ComposeError,
     edit::edit_error,
-    input::PackageReader,
+    lines::PackageReader,
     rewrite::{EntryList, LineHeader, RewriteError, not_rewritten, set},
 };
 

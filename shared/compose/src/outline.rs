@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use olm::{Channel, DeprecationTarget, PackageParser, UnreadableMeta};
 
-use crate::{ComposeError, error::too_large, input::PackageReader, kept_channel::KeptEntries};
+use crate::{ComposeError, error::too_large, kept_channel::KeptEntries, lines::PackageReader};
 
 /// Maximum memory for the outline of a package, in bytes. Those of real catalogs take a few megabytes.
 const OUTLINE_BYTES_MAX: usize = 128 << 20;
