@@ -20,7 +20,7 @@ use crate::{
     catalog::{self, CATALOG_HELP},
     commands::bundle,
     exit::Exit,
-    output::{Column, Table, cell, cut, print_json, print_table, print_text, print_yaml, printable},
+    output::{Column, Table, cell, cut, print_report, print_table, print_text, print_yaml, printable},
 };
 
 #[derive(Debug, Args)]
@@ -101,12 +101,10 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
     for notice in &installed.notices {
         eprintln!("notice: {}", printable(notice));
     }
-    if args.json {
-        print_json(&plan)?;
-    } else if args.imageset {
+    if args.imageset {
         print_yaml(&[plan.image_set()])?;
     } else {
-        print_plan(&plan)?;
+        print_report(&plan, args.json, print_plan)?;
     }
     Ok(Exit::of_check(plan.is_possible()))
 }
