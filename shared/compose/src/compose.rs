@@ -94,10 +94,9 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let added = self.additions.iter().flat_map(|addition| &addition.packages);
         let added = added.filter(|name| !name.is_empty());
         let names: BTreeSet<String> = owners.keys().chain(added).cloned().collect();
-        for removal in &self.composition.remove {
-            if !names.contains(&removal.package) {
-                return Err(edit::nothing_to_remove(&removal.package, "document"));
-            }
+        let mut removals = self.composition.remove.iter();
+        if let Some(removal) = removals.find(|removal| !names.contains(&removal.package)) {
+            return Err(edit::nothing_to_remove(&removal.package, "document"));
         }
         for name in &names {
             self.add_package(name, owners.get(name).copied(), None)?;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use olm::{Constraint, Gvk, RequiredPackage};
+use olm::Constraint;
 
 use crate::{
     ComposeError, PackageSelection, PackageSource,
@@ -143,18 +143,10 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         if self.dependencies.fulfils(constraint) {
             return Ok(true);
         }
-        if let Some(not) = &constraint.not
-            && not.constraints.iter().any(|part| self.dependencies.fulfils(part))
-        {
-            return Ok(false);
-        }
-        if let Some(api) = &constraint.gvk
-            && !self.find_api(api, providers)?
-        {
-            return Ok(false);
-        }
-        if let Some(package) = &constraint.package
-            && !self.find_package(package, providers)?
+        let mut unwanted = constraint.not.iter().flat_map(|list| &list.constraints);
+        if unwanted.any(|part| self.dependencies.fulfils(part))
+            || !self.find_api(constraint, providers)?
+            || !self.find_package(constraint, providers)?
         {
             return Ok(false);
         }
@@ -175,10 +167,12 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         Ok(false)
     }
 
-    fn find_package(&mut self, required: &RequiredPackage, providers: &mut Providers) -> Result<bool, ComposeError> {
-        if self.dependencies.has(required) {
+    /// Adds a bundle of the package that the constraint names itself.
+    fn find_package(&mut self, constraint: &Constraint, providers: &mut Providers) -> Result<bool, ComposeError> {
+        let required = constraint.package.as_deref();
+        let Some(required) = required.filter(|required| !self.dependencies.has(required)) else {
             return Ok(true);
-        }
+        };
         self.read_candidates(&required.package_name)?;
         let intervals = self.dependencies.intervals(required);
         Ok(self.find_bundle(&required.package_name, providers, |candidate| {
@@ -188,11 +182,13 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         }))
     }
 
-    /// Looks in the order of the inputs, and in an input in byte order of the packages.
-    fn find_api(&mut self, api: &Gvk, providers: &mut Providers) -> Result<bool, ComposeError> {
-        if self.dependencies.has_api(api) {
+    /// Adds a bundle with the API that the constraint names itself. Looks in the order of the inputs, and in an input in byte order of
+    /// the packages.
+    fn find_api(&mut self, constraint: &Constraint, providers: &mut Providers) -> Result<bool, ComposeError> {
+        let api = constraint.gvk.as_deref();
+        let Some(api) = api.filter(|api| !self.dependencies.has_api(api)) else {
             return Ok(true);
-        }
+        };
         if self.apis.is_none() {
             self.apis = Some(self.read_apis()?);
         }
