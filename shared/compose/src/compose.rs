@@ -203,10 +203,11 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             Some(input) if is_read => self.inputs[input].read(name)?,
             _ => PackageReader::empty(name, &self.dependencies.budget),
         };
-        let (outline, rest);
+        let mut outline = PackageOutline::default();
+        let rest;
         let (mut selected, mut decisions) = (None, Vec::new());
         if let Some(selection) = &selection {
-            outline = PackageOutline::read(name, &mut lines)?;
+            lines.for_each(|line| outline.add(name, line))?;
             let part = selection.apply(&outline, self.explanation);
             (rest, decisions) = part.map_err(|problem| lines.select_error(&problem))?;
             selected = Some(&rest).filter(|rest| !rest.is_whole());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use olm::{Channel, DeprecationTarget, PackageParser, UnreadableMeta};
 
-use crate::{ComposeError, error::too_large, kept_channel::KeptEntries, lines::PackageReader};
+use crate::{ComposeError, error::too_large, kept_channel::KeptEntries};
 
 /// Maximum memory for the outline of a package, in bytes. Those of real catalogs take a few megabytes.
 const OUTLINE_BYTES_MAX: usize = 128 << 20;
@@ -32,12 +32,6 @@ pub(crate) struct PackageOutline {
 }
 
 impl PackageOutline {
-    pub(crate) fn read(package: &str, lines: &mut PackageReader) -> Result<Self, ComposeError> {
-        let mut outline = Self::default();
-        lines.for_each(|line| outline.add(package, line))?;
-        Ok(outline)
-    }
-
     /// Adds one line.
     pub(crate) fn add(&mut self, package: &str, line: &[u8]) -> Result<(), ComposeError> {
         let part = PackageParser::parse(line);
