@@ -166,13 +166,14 @@ impl<'a> PackageSelector<'_, 'a> {
 
     /// Gives each bundle the reasons of the channels that take it, or those of the others if none does.
     fn decisions(&self) -> Vec<Decision> {
-        let mut reasons: BTreeMap<&str, [Vec<String>; 2]> = BTreeMap::new();
+        // By bundle, those of the channels that take it apart from the others.
+        let mut reasons: BTreeMap<(&str, bool), Vec<String>> = BTreeMap::new();
         for (name, channel) in &self.package.channels {
             let (rule, kept) = (self.selection.rule(name), self.channels.get(name.as_str()));
             for entry in channel.entries.keys().map(String::as_str) {
                 let is_kept = kept.is_some_and(|kept| kept.contains(entry));
                 let reason = self.reason(rule.as_ref(), &shown(name), entry, is_kept);
-                let reasons = &mut reasons.entry(entry).or_default()[usize::from(is_kept)];
+                let reasons = reasons.entry((entry, is_kept)).or_default();
                 // The reason of `selectedBundles` is the same in each channel.
                 if reasons.last() != Some(&reason) {
                     reasons.push(reason);
@@ -180,12 +181,9 @@ impl<'a> PackageSelector<'_, 'a> {
             }
         }
         let bundles = self.package.bundles.iter().map(|(bundle, version)| {
-            let [outs, ins] = reasons.remove(bundle.as_str()).unwrap_or_default();
-            let (kept, reasons) = (!ins.is_empty(), if ins.is_empty() { outs } else { ins });
-            let reason = match reasons.is_empty() {
-                true => "in no channel".to_owned(),
-                false => listed(&reasons),
-            };
+            let [ins, outs] = [true, false].map(|is_kept| reasons.remove(&(bundle.as_str(), is_kept)));
+            let (kept, reasons) = (ins.is_some(), ins.or(outs));
+            let reason = reasons.map_or_else(|| "in no channel".to_owned(), |reasons| listed(&reasons));
             Decision {
                 bundle: bundle.clone(),
                 version: version.clone(),
