@@ -16,7 +16,8 @@ pub(crate) const WHOLE: &str = "the composition";
 /// Error of a composition.
 #[derive(Debug, thiserror::Error)]
 pub enum ComposeError {
-    /// The composition contradicts itself or does not fit its inputs, or the result would not be valid. Says what to change.
+    /// The composition cannot be read, contradicts itself or does not fit its inputs, or the result would not be valid. Says what to
+    /// change.
     #[error("{0}")]
     Refused(String),
     /// The lines of a package cannot be read.

@@ -22,7 +22,7 @@ pub use compose::{ComposedContent, PackageSink, compose};
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
 pub use error::ComposeError;
 pub use explain::{Decision, Explanation, FoldedDecisions};
-pub use file::{ComposeFile, ComposeFileError, ImageSet};
+pub use file::{ComposeFile, ImageSet};
 pub use lines::{PackageSource, ReadError, ReadSeek};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
 pub use version_constraint::VersionConstraint;
