@@ -198,16 +198,14 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
         ComposeFile::Filter(selection) => {
             let named = args.catalog.as_deref();
             let named = named.context("a FilterConfiguration names no catalog: add --catalog NAME|SOURCE")?;
-            let mut input = CompositionInput {
-                select: Some(selection),
-                ..CompositionInput::default()
-            };
             // A folder needs no scheme here, as for `render`.
-            if is_source(named) && Path::new(named).is_dir() {
-                input.source = Some(Source::of_argument(named)?.to_string());
-            } else {
-                input.catalog = Some(named.to_owned());
-            }
+            let is_folder = is_source(named) && Path::new(named).is_dir();
+            let folder = is_folder.then(|| Source::of_argument(named)).transpose()?;
+            let input = CompositionInput {
+                catalog: (!is_folder).then(|| named.to_owned()),
+                source: folder.map(|folder| folder.to_string()),
+                select: Some(selection),
+            };
             Ok(Composition {
                 inputs: vec![input],
                 ..Composition::default()
