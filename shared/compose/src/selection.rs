@@ -105,18 +105,20 @@ impl Selection {
 impl PackageSelection {
     fn check(&self, all_full: bool) -> Result<(), String> {
         let place = &*format!("package {}", self.name);
-        let (full, bounds) = (self.full || all_full, self.bounds());
-        if !self.selected_bundles.is_empty() && (full || bounds.is_some() || !self.channels.is_empty()) {
+        let (full, range) = (self.full || all_full, self.range());
+        let has_range = range != Ok(None);
+        if !self.selected_bundles.is_empty() && (full || has_range || !self.channels.is_empty()) {
             let problem = "selectedBundles stand alone: remove channels, versions and full";
             return Err(format!("{place}: {problem}"));
         }
-        bounds.check(place, full)?;
+        check_range(place, full, &range)?;
         let mut names = BTreeSet::new();
         for channel in &self.channels {
             let place = format!("{place}, channel {}", channel.name);
             check_name(&place, &channel.name, names.insert(&channel.name))?;
-            channel.bounds().check(&place, full || channel.full)?;
-            if bounds.is_some() && (channel.bounds().is_some() || channel.full) {
+            let own = channel.range();
+            check_range(&place, full || channel.full, &own)?;
+            if has_range && (own != Ok(None) || channel.full) {
                 let problem = "the package has a range of versions too: write it at the package or at the channels";
                 return Err(format!("{place}: {problem}"));
             }
@@ -141,72 +143,44 @@ impl PackageSelection {
         if self.full || channel.is_some_and(|channel| channel.full) {
             return Some(EntryRule::All);
         }
-        let range = channel.and_then(|channel| channel.bounds().range());
-        let range = range.or_else(|| self.bounds().range());
+        // `check` has accepted the ranges.
+        let own = channel.and_then(|channel| channel.range().ok()?);
+        let range = own.or_else(|| self.range().ok()?);
         Some(range.map_or(EntryRule::Head, EntryRule::Range))
     }
 
-    fn bounds(&self) -> VersionBounds<'_> {
-        VersionBounds::new([&self.min_version, &self.max_version, &self.version_range])
+    fn range(&self) -> Result<Option<VersionConstraint>, String> {
+        read_range([&self.min_version, &self.max_version, &self.version_range])
     }
 }
 
 impl ChannelSelection {
-    fn bounds(&self) -> VersionBounds<'_> {
-        VersionBounds::new([&self.min_version, &self.max_version, &self.version_range])
+    fn range(&self) -> Result<Option<VersionConstraint>, String> {
+        read_range([&self.min_version, &self.max_version, &self.version_range])
     }
 }
 
-/// Versions to take of a package or channel.
-#[derive(Clone, Copy)]
-struct VersionBounds<'a> {
-    min: Option<&'a str>,
-    max: Option<&'a str>,
-    range: Option<&'a str>,
+/// Reads `minVersion`, `maxVersion` and `versionRange`; `None` if none is there. An error continues the name of the place.
+fn read_range(texts: [&Option<String>; 3]) -> Result<Option<VersionConstraint>, String> {
+    let [min, max, range] = texts.map(Option::as_deref);
+    let Some(range) = range else {
+        return VersionConstraint::between(min, max);
+    };
+    if min.is_some() || max.is_some() {
+        return Err(": versionRange excludes minVersion and maxVersion".to_owned());
+    }
+    let problem = "a range of versions is written as \">=1.0.0 <2.0.0\"";
+    let range = VersionConstraint::from_str(range).map(Some);
+    range.map_err(|part| format!(", versionRange: {part:?}: {problem}"))
 }
 
-impl<'a> VersionBounds<'a> {
-    fn new(texts: [&'a Option<String>; 3]) -> Self {
-        let [min, max, range] = texts.map(Option::as_deref);
-        Self { min, max, range }
-    }
-
-    const fn is_some(self) -> bool {
-        self.min.is_some() || self.max.is_some() || self.range.is_some()
-    }
-
-    /// Returns the range, which [`Self::check`] has accepted.
-    fn range(self) -> Option<VersionConstraint> {
-        match self.range {
-            Some(range) => range.parse().ok(),
-            None => VersionConstraint::between(self.min, self.max),
-        }
-    }
-
-    fn check(self, place: &str, full: bool) -> Result<(), String> {
-        if full && self.is_some() {
-            return Err(format!(
-                "{place}: full: true takes every version: remove it, or the versions"
-            ));
-        }
-        if self.range.is_some() && (self.min.is_some() || self.max.is_some()) {
-            return Err(format!("{place}: versionRange excludes minVersion and maxVersion"));
-        }
-        for (field, bound) in [("minVersion", self.min), ("maxVersion", self.max)] {
-            if let Some(bound) = bound.filter(|bound| !VersionConstraint::is_bound(bound)) {
-                let problem = "this is not a version such as 2.11.0 or 2.11";
-                return Err(format!("{place}, {field} {bound:?}: {problem}"));
-            }
-        }
-        if let Some(Err(part)) = self.range.map(VersionConstraint::from_str) {
-            let problem = "a range of versions is written as \">=1.0.0 <2.0.0\"";
-            return Err(format!("{place}, versionRange: {part:?}: {problem}"));
-        }
-        let mut bounds = self.min.into_iter().zip(self.max);
-        if bounds.any(|(min, max)| VersionConstraint::is_empty_between(min, max)) {
-            return Err(format!("{place}: minVersion is higher than maxVersion"));
-        }
-        Ok(())
+fn check_range(place: &str, full: bool, range: &Result<Option<VersionConstraint>, String>) -> Result<(), String> {
+    match range {
+        Err(problem) => Err(format!("{place}{problem}")),
+        Ok(Some(_)) if full => Err(format!(
+            "{place}: full: true takes every version: remove it, or the versions"
+        )),
+        Ok(_) => Ok(()),
     }
 }
 
