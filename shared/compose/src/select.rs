@@ -66,10 +66,8 @@ impl<'a> PackageSelector<'_, 'a> {
     fn check_names(&self) -> Result<(), String> {
         let mut channels = self.selection.channels.iter().map(|channel| &channel.name);
         if let Some(channel) = channels.find(|channel| !self.package.channels.contains_key(*channel)) {
-            let (name, has) = (
-                &self.selection.name,
-                listed(&self.package.channels.keys().collect::<Vec<_>>()),
-            );
+            let name = &self.selection.name;
+            let has = listed(&self.package.channels.keys().collect::<Vec<_>>());
             return Err(format!("package {name} has no channel {channel}; it has {has}"));
         }
         let channels = self.package.channels.values();
