@@ -9,10 +9,11 @@ use olm::Channel;
 use semver::Version;
 
 use crate::{
-    ComposeError, PackageSelection, SelectedBundle, Selection,
+    ComposeError, PackageSelection, SelectedBundle,
     dependencies::{BundleDependencies, Dependencies},
-    input::PackageReader,
+    include::IncludeReasons,
     kept_channel::{self, KeptEntries},
+    lines::PackageReader,
     outline::PackageOutline,
 };
 
@@ -68,33 +69,28 @@ impl IncludeCandidate {
         }))
     }
 
-    /// Returns true if each channel is valid with these entries alone.
-    pub(crate) fn connects(&self, names: &KeptEntries<'_>) -> bool {
+    /// Returns true if each channel is valid with these bundles alone.
+    pub(crate) fn connects(&self, bundles: &IncludeReasons) -> bool {
         self.channels.values().all(|channel| {
             let kept = channel.entries.keys().map(String::as_str);
-            let kept: KeptEntries<'_> = kept.filter(|entry| names.contains(entry)).collect();
+            let kept: KeptEntries<'_> = kept.filter(|entry| bundles.contains_key(*entry)).collect();
             kept.is_empty() || kept.len() == channel.entries.len() || kept_channel::check(channel, &kept).is_ok()
         })
     }
 
     /// Returns the selection of these bundles. If none of them is in the default channel, the first channel that has one
     /// takes its place.
-    pub(crate) fn selection(&self, name: &str, names: &KeptEntries<'_>) -> Selection {
-        let has = |channel: &Channel| channel.entries.keys().any(|entry| names.contains(entry.as_str()));
+    pub(crate) fn selection(&self, name: &str, bundles: &IncludeReasons) -> PackageSelection {
+        let has = |channel: &Channel| channel.entries.keys().any(|entry| bundles.contains_key(entry.as_str()));
         let has_default = self.channels.get(&self.default_channel).is_some_and(has);
         let mut channels = self.channels.iter();
         let other = channels.find(|(_, channel)| !has_default && has(channel));
-        let bundles = names.iter().map(|name| SelectedBundle {
-            name: (*name).to_owned(),
-        });
-        Selection {
-            full: false,
-            packages: vec![PackageSelection {
-                name: name.to_owned(),
-                default_channel: other.map(|(channel, _)| channel.clone()),
-                selected_bundles: bundles.collect(),
-                ..PackageSelection::default()
-            }],
+        let bundles = bundles.keys().map(|name| SelectedBundle { name: name.to_string() });
+        PackageSelection {
+            name: name.to_owned(),
+            default_channel: other.map(|(channel, _)| channel.clone()),
+            selected_bundles: bundles.collect(),
+            ..PackageSelection::default()
         }
     }
 }

@@ -8,16 +8,13 @@ use work::Budget;
 
 use crate::{
     ComposeError, Composition, ConflictRule, Decision, DependencyRule, Explanation, PackageSource, ReadError, Removal,
-    Selection,
     dependencies::Dependencies,
     edit::{self, EditedLines},
-    error::shown,
-    include::{IncludeReasons, Includer},
-    input::{NamedCatalog, PackageReader},
-    merge::{MergedLines, Merger},
-    outline::PackageOutline,
-    rewrite::Remaining,
-    sink::push_lines,
+    error::{WHOLE, shown},
+    include::{IncludedPackage, Includer},
+    lines::{NamedCatalog, PackageReader, push_lines},
+    merge::Merger,
+    outline::{PackageOutline, Remaining},
 };
 
 /// Maximum size of the documents without a package if several inputs have some, in bytes: they are sorted in memory.
@@ -64,24 +61,17 @@ pub fn compose<C: PackageSource>(
         dependencies: Dependencies::new(budget),
         explanation,
         sink,
-        package: String::new(),
+        place: WHOLE.to_owned(),
         notes_requirements: composition.dependencies != DependencyRule::Ignore,
     };
     composer.run().map_err(|error| match budget.charge(0) {
         // What fails then fails because of that, also the receiver, which may work within the same budget.
-        Err(over) if composer.package.is_empty() => over.into(),
         Err(over) => ComposeError::Work {
-            place: format!("package {}", shown(&composer.package)),
+            place: composer.place,
             over,
         },
         Ok(()) => error,
     })
-}
-
-impl Removal {
-    fn is_whole(&self) -> bool {
-        self.channels.is_empty() && self.bundles.is_empty()
-    }
 }
 
 struct Composer<'a, 's, C> {
@@ -91,8 +81,8 @@ struct Composer<'a, 's, C> {
     dependencies: Dependencies,
     explanation: &'a mut Explanation,
     sink: &'a mut PackageSink<'s>,
-    /// Package that is being composed.
-    package: String,
+    /// Part on which the work is.
+    place: String,
     /// True if what bundles require and provide is noted.
     notes_requirements: bool,
 }
@@ -104,21 +94,14 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let added = self.additions.iter().flat_map(|addition| &addition.packages);
         let added = added.filter(|name| !name.is_empty());
         let names: BTreeSet<String> = owners.keys().chain(added).cloned().collect();
-        for removal in &self.composition.remove {
-            if !names.contains(&removal.package) {
-                return Err(edit::nothing_to_remove(&removal.package, "document"));
-            }
+        let mut removals = self.composition.remove.iter();
+        if let Some(removal) = removals.find(|removal| !names.contains(&removal.package)) {
+            return Err(edit::nothing_to_remove(&removal.package, "document"));
         }
         for name in &names {
-            let mut removals = self.composition.remove.iter();
-            if !removals.any(|removal| removal.package == *name && removal.is_whole()) {
-                self.package.clone_from(name);
-                let owner = owners.get(name).copied();
-                let select = owner.and_then(|input| self.composition.inputs[input].select.as_ref());
-                self.add_package(name, owner, select, None)?;
-            }
+            self.add_package(name, owners.get(name).copied(), None)?;
         }
-        self.package.clear();
+        WHOLE.clone_into(&mut self.place);
         if self.composition.dependencies == DependencyRule::Include {
             self.include(&names)?;
         }
@@ -166,10 +149,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     fn add_global(&mut self) -> Result<(), ComposeError> {
         let catalogs = self.inputs.iter_mut().chain(&mut self.additions).enumerate();
         let mut catalogs: Vec<_> = catalogs.filter(|(_, catalog)| catalog.packages.contains("")).collect();
-        let first = catalogs
-            .first()
-            .map(|(at, _)| *at)
-            .filter(|at| *at < self.composition.inputs.len());
+        let inputs = 0..self.composition.inputs.len();
+        let first = catalogs.first().map(|(at, _)| *at).filter(|at| inputs.contains(at));
         if let (1, Some(input)) = (catalogs.len(), first) {
             return self.push("", ComposedContent::Shard { input });
         }
@@ -188,48 +169,55 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             })?;
             contents.insert(content.finish());
         }
-        if let (1, Some(input)) = (contents.len(), first) {
-            return self.push("", ComposedContent::Shard { input });
+        match (contents.len(), first) {
+            (0, _) => Ok(()),
+            (1, Some(input)) => self.push("", ComposedContent::Shard { input }),
+            _ => push_lines(self.sink, "", &mut || Ok(lines.pop_first())),
         }
-        if lines.is_empty() {
-            return Ok(());
-        }
-        push_lines(self.sink, "", &mut || Ok(lines.pop_first()))
     }
 
-    /// Composes one package: what the selection of its input takes, then additions, then removals. `reasons` are those for which its
-    /// bundles are taken along.
+    /// Composes one package: what the selection of its input takes, then additions, then removals. One that is taken along has a
+    /// selection of its own.
     fn add_package(
         &mut self,
         name: &str,
         owner: Option<usize>,
-        select: Option<&Selection>,
-        reasons: Option<&IncludeReasons>,
+        included: Option<&IncludedPackage>,
     ) -> Result<(), ComposeError> {
+        self.place = format!("package {}", shown(name));
         let removals = self.composition.remove.iter();
         let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
+        let is_whole = |removal: &&Removal| removal.channels.is_empty() && removal.bundles.is_empty();
+        if removals.iter().any(is_whole) {
+            return Ok(());
+        }
         let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));
         let is_edited = is_added || !removals.is_empty();
-        let select = select.filter(|select| !select.takes_whole(name));
-        let is_read = select.is_some() || is_edited || self.notes_requirements;
+        let selection = match included {
+            Some(included) => included.selection.clone(),
+            None => owner.and_then(|input| self.composition.inputs[input].select.as_ref()?.of_package(name)),
+        };
+        let selection = selection.filter(|selection| !selection.takes_whole());
+        let is_read = selection.is_some() || is_edited || self.notes_requirements;
         let mut lines = match owner {
             Some(input) if is_read => self.inputs[input].read(name)?,
             _ => PackageReader::empty(name, &self.dependencies.budget),
         };
-        let (outline, rest);
+        let mut outline = PackageOutline::default();
+        let rest;
         let (mut selected, mut decisions) = (None, Vec::new());
-        if let Some(select) = select {
-            outline = PackageOutline::read(name, &mut lines)?;
-            let part = select.apply(name, &outline, self.explanation);
+        if let Some(selection) = &selection {
+            lines.for_each(|line| outline.add(name, line))?;
+            let part = selection.apply(&outline, self.explanation);
             (rest, decisions) = part.map_err(|problem| lines.select_error(&problem))?;
             selected = Some(&rest).filter(|rest| !rest.is_whole());
         } else if let Some(input) = owner {
             let reason = format!("the whole package of {}", self.inputs[input].name);
             decisions.push(Decision::of_package(name, true, reason));
         }
-        if let Some(reasons) = reasons {
+        if let Some(included) = included {
             for decision in &mut decisions {
-                let reason = reasons.get(&*decision.bundle);
+                let reason = included.reasons.get(&*decision.bundle);
                 decision.reason = reason.map_or("not required", |reason| &**reason).to_owned();
             }
         }
@@ -257,31 +245,26 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         removals: &[&Removal],
         mut decisions: Vec<Decision>,
     ) -> Result<(), ComposeError> {
-        let (mut merger, mut is_added) = (Merger::new(name), false);
+        let mut merger = Merger::new(name);
         let additions = self.composition.add.iter().zip(&mut self.additions);
         for (addition, catalog) in additions.filter(|(_, catalog)| catalog.packages.contains(name)) {
             merger.add(&mut catalog.read(name)?, addition.replace)?;
-            is_added = true;
             let reason = format!("documents of {} are added", catalog.name);
             decisions.push(Decision::of_package(name, true, reason));
         }
         let (mut old, mut new) = (PackageOutline::default(), PackageOutline::default());
-        let mut merged = MergedLines::default();
         let mut unchanged = EditedLines::new(&mut lines, selected)?;
         // Notices are made when the lines are written.
         while let Some(line) = unchanged.next(&mut Explanation::default())? {
             old.add(name, &line)?;
-            if is_added && let Some(line) = merger.hold(line)? {
+            if let Some(line) = merger.hold(line)? {
                 new.add(name, &line)?;
             }
         }
-        if is_added {
-            merged = merger.finish()?;
-            merged.values().try_for_each(|line| new.add(name, line))?;
-        }
-        let new = if is_added { &new } else { &old };
+        let merged = merger.finish()?;
+        merged.values().try_for_each(|line| new.add(name, line))?;
         new.check_readable(name).map_err(|problem| edit::edit_error(&problem))?;
-        let mut rest = Remaining::all(name, new);
+        let mut rest = Remaining::all(name, &new);
         for removal in removals {
             edit::remove(&mut rest, removal)?;
         }
@@ -305,13 +288,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         // What their bundles require is known.
         self.notes_requirements = false;
         for (name, package) in included {
-            self.package.clone_from(&name);
-            self.add_package(
-                &name,
-                Some(package.input),
-                package.selection.as_ref(),
-                Some(&package.reasons),
-            )?;
+            self.add_package(&name, Some(package.input), Some(&package))?;
         }
         Ok(())
     }
@@ -336,15 +313,10 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 
 /// Explains the bundles that removals took out of a package.
 fn explain_removed(rest: &Remaining<'_>, removals: &[&Removal], decisions: &mut Vec<Decision>) {
-    decisions.retain(|decision| {
-        !decision.kept || decision.bundle.is_empty() || rest.bundles.contains(decision.bundle.as_str())
-    });
+    let is_gone = |bundle: &str| !bundle.is_empty() && !rest.bundles.contains(bundle);
+    decisions.retain(|decision| !decision.kept || !is_gone(&decision.bundle));
     let named: HashSet<&String> = removals.iter().flat_map(|removal| &removal.bundles).collect();
-    let gone = rest
-        .package
-        .bundles
-        .iter()
-        .filter(|(bundle, _)| !rest.bundles.contains(bundle.as_str()));
+    let gone = rest.package.bundles.iter().filter(|(bundle, _)| is_gone(bundle));
     decisions.extend(gone.map(|(bundle, version)| {
         let reason = if named.contains(bundle) {
             "in remove"

@@ -72,10 +72,8 @@ impl Dependencies {
 
     /// Adds one line of a package of the result.
     pub(crate) fn add_line(&mut self, package: &str, line: &[u8]) -> Result<(), ComposeError> {
-        match self.read(package, line)? {
-            Some(bundle) => self.add_bundle(package, &bundle),
-            None => Ok(()),
-        }
+        let bundle = self.read(package, line)?;
+        bundle.iter().try_for_each(|bundle| self.add_bundle(package, bundle))
     }
 
     /// Adds one bundle of the result.
@@ -156,13 +154,13 @@ impl Dependencies {
             if !is_met {
                 let named = constraint.package.as_ref().map(|package| &*package.package_name);
                 let present = named.filter(|name| self.packages.contains_key(*name));
-                explanation.notice(format!(
-                    "package {}: {} {}{}",
-                    shown(&required.package),
-                    requiring(bundles),
-                    shown(&constraint.to_string()),
-                    lacking(present)
-                ));
+                let problem = match present.map(shown) {
+                    None => ", which no package of the result provides".to_owned(),
+                    Some(present) => format!("; the result has other versions of {present}: select one that fits"),
+                };
+                let (package, constraint) = (shown(&required.package), shown(&constraint.to_string()));
+                let requiring = requiring(bundles);
+                explanation.notice(format!("package {package}: {requiring} {constraint}{problem}"));
             }
         }
         Ok(())
@@ -200,16 +198,6 @@ impl Dependencies {
         self.budget
             .charge(steps as u64)
             .map_or_else(|_| Vec::new(), |()| intervals)
-    }
-}
-
-fn lacking(present: Option<&str>) -> String {
-    match present {
-        None => ", which no package of the result provides".to_owned(),
-        Some(present) => format!(
-            "; the result has other versions of {}: select one that fits",
-            shown(present)
-        ),
     }
 }
 

@@ -5,11 +5,15 @@ use std::collections::HashSet;
 use crate::{
     ComposeError, Explanation, Removal,
     error::{no_bundle, no_default_channel},
-    input::PackageReader,
-    kept_channel::{self, BrokenWords, KeptEntries},
+    kept_channel::{self, BrokenAdvice, KeptEntries},
+    lines::PackageReader,
     merge::MergedLines,
-    outline::PackageOutline,
-    rewrite::Remaining,
+    outline::{PackageOutline, Remaining},
+};
+
+const ADVICE: BrokenAdvice = BrokenAdvice {
+    connect: "keep what connects them",
+    otherwise: "let added entries replace or skip the others",
 };
 
 /// Lines of a package of the result, one at a time: those of an input that its selection takes, then additions and removals.
@@ -97,13 +101,8 @@ pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), Co
             continue;
         }
         kept_channel::check(channel, kept).map_err(|fault| {
-            let words = BrokenWords {
-                selection: "what is added and removed".to_owned(),
-                connect: "keep what connects them",
-                otherwise: "let added entries replace or skip the others",
-            };
-            let place = format!("package {name}, channel {channel_name}");
-            edit_error(&words.error(&place, old, kept, fault))
+            let place = format!("package {name}, channel {channel_name}: with what is added and removed");
+            edit_error(&ADVICE.error(&place, old, kept, fault))
         })?;
         if let Some(bundle) = kept.iter().find(|entry| !rest.bundles.contains(*entry)) {
             return Err(edit_error(&no_bundle(name, bundle)));

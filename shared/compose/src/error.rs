@@ -10,10 +10,14 @@ const NAMES_MAX: usize = 5;
 /// Maximum number of characters of foreign text in a message. A name or range may have megabytes.
 const TEXT_CHARS_MAX: usize = 300;
 
+/// Place of work that is not about one package.
+pub(crate) const WHOLE: &str = "the composition";
+
 /// Error of a composition.
 #[derive(Debug, thiserror::Error)]
 pub enum ComposeError {
-    /// The composition contradicts itself or does not fit its inputs, or the result would not be valid. Says what to change.
+    /// The composition cannot be read, contradicts itself or does not fit its inputs, or the result would not be valid. Says what to
+    /// change.
     #[error("{0}")]
     Refused(String),
     /// The lines of a package cannot be read.
@@ -41,7 +45,7 @@ pub enum ComposeError {
 
 impl From<OverBudget> for ComposeError {
     fn from(over: OverBudget) -> Self {
-        let place = "the composition".to_owned();
+        let place = WHOLE.to_owned();
         Self::Work { place, over }
     }
 }

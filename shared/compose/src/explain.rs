@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -50,26 +50,23 @@ impl FoldedDecisions {
         let (bundles_in, bundles_out) = (bundles(true), bundles(false));
         let kept = decisions.iter().filter(|decision| decision.kept);
         let packages_in = kept.map(|decision| &decision.package).collect::<BTreeSet<_>>().len();
-        let mut whole: BTreeMap<String, Vec<Decision>> = BTreeMap::new();
-        for decision in decisions.extract_if(.., |decision| !decision.kept && decision.bundle.is_empty()) {
-            whole.entry(decision.reason.clone()).or_default().push(decision);
-        }
-        let packages_out: usize = whole.values().map(Vec::len).sum();
-        let folded = whole.into_values().filter_map(|mut same| {
-            let count = same.len();
-            let mut one = same.pop()?;
-            if count > 1 {
-                one.package = format!("({count} packages)");
+        let is_whole_and_out = |decision: &mut Decision| !decision.kept && decision.bundle.is_empty();
+        let mut whole: Vec<Decision> = decisions.extract_if(.., is_whole_and_out).collect();
+        whole.sort_by(|one, other| one.reason.cmp(&other.reason));
+        let by_reason = whole.chunk_by(|one, other| one.reason == other.reason);
+        let folded = by_reason.filter_map(|same| {
+            let mut one = same.last()?.clone();
+            if same.len() > 1 {
+                one.package = format!("({} packages)", same.len());
             }
             Some(one)
         });
         decisions.extend(folded);
-        Self {
-            rows: decisions,
-            sum: format!(
-                "in: packages {packages_in}, bundles {bundles_in}; out: bundles {bundles_out}, whole packages {packages_out}"
-            ),
-        }
+        let (rows, packages_out) = (decisions, whole.len());
+        let sum = format!(
+            "in: packages {packages_in}, bundles {bundles_in}; out: bundles {bundles_out}, whole packages {packages_out}"
+        );
+        Self { rows, sum }
     }
 }
 

@@ -1,12 +1,12 @@
 //! Files that describe compositions.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, str::FromStr};
 
 use model::{CatalogName, ImageReference, text::yaml_error};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use serde_saphyr::Spanned;
 
-use crate::{Composition, CompositionInput, DependencyRule, PackageSelection, Selection};
+use crate::{ComposeError, Composition, CompositionInput, DependencyRule, PackageSelection, Selection};
 
 /// Content of a file that describes compositions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,11 +27,6 @@ pub struct ImageSet {
     /// Names of the sections and fields that the mirror does not use.
     pub ignored: Vec<&'static str>,
 }
-
-/// Error in such a file, which names the line if it is about one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ComposeFileError(String);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,10 +57,9 @@ struct ImageSetFields {
     archive_size: Option<IgnoredAny>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct MirrorFields {
-    #[serde(default)]
     operators: Vec<OperatorFields>,
     platform: Option<IgnoredAny>,
     additional_images: Option<IgnoredAny>,
@@ -107,7 +101,7 @@ impl ComposeFile {
     ///
     /// # Errors
     /// Names the line of what is malformed, unknown or ambiguous.
-    pub fn parse(text: &str) -> Result<Self, ComposeFileError> {
+    pub fn parse(text: &str) -> Result<Self, ComposeError> {
         let header: FileHeader = read(text)?;
         let Some(kind) = header.kind else {
             return read(text).map(Self::Composition);
@@ -117,11 +111,10 @@ impl ComposeFile {
             ("ImageSetConfiguration", "mirror.openshift.io/v2alpha1") => image_set(text).map(Self::ImageSet),
             ("ImageSetConfiguration", "mirror.openshift.io/v1alpha2") => Err(old_format(text)),
             ("FilterConfiguration", "olm.operatorframework.io/filter/mirror/v1alpha1") => {
-                let filter: FilterFields = read(text)?;
-                let packages = filter.packages;
+                let FilterFields { packages, .. } = read(text)?;
                 Ok(Self::Filter(Selection { full: false, packages }))
             }
-            _ => Err(ComposeFileError(format!(
+            _ => Err(ComposeError::Refused(format!(
                 "{kind} of {version:?} is not known: use ImageSetConfiguration of mirror.openshift.io/v2alpha1, \
                  FilterConfiguration of olm.operatorframework.io/filter/mirror/v1alpha1, or a composition without kind"
             ))),
@@ -134,41 +127,37 @@ impl ImageSet {
     ///
     /// # Errors
     /// Lists the names if none fits, or if several do.
-    pub fn entry(self, name: Option<&str>) -> Result<(CatalogName, Composition), ComposeFileError> {
+    pub fn entry(self, name: Option<&str>) -> Result<(CatalogName, Composition), ComposeError> {
         let names: Vec<String> = self.entries.iter().map(|(name, _)| name.to_string()).collect();
         let fits = |entry: &CatalogName| name.is_none_or(|name| name == entry.as_str());
         let mut found = self.entries.into_iter().filter(|(entry, _)| fits(entry));
-        match (found.next(), found.next()) {
-            (Some(entry), None) => Ok(entry),
-            (Some(_), Some(_)) => Err(ComposeFileError(format!(
-                "the file has several entries: choose one of {}",
-                names.join(", ")
-            ))),
-            (None, _) if names.is_empty() => Err(ComposeFileError("mirror.operators has no entry".to_owned())),
-            (None, _) => Err(ComposeFileError(format!(
-                "the file has no entry {}: choose one of {}",
-                name.unwrap_or_default(),
-                names.join(", ")
-            ))),
+        if let (Some(entry), None) = (found.next(), found.next()) {
+            return Ok(entry);
         }
+        if names.is_empty() {
+            return Err(ComposeError::Refused("mirror.operators has no entry".to_owned()));
+        }
+        let entries = name.map_or_else(|| "several entries".to_owned(), |name| format!("no entry {name}"));
+        let problem = format!("the file has {entries}: choose one of {}", names.join(", "));
+        Err(ComposeError::Refused(problem))
     }
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeFileError> {
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeError> {
     serde_saphyr::from_str(text).map_err(|error| {
         let error = error.without_snippet();
         // The default message speaks to programmers, and names options that users do not have.
         let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
         let Some(location) = error.location() else {
-            return ComposeFileError(message);
+            return ComposeError::Refused(message);
         };
         let (line, column) = (location.line(), location.column());
         let message = message.trim_end_matches(&format!(" at line {line}, column {column}"));
-        ComposeFileError(format!("line {line}: {}", yaml_error(message)))
+        ComposeError::Refused(format!("line {line}: {}", yaml_error(message)))
     })
 }
 
-fn image_set(text: &str) -> Result<ImageSet, ComposeFileError> {
+fn image_set(text: &str) -> Result<ImageSet, ComposeError> {
     let file: ImageSetFields = read(text)?;
     let mirror = file.mirror;
     let has = |field: fn(&OperatorFields) -> bool| mirror.operators.iter().any(field);
@@ -185,26 +174,20 @@ fn image_set(text: &str) -> Result<ImageSet, ComposeFileError> {
         ),
         ("platforms", has(|entry| entry.platforms.is_some())),
     ];
-    let ignored = ignored
-        .into_iter()
-        .filter_map(|(name, present)| present.then_some(name))
-        .collect();
+    let ignored = ignored.into_iter().filter(|(_, is_there)| *is_there);
+    let ignored = ignored.map(|(name, _)| name).collect();
     let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
     for operator in mirror.operators {
         let line = operator.catalog.referenced.line();
-        let at_line = |message: &str| ComposeFileError(format!("line {line}: {message}"));
-        let name = entry_name(&operator);
-        let name: CatalogName = name
-            .parse()
-            .map_err(|error: model::CatalogNameError| at_line(&error.to_string()))?;
+        let at_line = |message: &str| ComposeError::Refused(format!("line {line}: {message}"));
+        let name = CatalogName::from_str(&entry_name(&operator)).map_err(|error| at_line(&error.to_string()))?;
         if !names.insert(name.clone()) {
             let message = format!("two entries have the name {name}: set targetCatalog or targetTag of one of them");
             return Err(at_line(&message));
         }
         let composition = composition(operator);
-        composition
-            .check()
-            .map_err(|error| at_line(&model::text::chain(&error)))?;
+        let checked = composition.check();
+        checked.map_err(|error| at_line(&error.to_string()))?;
         entries.push((name, composition));
     }
     Ok(ImageSet { entries, ignored })
@@ -236,15 +219,16 @@ fn layout(catalog: &str) -> Option<&str> {
 }
 
 fn composition(operator: OperatorFields) -> Composition {
-    let mut input = CompositionInput::default();
-    match layout(&operator.catalog.value) {
-        Some(folder) => input.source = Some(format!("oci:{folder}")),
-        None => input.catalog = Some(operator.catalog.value),
-    }
-    input.select = Some(Selection {
-        full: operator.full,
-        packages: operator.packages,
-    });
+    let catalog = operator.catalog.value;
+    let source = layout(&catalog).map(|folder| format!("oci:{folder}"));
+    let input = CompositionInput {
+        catalog: source.is_none().then_some(catalog),
+        source,
+        select: Some(Selection {
+            full: operator.full,
+            packages: operator.packages,
+        }),
+    };
     Composition {
         inputs: vec![input],
         dependencies: if operator.skip_dependencies {
@@ -256,13 +240,13 @@ fn composition(operator: OperatorFields) -> Composition {
     }
 }
 
-fn old_format(text: &str) -> ComposeFileError {
+fn old_format(text: &str) -> ComposeError {
     let lines = text.lines().zip(1_u64..).filter_map(|(line, number)| {
         let (key, _) = line.trim_start_matches([' ', '-']).split_once(':')?;
         let (_, change) = OLD_FIELDS.iter().find(|(field, _)| *field == key)?;
         Some(format!("\n  line {number}, {key}: {change}"))
     });
-    ComposeFileError(format!(
+    ComposeError::Refused(format!(
         "mirror.openshift.io/v1alpha2 is the format of oc-mirror v1; change these lines:{}",
         lines.collect::<String>()
     ))

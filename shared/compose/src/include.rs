@@ -5,15 +5,15 @@ use std::{
     rc::Rc,
 };
 
-use olm::{Constraint, Gvk, RequiredPackage};
+use indexmap::IndexMap;
+use olm::Constraint;
 
 use crate::{
-    ComposeError, PackageSource, Selection,
+    ComposeError, PackageSelection, PackageSource,
     candidate::IncludeCandidate,
     dependencies::{Dependencies, RequiredBy},
     error::{listed, shown},
-    input::NamedCatalog,
-    kept_channel::KeptEntries,
+    lines::NamedCatalog,
 };
 
 /// Maximum number of checks of the channels of one package. It is checked again only if another one that is taken as a whole
@@ -42,7 +42,7 @@ type ApiProviders = HashMap<Rc<str>, BTreeSet<(usize, String)>>;
 struct Included {
     candidate: usize,
     /// Reason for each bundle that is required.
-    reasons: BTreeMap<usize, Rc<str>>,
+    reasons: IncludeReasons,
     /// Number of checks so far.
     checks: usize,
     /// True if the bundles that are required make no valid channels.
@@ -53,8 +53,8 @@ struct Included {
 #[derive(Default)]
 struct Providers {
     bundles: Vec<Provider>,
-    /// Candidate of each package that is among them.
-    chosen: HashMap<String, usize>,
+    /// Candidate of each package that is among them, in the order of their first bundles.
+    chosen: IndexMap<String, usize>,
 }
 
 /// Bundle of a candidate.
@@ -62,38 +62,18 @@ struct Provider {
     package: String,
     candidate: usize,
     bundle: usize,
-    /// True for the first bundle of its package.
-    is_first: bool,
-}
-
-impl Providers {
-    fn push(&mut self, package: &str, candidate: usize, bundle: usize) {
-        let is_first = self.chosen.insert(package.to_owned(), candidate).is_none();
-        self.bundles.push(Provider {
-            package: package.to_owned(),
-            candidate,
-            bundle,
-            is_first,
-        });
-    }
-
-    fn truncate(&mut self, length: usize) {
-        for provider in self.bundles.drain(length..).filter(|provider| provider.is_first) {
-            self.chosen.remove(&provider.package);
-        }
-    }
 }
 
 /// Package that is taken along, for the composition to write.
 pub(crate) struct IncludedPackage {
     pub(crate) input: usize,
     /// Bundles to take; `None` for the whole package.
-    pub(crate) selection: Option<Selection>,
+    pub(crate) selection: Option<PackageSelection>,
     pub(crate) reasons: IncludeReasons,
 }
 
 /// Reason for each bundle, or for the whole package with an empty name.
-pub(crate) type IncludeReasons = HashMap<Rc<str>, Rc<str>>;
+pub(crate) type IncludeReasons = BTreeMap<Rc<str>, Rc<str>>;
 
 impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
     /// Creates an includer for a result that has the requirements `dependencies`. Packages that are `excluded` are in the
@@ -132,7 +112,8 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         }
         let candidates = &self.candidates;
         let packages = self.included.into_iter().map(|(name, included)| {
-            let package = included.package(&name, &candidates[&name][included.candidate]);
+            let candidate = &candidates[&name][included.candidate];
+            let package = included.into_package(&name, candidate);
             (name, package)
         });
         Ok(packages.collect())
@@ -162,18 +143,10 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         if self.dependencies.fulfils(constraint) {
             return Ok(true);
         }
-        if let Some(not) = &constraint.not
-            && not.constraints.iter().any(|part| self.dependencies.fulfils(part))
-        {
-            return Ok(false);
-        }
-        if let Some(api) = &constraint.gvk
-            && !self.find_api(api, providers)?
-        {
-            return Ok(false);
-        }
-        if let Some(package) = &constraint.package
-            && !self.find_package(package, providers)?
+        let mut unwanted = constraint.not.iter().flat_map(|list| &list.constraints);
+        if unwanted.any(|part| self.dependencies.fulfils(part))
+            || !self.find_api(constraint, providers)?
+            || !self.find_package(constraint, providers)?
         {
             return Ok(false);
         }
@@ -183,20 +156,23 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
             }
         }
         let Some(any) = &constraint.any else { return Ok(true) };
-        let before = providers.bundles.len();
+        let (bundles, chosen) = (providers.bundles.len(), providers.chosen.len());
         for part in &any.constraints {
             if self.find(part, providers)? {
                 return Ok(true);
             }
-            providers.truncate(before);
+            providers.bundles.truncate(bundles);
+            providers.chosen.truncate(chosen);
         }
         Ok(false)
     }
 
-    fn find_package(&mut self, required: &RequiredPackage, providers: &mut Providers) -> Result<bool, ComposeError> {
-        if self.dependencies.has(required) {
+    /// Adds a bundle of the package that the constraint names itself.
+    fn find_package(&mut self, constraint: &Constraint, providers: &mut Providers) -> Result<bool, ComposeError> {
+        let required = constraint.package.as_deref();
+        let Some(required) = required.filter(|required| !self.dependencies.has(required)) else {
             return Ok(true);
-        }
+        };
         self.read_candidates(&required.package_name)?;
         let intervals = self.dependencies.intervals(required);
         Ok(self.find_bundle(&required.package_name, providers, |candidate| {
@@ -206,11 +182,13 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         }))
     }
 
-    /// Looks in the order of the inputs, and in an input in byte order of the packages.
-    fn find_api(&mut self, api: &Gvk, providers: &mut Providers) -> Result<bool, ComposeError> {
-        if self.dependencies.has_api(api) {
+    /// Adds a bundle with the API that the constraint names itself. Looks in the order of the inputs, and in an input in byte order of
+    /// the packages.
+    fn find_api(&mut self, constraint: &Constraint, providers: &mut Providers) -> Result<bool, ComposeError> {
+        let api = constraint.gvk.as_deref();
+        let Some(api) = api.filter(|api| !self.dependencies.has_api(api)) else {
             return Ok(true);
-        }
+        };
         if self.apis.is_none() {
             self.apis = Some(self.read_apis()?);
         }
@@ -239,7 +217,13 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         let mut candidates = candidates.filter(|(at, _)| taken.is_none_or(|taken| taken == *at));
         let found = candidates.find_map(|(at, candidate)| Some((at, highest(candidate)?)));
         if let Some((candidate, bundle)) = found {
-            providers.push(package, candidate, bundle);
+            let package = package.to_owned();
+            providers.chosen.insert(package.clone(), candidate);
+            providers.bundles.push(Provider {
+                package,
+                candidate,
+                bundle,
+            });
         }
         found.is_some()
     }
@@ -248,16 +232,16 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         let package = &provider.package;
         let included = self.included.entry(package.clone()).or_insert_with(|| Included {
             candidate: provider.candidate,
-            reasons: BTreeMap::new(),
+            reasons: IncludeReasons::new(),
             checks: 0,
             whole: false,
         });
-        if included.whole || included.reasons.contains_key(&provider.bundle) {
+        let bundle = &self.candidates[package][provider.candidate].bundles[provider.bundle];
+        if included.whole || included.reasons.contains_key(&bundle.name) {
             return Ok(());
         }
-        included.reasons.insert(provider.bundle, reason.clone());
+        included.reasons.insert(bundle.name.clone(), reason.clone());
         self.unchecked.insert(package.clone());
-        let bundle = &self.candidates[package][provider.candidate].bundles[provider.bundle];
         self.dependencies.add_bundle(package, bundle)
     }
 
@@ -268,12 +252,12 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         };
         let candidate = &self.candidates[package][included.candidate];
         included.checks += 1;
-        if included.checks <= CHECKS_MAX && candidate.connects(&included.names(candidate)) {
+        if included.checks <= CHECKS_MAX && candidate.connects(&included.reasons) {
             return Ok(());
         }
         included.whole = true;
-        let others = candidate.bundles.iter().enumerate();
-        for (_, bundle) in others.filter(|(at, _)| !included.reasons.contains_key(at)) {
+        let bundles = candidate.bundles.iter();
+        for bundle in bundles.filter(|bundle| !included.reasons.contains_key(&bundle.name)) {
             self.dependencies.add_bundle(package, bundle)?;
         }
         Ok(())
@@ -317,27 +301,18 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
 }
 
 impl Included {
-    fn names<'c>(&self, candidate: &'c IncludeCandidate) -> KeptEntries<'c> {
-        let names = self.reasons.keys().map(|at| &*candidate.bundles[*at].name);
-        names.collect()
-    }
-
-    fn package(&self, name: &str, candidate: &IncludeCandidate) -> IncludedPackage {
-        let reasons = if self.whole {
-            let reasons: Vec<String> = self.reasons.values().map(ToString::to_string).collect();
-            let reason = format!(
-                "{}; the whole package, because these bundles alone make no valid channel",
-                listed(&reasons)
-            );
-            HashMap::from([(Rc::from(""), Rc::from(reason))])
+    fn into_package(self, name: &str, candidate: &IncludeCandidate) -> IncludedPackage {
+        let (mut selection, mut reasons) = (None, self.reasons);
+        if self.whole {
+            let listed = listed(&reasons.into_values().collect::<Vec<_>>());
+            let reason = format!("{listed}; the whole package, because these bundles alone make no valid channel");
+            reasons = IncludeReasons::from([("".into(), reason.into())]);
         } else {
-            let reasons = self.reasons.iter();
-            let reasons = reasons.map(|(at, reason)| (candidate.bundles[*at].name.clone(), reason.clone()));
-            reasons.collect()
-        };
+            selection = Some(candidate.selection(name, &reasons));
+        }
         IncludedPackage {
             input: candidate.input,
-            selection: (!self.whole).then(|| candidate.selection(name, &self.names(candidate))),
+            selection,
             reasons,
         }
     }

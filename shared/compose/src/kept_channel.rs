@@ -81,18 +81,16 @@ pub(crate) fn between<'a>(channel: &'a Channel, kept: &KeptEntries<'a>) -> Vec<&
     between
 }
 
-/// Words of the error for a channel that is broken: what breaks it, the advice in front of the entries that would connect it, and
-/// the advice if there are none.
-pub(crate) struct BrokenWords {
-    pub(crate) selection: String,
+/// Advice for a channel that is broken: that in front of the entries that would connect it, and that if there are none.
+pub(crate) struct BrokenAdvice {
     pub(crate) connect: &'static str,
     pub(crate) otherwise: &'static str,
 }
 
-impl BrokenWords {
-    /// Returns the error of a channel. Entries of `old` may connect what is kept.
+impl BrokenAdvice {
+    /// Returns the error of a channel behind its name and what breaks it. Entries of `old` may connect what is kept.
     pub(crate) fn error(
-        self,
+        &self,
         place: &str,
         old: Option<&Channel>,
         kept: &KeptEntries<'_>,
@@ -102,7 +100,7 @@ impl BrokenWords {
             Some(missing) => format!("{}: {missing}", self.connect),
             None => self.otherwise.to_owned(),
         };
-        format!("{place}: with {} the channel {}; {advice}", self.selection, fault.text)
+        format!("{place} the channel {}; {advice}", fault.text)
     }
 }
 

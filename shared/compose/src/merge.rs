@@ -9,8 +9,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     ComposeError,
     edit::edit_error,
-    input::PackageReader,
-    rewrite::{EntryHeader, EntryList, LineHeader, RewriteError, not_rewritten, set},
+    lines::PackageReader,
+    rewrite::{EntryList, LineHeader, RewriteError, not_rewritten, set},
 };
 
 /// Maximum size of the lines that are added to one package and of those that they change, in bytes: they are merged in memory.
@@ -200,7 +200,7 @@ fn entries(line: &[u8]) -> serde_json::Result<IndexMap<String, Box<RawValue>>> {
 }
 
 fn entry_key(entry: &RawValue) -> serde_json::Result<String> {
-    let header: EntryHeader<'_> = serde_json::from_str(entry.get())?;
+    let header: LineHeader<'_> = serde_json::from_str(entry.get())?;
     let reference = header.reference.map(|reference| reference.get().to_owned());
     Ok(reference.unwrap_or_else(|| header.name.into_owned()))
 }

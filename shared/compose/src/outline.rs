@@ -1,8 +1,10 @@
+//! Facts about a package, and the part of it that remains.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use olm::{Channel, DeprecationTarget, PackageParser, UnreadableMeta};
 
-use crate::{ComposeError, error::too_large, input::PackageReader};
+use crate::{ComposeError, error::too_large, kept_channel::KeptEntries};
 
 /// Maximum memory for the outline of a package, in bytes. Those of real catalogs take a few megabytes.
 const OUTLINE_BYTES_MAX: usize = 128 << 20;
@@ -30,12 +32,6 @@ pub(crate) struct PackageOutline {
 }
 
 impl PackageOutline {
-    pub(crate) fn read(package: &str, lines: &mut PackageReader) -> Result<Self, ComposeError> {
-        let mut outline = Self::default();
-        lines.for_each(|line| outline.add(package, line))?;
-        Ok(outline)
-    }
-
     /// Adds one line.
     pub(crate) fn add(&mut self, package: &str, line: &[u8]) -> Result<(), ComposeError> {
         let part = PackageParser::parse(line);
@@ -72,6 +68,61 @@ impl PackageOutline {
         Err(format!(
             "package {package}: the {schema} {name:?} cannot be read: {reason}"
         ))
+    }
+}
+
+/// Part of a package that remains.
+#[derive(Debug)]
+pub(crate) struct Remaining<'a> {
+    /// Name of the package.
+    pub(crate) name: &'a str,
+    /// The whole package.
+    pub(crate) package: &'a PackageOutline,
+    /// Default channel, if it differs from the one in the lines.
+    pub(crate) default_channel: Option<&'a str>,
+    pub(crate) channels: BTreeMap<&'a str, KeptEntries<'a>>,
+    pub(crate) bundles: BTreeSet<&'a str>,
+}
+
+impl<'a> Remaining<'a> {
+    /// Returns the whole package.
+    pub(crate) fn all(name: &'a str, package: &'a PackageOutline) -> Self {
+        let channels = package.channels.iter();
+        let channels = channels.map(|(name, channel)| {
+            let entries = channel.entries.keys().map(String::as_str);
+            (name.as_str(), entries.collect())
+        });
+        Self {
+            name,
+            package,
+            default_channel: None,
+            channels: channels.collect(),
+            bundles: package.bundles.keys().map(String::as_str).collect(),
+        }
+    }
+
+    /// Returns true if each line stays as it is.
+    pub(crate) fn is_whole(&self) -> bool {
+        let package = self.package;
+        let mut channels = package.channels.iter();
+        let has_channel = |(name, channel): (&String, &Channel)| {
+            let kept = self.channels.get(name.as_str());
+            kept.is_some_and(|kept| kept.len() == channel.entries.len())
+        };
+        let mut deprecated = package.deprecated.iter();
+        self.default_channel.is_none()
+            && channels.all(has_channel)
+            && package.bundles.keys().all(|name| self.bundles.contains(name.as_str()))
+            && deprecated.all(|target| self.has_target(&target.schema, &target.name))
+    }
+
+    /// Returns true if the target of a deprecation remains.
+    pub(crate) fn has_target(&self, schema: &str, name: &str) -> bool {
+        match schema {
+            "olm.channel" => self.channels.contains_key(name),
+            "olm.bundle" => self.bundles.contains(name),
+            _ => true,
+        }
     }
 }
 

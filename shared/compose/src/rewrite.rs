@@ -1,9 +1,6 @@
 //! Writes the lines of a package without the channels, entries and bundles that are gone.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use fbc::{Chunks, FbcLimits};
 use model::text::chain;
@@ -11,93 +8,31 @@ use olm::LIFECYCLES;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Explanation, error::shown, kept_channel::KeptEntries, outline::PackageOutline};
+use crate::{Explanation, error::shown, outline::Remaining};
 
-/// Part of a package that remains.
-#[derive(Debug)]
-pub(crate) struct Remaining<'a> {
-    /// Name of the package.
-    pub(crate) name: &'a str,
-    /// The whole package.
-    pub(crate) package: &'a PackageOutline,
-    /// Default channel, if it differs from the one in the lines.
-    pub(crate) default_channel: Option<&'a str>,
-    pub(crate) channels: BTreeMap<&'a str, KeptEntries<'a>>,
-    pub(crate) bundles: BTreeSet<&'a str>,
-}
-
-impl<'a> Remaining<'a> {
-    /// Returns the whole package.
-    pub(crate) fn all(name: &'a str, package: &'a PackageOutline) -> Self {
-        let channels = package.channels.iter();
-        let channels = channels.map(|(name, channel)| {
-            let entries = channel.entries.keys().map(String::as_str);
-            (name.as_str(), entries.collect())
-        });
-        Self {
-            name,
-            package,
-            default_channel: None,
-            channels: channels.collect(),
-            bundles: package.bundles.keys().map(String::as_str).collect(),
-        }
-    }
-
-    /// Returns true if each line stays as it is.
-    pub(crate) fn is_whole(&self) -> bool {
-        let package = self.package;
-        let mut channels = package.channels.iter();
-        let has_channel = |(name, channel): (&String, &olm::Channel)| {
-            let kept = self.channels.get(name.as_str());
-            kept.is_some_and(|kept| kept.len() == channel.entries.len())
-        };
-        let mut deprecated = package.deprecated.iter();
-        self.default_channel.is_none()
-            && channels.all(has_channel)
-            && package.bundles.keys().all(|name| self.bundles.contains(name.as_str()))
-            && deprecated.all(|target| self.has_target(&target.schema, &target.name))
-    }
-
-    /// Returns true if the target of a deprecation remains.
-    fn has_target(&self, schema: &str, name: &str) -> bool {
-        match schema {
-            "olm.channel" => self.channels.contains_key(name),
-            "olm.bundle" => self.bundles.contains(name),
-            _ => true,
-        }
-    }
-}
-
-/// Fields by which a line is recognised. Other schemas may name a bundle or channel by any of the last three.
+/// Fields by which a line is recognised, an entry of a channel or of deprecations, or the target of a deprecation.
 #[derive(Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct LineHeader<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) schema: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) name: Cow<'a, str>,
-    #[serde(borrow, default)]
+    /// Target of a deprecation.
+    #[serde(borrow)]
+    pub(crate) reference: Option<&'a RawValue>,
+    // Other schemas may name a bundle or channel by these too.
+    #[serde(borrow)]
     bundle: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     channel: Option<&'a RawValue>,
 }
-
-/// Object whose values stay as they are written.
-type RawObject = BTreeMap<String, Box<RawValue>>;
 
 /// Entries of a channel or of deprecations.
 #[derive(Deserialize)]
 pub(crate) struct EntryList<'a> {
     #[serde(borrow, default)]
     pub(crate) entries: Option<Vec<&'a RawValue>>,
-}
-
-/// Name of a channel entry, or target of a deprecation.
-#[derive(Deserialize)]
-pub(crate) struct EntryHeader<'a> {
-    #[serde(borrow, default)]
-    pub(crate) name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    pub(crate) reference: Option<&'a RawValue>,
 }
 
 impl<'a> LineHeader<'a> {
@@ -172,7 +107,7 @@ impl Remaining<'_> {
 }
 
 /// Returns the line without some of its `entries`, or `None` if none is left.
-fn filter_entries(line: &[u8], keep: impl Fn(EntryHeader<'_>) -> bool) -> Result<Option<Vec<u8>>, RewriteError> {
+fn filter_entries(line: &[u8], keep: impl Fn(LineHeader<'_>) -> bool) -> Result<Option<Vec<u8>>, RewriteError> {
     let list: EntryList<'_> = serde_json::from_slice(line)?;
     let entries = list.entries.unwrap_or_default();
     let mut kept = Vec::with_capacity(entries.len());
@@ -192,7 +127,7 @@ fn filter_entries(line: &[u8], keep: impl Fn(EntryHeader<'_>) -> bool) -> Result
 
 /// Returns the line with another value of one field.
 pub(crate) fn set(line: &[u8], field: &str, value: Box<RawValue>) -> Result<Vec<u8>, RewriteError> {
-    let mut object: RawObject = serde_json::from_slice(line)?;
+    let mut object: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(line)?;
     object.insert(field.to_owned(), value);
     canonical(&serde_json::to_vec(&object)?)
 }

@@ -1,32 +1,34 @@
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use olm::Channel;
 use semver::Version;
 
 use crate::{
-    Decision, Explanation, Selection, VersionConstraint,
+    Decision, Explanation, PackageSelection, VersionConstraint,
     error::{listed, no_bundle, no_default_channel, shown},
-    kept_channel::{self, BrokenWords, KeptEntries},
-    outline::PackageOutline,
-    rewrite::Remaining,
-    selection::{EntryRule, PackageRule},
+    kept_channel::{self, BrokenAdvice, KeptEntries},
+    outline::{PackageOutline, Remaining},
+    selection::EntryRule,
 };
 
-impl Selection {
-    /// Applies the selection to a package that it takes. Returns the part that it takes, and the reason for each bundle if reasons are
-    /// wanted.
+const ADVICE: BrokenAdvice = BrokenAdvice {
+    connect: "select also what connects them",
+    otherwise: "the catalog has the channel so: select other channels, or bundles by name",
+};
+
+impl PackageSelection {
+    /// Applies the selection to its package. Returns the part that it takes, and the reason for each bundle if reasons are wanted.
     pub(crate) fn apply<'a>(
         &'a self,
-        name: &'a str,
         package: &'a PackageOutline,
         explanation: &mut Explanation,
     ) -> Result<(Remaining<'a>, Vec<Decision>), String> {
-        package.check_readable(name)?;
-        let rule = &self.rule(name).unwrap_or_default();
+        package.check_readable(&self.name)?;
+        let named = self.selected_bundles.iter();
         let mut selector = PackageSelector {
-            name,
             package,
-            rule,
+            selection: self,
+            named: named.map(|bundle| bundle.name.as_str()).collect(),
             channels: BTreeMap::new(),
             explanation,
         };
@@ -36,12 +38,12 @@ impl Selection {
         }
         if selector.channels.is_empty() && !package.channels.is_empty() {
             let first = package.channels.keys().next();
-            let rule = first.and_then(|channel| rule.of_channel(channel));
-            return Err(takes_nothing(&format!("package {name}"), rule.as_ref()));
+            let rule = first.and_then(|channel| self.rule(channel));
+            return Err(takes_nothing(&format!("package {}", self.name), rule.as_ref()));
         }
         let decisions = selector.explanation.decisions.as_ref().map(|_| selector.decisions());
         let rest = Remaining {
-            name,
+            name: &self.name,
             package,
             default_channel: selector.default_channel()?,
             bundles: selector.channels.values().flatten().copied().collect(),
@@ -52,82 +54,78 @@ impl Selection {
 }
 
 struct PackageSelector<'s, 'a> {
-    name: &'a str,
     package: &'a PackageOutline,
-    rule: &'s PackageRule<'a>,
+    selection: &'a PackageSelection,
+    /// Names of `selectedBundles`.
+    named: BTreeSet<&'a str>,
     channels: BTreeMap<&'a str, KeptEntries<'a>>,
     explanation: &'s mut Explanation,
 }
 
 impl<'a> PackageSelector<'_, 'a> {
     fn check_names(&self) -> Result<(), String> {
-        let mut channels = self.rule.channels();
+        let mut channels = self.selection.channels.iter().map(|channel| &channel.name);
         if let Some(channel) = channels.find(|channel| !self.package.channels.contains_key(*channel)) {
+            let name = &self.selection.name;
             let has = listed(&self.package.channels.keys().collect::<Vec<_>>());
-            return Err(format!("package {} has no channel {channel}; it has {has}", self.name));
+            return Err(format!("package {name} has no channel {channel}; it has {has}"));
         }
-        let Some(bundles) = &self.rule.bundles else {
-            return Ok(());
-        };
         let channels = self.package.channels.values();
         let entries = channels.flat_map(|channel| channel.entries.keys());
         let entries: HashSet<&str> = entries.map(String::as_str).collect();
         let is_there = |bundle: &&str| self.package.bundles.contains_key(*bundle) && entries.contains(bundle);
-        match bundles.iter().find(|bundle| !is_there(bundle)) {
-            None => Ok(()),
-            Some(bundle) => Err(no_bundle(self.name, bundle)),
-        }
+        let missing = self.named.iter().find(|bundle| !is_there(bundle));
+        missing.map_or(Ok(()), |bundle| Err(no_bundle(&self.selection.name, bundle)))
     }
 
     fn add_channel(&mut self, name: &'a str, channel: &'a Channel) -> Result<(), String> {
-        let Some(rule) = self.rule.of_channel(name) else {
+        let Some(rule) = self.selection.rule(name) else {
             return Ok(());
         };
-        let mut kept = self.take_entries(name, channel, &rule)?;
+        let mut kept = self.take_entries(channel, &rule);
         if kept.is_empty() {
             // A channel that the user names is wanted. One of all channels may have no version in the range.
-            let named = self.rule.channels().next().is_some();
-            return if named && !channel.entries.is_empty() {
+            return if !self.selection.channels.is_empty() && !channel.entries.is_empty() {
                 Err(takes_nothing(&self.place(name), Some(&rule)))
             } else {
                 Ok(())
             };
         }
-        // A channel that is kept as it is stays as valid or invalid as its catalog has it.
-        if kept.len() != channel.entries.len() {
+        // A channel that is kept as it is stays as valid or invalid as its catalog has it. A head that is wanted must be there.
+        let is_whole = kept.len() == channel.entries.len();
+        if !is_whole || rule == EntryRule::Head {
             let mut checked = kept_channel::check(channel, &kept);
             if checked.is_err() && matches!(rule, EntryRule::Range(_)) {
                 self.connect(name, channel, &rule, &mut kept);
                 checked = kept_channel::check(channel, &kept);
             }
-            checked.map_err(|fault| words(&rule).error(&self.place(name), Some(channel), &kept, fault))?;
-            if let Some(bundle) = kept.iter().find(|entry| !self.package.bundles.contains_key(**entry)) {
-                return Err(no_bundle(self.name, bundle));
-            }
+            let place = || format!("{}: with {}", self.place(name), described(&rule));
+            checked.map_err(|fault| ADVICE.error(&place(), Some(channel), &kept, fault))?;
+        }
+        let mut missing = kept.iter().filter(|entry| !self.package.bundles.contains_key(**entry));
+        if let Some(bundle) = missing.next().filter(|_| !is_whole) {
+            return Err(no_bundle(&self.selection.name, bundle));
         }
         self.channels.insert(name, kept);
         Ok(())
     }
 
-    fn take_entries(&self, name: &str, channel: &'a Channel, rule: &EntryRule<'_>) -> Result<KeptEntries<'a>, String> {
+    fn take_entries(&self, channel: &'a Channel, rule: &EntryRule) -> KeptEntries<'a> {
         let all = channel.entries.keys().map(String::as_str);
-        Ok(match rule {
+        match rule {
             EntryRule::All => all.collect(),
-            EntryRule::Named(names) => all.filter(|entry| names.contains(entry)).collect(),
+            EntryRule::Named => all.filter(|entry| self.named.contains(entry)).collect(),
             EntryRule::Range(range) => all.filter(|entry| self.is_in(range, entry)).collect(),
-            EntryRule::Head => {
-                let (heads, all) = (KeptEntries::from_iter(channel.heads()), all.collect());
-                if heads.len() != 1 && !channel.entries.is_empty() {
-                    let checked = kept_channel::check(channel, &all);
-                    checked.map_err(|fault| words(rule).error(&self.place(name), Some(channel), &all, fault))?;
-                }
-                heads
-            }
-        })
+            EntryRule::Head => match channel.heads()[..] {
+                [head] => KeptEntries::from([head]),
+                // Their check says what is wrong.
+                _ => all.collect(),
+            },
+        }
     }
 
     /// Takes also what lies between the kept entries.
-    fn connect(&mut self, name: &str, channel: &'a Channel, rule: &EntryRule<'_>, kept: &mut KeptEntries<'a>) {
+    fn connect(&mut self, name: &str, channel: &'a Channel, rule: &EntryRule, kept: &mut KeptEntries<'a>) {
         let between = kept_channel::between(channel, kept);
         if !between.is_empty() {
             kept.extend(&between);
@@ -148,31 +146,32 @@ impl<'a> PackageSelector<'_, 'a> {
     }
 
     fn place(&self, channel: &str) -> String {
-        format!("package {}, channel {channel}", self.name)
+        format!("package {}, channel {channel}", self.selection.name)
     }
 
     /// Returns the default channel if it must be changed.
     fn default_channel(&self) -> Result<Option<&'a str>, String> {
         let original = self.package.default_channel.as_deref();
-        let wanted = self.rule.default_channel().or(original);
-        let has_package = self.package.has_package;
-        match wanted {
-            Some(channel) if self.channels.contains_key(channel) && has_package => {
-                Ok((Some(channel) != original).then_some(channel))
+        let wanted = self.selection.default_channel.as_deref().or(original);
+        let kept = wanted.and_then(|channel| self.channels.get_key_value(channel));
+        match kept {
+            Some((channel, _)) if self.package.has_package => {
+                Ok(Some(*channel).filter(|channel| Some(*channel) != original))
             }
-            _ => Err(no_default_channel(self.name, wanted, &self.channels)),
+            _ => Err(no_default_channel(&self.selection.name, wanted, &self.channels)),
         }
     }
 
     /// Gives each bundle the reasons of the channels that take it, or those of the others if none does.
     fn decisions(&self) -> Vec<Decision> {
-        let mut reasons: BTreeMap<&str, [Vec<String>; 2]> = BTreeMap::new();
+        // By bundle, those of the channels that take it apart from the others.
+        let mut reasons: BTreeMap<(&str, bool), Vec<String>> = BTreeMap::new();
         for (name, channel) in &self.package.channels {
-            let (rule, kept) = (self.rule.of_channel(name), self.channels.get(name.as_str()));
+            let (rule, kept) = (self.selection.rule(name), self.channels.get(name.as_str()));
             for entry in channel.entries.keys().map(String::as_str) {
                 let is_kept = kept.is_some_and(|kept| kept.contains(entry));
                 let reason = self.reason(rule.as_ref(), &shown(name), entry, is_kept);
-                let reasons = &mut reasons.entry(entry).or_default()[usize::from(is_kept)];
+                let reasons = reasons.entry((entry, is_kept)).or_default();
                 // The reason of `selectedBundles` is the same in each channel.
                 if reasons.last() != Some(&reason) {
                     reasons.push(reason);
@@ -180,30 +179,27 @@ impl<'a> PackageSelector<'_, 'a> {
             }
         }
         let bundles = self.package.bundles.iter().map(|(bundle, version)| {
-            let [outs, ins] = reasons.remove(bundle.as_str()).unwrap_or_default();
-            let (kept, reasons) = (!ins.is_empty(), if ins.is_empty() { outs } else { ins });
-            let reason = match reasons.is_empty() {
-                true => "in no channel".to_owned(),
-                false => listed(&reasons),
-            };
+            let [ins, outs] = [true, false].map(|is_kept| reasons.remove(&(bundle.as_str(), is_kept)));
+            let (kept, reasons) = (ins.is_some(), ins.or(outs));
+            let reason = reasons.map_or_else(|| "in no channel".to_owned(), |reasons| listed(&reasons));
             Decision {
                 bundle: bundle.clone(),
                 version: version.clone(),
-                ..Decision::of_package(self.name, kept, reason)
+                ..Decision::of_package(&self.selection.name, kept, reason)
             }
         });
         bundles.collect()
     }
 
     /// Returns the reason for which a channel takes an entry, or does not.
-    fn reason(&self, rule: Option<&EntryRule<'_>>, channel: &str, entry: &str, is_kept: bool) -> String {
+    fn reason(&self, rule: Option<&EntryRule>, channel: &str, entry: &str, is_kept: bool) -> String {
         match (rule, is_kept) {
             (None, _) => format!("channel {channel} is not selected"),
             (Some(EntryRule::All), _) => format!("full: true in {channel}"),
             (Some(EntryRule::Head), true) => format!("head of {channel}"),
             (Some(EntryRule::Head), false) => format!("not the head of {channel}"),
-            (Some(EntryRule::Named(_)), true) => "in selectedBundles".to_owned(),
-            (Some(EntryRule::Named(_)), false) => "not in selectedBundles".to_owned(),
+            (Some(EntryRule::Named), true) => "in selectedBundles".to_owned(),
+            (Some(EntryRule::Named), false) => "not in selectedBundles".to_owned(),
             (Some(rule @ EntryRule::Range(range)), _) => match self.version(entry) {
                 Some(version) if range.contains(&version) => format!("in the range {range} of {channel}"),
                 _ if is_kept => format!("connects the {} of {channel}", described(rule)),
@@ -215,24 +211,16 @@ impl<'a> PackageSelector<'_, 'a> {
 }
 
 /// Returns the problem of a rule that takes nothing from a channel that is named, or from the whole package.
-fn takes_nothing(place: &str, rule: Option<&EntryRule<'_>>) -> String {
+fn takes_nothing(place: &str, rule: Option<&EntryRule>) -> String {
     let rule = rule.map(described).unwrap_or_default();
     format!("{place}: {rule} takes no bundle; remove it from the selection, or choose other versions")
 }
 
-fn words(rule: &EntryRule<'_>) -> BrokenWords {
-    BrokenWords {
-        selection: described(rule),
-        connect: "select also what connects them",
-        otherwise: "the catalog has the channel so: select other channels, or bundles by name",
-    }
-}
-
-fn described(rule: &EntryRule<'_>) -> String {
+fn described(rule: &EntryRule) -> String {
     match rule {
         EntryRule::All => "full: true".to_owned(),
         EntryRule::Head => "heads only".to_owned(),
         EntryRule::Range(range) => format!("versions {range}"),
-        EntryRule::Named(_) => "selectedBundles".to_owned(),
+        EntryRule::Named => "selectedBundles".to_owned(),
     }
 }

@@ -64,20 +64,12 @@ pub struct SelectedBundle {
 
 /// Rule by which the entries of one channel are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum EntryRule<'a> {
+pub(crate) enum EntryRule {
     All,
     Head,
     Range(VersionConstraint),
-    Named(&'a BTreeSet<&'a str>),
-}
-
-/// Part of a selection that counts for one package.
-#[derive(Debug, Default)]
-pub(crate) struct PackageRule<'a> {
-    full: bool,
-    package: Option<&'a PackageSelection>,
-    /// Names of `selectedBundles`, if there are any.
-    pub(crate) bundles: Option<BTreeSet<&'a str>>,
+    /// The bundles of `selectedBundles`.
+    Named,
 }
 
 impl Selection {
@@ -94,25 +86,18 @@ impl Selection {
 
     /// Returns true if bundles of the package are selected.
     pub fn takes(&self, package: &str) -> bool {
-        self.rule(package).is_some()
+        self.of_package(package).is_some()
     }
 
-    /// Returns true if the whole package is selected, so that its lines need not be read.
-    pub fn takes_whole(&self, package: &str) -> bool {
-        let plain = |package: &PackageSelection| package.channels.is_empty() && package.default_channel.is_none();
-        let rule = self.rule(package);
-        rule.is_some_and(|rule| rule.full && rule.package.is_none_or(plain))
-    }
-
-    pub(crate) fn rule(&self, package: &str) -> Option<PackageRule<'_>> {
+    /// Returns the selection within a package, or `None` if nothing of it is taken.
+    pub(crate) fn of_package(&self, package: &str) -> Option<PackageSelection> {
         let named = self.packages.iter().find(|selection| selection.name == package);
-        let taken = named.is_some() || self.packages.is_empty();
-        let bundles = named.map(|selection| &selection.selected_bundles);
-        let bundles = bundles.filter(|bundles| !bundles.is_empty());
-        taken.then(|| PackageRule {
-            full: self.full || named.is_some_and(|selection| selection.full),
-            package: named,
-            bundles: bundles.map(|bundles| bundles.iter().map(|bundle| bundle.name.as_str()).collect()),
+        let unnamed = || self.packages.is_empty().then(PackageSelection::default);
+        let selection = named.cloned().or_else(unnamed)?;
+        Some(PackageSelection {
+            name: package.to_owned(),
+            full: selection.full || self.full,
+            ..selection
         })
     }
 }
@@ -120,18 +105,20 @@ impl Selection {
 impl PackageSelection {
     fn check(&self, all_full: bool) -> Result<(), String> {
         let place = &*format!("package {}", self.name);
-        let (full, bounds) = (self.full || all_full, self.bounds());
-        if !self.selected_bundles.is_empty() && (full || bounds.is_some() || !self.channels.is_empty()) {
+        let (full, range) = (self.full || all_full, self.range());
+        let has_range = range != Ok(None);
+        if !self.selected_bundles.is_empty() && (full || has_range || !self.channels.is_empty()) {
             let problem = "selectedBundles stand alone: remove channels, versions and full";
             return Err(format!("{place}: {problem}"));
         }
-        bounds.check(place, full)?;
+        check_range(place, full, &range)?;
         let mut names = BTreeSet::new();
         for channel in &self.channels {
             let place = format!("{place}, channel {}", channel.name);
             check_name(&place, &channel.name, names.insert(&channel.name))?;
-            channel.bounds().check(&place, full || channel.full)?;
-            if bounds.is_some() && (channel.bounds().is_some() || channel.full) {
+            let own = channel.range();
+            check_range(&place, full || channel.full, &own)?;
+            if has_range && (own != Ok(None) || channel.full) {
                 let problem = "the package has a range of versions too: write it at the package or at the channels";
                 return Err(format!("{place}: {problem}"));
             }
@@ -139,67 +126,61 @@ impl PackageSelection {
         Ok(())
     }
 
-    fn bounds(&self) -> VersionBounds<'_> {
-        VersionBounds::new([&self.min_version, &self.max_version, &self.version_range])
+    /// Returns true if the whole package is selected, so that its lines need not be read.
+    pub(crate) const fn takes_whole(&self) -> bool {
+        self.full && self.channels.is_empty() && self.default_channel.is_none()
+    }
+
+    /// Returns the rule for a channel, or `None` if the channel is not selected.
+    pub(crate) fn rule(&self, channel: &str) -> Option<EntryRule> {
+        if !self.selected_bundles.is_empty() {
+            return Some(EntryRule::Named);
+        }
+        let channel = self.channels.iter().find(|selection| selection.name == channel);
+        if channel.is_none() && !self.channels.is_empty() {
+            return None;
+        }
+        if self.full || channel.is_some_and(|channel| channel.full) {
+            return Some(EntryRule::All);
+        }
+        // `check` has accepted the ranges.
+        let own = channel.and_then(|channel| channel.range().ok()?);
+        let range = own.or_else(|| self.range().ok()?);
+        Some(range.map_or(EntryRule::Head, EntryRule::Range))
+    }
+
+    fn range(&self) -> Result<Option<VersionConstraint>, String> {
+        read_range([&self.min_version, &self.max_version, &self.version_range])
     }
 }
 
 impl ChannelSelection {
-    fn bounds(&self) -> VersionBounds<'_> {
-        VersionBounds::new([&self.min_version, &self.max_version, &self.version_range])
+    fn range(&self) -> Result<Option<VersionConstraint>, String> {
+        read_range([&self.min_version, &self.max_version, &self.version_range])
     }
 }
 
-/// Versions to take of a package or channel.
-#[derive(Clone, Copy)]
-struct VersionBounds<'a> {
-    min: Option<&'a str>,
-    max: Option<&'a str>,
-    range: Option<&'a str>,
+/// Reads `minVersion`, `maxVersion` and `versionRange`; `None` if none is there. An error continues the name of the place.
+fn read_range(texts: [&Option<String>; 3]) -> Result<Option<VersionConstraint>, String> {
+    let [min, max, range] = texts.map(Option::as_deref);
+    let Some(range) = range else {
+        return VersionConstraint::between(min, max);
+    };
+    if min.is_some() || max.is_some() {
+        return Err(": versionRange excludes minVersion and maxVersion".to_owned());
+    }
+    let problem = "a range of versions is written as \">=1.0.0 <2.0.0\"";
+    let range = VersionConstraint::from_str(range).map(Some);
+    range.map_err(|part| format!(", versionRange: {part:?}: {problem}"))
 }
 
-impl<'a> VersionBounds<'a> {
-    fn new(texts: [&'a Option<String>; 3]) -> Self {
-        let [min, max, range] = texts.map(Option::as_deref);
-        Self { min, max, range }
-    }
-
-    const fn is_some(self) -> bool {
-        self.min.is_some() || self.max.is_some() || self.range.is_some()
-    }
-
-    /// Returns the range, which [`Self::check`] has accepted.
-    fn range(self) -> Option<VersionConstraint> {
-        match self.range {
-            Some(range) => range.parse().ok(),
-            None => VersionConstraint::between(self.min, self.max),
-        }
-    }
-
-    fn check(self, place: &str, full: bool) -> Result<(), String> {
-        if full && self.is_some() {
-            return Err(format!(
-                "{place}: full: true takes every version: remove it, or the versions"
-            ));
-        }
-        if self.range.is_some() && (self.min.is_some() || self.max.is_some()) {
-            return Err(format!("{place}: versionRange excludes minVersion and maxVersion"));
-        }
-        for (field, bound) in [("minVersion", self.min), ("maxVersion", self.max)] {
-            if let Some(bound) = bound.filter(|bound| !VersionConstraint::is_bound(bound)) {
-                let problem = "this is not a version such as 2.11.0 or 2.11";
-                return Err(format!("{place}, {field} {bound:?}: {problem}"));
-            }
-        }
-        if let Some(Err(part)) = self.range.map(VersionConstraint::from_str) {
-            let problem = "a range of versions is written as \">=1.0.0 <2.0.0\"";
-            return Err(format!("{place}, versionRange: {part:?}: {problem}"));
-        }
-        let mut bounds = self.min.into_iter().zip(self.max);
-        if bounds.any(|(min, max)| VersionConstraint::is_empty_between(min, max)) {
-            return Err(format!("{place}: minVersion is higher than maxVersion"));
-        }
-        Ok(())
+fn check_range(place: &str, full: bool, range: &Result<Option<VersionConstraint>, String>) -> Result<(), String> {
+    match range {
+        Err(problem) => Err(format!("{place}{problem}")),
+        Ok(Some(_)) if full => Err(format!(
+            "{place}: full: true takes every version: remove it, or the versions"
+        )),
+        Ok(_) => Ok(()),
     }
 }
 
@@ -208,35 +189,5 @@ fn check_name(place: &str, name: &str, is_new: bool) -> Result<(), String> {
         (true, _) => Err(format!("{place}: it has no name")),
         (false, false) => Err(format!("{place}: it is named twice")),
         (false, true) => Ok(()),
-    }
-}
-
-impl<'a> PackageRule<'a> {
-    pub(crate) fn default_channel(&self) -> Option<&'a str> {
-        self.package?.default_channel.as_deref()
-    }
-
-    /// Returns the names of the channels that the selection names; empty if all channels are meant.
-    pub(crate) fn channels(&self) -> impl Iterator<Item = &'a str> {
-        let channels = self.package.map_or(&[][..], |package| &package.channels);
-        channels.iter().map(|channel| channel.name.as_str())
-    }
-
-    /// Returns the rule for a channel, or `None` if the channel is not selected.
-    pub(crate) fn of_channel(&self, name: &str) -> Option<EntryRule<'_>> {
-        let own = self.package.and_then(|package| package.bounds().range());
-        let range_or_head = |range: Option<VersionConstraint>| range.map_or(EntryRule::Head, EntryRule::Range);
-        if let Some(bundles) = &self.bundles {
-            return Some(EntryRule::Named(bundles));
-        }
-        let channels = self.package.map_or(&[][..], |package| &package.channels);
-        let channel = channels.iter().find(|channel| channel.name == name);
-        match channel {
-            None if !channels.is_empty() => None,
-            _ if self.full => Some(EntryRule::All),
-            None => Some(range_or_head(own)),
-            Some(channel) if channel.full => Some(EntryRule::All),
-            Some(channel) => Some(range_or_head(channel.bounds().range().or(own))),
-        }
     }
 }

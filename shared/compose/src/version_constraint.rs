@@ -51,32 +51,33 @@ enum ConstraintOperator {
 }
 
 impl VersionConstraint {
-    /// Returns the range between two versions, both included: `None` without a bound, or if one is no version. Two equal bounds
-    /// take only that version, while `<=2.11` alone takes all of 2.11.
-    pub(crate) fn between(min: Option<&str>, max: Option<&str>) -> Option<Self> {
-        let bounds = [(">=", min), ("<=", max)].into_iter();
-        let texts = bounds.filter_map(|(operator, bound)| Some(format!("{operator}{}", bound?)));
-        let text = texts.collect::<Vec<_>>().join(" ");
-        let exact = PartialVersion::new(min.filter(|_| min == max).unwrap_or_default());
-        let Some(mut bound) = exact.filter(|bound| !bound.has_wildcard) else {
-            return text.parse().ok();
-        };
-        bound.numbers = 3;
-        let operator = ConstraintOperator::Equal;
-        let any_of = vec![vec![VersionCondition { operator, bound }]];
-        Some(Self { text, any_of })
-    }
-
-    /// Returns true if both texts are whole versions, the first above the second.
-    pub(crate) fn is_empty_between(min: &str, max: &str) -> bool {
-        let whole = |text| PartialVersion::new(text).filter(|version| version.numbers == 3);
-        let pair = whole(min).zip(whole(max));
-        pair.is_some_and(|(min, max)| min.version.cmp_precedence(&max.version).is_gt())
-    }
-
-    /// Returns true if the text is a version as a bound may have it, such as `2.11` or `v2.11.0`.
-    pub(crate) fn is_bound(text: &str) -> bool {
-        PartialVersion::new(text).is_some()
+    /// Reads the range between two versions, both included; `None` without a bound. Two equal bounds take only that version, while
+    /// `<=2.11` alone takes all of 2.11. An error continues the name of the place that has the bounds.
+    pub(crate) fn between(min: Option<&str>, max: Option<&str>) -> Result<Option<Self>, String> {
+        let (mut texts, mut all) = (Vec::new(), Vec::new());
+        for (field, sign, operator, text) in [
+            ("minVersion", ">=", ConstraintOperator::AtLeast, min),
+            ("maxVersion", "<=", ConstraintOperator::AtMost, max),
+        ] {
+            if let Some(text) = text {
+                let problem = || format!(", {field} {text:?}: this is not a version such as 2.11.0 or 2.11");
+                let bound = PartialVersion::new(text).ok_or_else(problem)?;
+                texts.push(format!("{sign}{text}"));
+                all.push(VersionCondition { operator, bound });
+            }
+        }
+        if let [low, high] = &mut all[..] {
+            let is_higher = low.bound.version.cmp_precedence(&high.bound.version).is_gt();
+            if is_higher && low.bound.numbers == 3 && high.bound.numbers == 3 {
+                return Err(": minVersion is higher than maxVersion".to_owned());
+            }
+            if min == max && !low.bound.has_wildcard {
+                (low.operator, low.bound.numbers) = (ConstraintOperator::Equal, 3);
+                all.truncate(1);
+            }
+        }
+        let (text, any_of) = (texts.join(" "), vec![all]);
+        Ok((!texts.is_empty()).then_some(Self { text, any_of }))
     }
 
     /// Returns true if the version lies in the range.
@@ -93,11 +94,9 @@ impl FromStr for VersionConstraint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let any_of = text.split("||").map(read_conditions);
-        Ok(Self {
-            text: text.to_owned(),
-            any_of: any_of.collect::<Result<_, _>>()?,
-        })
+        let any_of = text.split("||").map(read_conditions).collect::<Result<_, _>>()?;
+        let text = text.to_owned();
+        Ok(Self { text, any_of })
     }
 }
 

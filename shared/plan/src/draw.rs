@@ -123,12 +123,10 @@ fn lanes(package: &Package, name: &str, channel: &Channel) -> String {
                 (skips > 0).then(|| format!("skips {skips}")),
                 range.map(|range| format!("skipRange {}", shown(range))),
             ];
-            let marks = marks.into_iter().flatten().collect::<Vec<_>>().join("; ");
-            let marks = if marks.is_empty() {
-                marks
-            } else {
-                format!("  ({marks})")
-            };
+            let mut marks = marks.into_iter().flatten().collect::<Vec<_>>().join("; ");
+            if !marks.is_empty() {
+                marks = format!("  ({marks})");
+            }
             let (lanes, version) = ("| ".repeat(depth), shown(entry.version.unwrap_or("?")));
             rows.push(format!("{lanes}* {version}  {}{marks}\n", shown(name)));
         }

@@ -78,11 +78,8 @@ impl Installed {
         let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
         // Names and versions have no colon, and YAML and JSON begin with a key, a brace or a separator.
         let is_list = first.is_some_and(|line| !line.contains(':') && !line.starts_with(['{', '[', '-', '%']));
-        let installed = if is_list {
-            Self::of_list(text)?
-        } else {
-            Self::of_objects(text)?
-        };
+        let read = if is_list { Self::of_list } else { Self::of_objects };
+        let installed = read(text)?;
         if installed == Self::default() {
             return Err(PlanError::Refused(NO_OPERATOR.to_owned()));
         }
@@ -122,8 +119,7 @@ impl Installed {
         });
         let (mut installed, mut versions) = (Self::default(), BTreeMap::new());
         for object in objects.clone() {
-            if is_version(object)? {
-                let version = installed_version(object)?;
+            if let Some(version) = installed_version(object)? {
                 versions.insert((version.namespace.clone(), version.bundle.clone()), version);
             }
         }
@@ -136,9 +132,8 @@ impl Installed {
             };
             let name = text_at(object, "/metadata/name")?.unwrap_or_default();
             let Some(bundle) = &operator.bundle else {
-                installed
-                    .notices
-                    .push(format!("{kind} {name}: nothing is installed yet"));
+                let notice = format!("{kind} {name}: nothing is installed yet");
+                installed.notices.push(notice);
                 continue;
             };
             if let Some(version) = versions.remove(&(operator.namespace.clone(), operator.bundle.clone())) {
@@ -168,12 +163,9 @@ fn text_at(object: &Value, field: &str) -> Result<Option<String>, PlanError> {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
         Some(_) => {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let (kind, name) = (kind(object), object["metadata"]["name"].as_str().unwrap_or_default());
             let field = field[1..].replace('/', ".").replace("~1", "/");
-            Err(PlanError::Refused(format!(
-                "{} {name}: {field} is no text",
-                kind(object)
-            )))
+            Err(PlanError::Refused(format!("{kind} {name}: {field} is no text")))
         }
     }
 }
@@ -199,23 +191,23 @@ fn read(object: &Value, [package, bundle, version, channel]: [&str; 4]) -> Resul
     })
 }
 
-/// Returns true for a ClusterServiceVersion that OLM v0 has not copied from another namespace.
-fn is_version(object: &Value) -> Result<bool, PlanError> {
-    let text = |field| text_at(object, field);
-    if kind(object) != "ClusterServiceVersion" {
-        return Ok(false);
+/// Returns what a ClusterServiceVersion tells of itself; `None` for another object, and for one that OLM v0 has copied from another
+/// namespace.
+fn installed_version(version: &Value) -> Result<Option<InstalledOperator>, PlanError> {
+    let text = |field| text_at(version, field);
+    if kind(version) != "ClusterServiceVersion" {
+        return Ok(None);
     }
-    let origin = text("/metadata/annotations/olm.operatorNamespace")?;
-    Ok((origin.is_none() || origin == text("/metadata/namespace")?)
-        && text("/metadata/labels/olm.copiedFrom")?.is_none()
-        && text("/status/reason")?.as_deref() != Some("Copied"))
-}
-
-/// Returns what a ClusterServiceVersion tells of itself.
-fn installed_version(version: &Value) -> Result<InstalledOperator, PlanError> {
     let mut operator = read(version, ["", "/metadata/name", "/spec/version", ""])?;
+    let origin = text("/metadata/annotations/olm.operatorNamespace")?;
+    if origin.is_some() && origin != operator.namespace
+        || text("/metadata/labels/olm.copiedFrom")?.is_some()
+        || text("/status/reason")?.as_deref() == Some("Copied")
+    {
+        return Ok(None);
+    }
     // Here OLM v0 repeats the properties of the bundle.
-    if let Some(json) = text_at(version, "/metadata/annotations/operatorframework.io~1properties")? {
+    if let Some(json) = text("/metadata/annotations/operatorframework.io~1properties")? {
         // It takes an annotation that it cannot read for an operator that stops the cluster.
         operator.max_openshift = Some(vec!["null".to_owned()]);
         if let Ok(BundleFields { properties, .. }) = serde_json::from_str(&json) {
@@ -227,7 +219,7 @@ fn installed_version(version: &Value) -> Result<InstalledOperator, PlanError> {
             operator.max_openshift = Some(properties.iter().filter_map(PropertyFields::max_openshift).collect());
         }
     }
-    Ok(operator)
+    Ok(Some(operator))
 }
 
 /// Input that cannot be planned.

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod draw;
-mod image_set;
 mod installed;
 mod operator;
 mod support;
@@ -9,7 +8,6 @@ mod upgrade_plan;
 mod ways;
 
 pub use draw::{GraphFormat, draw};
-pub use image_set::image_set;
 pub use installed::{Installed, InstalledOperator, PlanError};
 pub use operator::{BundleStep, PlannedOperator, UpgradeOrder, wrapped};
 pub use support::{OpenShiftMinor, Support, SupportState};

@@ -211,7 +211,7 @@ fn image_set_has_steps_and_heads() {
         "kind": "ImageSetConfiguration",
         "mirror": {"operators": [catalog("new", "1.2.0"), catalog("old", "1.1.0")]},
     });
-    assert_eq!(image_set(&planned("p 1.0.0", old, LINE)), expected);
+    assert_eq!(planned("p 1.0.0", old, LINE).image_set(), expected);
 }
 
 const CHANNELS: &str = "

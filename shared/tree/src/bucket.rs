@@ -92,9 +92,8 @@ impl TreeTarget for BucketTree {
         let field = |name| Some(fields.get(name)?.to_str().ok()?.to_owned());
         let (media_type, coding) = (field(&CONTENT_TYPE), field(&CONTENT_ENCODING));
         let put = self.client.put_object().bucket(bucket).key(&key).body(body);
-        let put = put
-            .set_content_type(media_type.clone())
-            .set_content_encoding(coding.clone());
+        let put = put.set_content_type(media_type.clone());
+        let put = put.set_content_encoding(coding.clone());
         let put = put.set_cache_control(field(&CACHE_CONTROL));
         let limits = Config::builder().timeout_config(self.settings.put_timeouts(fs::metadata(&file)?.len()));
         put.customize().config_override(limits).send().await.map_err(failed)?;

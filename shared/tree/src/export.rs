@@ -155,15 +155,13 @@ pub async fn export(
             index.files.extend(update);
         }
     }
-    let mut deleted = 0;
-    for (path, mut file) in run.planned.files.clone() {
-        if index.files.contains_key(&path) {
-            continue;
-        }
+    let mut unnamed = run.planned.files.clone();
+    unnamed.retain(|path, _| !index.files.contains_key(path));
+    for (path, mut file) in unnamed {
         if file.tag.is_empty() || file.is_due(now) || is_of_other_catalog(&path, &names) {
             run.begin().await?;
             run.target.delete(&path).await.map_err(TreeError::at(&path))?;
-            deleted += 1;
+            run.report.lock().deleted += 1;
         } else {
             index.files.insert(path, file);
         }
@@ -174,7 +172,6 @@ pub async fn export(
     Ok(TreeReport {
         catalogs: names.len(),
         files: index.files.len(),
-        deleted,
         left_out,
         ..run.report.into_inner()
     })
@@ -189,7 +186,7 @@ struct ExportRun {
     planned: TreeIndex,
     /// Set after `planned` was written, which is before the first change.
     begun: OnceCell<()>,
-    /// Counts of what was written and linked.
+    /// Counts of what was written, linked and deleted.
     report: Mutex<TreeReport>,
 }
 

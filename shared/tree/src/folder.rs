@@ -23,7 +23,6 @@ const TEMPORARY: &str = ".tmp";
 #[derive(Debug)]
 pub struct FolderTree {
     folder: PathBuf,
-    temporary: PathBuf,
     /// Folder of the store, whose files can be linked.
     store: Option<PathBuf>,
     form: TreeForm,
@@ -59,11 +58,8 @@ impl FolderTree {
         }
         let temporary = folder.join(TEMPORARY);
         let lock = temporary.join("lock");
-        let prepare = || {
-            fs::create_dir_all(&temporary)?;
-            fs::File::create(&lock)
-        };
-        let file = prepare().map_err(TreeError::at(TEMPORARY))?;
+        fs::create_dir_all(&temporary).map_err(TreeError::at(TEMPORARY))?;
+        let file = fs::File::create(&lock).map_err(TreeError::at(TEMPORARY))?;
         file.try_lock().map_err(|_| TreeError::Busy(folder.clone()))?;
         // What a killed run left.
         for entry in fs::read_dir(&temporary).map_err(TreeError::at(TEMPORARY))?.flatten() {
@@ -73,7 +69,6 @@ impl FolderTree {
         }
         Ok(Self {
             folder,
-            temporary,
             store,
             form: if gzip_only {
                 TreeForm::GzipFiles
@@ -92,7 +87,7 @@ impl TreeTarget for FolderTree {
     }
 
     fn temporary(&self) -> PathBuf {
-        self.temporary.clone()
+        self.folder.join(TEMPORARY)
     }
 
     async fn index(&self) -> Result<Option<Bytes>, TreeError> {
@@ -115,7 +110,7 @@ impl TreeTarget for FolderTree {
             &self.folder
         };
         // File systems without links and other disks refuse in many ways. The copy that follows tells what is wrong.
-        let link = Builder::new().make_in(&self.temporary, |link| fs::hard_link(root.join(source), link));
+        let link = Builder::new().make_in(self.temporary(), |link| fs::hard_link(root.join(source), link));
         Some(link.ok()?.into_temp_path())
     }
 

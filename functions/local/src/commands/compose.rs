@@ -89,14 +89,11 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
     }
     let Some(rendering) = rendering else {
         let decisions = explanation.decisions.unwrap_or_default();
-        if args.json {
-            output::print_json(&decisions)?;
-        } else {
-            let folded = FoldedDecisions::of(decisions);
+        return output::print_report(&decisions, args.json, |decisions| {
+            let folded = FoldedDecisions::of(decisions.clone());
             output::print_table(&folded.rows)?;
-            println!("{}", folded.sum);
-        }
-        return Ok(());
+            output::print_text(&format!("{}\n", folded.sum))
+        });
     };
     if let Some(target) = args.image {
         println!("{}", write_image(&sources, target, rendering).await?);
@@ -174,12 +171,11 @@ pub(crate) async fn catalogs(file: &Path, access: &CatalogAccess) -> anyhow::Res
     let (sources, limits) = wiring::sources(&[], &access.registries)?;
     let mut catalogs = Vec::new();
     for composition in compositions {
-        let first = composition.inputs.first();
-        let source = first.and_then(|input| input.catalog.clone().or_else(|| input.source.clone()));
+        let first = composition.inputs.first().map(|input| input.name().to_owned());
         let (rendering, _) = compose(composition, file, access, &sources, &limits, true).await?;
         catalogs.push(ReadCatalog::Rendered {
             rendering: rendering.context("a composition was rendered")?,
-            source: source.unwrap_or_else(place),
+            source: first.unwrap_or_else(place),
         });
     }
     Ok(catalogs)
@@ -202,16 +198,14 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
         ComposeFile::Filter(selection) => {
             let named = args.catalog.as_deref();
             let named = named.context("a FilterConfiguration names no catalog: add --catalog NAME|SOURCE")?;
-            let mut input = CompositionInput {
-                select: Some(selection),
-                ..CompositionInput::default()
-            };
             // A folder needs no scheme here, as for `render`.
-            if is_source(named) && Path::new(named).is_dir() {
-                input.source = Some(Source::of_argument(named)?.to_string());
-            } else {
-                input.catalog = Some(named.to_owned());
-            }
+            let is_folder = is_source(named) && Path::new(named).is_dir();
+            let folder = is_folder.then(|| Source::of_argument(named)).transpose()?;
+            let input = CompositionInput {
+                catalog: (!is_folder).then(|| named.to_owned()),
+                source: folder.map(|folder| folder.to_string()),
+                select: Some(selection),
+            };
             Ok(Composition {
                 inputs: vec![input],
                 ..Composition::default()

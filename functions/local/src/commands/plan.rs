@@ -7,8 +7,7 @@ use std::{
 
 use ::bundle::Contents;
 use ::plan::{
-    BundleStep, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder, UpgradePlan,
-    image_set, wrapped,
+    BundleStep, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder, UpgradePlan, wrapped,
 };
 use anyhow::Context;
 use clap::Args;
@@ -21,7 +20,7 @@ use crate::{
     catalog::{self, CATALOG_HELP},
     commands::bundle,
     exit::Exit,
-    output::{Column, Table, cell, cut, print_json, print_table, print_text, print_yaml, printable},
+    output::{Column, Table, cell, cut, print_report, print_table, print_text, print_yaml, printable},
 };
 
 #[derive(Debug, Args)]
@@ -102,12 +101,10 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
     for notice in &installed.notices {
         eprintln!("notice: {}", printable(notice));
     }
-    if args.json {
-        print_json(&plan)?;
-    } else if args.imageset {
-        print_yaml(&[image_set(&plan)])?;
+    if args.imageset {
+        print_yaml(&[plan.image_set()])?;
     } else {
-        print_plan(&plan)?;
+        print_report(&plan, args.json, print_plan)?;
     }
     Ok(Exit::of_check(plan.is_possible()))
 }

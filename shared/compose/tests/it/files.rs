@@ -103,7 +103,10 @@ conflicts: first
     assert_eq!(composition.inputs[0].select, None);
     assert!(composition.add[0].replace && composition.dependencies == DependencyRule::Warn);
     let written = serde_saphyr::to_string(&composition).unwrap();
-    assert_eq!(ComposeFile::parse(&written), Ok(ComposeFile::Composition(composition)));
+    assert_eq!(
+        ComposeFile::parse(&written).unwrap(),
+        ComposeFile::Composition(composition)
+    );
 }
 
 /// Texts with `|` between lines, and a part of the error.

@@ -1,12 +1,14 @@
+//! Lines of packages: read from the inputs, and passed to the receiver.
+
 use std::{
     collections::BTreeSet,
     error::Error,
-    io::{self, BufRead, BufReader, Read, Seek},
+    io::{self, BufRead, BufReader, Cursor, Read, Seek},
 };
 
 use work::Budget;
 
-use crate::ComposeError;
+use crate::{ComposeError, ComposedContent, PackageSink};
 
 /// Size of one read, in bytes.
 const BLOCK: usize = 64 << 10;
@@ -89,12 +91,9 @@ impl PackageReader {
     pub(crate) fn next_line(&mut self) -> Result<Option<Vec<u8>>, ComposeError> {
         let mut line = Vec::new();
         let read = self.lines.read_until(b'\n', &mut line);
-        self.budget.charge_bytes(line.len())?;
-        match read {
-            Ok(0) => Ok(None),
-            Ok(_) => Ok(Some(line)),
-            Err(error) => Err(self.unreadable(error)),
-        }
+        let read = read.map_err(|error| self.unreadable(error))?;
+        self.budget.charge_bytes(read)?;
+        Ok((read > 0).then_some(line))
     }
 
     /// Passes each line to `each`.
@@ -119,6 +118,52 @@ impl PackageReader {
             input: self.input.clone(),
             package: self.package.clone(),
             source: source.into(),
+        }
+    }
+}
+
+/// Supplier of lines; `None` behind the last one.
+pub(crate) type NextLine<'a> = dyn FnMut() -> Result<Option<Vec<u8>>, ComposeError> + 'a;
+
+/// Passes lines to the receiver as it reads them. Those that it leaves are made too, for what they require.
+pub(crate) fn push_lines(sink: &mut PackageSink<'_>, name: &str, next: &mut NextLine<'_>) -> Result<(), ComposeError> {
+    let mut lines = LineReader {
+        next,
+        line: Cursor::default(),
+        failure: None,
+    };
+    let pushed = sink(name, ComposedContent::Lines(&mut lines));
+    if let Some(error) = lines.failure {
+        return Err(error);
+    }
+    pushed.map_err(ComposeError::Sink)?;
+    while next()?.is_some() {}
+    Ok(())
+}
+
+struct LineReader<'a, 'n> {
+    next: &'a mut NextLine<'n>,
+    line: Cursor<Vec<u8>>,
+    /// Error of a line. The receiver has another in its place.
+    failure: Option<ComposeError>,
+}
+
+impl Read for LineReader<'_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.line.read(buffer)?;
+        if read > 0 {
+            return Ok(read);
+        }
+        match (self.next)() {
+            Ok(None) => Ok(0),
+            Ok(Some(line)) => {
+                self.line = Cursor::new(line);
+                self.line.read(buffer)
+            }
+            Err(error) => {
+                self.failure = Some(error);
+                Err(io::Error::other("a line cannot be composed"))
+            }
         }
     }
 }
