@@ -1,10 +1,10 @@
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_with::DeserializeFromStr;
 
 /// The name of a Catalog: a DNS-1123 subdomain, as Kubernetes names a `ClusterCatalog`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, DeserializeFromStr)]
 pub struct CatalogName(String);
 
 /// A text that is not a DNS-1123 subdomain.
@@ -52,14 +52,6 @@ fn is_label(part: &str) -> bool {
     bytes.iter().all(|&byte| alphanumeric(byte) || byte == b'-')
         && bytes.first().copied().is_some_and(alphanumeric)
         && bytes.last().copied().is_some_and(alphanumeric)
-}
-
-impl TryFrom<String> for CatalogName {
-    type Error = CatalogNameError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
 }
 
 #[cfg(test)]
