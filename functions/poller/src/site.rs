@@ -106,20 +106,19 @@ impl Poller {
 }
 
 fn settings(environment: &Environment, limits: &SourceLimits, signer: Option<Signer>) -> MirrorSettings {
-    let is_small = environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB);
-    let mut settings = MirrorSettings::with_limits(limits);
-    if is_small {
-        (settings.render.workers, settings.render.memory_bytes) = (1, SMALL_SHARDS);
-    }
-    MirrorSettings {
+    let mut settings = MirrorSettings {
         identity: environment.identity,
         side_by_side: environment.side_by_side,
         // The queue gives each catalog an invocation of its own, and /tmp is small.
         registry_wait: None,
         resolves: environment.resolves,
         signer,
-        ..settings
+        ..MirrorSettings::with_limits(limits)
+    };
+    if environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB) {
+        (settings.render.workers, settings.render.memory_bytes) = (1, SMALL_SHARDS);
     }
+    settings
 }
 
 /// Reads a private key from its secret, which is a PEM text.
