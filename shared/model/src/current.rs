@@ -62,8 +62,6 @@ pub struct Publication {
     pub source: SourceRef,
     /// Version of the canonical form under which the source was read.
     pub render_version: u32,
-    /// Time of the publication. The commit replaces it by the time of the store.
-    pub published_at: SystemTime,
     /// Set by a rollback; `None` for content of the source.
     pub rolled_back: Option<RolledBack>,
     /// Availability to readers, as it is configured.
@@ -127,7 +125,7 @@ impl Document for Current {
 }
 
 impl Current {
-    /// Returns the pointer that publishes `snapshot` after `before`. It is unsigned.
+    /// Returns the pointer that publishes `snapshot` after `before`. It is unsigned, and the commit sets its date.
     pub fn publish(before: Option<&Self>, snapshot: &Snapshot, publication: Publication) -> Self {
         let all = |digest: ObjectDigest, encoding| digest.with_kind(Kind::All(encoding));
         Self {
@@ -145,7 +143,7 @@ impl Current {
             metas: snapshot.metas,
             source: publication.source,
             render_version: publication.render_version,
-            published_at: publication.published_at,
+            published_at: SystemTime::UNIX_EPOCH,
             rolled_back: publication.rolled_back,
             availability: publication.availability,
             previous: before.map(Self::as_previous).unwrap_or_default(),
@@ -159,13 +157,13 @@ impl Current {
             snapshot: self.snapshot.digest,
             source: self.source.clone(),
             render_version: self.render_version,
-            published_at: self.published_at,
             rolled_back: self.rolled_back.clone(),
             availability: self.availability,
         };
         // Made anew from the Snapshot, so that no field can be forgotten here.
         let expected = Self {
             serial: self.serial,
+            published_at: self.published_at,
             previous: self.previous.clone(),
             signatures: self.signatures.clone(),
             ..Self::publish(None, snapshot, publication)
@@ -265,11 +263,13 @@ mod tests {
                 verified: None,
             },
             render_version: 1,
-            published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
             rolled_back: None,
             availability: Availability::Available,
         };
-        Current::publish(before, &snapshot(), publication)
+        Current {
+            published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
+            ..Current::publish(before, &snapshot(), publication)
+        }
     }
 
     #[test]
