@@ -1,6 +1,7 @@
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde_with::{As, DeserializeAs, SerializeAs};
 
 use crate::source_ref::read_short_list;
 use crate::{AllFormats, Document, Encoding, Kind, ObjectDigest, ObjectRef, Sha256, Snapshot, SourceRef, Verified};
@@ -37,7 +38,7 @@ pub struct Current {
     /// rollback.
     pub render_version: u32,
     /// Time of the publication: RFC 3339, UTC, whole seconds.
-    #[serde(with = "timestamp")]
+    #[serde(with = "As::<Rfc3339>")]
     pub published_at: SystemTime,
     /// Set by a rollback, because the content is then not that of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +114,7 @@ pub struct Previous {
     /// The Snapshot. Its key is a hash, so a signature of `current.json` also covers earlier publications.
     pub snapshot: ObjectRef,
     /// Time of the earlier publication, RFC 3339 in the document.
-    #[serde(with = "timestamp")]
+    #[serde(with = "As::<Rfc3339>")]
     pub published_at: SystemTime,
     /// The signatures of the image that the content was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -208,47 +209,28 @@ impl Current {
     }
 }
 
-/// RFC 3339 in UTC with whole seconds; fractions that others write are dropped, so that a document that is
-/// read and written again keeps its bytes.
-pub mod timestamp {
-    use std::time::{Duration, SystemTime};
+/// Text form of times in documents: RFC 3339 in UTC with whole seconds. Fractions that others write are dropped, so that a document
+/// that is read and written again keeps its bytes.
+#[derive(Debug)]
+pub struct Rfc3339;
 
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    /// Writes a time.
-    ///
-    /// # Errors
-    /// The error of the serializer.
-    pub fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+impl SerializeAs<SystemTime> for Rfc3339 {
+    fn serialize_as<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&humantime::format_rfc3339_seconds(*time))
     }
+}
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
+impl<'de> DeserializeAs<'de, SystemTime> for Rfc3339 {
+    fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
         let time = humantime::parse_rfc3339(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
         let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Ok(time - Duration::from_nanos(since.subsec_nanos().into()))
-    }
-
-    /// Reads and writes an optional time.
-    pub(crate) mod option {
-        use super::{Deserialize, Deserializer, Serialize, Serializer, SystemTime};
-
-        #[derive(Serialize, Deserialize)]
-        struct Timestamp(#[serde(with = "super")] SystemTime);
-
-        pub(crate) fn serialize<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
-            time.map(Timestamp).serialize(serializer)
-        }
-
-        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SystemTime>, D::Error> {
-            Ok(Option::<Timestamp>::deserialize(deserializer)?.map(|Timestamp(time)| time))
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::UNIX_EPOCH;
 
     use super::*;
     use crate::snapshot::tests::snapshot;

@@ -1,10 +1,10 @@
 use std::{collections::BTreeSet, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
+use serde_with::{As, skip_serializing_none};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::{Document, Sha256, ValidationCounts, current::timestamp};
+use crate::{Document, Sha256, ValidationCounts, current::Rfc3339};
 
 /// `status.json`: the last poll of a catalog, for people and monitors. Nothing but the saving of work depends on it.
 ///
@@ -18,12 +18,12 @@ pub struct Status {
     pub source: String,
     /// Time at which the last poll ended, up to an hour too early. Older than the catalog's interval and an hour: polls
     /// have stopped.
-    #[serde(with = "timestamp")]
+    #[serde(with = "As::<Rfc3339>")]
     pub last_poll: SystemTime,
     /// Outcome of the last poll, sync or import.
     pub outcome: Outcome,
     /// Time of the last poll that succeeded, changed or not, up to an hour too early.
-    #[serde(default, with = "timestamp::option")]
+    #[serde(default, with = "As::<Option<Rfc3339>>")]
     pub last_success: Option<SystemTime>,
     /// Error of the last poll with its causes, without secrets.
     pub error: Option<String>,
