@@ -61,11 +61,6 @@ impl Site {
             tag,
         })
     }
-
-    /// Returns true if the signing keys are old enough to be read again.
-    fn is_stale(&self) -> bool {
-        self.signer.is_some() && self.built.elapsed() >= secrets::LIFETIME
-    }
 }
 
 impl Poller {
@@ -76,7 +71,8 @@ impl Poller {
     /// If the configuration or a signing key cannot be read or used.
     pub(crate) async fn site(&self) -> anyhow::Result<Arc<Site>> {
         let mut last = self.site.lock().await;
-        last.take_if(|site| site.is_stale());
+        // The signing keys are old enough to be read again.
+        last.take_if(|site| site.signer.is_some() && site.built.elapsed() >= secrets::LIFETIME);
         let (place, document) = match (&self.environment.catalogs, &*last) {
             (ConfigLocation::Text(_), Some(site)) => return Ok(site.clone()),
             (ConfigLocation::Text(text), None) => {
