@@ -94,18 +94,18 @@ async fn work_on(object: &ClusterCatalog, context: &Context) -> Result<Action, R
 async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, ReconcileError> {
     let served = &context.served;
     let has_content = has_content(&*served.store, object.name()).await;
-    let mut last = served.polls.get(object.name());
-    if schedule::is_due(last.as_ref(), &object.version(), has_content, Instant::now()) {
-        let polled = tokio::select! {
-            (fact, interval) = poll(object, &context.puller) => next_poll(object, last.as_ref(), fact, interval),
-            // Its content is then decided anew.
-            () = until_changed(object, &served.objects) => return Ok(Action::requeue(Duration::ZERO)),
-        };
-        served.polls.set(object.name(), polled.clone());
-        last = Some(polled);
-    }
-    let Some(last) = last else {
-        return Ok(Action::await_change());
+    let last = match served.polls.get(object.name()) {
+        Some(last) if !schedule::is_due(&last, &object.version(), has_content, Instant::now()) => last,
+        // After a start there is no record, so that a change of the tag meanwhile is seen at once.
+        before => {
+            let polled = tokio::select! {
+                (fact, interval) = poll(object, &context.puller) => next_poll(object, before.as_ref(), fact, interval),
+                // Its content is then decided anew.
+                () = until_changed(object, &served.objects) => return Ok(Action::requeue(Duration::ZERO)),
+            };
+            served.polls.set(object.name(), polled.clone());
+            polled
+        }
     };
     let is_written = write_status(object, &last.fact, context).await?;
     if let Fact::Failed { message, is_terminal } = &last.fact
