@@ -10,6 +10,8 @@ use serde_json::Value;
 use strum::IntoStaticStr;
 use upkeep::Verification;
 
+use crate::CatalogMessage;
+
 /// One event of the function: its trigger, and what it asks for. The log names its kind.
 #[derive(Debug, Clone, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
@@ -72,12 +74,6 @@ pub enum ManualAction {
      \"force\": true | false, \"contentHash\": HASH, \"unverified\": true | false, \"dryRun\": true | false}}"
 )]
 pub struct UnknownEvent(String);
-
-/// Body of a queue message. Its `digest` is informational: the catalog is resolved again before it is pulled.
-#[derive(Deserialize)]
-struct MessageBody {
-    catalog: CatalogName,
-}
 
 impl PollerEvent {
     /// Reads an event.
@@ -142,7 +138,7 @@ fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
 impl QueueRecord {
     /// Reads a message. Returns `None` if it has no identifier.
     fn from_message(message: SqsMessage) -> Option<Self> {
-        let body: Result<MessageBody, _> = serde_json::from_str(&message.body.unwrap_or_default());
+        let body: Result<CatalogMessage, _> = serde_json::from_str(&message.body.unwrap_or_default());
         Some(Self {
             id: message.message_id?,
             // Kept as a value: one wrong body must not fail the other messages of the batch.
