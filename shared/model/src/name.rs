@@ -47,11 +47,9 @@ impl FromStr for CatalogName {
 
 /// Kubernetes checks the whole name against 253 characters but no part against DNS's 63.
 fn is_label(part: &str) -> bool {
-    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = part.as_bytes();
-    bytes.iter().all(|&byte| alphanumeric(byte) || byte == b'-')
-        && bytes.first().copied().is_some_and(alphanumeric)
-        && bytes.last().copied().is_some_and(alphanumeric)
+    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let ends = part.starts_with(is_alphanumeric) && part.ends_with(is_alphanumeric);
+    ends && part.chars().all(|c| is_alphanumeric(c) || c == '-')
 }
 
 #[cfg(test)]
