@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use ring::digest::{Context, SHA256, SHA512, digest};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_with::DeserializeFromStr;
 
 use crate::shown;
 
@@ -18,8 +19,7 @@ use crate::shown;
 /// assert!(digest.hex().starts_with("e3b0c442"));
 /// assert!("sha256:E3B0".parse::<Digest>().is_err());
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, DeserializeFromStr)]
 pub struct Digest(String);
 
 /// The text is not a digest. Holds the text, made printable.
@@ -107,14 +107,6 @@ impl FromStr for Digest {
         } else {
             Err(DigestError(shown(text.as_bytes())))
         }
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = DigestError;
-
-    fn try_from(text: String) -> Result<Self, DigestError> {
-        text.parse()
     }
 }
 
