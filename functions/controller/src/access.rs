@@ -6,7 +6,7 @@ use axum::{
     extract::{Request, State},
     http::{HeaderMap, StatusCode, header::AUTHORIZATION},
     middleware::Next,
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use k8s_openapi::api::{
     authentication::v1::TokenReview,
@@ -54,23 +54,19 @@ async fn review(client: &Client, token: &str) -> Result<StatusCode, kube::Error>
         verb: Some("get".to_owned()),
     });
     let reviewed = Api::all(client.clone()).create(&PostParams::default(), &review).await?;
-    let is_allowed = reviewed.status.is_some_and(|status| status.allowed);
-    Ok(if is_allowed {
-        StatusCode::OK
-    } else {
-        StatusCode::FORBIDDEN
+    Ok(match reviewed.status {
+        Some(status) if status.allowed => StatusCode::OK,
+        _ => StatusCode::FORBIDDEN,
     })
 }
 
 /// Answers 401 without a valid token, and 403 to users without the right. The user of the client needs the role
 /// `system:auth-delegator` or the same rules.
-pub(crate) async fn check(State(client): State<Client>, request: Request, next: Next) -> Response {
-    let Some(token) = bearer(request.headers()) else {
-        return StatusCode::UNAUTHORIZED.into_response();
-    };
+pub(crate) async fn check(State(client): State<Client>, request: Request, next: Next) -> Result<Response, StatusCode> {
+    let token = bearer(request.headers()).ok_or(StatusCode::UNAUTHORIZED)?;
     match status(&client, token).await {
-        StatusCode::OK => next.run(request).await,
-        refused => refused.into_response(),
+        StatusCode::OK => Ok(next.run(request).await),
+        refused => Err(refused),
     }
 }
 

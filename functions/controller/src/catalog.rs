@@ -88,14 +88,12 @@ impl ClusterCatalog {
 
     /// Returns the parts that decide about the content.
     pub(crate) fn version(&self) -> ObjectVersion {
-        let own = self
-            .annotations()
-            .iter()
-            .filter(|(name, _)| name.starts_with(OWN_ANNOTATIONS));
+        let mut annotations = self.annotations().clone();
+        annotations.retain(|name, _| name.starts_with(OWN_ANNOTATIONS));
         ObjectVersion {
             uid: self.uid().unwrap_or_default(),
             generation: self.generation(),
-            annotations: own.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            annotations,
         }
     }
 

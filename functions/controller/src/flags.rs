@@ -103,9 +103,10 @@ pub(crate) struct Flags {
 impl Flags {
     /// Returns the log filter for the verbosity.
     pub(crate) const fn log_filter(&self) -> &'static str {
-        match self.verbosity {
-            0..DEBUG_VERBOSITY => "info",
-            _ => "debug",
+        if self.verbosity < DEBUG_VERBOSITY {
+            "info"
+        } else {
+            "debug"
         }
     }
 

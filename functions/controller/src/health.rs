@@ -29,7 +29,8 @@ impl Health {
     /// Returns the routes of the probes.
     pub(crate) fn routes(self: Arc<Self>) -> Router {
         let ready = move |RawQuery(query): RawQuery| async move {
-            let is_verbose = query.as_deref().is_some_and(|query| query.split('&').any(is_verbose));
+            let mut parameters = query.as_deref().unwrap_or_default().split('&');
+            let is_verbose = parameters.any(|parameter| parameter.split('=').next() == Some("verbose"));
             // Asked every ten seconds: the store is not asked for all catalogs each time.
             if !is_verbose && self.was_ready.load(Ordering::Relaxed) {
                 return (StatusCode::OK, "ok\n".to_owned());
@@ -73,10 +74,6 @@ fn relation(role: &Role) -> String {
             "another program, {other}, has the Lease; this one serves what the statuses name, and writes nothing"
         ),
     }
-}
-
-fn is_verbose(parameter: &str) -> bool {
-    parameter.split('=').next() == Some("verbose")
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ mod spec;
 mod webhook;
 mod wiring;
 mod worker;
-mod write;
 
 use std::process::ExitCode;
 

@@ -7,10 +7,15 @@ use std::{
 
 use kube::{
     Api, Resource, ResourceExt,
-    runtime::{controller::Action, events::Recorder},
+    api::{Patch, PatchParams},
+    runtime::{
+        controller::Action,
+        events::{Event, EventType, Recorder},
+    },
 };
 use model::CatalogName;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::{
@@ -20,11 +25,16 @@ use crate::{
     poll::{Puller, next_poll, poll, until_changed, whole_seconds},
     schedule,
     served::{Served, has_content},
-    write::{Target, WRITE_TIME, warn, write},
 };
 
 /// Wait after an error of the API server or of the store.
 const API_RETRY: Duration = Duration::from_secs(10);
+
+/// Maximum time to write an object. A request over a broken connection would wait for ever.
+const WRITE_TIME: Duration = Duration::from_secs(30);
+
+/// Maximum number of bytes of an event's note: the API allows 1 kB.
+const NOTE_MAX: usize = 1000;
 
 /// All that the work on ClusterCatalogs needs.
 pub(crate) struct Context {
@@ -94,18 +104,18 @@ async fn work_on(object: &ClusterCatalog, context: &Context) -> Result<Action, R
 async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, ReconcileError> {
     let served = &context.served;
     let has_content = has_content(&*served.store, object.name()).await;
-    let mut last = served.polls.get(object.name());
-    if schedule::is_due(last.as_ref(), &object.version(), has_content, Instant::now()) {
-        let polled = tokio::select! {
-            (fact, interval) = poll(object, &context.puller) => next_poll(object, last.as_ref(), fact, interval),
-            // Its content is then decided anew.
-            () = until_changed(object, &served.objects) => return Ok(Action::requeue(Duration::ZERO)),
-        };
-        served.polls.set(object.name(), polled.clone());
-        last = Some(polled);
-    }
-    let Some(last) = last else {
-        return Ok(Action::await_change());
+    let last = match served.polls.get(object.name()) {
+        Some(last) if !schedule::is_due(&last, &object.version(), has_content, Instant::now()) => last,
+        // After a start there is no record, so that a change of the tag meanwhile is seen at once.
+        before => {
+            let polled = tokio::select! {
+                (fact, interval) = poll(object, &context.puller) => next_poll(object, before.as_ref(), fact, interval),
+                // Its content is then decided anew.
+                () = until_changed(object, &served.objects) => return Ok(Action::requeue(Duration::ZERO)),
+            };
+            served.polls.set(object.name(), polled.clone());
+            polled
+        }
     };
     let is_written = write_status(object, &last.fact, context).await?;
     if let Fact::Failed { message, is_terminal } = &last.fact
@@ -113,7 +123,7 @@ async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, Rec
     {
         // The status has the same text, so a lost event does not matter.
         let reason = failure_reason(*is_terminal);
-        warn(&context.events, &object.object_ref(&()), reason, message).await;
+        warn(object, reason, message, &context.events).await;
     }
     Ok(match last.next {
         Some(next) => Action::requeue(next.saturating_duration_since(Instant::now())),
@@ -163,6 +173,50 @@ async fn write_status(object: &ClusterCatalog, fact: &Fact, context: &Context) -
         return Ok(false);
     }
     write(&context.catalogs, object, Target::Status, json!({"status": next})).await
+}
+
+/// Part of an object that is written.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Object,
+    Status,
+}
+
+/// Writes a part of an object. Returns false if the object is gone.
+async fn write(
+    catalogs: &Api<ClusterCatalog>,
+    object: &ClusterCatalog,
+    target: Target,
+    mut patch: Value,
+) -> Result<bool, ReconcileError> {
+    patch["metadata"]["resourceVersion"] = json!(object.metadata.resource_version);
+    let (name, parameters, patch) = (object.name(), PatchParams::default(), Patch::Merge(patch));
+    let writing = async {
+        match target {
+            Target::Object => catalogs.patch(name, &parameters, &patch).await,
+            Target::Status => catalogs.patch_status(name, &parameters, &patch).await,
+        }
+    };
+    match timeout(WRITE_TIME, writing).await {
+        Ok(Err(kube::Error::Api(status))) if status.code == 409 => Err(ReconcileError::Changed),
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(false),
+        Ok(written) => Ok(written.map(|_| true)?),
+        Err(_) => Err(ReconcileError::OutOfTime),
+    }
+}
+
+/// Sends a warning of a poll as an event. A failure is logged only.
+async fn warn(object: &ClusterCatalog, reason: &str, note: &str, events: &Recorder) {
+    let event = Event {
+        type_: EventType::Warning,
+        reason: reason.to_owned(),
+        note: Some(note[..note.floor_char_boundary(NOTE_MAX)].to_owned()),
+        action: "Poll".to_owned(),
+        secondary: None,
+    };
+    if let Ok(Err(error)) = timeout(WRITE_TIME, events.publish(&event, &object.object_ref(&()))).await {
+        tracing::debug!(error = model::text::chain(&error), "cannot send an event");
+    }
 }
 
 #[cfg(test)]

@@ -71,11 +71,11 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     // Everything that can be wrong is found before the first port is open.
     let api = wiring::server(&flags, connections, true)?;
     let stop = server::stop_on_signals()?;
-    let (objects, watching) = watch_objects(&client, stop.clone());
+    let (objects, listed, watching) = watch_objects(&client, stop.clone());
     let role = Arc::new(watch::Sender::new(Role::Follower));
     let served = Arc::new(Served {
         objects: objects.clone(),
-        listed: watch_list(objects.clone()),
+        listed,
         store: store.clone(),
         has_own_store: flags.leader_elect && flags.store.is_none(),
         role: role.subscribe(),
@@ -154,27 +154,25 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a flag that becomes true once the objects were listed.
-fn watch_list(objects: reflector::Store<ClusterCatalog>) -> watch::Receiver<bool> {
-    let (is_listed, listed) = watch::channel(false);
-    // One task waits for all: of several that wait for a store of kube, it wakes the last one only.
-    tokio::spawn(async move { is_listed.send_replace(objects.wait_until_ready().await.is_ok()) });
-    listed
-}
-
-/// Starts the watch of all ClusterCatalogs, which every replica needs, and returns what it keeps up to date.
-fn watch_objects(client: &Client, stop: CancellationToken) -> (reflector::Store<ClusterCatalog>, JoinHandle<()>) {
+/// Starts the watch of all ClusterCatalogs, which every replica needs. Returns what it keeps up to date, and a flag that becomes true
+/// once they were listed.
+fn watch_objects(
+    client: &Client,
+    stop: CancellationToken,
+) -> (reflector::Store<ClusterCatalog>, watch::Receiver<bool>, JoinHandle<()>) {
     let (objects, writer) = reflector::store();
-    let events = watcher(Api::all(client.clone()), watcher::Config::default())
-        .default_backoff()
-        .reflect(writer);
-    let watching = events.for_each(|event| async {
-        if let Err(error) = event {
-            tracing::warn!(error = model::text::chain(&error), "cannot watch ClusterCatalogs");
-        }
-    });
+    // Not `wait_until_ready` of kube: of several that wait for one store, it wakes the last one only.
+    let (is_listed, listed) = watch::channel(false);
+    let watcher = watcher(Api::all(client.clone()), watcher::Config::default());
+    let mut events = watcher.default_backoff().reflect(writer).boxed();
     let task = async move {
-        stop.run_until_cancelled(watching).await;
+        while let Some(Some(event)) = stop.run_until_cancelled(events.next()).await {
+            match event {
+                Ok(watcher::Event::InitDone) => drop(is_listed.send_replace(true)),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(error = model::text::chain(&error), "cannot watch ClusterCatalogs"),
+            }
+        }
     };
-    (objects, tokio::spawn(task))
+    (objects, listed, tokio::spawn(task))
 }

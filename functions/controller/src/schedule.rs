@@ -59,14 +59,11 @@ impl LastPolls {
     }
 }
 
-/// Returns true if the catalog is polled now. `version` is that of its object, and `has_content` is true if the store has content for it.
-pub(crate) fn is_due(last: Option<&LastWork>, version: &ObjectVersion, has_content: bool, now: Instant) -> bool {
-    let Some(last) = last.filter(|last| last.version == *version) else {
-        // After a start there is no record either, so that a change of the tag meanwhile is seen at once.
-        return true;
-    };
+/// Returns true if a catalog that was worked on is polled now. `version` is that of its object, and `has_content` is true if the store
+/// has content for it.
+pub(crate) fn is_due(last: &LastWork, version: &ObjectVersion, has_content: bool, now: Instant) -> bool {
     let is_lost = matches!(last.fact, Fact::Stored { .. }) && !has_content;
-    is_lost || last.next.is_some_and(|next| next <= now)
+    last.version != *version || is_lost || last.next.is_some_and(|next| next <= now)
 }
 
 #[cfg(test)]
@@ -111,10 +108,8 @@ mod tests {
         };
         let (known, edited) = (version("u", 2, None), version("u", 3, None));
         let (recreated, annotated) = (version("v", 2, None), version("u", 2, Some("{documents: 7}")));
-        let due = |fact: &Fact, next, version, has_content| {
-            is_due(Some(&last(fact.clone(), next)), version, has_content, now)
-        };
-        assert!(is_due(None, &known, true, now), "nothing is known after a start");
+        let due =
+            |fact: &Fact, next, version, has_content| is_due(&last(fact.clone(), next), version, has_content, now);
         for changed in [&recreated, &edited, &annotated] {
             assert!(due(&stored(), None, changed, true), "{changed:?}");
         }

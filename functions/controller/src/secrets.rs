@@ -12,7 +12,7 @@ use k8s_openapi::api::{
     core::v1::{Secret, ServiceAccount},
 };
 use kube::{Api, Client, api::PostParams};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use source::Logins;
 use tokio::{sync::Mutex, time::timeout};
@@ -91,8 +91,15 @@ impl ClusterSecrets {
         if account.is_none() {
             *account = self.account().await?;
         }
-        if let Some(account) = account {
-            names.extend(self.secrets_of(account, problems).await?);
+        if let Some(ObjectName { namespace, name }) = account {
+            let what = format!("the service account {namespace}/{name}");
+            let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
+            let found = get(&accounts, name, &what, problems).await?;
+            let references = found.and_then(|account| account.image_pull_secrets).unwrap_or_default();
+            let own = references
+                .iter()
+                .map(|reference| ObjectName::new(namespace, &reference.name));
+            names.extend(own);
         }
         let mut auths = Map::new();
         for ObjectName { namespace, name } in names {
@@ -124,19 +131,6 @@ impl ClusterSecrets {
         let account = account.and_then(|account| account.split_once(':'));
         Ok(account.map(|(namespace, name)| ObjectName::new(namespace, name)))
     }
-
-    async fn secrets_of(
-        &self,
-        ObjectName { namespace, name }: &ObjectName,
-        problems: &mut BTreeSet<String>,
-    ) -> anyhow::Result<Vec<ObjectName>> {
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
-        let what = format!("the service account {namespace}/{name}");
-        let found = get(&accounts, name, &what, problems).await?;
-        let references = found.and_then(|account| account.image_pull_secrets).unwrap_or_default();
-        let names = references.iter().map(|reference| &reference.name);
-        Ok(names.map(|name| ObjectName::new(namespace, name)).collect())
-    }
 }
 
 /// Reads an object. What concerns no other one is a problem: it does not exist, or may not be read.
@@ -154,24 +148,22 @@ where
     Ok(None)
 }
 
+/// Content of `.dockerconfigjson`. Without logins, `auths` may be missing or null.
+#[derive(Deserialize)]
+struct DockerConfig {
+    auths: Option<Map<String, Value>>,
+}
+
 /// Returns the logins of a secret by registry. Never quotes it.
-fn auths_of(secret: Secret) -> Result<Map<String, Value>, String> {
+fn auths_of(secret: Secret) -> Result<Map<String, Value>, &'static str> {
     let data = secret.data.unwrap_or_default();
-    let parse = |key: &str| data.get(key).map(|bytes| serde_json::from_slice::<Value>(&bytes.0));
-    let document = match (parse(".dockerconfigjson"), parse(".dockercfg")) {
-        (Some(parsed), _) => parsed.map(|parsed| match parsed {
-            Value::Object(mut fields) => fields.remove("auths").unwrap_or_default(),
-            other => other,
-        }),
-        (None, Some(parsed)) => parsed,
-        (None, None) => return Err("has neither .dockerconfigjson nor .dockercfg".to_owned()),
+    let auths = match (data.get(".dockerconfigjson"), data.get(".dockercfg")) {
+        (Some(bytes), _) => serde_json::from_slice::<DockerConfig>(&bytes.0).map(|config| config.auths),
+        (None, Some(bytes)) => serde_json::from_slice(&bytes.0),
+        (None, None) => return Err("has neither .dockerconfigjson nor .dockercfg"),
     };
-    match document {
-        Ok(Value::Object(auths)) => Ok(auths),
-        // There are no logins in it.
-        Ok(Value::Null) => Ok(Map::new()),
-        _ => Err("is not JSON as `kubectl create secret docker-registry` makes it".to_owned()),
-    }
+    let auths = auths.map_err(|_| "is not JSON as `kubectl create secret docker-registry` makes it")?;
+    Ok(auths.unwrap_or_default())
 }
 
 #[cfg(test)]

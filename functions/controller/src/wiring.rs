@@ -1,6 +1,6 @@
 //! From flags to the parts that do the work.
 
-use std::{fs, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use kube::{Client, config::Kubeconfig};
@@ -35,14 +35,10 @@ pub(crate) async fn api_server(kubeconfig: Option<&Path>) -> anyhow::Result<kube
         .with_context(context)
 }
 
-/// Opens the store for writing. A missing folder is created.
+/// Opens the store for writing. A missing folder is created: the cache folder of a pod is an empty volume.
 pub(crate) async fn open(place: &StorePlace) -> anyhow::Result<Arc<dyn Store>> {
     match place {
-        StorePlace::Folder(path) => {
-            // The cache folder of a pod is an empty volume.
-            fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
-            Ok(Arc::new(FolderStore::open(path).context("cannot open the store")?))
-        }
+        StorePlace::Folder(path) => Ok(Arc::new(FolderStore::open(path).context("cannot open the store")?)),
         #[cfg(feature = "s3")]
         StorePlace::S3(place) => {
             use store::s3::{S3Settings, S3Store, sdk_config};

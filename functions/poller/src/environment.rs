@@ -4,6 +4,7 @@ use std::{ops::RangeInclusive, str::FromStr, time::Duration};
 
 use config::{Config, ConfigLoader, ConfigProblems};
 use store::S3Location;
+use strum::EnumString;
 
 /// Default interval of a catalog: it is due at every schedule event.
 const EVERY_EVENT: Duration = Duration::ZERO;
@@ -61,7 +62,8 @@ pub enum ConfigLocation {
 }
 
 /// Detail of the metrics that are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum MetricsLevel {
     /// Metrics that the alarms of `infra/aws` watch, for all catalogs together.
     Alarms,
@@ -163,12 +165,8 @@ fn url(text: &str) -> Result<String, String> {
 }
 
 fn level(text: &str) -> Result<MetricsLevel, String> {
-    match text {
-        "alarms" => Ok(MetricsLevel::Alarms),
-        "catalog" => Ok(MetricsLevel::Catalog),
-        "off" => Ok(MetricsLevel::Off),
-        _ => Err(format!("{text:?} is not alarms, catalog or off")),
-    }
+    let problem = |_| format!("{text:?} is not alarms, catalog or off");
+    text.parse().map_err(problem)
 }
 
 #[cfg(test)]

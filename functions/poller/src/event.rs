@@ -6,11 +6,15 @@ use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use model::CatalogName;
 use publish::Report;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use strum::IntoStaticStr;
 use upkeep::Verification;
 
-/// One event of the function: its trigger, and what it asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+use crate::CatalogMessage;
+
+/// One event of the function: its trigger, and what it asks for. The log names its kind.
+#[derive(Debug, Clone, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum PollerEvent {
     /// Poll every catalog that is due.
     Schedule,
@@ -71,12 +75,6 @@ pub enum ManualAction {
 )]
 pub struct UnknownEvent(String);
 
-/// Body of a queue message. Its `digest` is informational: the catalog is resolved again before it is pulled.
-#[derive(Deserialize)]
-struct MessageBody {
-    catalog: CatalogName,
-}
-
 impl PollerEvent {
     /// Reads an event.
     ///
@@ -86,7 +84,7 @@ impl PollerEvent {
         let Value::Object(fields) = &event else {
             return Err(unknown("it is not a JSON object"));
         };
-        if fields.is_empty() || is_scheduled(fields) {
+        if fields.is_empty() || is_scheduled(&event) {
             Ok(Self::Schedule)
         } else if fields.contains_key("Records") {
             read_queue(event)
@@ -95,15 +93,6 @@ impl PollerEvent {
             let manual: ManualEvent = serde_json::from_value(event).map_err(unknown)?;
             manual.check().map_err(unknown)?;
             Ok(Self::Manual(manual))
-        }
-    }
-
-    /// Returns the kind of the event for the log: `schedule`, `queue` or `manual`.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Schedule => "schedule",
-            Self::Queue(_) => "queue",
-            Self::Manual(_) => "manual",
         }
     }
 }
@@ -128,10 +117,9 @@ impl ManualEvent {
 
 /// Returns true for the events of EventBridge rules and of EventBridge Scheduler (Amazon EventBridge User Guide, "Scheduled
 /// events").
-fn is_scheduled(fields: &Map<String, Value>) -> bool {
-    let text = |name: &str| fields.get(name).and_then(Value::as_str);
-    let is_own = matches!(text("source"), Some("aws.events" | "aws.scheduler"));
-    is_own && text("detail-type") == Some("Scheduled Event")
+fn is_scheduled(event: &Value) -> bool {
+    let is_own = matches!(event["source"].as_str(), Some("aws.events" | "aws.scheduler"));
+    is_own && event["detail-type"] == "Scheduled Event"
 }
 
 fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
@@ -150,7 +138,7 @@ fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
 impl QueueRecord {
     /// Reads a message. Returns `None` if it has no identifier.
     fn from_message(message: SqsMessage) -> Option<Self> {
-        let body: Result<MessageBody, _> = serde_json::from_str(&message.body.unwrap_or_default());
+        let body: Result<CatalogMessage, _> = serde_json::from_str(&message.body.unwrap_or_default());
         Some(Self {
             id: message.message_id?,
             // Kept as a value: one wrong body must not fail the other messages of the batch.
@@ -183,19 +171,6 @@ pub struct PollerAnswer {
 }
 
 impl PollerAnswer {
-    /// Returns an answer with these reports and their counts. Everything else is empty.
-    pub fn of(reports: Vec<Report>) -> Self {
-        let mut counts = BTreeMap::new();
-        for report in &reports {
-            *counts.entry(report.outcome.as_str()).or_default() += 1;
-        }
-        Self {
-            reports,
-            counts,
-            ..Self::default()
-        }
-    }
-
     /// Returns true if at least one catalog was polled, every poll failed and nothing was queued.
     pub fn is_hopeless(&self) -> bool {
         let failed = |report: &Report| !report.outcome.is_success();

@@ -58,7 +58,8 @@ impl Poller {
     /// check or garbage collection cannot read the store.
     pub async fn handle(&self, event: Value, deadline: Deadline) -> anyhow::Result<Value> {
         let event = PollerEvent::from_value(event)?;
-        let span = tracing::error_span!("event", kind = event.kind());
+        let kind: &str = (&event).into();
+        let span = tracing::error_span!("event", kind);
         self.run(event, deadline).instrument(span).await
     }
 
@@ -229,9 +230,15 @@ impl<'a> Invocation<'a> {
         if !left.is_empty() {
             tracing::warn!(catalogs = left.len(), "left catalogs for the next event");
         }
+        let mut counts = BTreeMap::new();
+        for report in &reports {
+            *counts.entry(report.outcome.as_str()).or_default() += 1;
+        }
         PollerAnswer {
+            reports,
+            counts,
             left,
-            ..PollerAnswer::of(reports)
+            ..PollerAnswer::default()
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::text::chain;
 use model::{CatalogName, Outcome, Sha256};
 use publish::{PollOrder, Report};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Services;
 
@@ -17,12 +17,13 @@ const ATTEMPTS: u32 = 3;
 /// Wait before the second attempt; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Message to the queue: a changed catalog, or a composition of one, that another invocation should publish.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// Message of the queue: a changed catalog, or a composition of one, that another invocation should publish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogMessage {
     /// Name of the catalog whose source has changed, or an input of it.
     pub catalog: CatalogName,
     /// Digest that its tag had, or `NAME@CONTENT-HASH` of the input. Informational: the source is resolved again before the pull.
+    #[serde(default)]
     pub digest: String,
 }
 

@@ -61,11 +61,6 @@ impl Site {
             tag,
         })
     }
-
-    /// Returns true if the signing keys are old enough to be read again.
-    fn is_stale(&self) -> bool {
-        self.signer.is_some() && self.built.elapsed() >= secrets::LIFETIME
-    }
 }
 
 impl Poller {
@@ -76,7 +71,8 @@ impl Poller {
     /// If the configuration or a signing key cannot be read or used.
     pub(crate) async fn site(&self) -> anyhow::Result<Arc<Site>> {
         let mut last = self.site.lock().await;
-        last.take_if(|site| site.is_stale());
+        // The signing keys are old enough to be read again.
+        last.take_if(|site| site.signer.is_some() && site.built.elapsed() >= secrets::LIFETIME);
         let (place, document) = match (&self.environment.catalogs, &*last) {
             (ConfigLocation::Text(_), Some(site)) => return Ok(site.clone()),
             (ConfigLocation::Text(text), None) => {
@@ -106,20 +102,19 @@ impl Poller {
 }
 
 fn settings(environment: &Environment, limits: &SourceLimits, signer: Option<Signer>) -> MirrorSettings {
-    let is_small = environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB);
-    let mut settings = MirrorSettings::with_limits(limits);
-    if is_small {
-        (settings.render.workers, settings.render.memory_bytes) = (1, SMALL_SHARDS);
-    }
-    MirrorSettings {
+    let mut settings = MirrorSettings {
         identity: environment.identity,
         side_by_side: environment.side_by_side,
         // The queue gives each catalog an invocation of its own, and /tmp is small.
         registry_wait: None,
         resolves: environment.resolves,
         signer,
-        ..settings
+        ..MirrorSettings::with_limits(limits)
+    };
+    if environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB) {
+        (settings.render.workers, settings.render.memory_bytes) = (1, SMALL_SHARDS);
     }
+    settings
 }
 
 /// Reads a private key from its secret, which is a PEM text.

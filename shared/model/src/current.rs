@@ -1,6 +1,7 @@
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde_with::{As, DeserializeAs, SerializeAs};
 
 use crate::source_ref::read_short_list;
 use crate::{AllFormats, Document, Encoding, Kind, ObjectDigest, ObjectRef, Sha256, Snapshot, SourceRef, Verified};
@@ -37,7 +38,7 @@ pub struct Current {
     /// rollback.
     pub render_version: u32,
     /// Time of the publication: RFC 3339, UTC, whole seconds.
-    #[serde(with = "timestamp")]
+    #[serde(with = "As::<Rfc3339>")]
     pub published_at: SystemTime,
     /// Set by a rollback, because the content is then not that of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,8 +63,6 @@ pub struct Publication {
     pub source: SourceRef,
     /// Version of the canonical form under which the source was read.
     pub render_version: u32,
-    /// Time of the publication. The commit replaces it by the time of the store.
-    pub published_at: SystemTime,
     /// Set by a rollback; `None` for content of the source.
     pub rolled_back: Option<RolledBack>,
     /// Availability to readers, as it is configured.
@@ -115,7 +114,7 @@ pub struct Previous {
     /// The Snapshot. Its key is a hash, so a signature of `current.json` also covers earlier publications.
     pub snapshot: ObjectRef,
     /// Time of the earlier publication, RFC 3339 in the document.
-    #[serde(with = "timestamp")]
+    #[serde(with = "As::<Rfc3339>")]
     pub published_at: SystemTime,
     /// The signatures of the image that the content was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +126,7 @@ impl Document for Current {
 }
 
 impl Current {
-    /// Returns the pointer that publishes `snapshot` after `before`. It is unsigned.
+    /// Returns the pointer that publishes `snapshot` after `before`. It is unsigned, and the commit sets its date.
     pub fn publish(before: Option<&Self>, snapshot: &Snapshot, publication: Publication) -> Self {
         let all = |digest: ObjectDigest, encoding| digest.with_kind(Kind::All(encoding));
         Self {
@@ -145,7 +144,7 @@ impl Current {
             metas: snapshot.metas,
             source: publication.source,
             render_version: publication.render_version,
-            published_at: publication.published_at,
+            published_at: SystemTime::UNIX_EPOCH,
             rolled_back: publication.rolled_back,
             availability: publication.availability,
             previous: before.map(Self::as_previous).unwrap_or_default(),
@@ -159,13 +158,13 @@ impl Current {
             snapshot: self.snapshot.digest,
             source: self.source.clone(),
             render_version: self.render_version,
-            published_at: self.published_at,
             rolled_back: self.rolled_back.clone(),
             availability: self.availability,
         };
         // Made anew from the Snapshot, so that no field can be forgotten here.
         let expected = Self {
             serial: self.serial,
+            published_at: self.published_at,
             previous: self.previous.clone(),
             signatures: self.signatures.clone(),
             ..Self::publish(None, snapshot, publication)
@@ -210,47 +209,28 @@ impl Current {
     }
 }
 
-/// RFC 3339 in UTC with whole seconds; fractions that others write are dropped, so that a document that is
-/// read and written again keeps its bytes.
-pub mod timestamp {
-    use std::time::{Duration, SystemTime};
+/// Text form of times in documents: RFC 3339 in UTC with whole seconds. Fractions that others write are dropped, so that a document
+/// that is read and written again keeps its bytes.
+#[derive(Debug)]
+pub struct Rfc3339;
 
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    /// Writes a time.
-    ///
-    /// # Errors
-    /// The error of the serializer.
-    pub fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+impl SerializeAs<SystemTime> for Rfc3339 {
+    fn serialize_as<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&humantime::format_rfc3339_seconds(*time))
     }
+}
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
+impl<'de> DeserializeAs<'de, SystemTime> for Rfc3339 {
+    fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
         let time = humantime::parse_rfc3339(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
         let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Ok(time - Duration::from_nanos(since.subsec_nanos().into()))
-    }
-
-    /// Reads and writes an optional time.
-    pub(crate) mod option {
-        use super::{Deserialize, Deserializer, Serialize, Serializer, SystemTime};
-
-        #[derive(Serialize, Deserialize)]
-        struct Timestamp(#[serde(with = "super")] SystemTime);
-
-        pub(crate) fn serialize<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
-            time.map(Timestamp).serialize(serializer)
-        }
-
-        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SystemTime>, D::Error> {
-            Ok(Option::<Timestamp>::deserialize(deserializer)?.map(|Timestamp(time)| time))
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::UNIX_EPOCH;
 
     use super::*;
     use crate::snapshot::tests::snapshot;
@@ -265,11 +245,13 @@ mod tests {
                 verified: None,
             },
             render_version: 1,
-            published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
             rolled_back: None,
             availability: Availability::Available,
         };
-        Current::publish(before, &snapshot(), publication)
+        Current {
+            published_at: UNIX_EPOCH + Duration::from_secs(1_790_000_000),
+            ..Current::publish(before, &snapshot(), publication)
+        }
     }
 
     #[test]

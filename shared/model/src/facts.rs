@@ -77,6 +77,10 @@ pub enum FindingSeverity {
 }
 
 /// Texts of one Package, from the head of its default channel.
+#[serde_with::apply(
+    String => #[serde(skip_serializing_if = "String::is_empty")],
+    Vec => #[serde(skip_serializing_if = "Vec::is_empty")],
+)]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SearchPackage {
@@ -84,37 +88,26 @@ pub struct SearchPackage {
     #[serde(skip)]
     pub name: String,
     /// Name for people; empty if it has none.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub display_name: String,
     /// One sentence about the Package; empty if it has none.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub summary: String,
     /// Default channel.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub channel: String,
     /// Version of the head of the default channel.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// Company or community that provides it.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub provider: String,
     /// Capability level, such as `Seamless Upgrades`.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub capability: String,
     /// Categories, such as `Database`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// CPUs that it says it supports, in Go's words; `amd64` if it says nothing.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arches: Vec<String>,
     /// Keywords of its author.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
     /// Kinds of the APIs that it provides.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,
     /// Different words of its description, folded, with spaces between them.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub words: String,
 }
 

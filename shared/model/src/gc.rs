@@ -4,8 +4,9 @@ use std::{
 };
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_with::As;
 
-use crate::{Document, Key, Kind, ObjectRef, StoredDocument, current::timestamp};
+use crate::{Document, Key, Kind, ObjectRef, StoredDocument, current::Rfc3339};
 
 /// `gc.json`: the state of garbage collection. Each state follows the one before after at least two hours.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +17,7 @@ pub struct GcState {
     pub counter: u64,
     /// Start of the phase, by the store's clock. `None` directly after a change of phase: then the object's own
     /// modification time counts. A spare writes it, because its write renews that time.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "timestamp::option")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "As::<Option<Rfc3339>>")]
     pub since: Option<SystemTime>,
     /// Phase, with the list that it works on.
     #[serde(flatten)]

@@ -2,12 +2,12 @@ use std::{fmt, str::FromStr};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::digest::{Context, SHA256, digest};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::Encoding;
 
 /// The sha256 of some bytes: 64 lower-case hex digits in keys and documents.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr)]
 pub struct Sha256([u8; 32]);
 
 /// A text that is not 64 lower-case hex digits.
@@ -104,18 +104,6 @@ impl FromStr for Sha256 {
             Ok(()) if is_lower => Ok(Self(bytes)),
             _ => Err(ParseSha256Error(text.to_owned())),
         }
-    }
-}
-
-impl Serialize for Sha256 {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Sha256 {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

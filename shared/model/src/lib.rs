@@ -19,7 +19,7 @@ mod status;
 pub mod text;
 
 pub use catalogs::Catalogs;
-pub use current::{Availability, Current, PREVIOUS_MAX, Previous, Publication, RolledBack, Signature, timestamp};
+pub use current::{Availability, Current, PREVIOUS_MAX, Previous, Publication, Rfc3339, RolledBack, Signature};
 pub use document::{Document, DocumentCheck, DocumentError, FORMAT_VERSION, StoredDocument};
 pub use encoding::{DOCUMENT_WINDOW_LOG, Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd, decode_zstd_to};
 pub use facts::{Facts, FindingSeverity, PackageFindings, SearchPackage, ValidationCounts, ValidationFinding};

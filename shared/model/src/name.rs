@@ -1,10 +1,10 @@
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_with::DeserializeFromStr;
 
 /// The name of a Catalog: a DNS-1123 subdomain, as Kubernetes names a `ClusterCatalog`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, DeserializeFromStr)]
 pub struct CatalogName(String);
 
 /// A text that is not a DNS-1123 subdomain.
@@ -47,19 +47,9 @@ impl FromStr for CatalogName {
 
 /// Kubernetes checks the whole name against 253 characters but no part against DNS's 63.
 fn is_label(part: &str) -> bool {
-    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = part.as_bytes();
-    bytes.iter().all(|&byte| alphanumeric(byte) || byte == b'-')
-        && bytes.first().copied().is_some_and(alphanumeric)
-        && bytes.last().copied().is_some_and(alphanumeric)
-}
-
-impl TryFrom<String> for CatalogName {
-    type Error = CatalogNameError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
+    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let ends = part.starts_with(is_alphanumeric) && part.ends_with(is_alphanumeric);
+    ends && part.chars().all(|c| is_alphanumeric(c) || c == '-')
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 use std::{collections::BTreeSet, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
+use serde_with::{As, skip_serializing_none};
+use strum::{IntoStaticStr, VariantArray};
 
-use crate::{Document, Sha256, ValidationCounts, current::timestamp};
+use crate::{Document, Sha256, ValidationCounts, current::Rfc3339};
 
 /// `status.json`: the last poll of a catalog, for people and monitors. Nothing but the saving of work depends on it.
 ///
 /// A poll that differs from the one before only in its times writes it at most once an hour. So a time in it may be an hour
 /// old while polls go on; the metrics have the exact times.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
@@ -15,15 +18,14 @@ pub struct Status {
     pub source: String,
     /// Time at which the last poll ended, up to an hour too early. Older than the catalog's interval and an hour: polls
     /// have stopped.
-    #[serde(with = "timestamp")]
+    #[serde(with = "As::<Rfc3339>")]
     pub last_poll: SystemTime,
     /// Outcome of the last poll, sync or import.
     pub outcome: Outcome,
     /// Time of the last poll that succeeded, changed or not, up to an hour too early.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "timestamp::option")]
+    #[serde(default, with = "As::<Option<Rfc3339>>")]
     pub last_success: Option<SystemTime>,
     /// Error of the last poll with its causes, without secrets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Number of polls that failed since the last success: exact up to 16, after that a lower bound.
     #[serde(default)]
@@ -31,23 +33,18 @@ pub struct Status {
     /// Duration of the last poll, in milliseconds.
     pub duration_ms: u64,
     /// Duration of the last poll that pulled an image, in milliseconds: an estimate for the next pull.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_ms: Option<u64>,
     /// Number of bytes received from the source.
     pub bytes_pulled: u64,
     /// Number of bytes written to the store.
     pub bytes_published: u64,
     /// Layers that need not be fetched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty_layers: Option<EmptyLayers>,
     /// Pulls that have begun and not ended: they are running, or their process died.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_pulls: Option<OpenPulls>,
     /// Revision that was pulled and cannot be published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<RejectedRevision>,
     /// Findings of the validation of the state that is published; `None` if it was not validated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<ValidationCounts>,
 }
 
@@ -173,18 +170,7 @@ pub enum RejectionKind {
 
 /// Outcome of a poll, rollback, sync or import.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
 #[serde(rename_all = "camelCase")]
 #[strum(serialize_all = "snake_case")]
@@ -203,7 +189,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// All outcomes, for metrics that list each of them.
-    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
+    pub const ALL: &[Self] = <Self as VariantArray>::VARIANTS;
 
     /// True if the mirror is up to date afterwards.
     pub const fn is_success(self) -> bool {

@@ -3,7 +3,8 @@
 use std::{fmt, str::FromStr};
 
 use ring::digest::{Context, SHA256, SHA512, digest};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_with::DeserializeFromStr;
 
 use crate::shown;
 
@@ -17,8 +18,7 @@ use crate::shown;
 /// assert!(digest.hex().starts_with("e3b0c442"));
 /// assert!("sha256:E3B0".parse::<Digest>().is_err());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, DeserializeFromStr)]
 pub struct Digest(String);
 
 /// The text is not a digest. Holds the text, made printable.
@@ -103,14 +103,6 @@ impl FromStr for Digest {
         };
         let digest = is_digest.then(|| Self(text.to_owned()));
         digest.ok_or_else(|| DigestError(shown(text.as_bytes())))
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = DigestError;
-
-    fn try_from(text: String) -> Result<Self, DigestError> {
-        text.parse()
     }
 }
 

@@ -18,12 +18,11 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{io::InspectReader, sync::CancellationToken};
 
 use crate::{
-    body::WatchedBody,
     limits::ServerLimits,
     metrics::CloseReason,
     server::Server,
-    socket::WatchedSocket,
     watch::{ConnectionWatch, Verdict},
+    watched::{WatchedBody, WatchedSocket},
 };
 
 /// Bytes that HTTP/2 buffers for one stream.

@@ -57,12 +57,19 @@ impl Connections {
         })
     }
 
-    /// Finds room for one more connection. `None` if the server is full and no connection is idle.
+    /// Finds room for one more connection: a free place, or that of the connection that has been idle for longest, which is told to
+    /// end. `None` if the server is full and no connection is idle.
     pub(crate) fn find_room(&self) -> Option<Room> {
-        match Arc::clone(&self.permits).try_acquire_owned() {
-            Ok(permit) => Some(Room::Free(permit)),
-            Err(_) => self.close_idle().then_some(Room::Soon),
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Some(Room::Free(permit));
         }
+        let open = self.open.lock();
+        let idle = open.iter().filter_map(|(_, watch)| Some((watch.idle_for()?, watch)));
+        let (_, watch) = idle
+            .filter(|(idle, _)| *idle >= IDLE_MIN)
+            .max_by_key(|(idle, _)| *idle)?;
+        watch.replaced.cancel();
+        Some(Room::Soon)
     }
 
     /// Takes the place that [`Connections::find_room`] has found. `None` if it does not become free in time.
@@ -81,19 +88,6 @@ impl Connections {
             key,
             _permit: permit,
         })
-    }
-
-    /// Ends the connection that has been idle for longest. Returns false if none is idle.
-    fn close_idle(&self) -> bool {
-        let open = self.open.lock();
-        let idle = open.iter().filter_map(|(_, watch)| Some((watch.idle_for()?, watch)));
-        match idle.max_by_key(|(idle, _)| *idle) {
-            Some((idle, watch)) if idle >= IDLE_MIN => {
-                watch.replaced.cancel();
-                true
-            }
-            _ => false,
-        }
     }
 }
 

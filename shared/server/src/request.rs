@@ -1,17 +1,24 @@
 //! Checks of a request before the router sees it, and of the caching of its answer.
 
 use axum::body::Body;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header, request::Parts};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header, request::Parts, uri::Authority};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
-use crate::{
-    connection::SharedParts,
-    front::{Front, has_valid_host},
-};
+use crate::connection::SharedParts;
 
 /// Maximum length of path and query, in bytes: the smallest that RFC 9110, section 4.1, recommends. A longer one is answered with 414.
 const TARGET_MAX: usize = 8000;
+
+/// Answers of the HTTP API behind the server, which knows no paths and no form of errors.
+#[derive(Debug, Clone, Copy)]
+pub struct Front {
+    /// True for a path that is answered without credentials.
+    pub is_open: fn(&str) -> bool,
+    /// Returns the answer to a request that the router does not get: 400 without exactly one valid `Host`, 401 without right
+    /// credentials, 413 for a GET with content, 414 for a path that is too long, 429 for too many passwords at a time.
+    pub refuse: fn(&Method, &str, StatusCode) -> Response<Body>,
+}
 
 impl SharedParts {
     /// Answers a request: by the router, or with the reason for which its length, content or credentials deny it.
@@ -69,6 +76,24 @@ impl SharedParts {
     }
 }
 
+/// Checks the `Host` field of a request (RFC 9112, section 3.2): an HTTP/1.1 request needs exactly one, with a host. Two
+/// different readings of the host by a proxy and by this server are a known way to poison caches.
+///
+/// HTTP/1.0 may lack the field, and HTTP/2 carries the host in the URI.
+fn has_valid_host(request: &Parts) -> bool {
+    let mut values = request.headers.get_all(header::HOST).iter();
+    match (values.next(), values.next()) {
+        (None, _) => request.version != Version::HTTP_11,
+        (Some(value), None) => is_host(value.as_bytes()),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// True for an authority without user information. An empty host is allowed: the target then has no authority.
+fn is_host(value: &[u8]) -> bool {
+    value.is_empty() || Authority::try_from(value).is_ok_and(|authority| !authority.as_str().contains('@'))
+}
+
 /// Replaces `public` by `private` in the cache policy of an answer.
 fn make_private(response: &mut Response<Body>) {
     // `public` would let a shared cache give the answer to users without credentials (RFC 9111, section 3.5).
@@ -83,6 +108,26 @@ fn make_private(response: &mut Response<Body>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn check(version: Version, hosts: &[&str]) -> bool {
+        let request = hosts.iter().fold(Request::builder().version(version), |request, host| {
+            request.header(header::HOST, *host)
+        });
+        has_valid_host(&request.body(()).unwrap().into_parts().0)
+    }
+
+    #[test]
+    fn has_valid_host_wants_exactly_one_valid_host() {
+        for hosts in [&["mirror.lab"][..], &["mirror.lab:8080"], &["[::1]:80"], &[""]] {
+            assert!(check(Version::HTTP_11, hosts), "{hosts:?}");
+        }
+        for hosts in [&[][..], &["a", "a"], &["a b/c"], &["a/b"], &["user@a"], &["a:b:c"]] {
+            assert!(!check(Version::HTTP_11, hosts), "{hosts:?}");
+            // Other versions may lack the field.
+            assert_eq!(check(Version::HTTP_10, hosts), hosts.is_empty(), "{hosts:?}");
+            assert_eq!(check(Version::HTTP_2, hosts), hosts.is_empty(), "{hosts:?}");
+        }
+    }
 
     #[test]
     fn make_private_replaces_public_only() {

@@ -9,12 +9,11 @@ use tracing::Instrument;
 use crate::{
     connection::{self, SharedParts},
     connections::Connections,
-    front::Front,
     limits::{ServerLimits, raise_limit},
     metrics::{CloseReason, ServerMetrics},
     reload::{CHECK_INTERVAL, ReloadedFiles},
-    tls,
-    tls::FileError,
+    request::Front,
+    tls::{self, FileError},
     users::Authenticator,
     watch::ConnectionWatch,
 };

@@ -2,9 +2,10 @@
 
 use std::time::SystemTime;
 
-use model::{Current, Sha256, Snapshot};
+use model::{Current, Rfc3339, Sha256, Snapshot};
 use publish::ChangedPackages;
 use serde::Serialize;
+use serde_with::As;
 use store::{ReadError, Store, find_stored};
 
 /// Publication of a catalog.
@@ -16,7 +17,7 @@ pub struct HistoryState {
     /// The sha256 of its `all.json`.
     pub content_hash: Sha256,
     /// Time of the publication.
-    #[serde(serialize_with = "model::timestamp::serialize")]
+    #[serde(serialize_with = "As::<Rfc3339>::serialize")]
     pub published_at: SystemTime,
     /// Number of packages, if the state is stored.
     pub packages: Option<usize>,

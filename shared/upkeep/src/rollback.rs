@@ -80,8 +80,6 @@ async fn attempt(store: &Arc<dyn Store>, options: &RollbackOptions, report: &mut
         // the rollback.
         source: current.source.clone(),
         render_version: current.render_version,
-        // The commit dates it.
-        published_at: current.published_at,
         rolled_back: Some(RolledBack { verified }),
         availability: current.availability,
     };

@@ -1,10 +1,6 @@
 //! One poll of one catalog: resolve, compare, pull, publish.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Instant, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, SourceRef};
 use render::{RenderSettings, Renderer};
@@ -306,8 +302,6 @@ impl<'a> Poll<'a> {
             snapshot: digest,
             source,
             render_version: RENDER_VERSION,
-            // The commit dates it.
-            published_at: UNIX_EPOCH,
             rolled_back: None,
             availability: self.catalog.availability,
         };

@@ -78,14 +78,13 @@ impl CurrentBuilder {
             snapshot: self.stored,
             source: self.source,
             render_version: self.snapshot.render_version,
-            published_at: first_published_at(),
             rolled_back: None,
             availability: Availability::Available,
         };
         let mut current = Current::publish(self.before.as_ref(), &self.snapshot, publication);
         current.serial = self.serial.unwrap_or(current.serial);
         current.previous = self.previous.unwrap_or(current.previous);
-        current.published_at += Duration::from_secs(60 * current.serial.saturating_sub(1));
+        current.published_at = first_published_at() + Duration::from_secs(60 * current.serial.saturating_sub(1));
         current
     }
 }
