@@ -34,8 +34,7 @@ pub use search::{
 };
 pub use upgrade::{UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep, comparable_version};
 pub use validate::{
-    CSV_METADATA, FINDINGS, FINDINGS_MAX, FilePlace, ICON, PlacedFinding, RELATED_IMAGES, Rule, RuleViolation,
-    SchemaCounts, Severity, Shape, ShapeField, ShardValidator, Validation, ValidationSummary, decode_base64,
-    field_position, is_cache_key,
+    CSV_METADATA, FINDINGS, FINDINGS_MAX, ICON, RELATED_IMAGES, Rule, RuleViolation, SchemaCounts, Severity, Shape,
+    ShapeField, ShardValidator, ValidationSummary, decode_base64, field_position, is_cache_key,
 };
 pub use version::{VersionRange, VersionRangeError, VersionSpan, parse_version};
