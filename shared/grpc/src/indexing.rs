@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Facts, ShardRef, StoredDocument, text};
-use olm::{FINDINGS, FactsBuilder, RecordedShard, Recorder, Recording, ValidationSummary};
+use olm::{FINDINGS, FactsBuilder, RecordedShard, ValidationSummary};
 use reader::{PublishedCatalogs, PublishedState};
 use tokio::runtime::Handle;
 use work::Budget;
@@ -98,10 +98,10 @@ async fn read_record(
             validator.push(&chunk);
         }
     }
-    if let Some(Recording::Done(found)) = validator.map(Recorder::finish) {
+    if let Some(found) = validator.and_then(|mut validator| validator.finish()) {
         let mut findings = FactsBuilder::new(FINDINGS);
         findings.push(&shard.name, found);
-        refuse(&findings.finish())?;
+        refuse(&findings.facts)?;
     }
     recorder.finish(shard.lines.sha256).map_err(|reason| {
         let name = text::line(&shard.name, NAME_CHARS);

@@ -19,7 +19,7 @@ pub struct FactKind {
     /// Version of the recorder. It grows when the same lines would give other facts.
     pub version: u32,
     /// Starts the recorder of one Shard.
-    pub recorder: for<'s> fn(RecordedShard<'s>) -> Box<dyn Recorder<'s> + 's>,
+    pub recorder: for<'s> fn(RecordedShard<'s>) -> Box<dyn Recorder + 's>,
     /// Maximum size of all parts of one document, in bytes: several times those of the largest real catalog. Parts beyond it lack
     /// their long texts.
     pub bytes_max: usize,
@@ -46,20 +46,13 @@ pub struct RecordedShard<'s> {
 }
 
 /// Recorder of one kind of facts about one Shard.
-pub trait Recorder<'s> {
+pub trait Recorder {
     /// Adds the next bytes, which may start or end within a line.
     fn push(&mut self, lines: &[u8]);
 
-    /// Returns the part after the last bytes.
-    fn finish(self: Box<Self>) -> Recording<'s>;
-}
-
-/// State of one part.
-pub enum Recording<'s> {
-    /// Part in JSON; `null` if there is nothing to say about the Package.
-    Done(Box<RawValue>),
-    /// Recorder that needs the lines, once more after a pass.
-    Reading(Box<dyn Recorder<'s> + 's>),
+    /// Returns the part in JSON after the last bytes; `null` if there is nothing to say about the Package. `None` if the recorder
+    /// needs all bytes once more.
+    fn finish(&mut self) -> Option<Box<RawValue>>;
 }
 
 /// Builder of the document of one kind, whose parts come in the order of the Snapshot.
@@ -67,13 +60,8 @@ pub enum Recording<'s> {
 pub struct FactsBuilder {
     kind: FactKind,
     size: usize,
-    facts: Facts,
-}
-
-impl Recording<'_> {
-    pub(crate) fn done(part: Option<&impl Serialize>) -> Self {
-        Self::Done(json(&part))
-    }
+    /// Document with the parts so far.
+    pub facts: Facts,
 }
 
 impl FactsBuilder {
@@ -99,11 +87,6 @@ impl FactsBuilder {
             self.size = size;
             self.facts.packages.insert(name.to_owned(), part);
         }
-    }
-
-    /// Returns the document.
-    pub fn finish(self) -> Facts {
-        self.facts
     }
 }
 
@@ -144,7 +127,7 @@ mod tests {
         }
         builder.push("d", part(10));
         builder.push("nothing", RawValue::NULL.to_owned());
-        let facts = builder.finish();
+        let facts = builder.facts;
         assert!(facts.packages.keys().eq(["a", "b", "d"]) && facts.shortened.keys().eq(["c"]));
         let counts = r#"{"errors":1,"warnings":0,"unknownSchemas":0}"#;
         assert_eq!(facts.shortened["c"].get(), counts);

@@ -21,7 +21,7 @@ pub use changes::{
     DeprecationSummary, Differences, OtherChange, PackageChange, PackageSummary, TextChange, ValueChange,
 };
 pub use compare::{ChangedShard, changed_shards};
-pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder, Recording};
+pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use lifecycle::{Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion};
 pub use package::{Bundle, Channel, ChannelEntry, DeprecationTarget, Package, RelatedImage, UnreadableMeta};

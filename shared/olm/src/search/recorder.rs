@@ -10,11 +10,12 @@ use model::{
     text::{self, LineBuffer},
 };
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::words::words;
 use crate::{
     BundleFields, PackageParser, PropertyFields,
-    facts::{FactKind, Recorder, Recording, is_json, json},
+    facts::{FactKind, Recorder, is_json, json},
     meta::OlmPackage,
 };
 
@@ -128,26 +129,23 @@ struct ObjectProperty<'a> {
     data: Cow<'a, str>,
 }
 
-impl<'a> Recorder<'a> for SearchRecorder<'a> {
+impl Recorder for SearchRecorder<'_> {
     fn push(&mut self, lines: &[u8]) {
         let mut buffer = mem::take(&mut self.buffer);
         buffer.push(lines, |line| self.line(line));
         self.buffer = buffer;
     }
 
-    fn finish(self: Box<Self>) -> Recording<'a> {
+    fn finish(&mut self) -> Option<Box<RawValue>> {
         let head = self.head.as_ref().map(|(head, _)| head);
         if self.default_head.is_none() || self.default_head.as_ref() == head || self.is_last {
-            return Recording::done((!self.name.is_empty()).then(|| self.texts()).as_ref());
+            let is_package = !self.name.is_empty();
+            return Some(json(&is_package.then(|| mem::take(self).texts())));
         }
         // The line of the head came before its channel.
-        Recording::Reading(Box::new(Self {
-            at: 0,
-            buffer: LineBuffer::default(),
-            head: None,
-            is_last: true,
-            ..*self
-        }))
+        (self.at, self.head, self.is_last) = (0, None, true);
+        self.buffer = LineBuffer::default();
+        None
     }
 }
 

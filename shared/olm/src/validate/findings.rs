@@ -4,7 +4,7 @@ use model::{Facts, FindingSeverity, PackageFindings, ValidationCounts, Validatio
 use serde_json::value::RawValue;
 
 use super::{RuleViolation, Severity, ShardValidator};
-use crate::facts::{FactKind, Recorder, Recording, is_json, json};
+use crate::facts::{FactKind, Recorder, is_json, json};
 
 /// Maximum number of findings of one weight that are listed for one Package. More of them help no reader, and a hostile catalog may
 /// have millions.
@@ -53,17 +53,18 @@ pub struct ValidationSummary {
     pub warning: Option<String>,
 }
 
-impl<'s> Recorder<'s> for FindingsRecorder {
+impl Recorder for FindingsRecorder {
     fn push(&mut self, lines: &[u8]) {
         let found = &mut self.found;
         self.validator.push(lines, &mut |violation| add(found, violation));
     }
 
-    fn finish(self: Box<Self>) -> Recording<'s> {
-        let mut found = self.found;
-        found.schemas = self.validator.finish(&mut |violation| add(&mut found, violation)).other;
+    fn finish(&mut self) -> Option<Box<RawValue>> {
+        let found = &mut self.found;
+        found.schemas = self.validator.finish(&mut |violation| add(found, violation)).other;
         found.counts.unknown_schemas = found.schemas.values().sum();
-        Recording::done(Some(&found).filter(|found| found.counts != ValidationCounts::default()))
+        let has_findings = found.counts != ValidationCounts::default();
+        Some(json(&has_findings.then_some(found)))
     }
 }
 

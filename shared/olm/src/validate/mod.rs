@@ -157,12 +157,12 @@ impl ShardValidator {
     }
 
     /// Passes what the lines violate together to `sink`. A last line without a newline counts too.
-    pub fn finish(mut self, sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
+    pub fn finish(&mut self, sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
         let package = &self.name.clone();
         let mut report = Report { package, sink };
         mem::take(&mut self.buffer).finish(|line| self.line(line, &mut report));
         self.check_all(&mut report).ok();
-        self.counts
+        mem::take(&mut self.counts)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use catalog_mirror_olm::{
-    RecordedShard, Recorder, Recording, SEARCH, SearchField, SearchFilter, SearchIndex, SearchQuery, TooManyTerms,
+    RecordedShard, Recorder, SEARCH, SearchField, SearchFilter, SearchIndex, SearchQuery, TooManyTerms,
 };
 use model::{Facts, IndexedMeta, SearchPackage};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn lines(metas: &[Value]) -> (Vec<u8>, Vec<IndexedMeta>) {
     (lines, index)
 }
 
-fn recorder<'s>(name: &'s str, metas: &'s [IndexedMeta]) -> Box<dyn Recorder<'s> + 's> {
+fn recorder<'s>(name: &'s str, metas: &'s [IndexedMeta]) -> Box<dyn Recorder + 's> {
     static BUDGET: LazyLock<Budget> = LazyLock::new(Budget::default);
     (SEARCH.recorder)(RecordedShard {
         name,
@@ -49,9 +49,8 @@ fn read(name: &str, metas: &[Value], block: usize) -> (SearchPackage, usize) {
     let mut recorder = recorder(name, &index);
     for passes in 1..=2 {
         lines.chunks(block).for_each(|part| recorder.push(part));
-        match recorder.finish() {
-            Recording::Done(part) => return (serde_json::from_str(part.get()).unwrap(), passes),
-            Recording::Reading(next) => recorder = next,
+        if let Some(part) = recorder.finish() {
+            return (serde_json::from_str(part.get()).unwrap(), passes);
         }
     }
     panic!("a third pass is asked for")

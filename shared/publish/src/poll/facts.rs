@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{Facts, Sha256, Snapshot, ValidationCounts, text::chain};
-use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recording};
+use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard, Recorder};
 use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
 use store::{Store, read_stored};
@@ -115,7 +115,7 @@ impl FactReader {
                 }
             }
         }
-        let documents = documents.into_iter().map(FactsBuilder::finish);
+        let documents = documents.into_iter().map(|document| document.facts);
         Ok(CatalogFacts {
             documents: self.kinds.iter().map(|kind| kind.name).zip(documents).collect(),
             validated,
@@ -134,33 +134,25 @@ impl FactReader {
             is_yaml: fbc::is_yaml,
             budget: self.rendering.budget(),
         };
-        let mut found: Vec<Recording<'_>> = self
-            .kinds
-            .iter()
-            .map(|kind| match self.known.part(kind, shard) {
-                Some(part) => Recording::Done(part.to_owned()),
-                None => Recording::Reading((kind.recorder)(recorded)),
+        let kinds = self.kinds.iter();
+        let mut parts: Vec<(Box<dyn Recorder>, Option<Box<RawValue>>)> = kinds
+            .map(|kind| {
+                (
+                    (kind.recorder)(recorded),
+                    self.known.part(kind, shard).map(ToOwned::to_owned),
+                )
             })
             .collect();
-        while found.iter().any(|found| matches!(found, Recording::Reading(_))) {
+        while parts.iter().any(|(_, part)| part.is_none()) {
+            let mut unknown: Vec<_> = parts.iter_mut().filter(|(_, part)| part.is_none()).collect();
             self.read_lines(shard, |lines| {
-                for found in &mut found {
-                    if let Recording::Reading(recorder) = found {
-                        recorder.push(lines);
-                    }
-                }
+                unknown.iter_mut().for_each(|(recorder, _)| recorder.push(lines));
             })?;
-            let finish = |found| match found {
-                Recording::Reading(recorder) => recorder.finish(),
-                part @ Recording::Done(_) => part,
-            };
-            found = found.into_iter().map(finish).collect();
+            unknown
+                .iter_mut()
+                .for_each(|(recorder, part)| *part = recorder.finish());
         }
-        let parts = found.into_iter().filter_map(|found| match found {
-            Recording::Done(part) => Some(part),
-            Recording::Reading(_) => None,
-        });
-        Ok(parts.collect())
+        Ok(parts.into_iter().filter_map(|(_, part)| part).collect())
     }
 
     fn read_lines(&self, shard: &Shard, mut each: impl FnMut(&[u8])) -> Result<(), RenderError> {
