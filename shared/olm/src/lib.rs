@@ -29,8 +29,8 @@ pub use parser::PackageParser;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
 pub use requirement::{BundleFields, Constraint, ConstraintList, Gvk, PropertyFields, RequiredPackage};
 pub use search::{
-    FacetCount, SEARCH, SEARCH_LIMIT_MAX, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex, SearchQuery,
-    SearchResults, TooManyTerms,
+    FacetCount, FacetCounts, SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchField, SearchFilter, SearchHit, SearchIndex,
+    SearchQuery, SearchResults, TooManyTerms,
 };
 pub use upgrade::{UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep, comparable_version};
 pub use validate::{

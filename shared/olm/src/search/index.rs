@@ -4,7 +4,7 @@ use model::{Facts, SearchPackage};
 use serde::Serialize;
 
 use super::{
-    filter::{SearchFacets, SearchFilter, accepts},
+    filter::{FacetCounts, SearchFilter, accepts, count},
     words::{fold, is_typo, terms, words},
 };
 
@@ -96,7 +96,7 @@ pub struct SearchResults {
     /// Packages from `offset` on.
     pub results: Vec<SearchHit>,
     /// Numbers of the Packages that were found, by their values.
-    pub facets: SearchFacets,
+    pub facets: FacetCounts,
 }
 
 /// Package that was found.
@@ -227,7 +227,8 @@ impl SearchIndex {
         if terms.len() > TERMS_MAX {
             return Err(TooManyTerms);
         }
-        let filter = query.filter.folded();
+        let filter = query.filter.iter().map(|(facet, wanted)| (*facet, fold(wanted)));
+        let filter: SearchFilter = filter.collect();
         let mut found: Vec<(u32, Match)> = self.matches(&terms).into_iter().collect();
         found.retain(|(at, _)| accepts(&filter, &self.packages[*at as usize]));
         let whole = joined(&query.text);
@@ -246,13 +247,14 @@ impl SearchIndex {
             by_score.then_with(|| (length(one), one).cmp(&(length(other), other)))
         });
         let limit = query.limit.min(SEARCH_LIMIT_MAX);
-        let page = found.iter().skip(query.offset).take(limit);
+        let packages: Vec<&SearchPackage> = found.iter().map(|(at, _)| &self.packages[*at as usize]).collect();
+        let page = found.iter().zip(&packages).skip(query.offset).take(limit);
         Ok(SearchResults {
             total: found.len() as u64,
             results: page
-                .map(|(at, matched)| SearchHit::new(&self.packages[*at as usize], *matched))
+                .map(|((_, matched), package)| SearchHit::new(package, *matched))
                 .collect(),
-            facets: SearchFacets::of(found.iter().map(|(at, _)| &self.packages[*at as usize])),
+            facets: count(&packages),
         })
     }
 
