@@ -37,4 +37,4 @@ pub use validate::{
     CSV_METADATA, FINDINGS, FINDINGS_MAX, ICON, RELATED_IMAGES, Rule, RuleViolation, SchemaCounts, Severity, Shape,
     ShapeField, ShardValidator, ValidationSummary, decode_base64, field_position, is_cache_key,
 };
-pub use version::{VersionRange, VersionRangeError, VersionSpan, parse_version};
+pub use version::{VersionRange, VersionSpan, parse_version};

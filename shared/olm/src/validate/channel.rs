@@ -30,7 +30,7 @@ pub(super) fn check_channel<'v>(
         report.require(names.insert(entry.name), Rule::EntryDuplicate, place);
         report.require(!entry.skips.contains(&""), Rule::EntrySkipEmpty, place);
         let skip_range = value.text("skipRange");
-        if !skip_range.is_empty() && skip_range.parse::<VersionRange>().is_err() {
+        if !skip_range.is_empty() && VersionRange::parse(skip_range).is_none() {
             report.add(Rule::EntrySkipRangeInvalid, place, &quoted(skip_range));
         }
     }
