@@ -18,7 +18,8 @@ pub use crate::images::{
 };
 pub use crate::imageset::{OperatorImageSet, SkopeoRegistry, skopeo_sync};
 pub use crate::manifests::{
-    CatalogRepository, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog, cluster_files, yaml,
+    CatalogRepository, LATEST, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog,
+    cluster_files, yaml,
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
 pub use crate::skopeo::Skopeo;

@@ -136,7 +136,7 @@ impl Tools {
         let place = CatalogRepository::new(name, &current.source.reference);
         let image = format!("{}/{}:{}", args.registry.base, place.repository, place.tag);
         // A push is a change on purpose, so clusters poll it.
-        let pushed = ManifestTarget::at(image, name, &place, Some(args.interval))?;
+        let pushed = ManifestTarget::new(image, name, &place, Some(args.interval))?;
         let Source::Registry { reference, .. } = pushed.image.parse()? else {
             anyhow::bail!("{} is no place for an image", pushed.image);
         };
