@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Sha256, ShardRef, Snapshot};
 
 use crate::{
-    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelSummary,
-    DeprecationChange, DeprecationSummary, Differences, OtherChange, Package, PackageChange, PackageSummary,
-    ValueChange,
+    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelSummary, Deprecation,
+    Differences, OtherChange, Package, PackageChange, PackageSummary, ValueChange,
 };
 
 /// Package whose Shard differs between two Snapshots.
@@ -134,14 +133,14 @@ impl PackageChange {
             bundles: Differences::between([&old.bundles, &new.bundles], BundleSummary::of, BundleChange::between),
             deprecations: Differences::between(
                 [&old.deprecations, &new.deprecations],
-                |target, message| DeprecationSummary {
+                |target, message| Deprecation {
                     target,
                     message: message.clone(),
                 },
                 |target, old, new| {
                     let (from, to) = (Some(old.clone()), Some(new.clone()));
                     let message = ValueChange { from, to };
-                    DeprecationChange { target, message }
+                    Deprecation { target, message }
                 },
             ),
             others: others(old, new),

@@ -17,8 +17,8 @@ mod validate;
 mod version;
 
 pub use changes::{
-    BundleChange, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelSummary, DeprecationChange,
-    DeprecationSummary, Differences, OtherChange, PackageChange, PackageSummary, TextChange, ValueChange,
+    BundleChange, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelSummary, Deprecation, Differences,
+    OtherChange, PackageChange, PackageSummary, TextChange, ValueChange,
 };
 pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder};
