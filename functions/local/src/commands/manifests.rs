@@ -7,7 +7,7 @@ use carry::{
 };
 use clap::{Args, ValueEnum};
 use config::poll_interval;
-use model::{CatalogName, Current, Sha256};
+use model::CatalogName;
 use serde_json::Value;
 use source::Source;
 use store::Store;
@@ -134,16 +134,18 @@ async fn of_catalogs(
     let mut targets = Vec::new();
     for name in names {
         let current = published::pointer(store, name).await?;
-        let pinned = args.pin.then(|| image_digest(name, &current)).transpose()?;
-        let version = pinned.map_or_else(|| format!(":{LATEST}"), |index| format!("@sha256:{index}"));
         let names = CatalogRepository::new(name, &current.source.reference);
-        let interval = (!args.pin).then_some(args.interval);
-        targets.push(ManifestTarget::new(
-            format!("{host}/{name}{version}"),
-            name,
-            &names,
-            interval,
-        )?);
+        let (version, interval) = if args.pin {
+            // The image index names the image for all platforms.
+            let image = current.image;
+            let index =
+                image.with_context(|| format!("{name} was published without an image: poll it with --force"))?;
+            (format!("@sha256:{}", index.digest.sha256), None)
+        } else {
+            (format!(":{LATEST}"), Some(args.interval))
+        };
+        let image = format!("{host}/{name}{version}");
+        targets.push(ManifestTarget::new(image, name, &names, interval)?);
     }
     check_names(&targets)?;
     let mut documents = Vec::new();
@@ -177,13 +179,6 @@ fn host(url: &str) -> anyhow::Result<&str> {
     Ok(host)
 }
 
-/// Returns the digest of the image index, which names the image for all platforms.
-fn image_digest(name: &CatalogName, current: &Current) -> anyhow::Result<Sha256> {
-    let image = current.image;
-    let image = image.with_context(|| format!("{name} was published without an image: poll it with --force"))?;
-    Ok(image.digest.sha256)
-}
-
 /// Refuses catalogs whose manifests have one name, because dots become dashes.
 pub(super) fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
     let mut names: BTreeMap<&str, &CatalogName> = BTreeMap::new();
@@ -199,6 +194,7 @@ pub(super) fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use config::ConfigLoader;
+    use model::Sha256;
 
     use super::*;
 
