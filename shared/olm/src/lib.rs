@@ -6,7 +6,6 @@ mod compare;
 mod facts;
 mod graph;
 mod lifecycle;
-mod meta;
 mod package;
 mod parser;
 mod required_images;

@@ -1,9 +1,9 @@
-use model::{Sha256, text::LineBuffer};
+use std::borrow::Cow;
 
-use crate::{
-    Bundle, BundleFields, ChannelEntry, LIFECYCLES, Package, RelatedImage, UnreadableMeta,
-    meta::{MetaHeader, OlmDeprecation, OlmEntries, OlmEntry, OlmPackage},
-};
+use model::{Sha256, text::LineBuffer};
+use serde::Deserialize;
+
+use crate::{Bundle, BundleFields, ChannelEntry, DeprecationTarget, LIFECYCLES, Package, RelatedImage, UnreadableMeta};
 
 /// Parser of the lines of one Shard, which may come in chunks of any size.
 ///
@@ -21,6 +21,53 @@ use crate::{
 pub struct PackageParser {
     package: Package,
     lines: LineBuffer,
+}
+
+/// Fields that every Meta may have.
+#[derive(Default, Deserialize)]
+struct MetaHeader<'a> {
+    #[serde(borrow, default)]
+    schema: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+}
+
+/// Fields of an `olm.package` that matter here.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OlmPackage {
+    pub(crate) default_channel: Option<String>,
+    pub(crate) description: Option<String>,
+}
+
+impl OlmPackage {
+    /// Returns the name of the default channel; empty if there is none.
+    pub(crate) fn default_channel(&self) -> &str {
+        self.default_channel.as_deref().unwrap_or_default()
+    }
+}
+
+/// Entries of an `olm.channel` or of an `olm.deprecations`.
+#[derive(Deserialize)]
+struct OlmEntries<E> {
+    entries: Option<Vec<E>>,
+}
+
+/// Entry of an `olm.channel`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OlmEntry {
+    name: String,
+    replaces: Option<String>,
+    skips: Option<Vec<String>>,
+    skip_range: Option<String>,
+}
+
+/// Entry of an `olm.deprecations`.
+#[derive(Deserialize)]
+struct OlmDeprecation {
+    reference: DeprecationTarget,
+    message: Option<String>,
 }
 
 impl PackageParser {

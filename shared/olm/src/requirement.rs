@@ -5,8 +5,6 @@ use std::{borrow::Cow, fmt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::meta::OlmImage;
-
 /// Fields of the line of a bundle. A bundle whose content lies in the catalog (`olm.bundle.object`) has no image.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -22,6 +20,13 @@ pub struct BundleFields<'a> {
     /// Properties of the bundle.
     #[serde(borrow)]
     pub properties: Option<Vec<PropertyFields<'a>>>,
+}
+
+/// Element of `relatedImages` of an `olm.bundle`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct OlmImage {
+    pub(crate) name: Option<String>,
+    pub(crate) image: Option<String>,
 }
 
 /// Property of a bundle. Most values are large and not needed, so they stay JSON.

@@ -16,7 +16,7 @@ use super::words::words;
 use crate::{
     BundleFields, PackageParser, PropertyFields,
     facts::{FactKind, Recorder, is_json, json},
-    meta::OlmPackage,
+    parser::OlmPackage,
 };
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
