@@ -98,20 +98,7 @@ impl Package {
         let hash = Sha256::of(line);
         // A line that is not JSON has an empty header and is kept by its hash.
         let header: MetaHeader<'_> = serde_json::from_slice(line).unwrap_or_default();
-        let read = match &*header.schema {
-            "olm.package" => self.read_package(line, hash),
-            "olm.channel" => self.read_channel(&header.name, line, hash),
-            "olm.bundle" => self.read_bundle(&header.name, line, hash),
-            "olm.deprecations" => self.read_deprecations(line, hash),
-            schema => {
-                if schema == LIFECYCLES {
-                    self.lifecycles.extend(str::from_utf8(line).map(str::to_owned));
-                }
-                self.other(schema, hash);
-                Ok(())
-            }
-        };
-        if let Err(error) = read {
+        if let Err(error) = self.read(&header, line, hash) {
             self.other(&header.schema, hash);
             self.unreadable.push(UnreadableMeta {
                 schema: header.schema.into_owned(),
@@ -125,11 +112,30 @@ impl Package {
         self.others.entry(schema.to_owned()).or_default().push(hash);
     }
 
-    fn read_package(&mut self, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: OlmPackage = serde_json::from_slice(line)?;
-        // Of several `olm.package`, which OLM refuses, the last one counts.
-        self.default_channel = read.default_channel;
-        self.package_lines.push(hash);
+    fn read(&mut self, header: &MetaHeader<'_>, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
+        match &*header.schema {
+            "olm.package" => {
+                let read: OlmPackage = serde_json::from_slice(line)?;
+                // Of several `olm.package`, which OLM refuses, the last one counts.
+                self.default_channel = read.default_channel;
+                self.package_lines.push(hash);
+            }
+            "olm.channel" => self.read_channel(&header.name, line, hash)?,
+            "olm.bundle" => self.read_bundle(&header.name, line, hash)?,
+            "olm.deprecations" => {
+                let read: OlmEntries<OlmDeprecation> = serde_json::from_slice(line)?;
+                self.deprecation_lines.push(hash);
+                let entries = read.entries.into_iter().flatten();
+                let messages = entries.map(|entry| (entry.reference, entry.message.unwrap_or_default()));
+                self.deprecations.extend(messages);
+            }
+            schema => {
+                if schema == LIFECYCLES {
+                    self.lifecycles.extend(str::from_utf8(line).map(str::to_owned));
+                }
+                self.other(schema, hash);
+            }
+        }
         Ok(())
     }
 
@@ -167,15 +173,6 @@ impl Package {
             let name = image.name.unwrap_or_default();
             Some(RelatedImage { name, reference })
         }));
-        Ok(())
-    }
-
-    fn read_deprecations(&mut self, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: OlmEntries<OlmDeprecation> = serde_json::from_slice(line)?;
-        self.deprecation_lines.push(hash);
-        let entries = read.entries.into_iter().flatten();
-        let messages = entries.map(|entry| (entry.reference, entry.message.unwrap_or_default()));
-        self.deprecations.extend(messages);
         Ok(())
     }
 }
