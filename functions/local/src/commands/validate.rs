@@ -118,8 +118,16 @@ fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
         Ok(rendering) => rendering,
         // A document above a limit of this program may be valid, so that is an error of the command.
         Err(RenderError::Invalid { problems }) if problems.iter().all(|problem| problem.limit.is_none()) => {
-            for problem in &problems {
-                validation.add_file(&problem.path, &problem.reason);
+            for problem in problems {
+                let violation = RuleViolation {
+                    rule: Rule::NotFbc,
+                    package: String::new(),
+                    channel: String::new(),
+                    bundle: String::new(),
+                    detail: problem.reason,
+                    line: 0,
+                };
+                validation.push(violation, Some(problem.path), None);
             }
             return Ok(validation);
         }
@@ -167,19 +175,6 @@ impl Validation {
         }
         let file = place.map(|place| printable(&place.path));
         self.push(violation, file, place.map(|place| place.position.document));
-    }
-
-    /// Adds a file that is not FBC.
-    fn add_file(&mut self, path: &str, reason: &str) {
-        let violation = RuleViolation {
-            rule: Rule::NotFbc,
-            package: String::new(),
-            channel: String::new(),
-            bundle: String::new(),
-            detail: reason.to_owned(),
-            line: 0,
-        };
-        self.push(violation, Some(path.to_owned()), None);
     }
 
     fn push(&mut self, violation: RuleViolation, file: Option<String>, document: Option<usize>) {

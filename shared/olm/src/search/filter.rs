@@ -70,19 +70,15 @@ pub(super) fn count(packages: &[&SearchPackage]) -> FacetCounts {
         for value in values.filter(|value| !value.is_empty()) {
             *counts.entry(value).or_default() += 1;
         }
-        (facet, most_frequent(counts))
+        let counts = counts.into_iter().map(|(value, count)| FacetCount {
+            value: value.to_owned(),
+            count,
+        });
+        let mut counts: Vec<FacetCount> = counts.collect();
+        // Stable, so that equal ones stay in byte order.
+        counts.sort_by_key(|value| std::cmp::Reverse(value.count));
+        counts.truncate(VALUES_MAX);
+        (facet, counts)
     };
     [Category, Provider, Capability, Arch].map(count).into()
-}
-
-fn most_frequent(counts: BTreeMap<&str, u64>) -> Vec<FacetCount> {
-    let counts = counts.into_iter().map(|(value, count)| FacetCount {
-        value: value.to_owned(),
-        count,
-    });
-    let mut counts: Vec<FacetCount> = counts.collect();
-    // Stable, so that equal ones stay in byte order.
-    counts.sort_by_key(|value| std::cmp::Reverse(value.count));
-    counts.truncate(VALUES_MAX);
-    counts
 }

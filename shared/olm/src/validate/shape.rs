@@ -175,7 +175,8 @@ impl Decode<'_, '_> {
         // Empty until a field is known: a list may have millions of `{}`.
         let mut values = Vec::new();
         while let Some(FieldKey(key)) = map.next_key()? {
-            let Some(at) = find_field(fields, &key) else {
+            let names = fields.iter().map(|field| field.name);
+            let Some(at) = field_position(names, &key) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -347,10 +348,6 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
 /// Key of an object. It is borrowed where it has no escapes.
 #[derive(Deserialize)]
 struct FieldKey<'a>(#[serde(borrow)] Cow<'a, str>);
-
-fn find_field(fields: Fields, key: &str) -> Option<usize> {
-    field_position(fields.iter().map(|field| field.name), key)
-}
 
 /// Returns the position of the field that a key means, as Go reads JSON: the equal one, else one that differs only in case.
 pub fn field_position<'n>(mut names: impl Iterator<Item = &'n str> + Clone, key: &str) -> Option<usize> {
