@@ -160,14 +160,13 @@ impl SearchIndex {
         for (at, package) in (0..).zip(&mut packages) {
             let described = mem::take(&mut package.words);
             let described = described.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
+            let lists = [&mut package.keywords, &mut package.kinds];
+            let [keywords, kinds] = lists.map(|texts| words(&mem::take(texts).join(" ")));
             let fields = [
                 (SearchField::Name, words(&package.name)),
                 (SearchField::DisplayName, words(&package.display_name)),
-                (
-                    SearchField::Keywords,
-                    words(&mem::take(&mut package.keywords).join(" ")),
-                ),
-                (SearchField::Kinds, words(&mem::take(&mut package.kinds).join(" "))),
+                (SearchField::Keywords, keywords),
+                (SearchField::Kinds, kinds),
                 (SearchField::Provider, words(&package.provider)),
                 (SearchField::Summary, words(&package.summary)),
                 (SearchField::Description, described.collect()),
@@ -193,13 +192,10 @@ impl SearchIndex {
         index.text.shrink_to_fit();
         index.words.shrink_to_fit();
         index.postings.shrink_to_fit();
-        let names = packages.iter();
-        let names = names.map(|package| [package.name.as_str(), package.display_name.as_str()].map(joined));
-        Self {
-            names: names.collect(),
-            packages,
-            ..index
-        }
+        let names = |package: &SearchPackage| [&package.name, &package.display_name].map(|name| joined(name));
+        index.names = packages.iter().map(names).collect();
+        index.packages = packages;
+        index
     }
 
     /// Returns the memory that the index takes, in bytes, about.

@@ -192,11 +192,8 @@ impl SearchRecorder<'_> {
         let [annotated, own, of_package] = &described;
         let description = if own.is_empty() { of_package } else { own };
         let first = || description.lines().find(|line| !line.trim().is_empty());
-        let summary = if annotated.is_empty() {
-            first().unwrap_or_default()
-        } else {
-            annotated
-        };
+        let annotated = Some(annotated.as_str()).filter(|text| !text.is_empty());
+        let summary = annotated.or_else(first).unwrap_or_default();
         let labels = csv.labels.unwrap_or_default();
         let supported = labels.iter().filter(|(_, value)| *value == "supported");
         let mut arches: Vec<&str> = supported

@@ -72,14 +72,11 @@ pub(crate) fn decode<'a>(line: &'a [u8], shape: &'static Shape, budget: &mut Val
         rule: Rule::FieldType,
         budget,
     };
-    let decode = Decode {
-        shape,
-        state: &mut state,
-    };
     // A parser of text does not check each string again.
     let read = std::str::from_utf8(line).map_err(de::Error::custom).and_then(|line| {
         let mut parser = serde_json::Deserializer::from_str(line);
-        let value = decode.deserialize(&mut parser)?;
+        let state = &mut state;
+        let value = Decode { shape, state }.deserialize(&mut parser)?;
         parser.end().map(|()| value)
     });
     match read {
