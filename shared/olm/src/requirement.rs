@@ -155,13 +155,11 @@ impl Constraint {
     /// Returns true if the constraint is met. `has` answers for the API and the package of one constraint, without its parts.
     pub fn is_met(&self, has: &dyn Fn(&Self) -> bool) -> bool {
         let is_met = |part: &Self| part.is_met(has);
+        let is_any_met = |list: &ConstraintList| list.constraints.iter().any(is_met);
         has(self)
             && self.all.as_ref().is_none_or(|list| list.constraints.iter().all(is_met))
-            && self.any.as_ref().is_none_or(|list| list.constraints.iter().any(is_met))
-            && self
-                .not
-                .as_ref()
-                .is_none_or(|list| !list.constraints.iter().any(is_met))
+            && self.any.as_ref().is_none_or(|list| is_any_met(list))
+            && self.not.as_ref().is_none_or(|list| !is_any_met(list))
     }
 }
 

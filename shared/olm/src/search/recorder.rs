@@ -196,9 +196,8 @@ impl SearchRecorder<'_> {
         let summary = annotated.or_else(first).unwrap_or_default();
         let labels = csv.labels.unwrap_or_default();
         let supported = labels.iter().filter(|(_, value)| *value == "supported");
-        let mut arches: Vec<&str> = supported
-            .filter_map(|(label, _)| label.strip_prefix(ARCH_LABEL))
-            .collect();
+        let arches = supported.filter_map(|(label, _)| label.strip_prefix(ARCH_LABEL));
+        let mut arches: Vec<&str> = arches.collect();
         arches.sort_unstable();
         if arches.is_empty() {
             // A bundle without such labels is for amd64 (operator-framework/api, "Architecture and operating system").
