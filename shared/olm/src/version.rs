@@ -132,23 +132,16 @@ fn conjunction(all: Vec<RangeCondition>) -> Vec<VersionInterval> {
 
 /// Splits at spaces, but not at those after an operator. A part of one character is lost, as in blang.
 fn parts(text: &str) -> Vec<String> {
-    let bytes = text.as_bytes();
-    let mut parts = Vec::new();
-    let (mut start, mut last) = (0, 0);
-    for (at, byte) in bytes.iter().enumerate() {
-        if *byte != b' ' {
-            last = *byte;
-        } else if !matches!(last, b'>' | b'<' | b'=') {
-            if start + 1 < at {
-                parts.push(text[start..at].replace(' ', ""));
-            }
-            start = at + 1;
+    let mut last = ' ';
+    let ends = |c: char| match c {
+        ' ' => !matches!(last, '>' | '<' | '='),
+        c => {
+            last = c;
+            false
         }
-    }
-    if start + 1 < bytes.len() {
-        parts.push(text[start..].replace(' ', ""));
-    }
-    parts
+    };
+    let parts = text.split(ends).filter(|part| part.len() > 1);
+    parts.map(|part| part.replace(' ', "")).collect()
 }
 
 /// Returns the intervals of all alternatives; `None` if one is malformed.
