@@ -134,23 +134,17 @@ impl FactReader {
             is_yaml: fbc::is_yaml,
             budget: self.rendering.budget(),
         };
-        let kinds = self.kinds.iter();
-        let mut parts: Vec<(Box<dyn Recorder>, Option<Box<RawValue>>)> = kinds
-            .map(|kind| {
-                (
-                    (kind.recorder)(recorded),
-                    self.known.part(kind, shard).map(ToOwned::to_owned),
-                )
-            })
-            .collect();
+        let known = |kind: &FactKind| self.known.part(kind, shard).map(ToOwned::to_owned);
+        let parts = self.kinds.iter().map(|kind| ((kind.recorder)(recorded), known(kind)));
+        let mut parts: Vec<(Box<dyn Recorder>, Option<Box<RawValue>>)> = parts.collect();
         while parts.iter().any(|(_, part)| part.is_none()) {
             let mut unknown: Vec<_> = parts.iter_mut().filter(|(_, part)| part.is_none()).collect();
             self.read_lines(shard, |lines| {
                 unknown.iter_mut().for_each(|(recorder, _)| recorder.push(lines));
             })?;
-            unknown
-                .iter_mut()
-                .for_each(|(recorder, part)| *part = recorder.finish());
+            for (recorder, part) in unknown {
+                *part = recorder.finish();
+            }
         }
         Ok(parts.into_iter().filter_map(|(_, part)| part).collect())
     }
