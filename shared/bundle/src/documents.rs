@@ -115,9 +115,8 @@ impl FileSink for BundleFiles {
         if let Some(documents) = self.files.get(target).cloned() {
             self.files.insert(path.to_owned(), documents);
         } else if is_manifest(path) {
-            return Err(io::Error::other(format!(
-                "{path} is a link to {target}, which is not read"
-            )));
+            let problem = format!("{path} is a link to {target}, which is not read");
+            return Err(io::Error::other(problem));
         }
         Ok(())
     }
@@ -244,12 +243,8 @@ impl<'a> DocumentField<'a> {
     }
 
     pub(crate) fn error(&self, problem: &str) -> BundleError {
-        let text = format!(
-            "{}: {} {problem}",
-            self.document.file,
-            self.path.trim_start_matches('.')
-        );
-        BundleError::refused(&text)
+        let path = self.path.trim_start_matches('.');
+        BundleError::refused(&format!("{}: {path} {problem}", self.document.file))
     }
 }
 

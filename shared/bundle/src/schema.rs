@@ -84,17 +84,14 @@ pub(crate) fn reference(property: &str, schema: &Value) -> Option<String> {
 /// Returns true if two values of a keyword, with all that is in them, mean the same to Kubernetes.
 fn is_same(keyword: &str, before: &Value, after: &Value) -> bool {
     let (olds, news) = (schemas(keyword, before), schemas(keyword, after));
-    let mut pairs = olds.iter().zip(&news);
-    match olds.len() + news.len() {
-        0 => before == after,
-        _ => {
-            olds.len() == news.len()
-                && pairs.all(|((path, old), (new_path, new))| {
-                    path == new_path
-                        && keywords().all(|keyword| is_same(keyword, value(old, keyword), value(new, keyword)))
-                })
-        }
+    if olds.is_empty() && news.is_empty() {
+        return before == after;
     }
+    let mut pairs = olds.iter().zip(&news);
+    olds.len() == news.len()
+        && pairs.all(|((path, old), (new_path, new))| {
+            path == new_path && keywords().all(|keyword| is_same(keyword, value(old, keyword), value(new, keyword)))
+        })
 }
 
 /// Judges a change of a keyword by its rule; `None` if crdify has no rule for the keyword.

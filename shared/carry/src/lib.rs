@@ -3,7 +3,6 @@
 use std::{io, path::PathBuf};
 
 mod folder;
-mod found;
 mod images;
 mod imageset;
 mod manifests;
@@ -11,14 +10,14 @@ mod mirrors;
 mod skopeo;
 
 pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
-pub use crate::found::FoundImages;
 pub use crate::images::{
     CarriedImage, CopyCounts, ImageChecks, ImageCopier, ImagePlace, SayLine, check_images, images_document,
     list_images, remove_partial,
 };
-pub use crate::imageset::{OperatorImageSet, SkopeoRegistry, skopeo_sync};
+pub use crate::imageset::{FoundImages, SkopeoRegistry, skopeo_sync};
 pub use crate::manifests::{
-    CatalogRepository, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog, cluster_files, yaml,
+    CatalogRepository, LATEST, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog,
+    cluster_files, yaml,
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
 pub use crate::skopeo::Skopeo;

@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use model::{CatalogName, ImageReference, Sha256};
+use model::{CatalogName, ImageReference};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{CarriedImage, CarryError, ImageMirrors, SayLine, TargetRegistry};
 
 /// Tag under which the mirror serves the published state.
-const LATEST: &str = "latest";
+pub const LATEST: &str = "latest";
 
 /// Longest part of a tag in the name of a manifest, in bytes (`hashTruncLen` of oc-mirror v2).
 const TAG_BYTES_MAX: usize = 12;
@@ -71,27 +71,11 @@ pub struct ManifestTarget {
 }
 
 impl ManifestTarget {
-    /// Returns the catalog on a mirror: by tag, or pinned to the digest of an image index.
+    /// Returns the catalog at an image reference, which clusters poll if there is an interval.
     ///
     /// # Errors
     /// A name that is too long for a manifest.
     pub fn new(
-        host: &str,
-        catalog: &CatalogName,
-        names: &CatalogRepository,
-        pinned: Option<Sha256>,
-        interval: Duration,
-    ) -> Result<Self, CarryError> {
-        let version = pinned.map_or_else(|| format!(":{LATEST}"), |index| format!("@sha256:{index}"));
-        let image = format!("{host}/{catalog}{version}");
-        Self::at(image, catalog, names, pinned.is_none().then_some(interval))
-    }
-
-    /// Returns the catalog at an image reference, which clusters poll if there is an interval.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn at(
         image: String,
         catalog: &CatalogName,
         names: &CatalogRepository,

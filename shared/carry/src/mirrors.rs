@@ -86,10 +86,8 @@ impl<'a> ImageMirrors<'a> {
         for image in images {
             let reference = ImageReference::new(image);
             if reference.to_string().parse::<Source>().is_err() {
-                say(&format!(
-                    "warning: {} is no image reference and has no mirror",
-                    printable(image)
-                ));
+                let image = printable(image);
+                say(&format!("warning: {image} is no image reference and has no mirror"));
                 continue;
             }
             let pulls = scopes.entry(scope(&reference)).or_default();
@@ -156,12 +154,9 @@ impl<'a> ImageMirrors<'a> {
             let scheme = if self.target.is_plain { "http" } else { "https" };
             let place = self.target.place_of(host);
             let (registry, path) = place.split_once('/').unwrap_or((&place, ""));
-            let (server, api) = (format!("https://{server}"), format!("{scheme}://{registry}/v2/{path}"));
-            format!(
-                "server = {}\n\n[host.{}]\ncapabilities = [\"pull\", \"resolve\"]\noverride_path = true\n",
-                quoted(&server),
-                quoted(&api)
-            )
+            let server = quoted(&format!("https://{server}"));
+            let api = quoted(&format!("{scheme}://{registry}/v2/{path}"));
+            format!("server = {server}\n\n[host.{api}]\ncapabilities = [\"pull\", \"resolve\"]\noverride_path = true\n")
         };
         hosts.map(|host| (host, file(host))).collect()
     }

@@ -98,9 +98,8 @@ impl Skopeo {
         let text = String::from_utf8_lossy(&output.stderr);
         let last = text.trim_end().lines().next_back().unwrap_or_default();
         // A line of its log: time="..." level=fatal msg="..."
-        let message = last
-            .split_once("msg=")
-            .map_or(last, |(_, message)| message.trim_matches('"'));
+        let logged = last.split_once("msg=");
+        let message = logged.map_or(last, |(_, message)| message.trim_matches('"'));
         let reason = format!("skopeo: {} ({})", printable(message), output.status);
         Err(CarryError::Refused(reason))
     }

@@ -66,10 +66,9 @@ fn main() -> Result<(), Reason> {
             }
             let versions = (0..12).map(|_| random(VERSION)).collect::<Result<Vec<String>, _>>()?;
             let takes = match library {
-                "blang" => range
-                    .parse()
-                    .ok()
-                    .map(|range: VersionRange| takes(&versions, |version| contains(&range, version))),
+                "blang" => {
+                    VersionRange::parse(&range).map(|range| takes(&versions, |version| contains(&range, version)))
+                }
                 _ => range
                     .parse()
                     .ok()

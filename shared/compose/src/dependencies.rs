@@ -191,8 +191,8 @@ impl Dependencies {
 
     /// Returns the versions that are required, as sorted intervals; none if the range is malformed, or once the budget is used up.
     pub(crate) fn intervals(&self, required: &RequiredPackage) -> Vec<VersionSpan> {
-        let range = required.version_range.parse::<VersionRange>();
-        let intervals = range.map_or_else(|_| Vec::new(), |range| range.intervals().to_vec());
+        let range = VersionRange::parse(&required.version_range);
+        let intervals = range.map_or_else(Vec::new, |range| range.intervals().to_vec());
         // The range is read, and each interval is a search in a sorted set.
         let steps = 1 + required.version_range.len() / 64 + intervals.len();
         self.budget

@@ -98,7 +98,7 @@ async fn read_record(
     if let Some(found) = validator.and_then(|mut validator| validator.finish()) {
         let mut findings = FactsBuilder::new(FINDINGS);
         findings.push(&shard.name, found);
-        refuse(&findings.finish())?;
+        refuse(&findings.facts)?;
     }
     recorder.finish(shard.lines.sha256).map_err(|reason| {
         let name = text::line(&shard.name, NAME_CHARS);

@@ -1,7 +1,7 @@
 //! Changes as rows of a table for people.
 
 use crate::{
-    BundleSummary, Changes, ChannelSummary, DeprecationSummary, DeprecationTarget, PackageChange, PackageSummary,
+    BundleSummary, Changes, ChannelSummary, Deprecation, DeprecationTarget, PackageChange, PackageSummary,
     changes::TextChange,
 };
 
@@ -53,7 +53,7 @@ impl ChangeRows {
         package: &str,
         channels: &[ChannelSummary],
         bundles: &[BundleSummary],
-        deprecations: &[DeprecationSummary],
+        deprecations: &[Deprecation<String>],
     ) {
         for channel in channels {
             self.one_sided(sign, package, ["channel", &channel.name, &channel.heads.join(" ")]);

@@ -53,7 +53,7 @@ pub struct PackageSummary {
     /// Bundles of the package with version and image.
     pub bundles: Vec<BundleSummary>,
     /// Deprecations of the package, its channels and its bundles.
-    pub deprecations: Vec<DeprecationSummary>,
+    pub deprecations: Vec<Deprecation<String>>,
 }
 
 /// Changes of a package that both states have.
@@ -75,7 +75,7 @@ pub struct PackageChange {
     /// Bundles of the package that differ.
     pub bundles: Differences<BundleSummary, BundleChange>,
     /// Deprecations of the package that differ.
-    pub deprecations: Differences<DeprecationSummary, DeprecationChange>,
+    pub deprecations: Differences<Deprecation<String>, Deprecation<TextChange>>,
     /// Number of metas of other schemas that were added and removed.
     pub others: Vec<OtherChange>,
     /// True if the metas are the same, in another order.
@@ -145,24 +145,14 @@ pub struct ValueChange<T> {
 /// Text that differs between the two states, or that only one of them has.
 pub type TextChange = ValueChange<Option<String>>;
 
-/// Target and message of a deprecation.
+/// Target and message of a deprecation. The message is a text, or a change if both states have the deprecation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeprecationSummary {
+pub struct Deprecation<Message> {
     /// Target of the deprecation.
     #[serde(flatten)]
     pub target: DeprecationTarget,
     /// Message to the user, for example which channel to use instead.
-    pub message: String,
-}
-
-/// Change of a deprecation that both states have.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeprecationChange {
-    /// Target of the deprecation.
-    #[serde(flatten)]
-    pub target: DeprecationTarget,
-    /// Message in both states.
-    pub message: TextChange,
+    pub message: Message,
 }
 
 /// Number of metas that OLM does not define or that do not fit their schema. A changed meta counts as removed and added.

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Sha256, ShardRef, Snapshot};
 
 use crate::{
-    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelSummary,
-    DeprecationChange, DeprecationSummary, Differences, OtherChange, Package, PackageChange, PackageSummary,
-    ValueChange,
+    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelSummary, Deprecation,
+    Differences, OtherChange, Package, PackageChange, PackageSummary, ValueChange,
 };
 
 /// Package whose Shard differs between two Snapshots.
@@ -134,14 +133,14 @@ impl PackageChange {
             bundles: Differences::between([&old.bundles, &new.bundles], BundleSummary::of, BundleChange::between),
             deprecations: Differences::between(
                 [&old.deprecations, &new.deprecations],
-                |target, message| DeprecationSummary {
+                |target, message| Deprecation {
                     target,
                     message: message.clone(),
                 },
                 |target, old, new| {
                     let (from, to) = (Some(old.clone()), Some(new.clone()));
                     let message = ValueChange { from, to };
-                    DeprecationChange { target, message }
+                    Deprecation { target, message }
                 },
             ),
             others: others(old, new),
@@ -204,11 +203,12 @@ impl BundleSummary {
 
 impl BundleChange {
     fn between(name: String, old: &Bundle, new: &Bundle) -> Self {
-        let references = |bundle: &Bundle| -> BTreeSet<String> {
+        let [before, after] = [old, new].map(|bundle| {
             let images = bundle.related_images.iter();
-            images.map(|image| image.reference.clone()).collect()
-        };
-        let (before, after) = (references(old), references(new));
+            images
+                .map(|image| image.reference.clone())
+                .collect::<BTreeSet<String>>()
+        });
         Self {
             name,
             version: ValueChange::between(old.version.clone(), new.version.clone()),
@@ -248,18 +248,13 @@ fn others(old: &Package, new: &Package) -> Vec<OtherChange> {
 fn other(schema: &str, [old, new]: [&Vec<Sha256>; 2]) -> OtherChange {
     // Hashes may repeat: a broken catalog can hold the same line several times.
     let mut counts: BTreeMap<Sha256, i64> = BTreeMap::new();
-    let signed = new
-        .iter()
-        .map(|hash| (hash, 1))
-        .chain(old.iter().map(|hash| (hash, -1)));
-    for (hash, sign) in signed {
-        *counts.entry(*hash).or_default() += sign;
-    }
-    let sum = |of: fn(i64) -> i64| counts.values().map(|count| of(*count).max(0).unsigned_abs()).sum();
+    new.iter().for_each(|hash| *counts.entry(*hash).or_default() += 1);
+    old.iter().for_each(|hash| *counts.entry(*hash).or_default() -= 1);
+    let sum = |sign: i64| counts.values().map(|count| (sign * count).max(0).unsigned_abs()).sum();
     OtherChange {
         schema: schema.to_owned(),
-        added: sum(|count| count),
-        removed: sum(|count| -count),
+        added: sum(1),
+        removed: sum(-1),
     }
 }
 

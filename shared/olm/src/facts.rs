@@ -60,7 +60,8 @@ pub trait Recorder {
 pub struct FactsBuilder {
     kind: FactKind,
     size: usize,
-    facts: Facts,
+    /// Document with the parts so far.
+    pub facts: Facts,
 }
 
 impl FactsBuilder {
@@ -86,11 +87,6 @@ impl FactsBuilder {
             self.size = size;
             self.facts.packages.insert(name.to_owned(), part);
         }
-    }
-
-    /// Returns the document.
-    pub fn finish(self) -> Facts {
-        self.facts
     }
 }
 
@@ -131,7 +127,7 @@ mod tests {
         }
         builder.push("d", part(10));
         builder.push("nothing", RawValue::NULL.to_owned());
-        let facts = builder.finish();
+        let facts = builder.facts;
         assert!(facts.packages.keys().eq(["a", "b", "d"]) && facts.shortened.keys().eq(["c"]));
         let counts = r#"{"errors":1,"warnings":0,"unknownSchemas":0}"#;
         assert_eq!(facts.shortened["c"].get(), counts);

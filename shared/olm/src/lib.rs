@@ -6,7 +6,6 @@ mod compare;
 mod facts;
 mod graph;
 mod lifecycle;
-mod meta;
 mod package;
 mod parser;
 mod required_images;
@@ -17,8 +16,8 @@ mod validate;
 mod version;
 
 pub use changes::{
-    BundleChange, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelSummary, DeprecationChange,
-    DeprecationSummary, Differences, OtherChange, PackageChange, PackageSummary, TextChange, ValueChange,
+    BundleChange, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelSummary, Deprecation, Differences,
+    OtherChange, PackageChange, PackageSummary, TextChange, ValueChange,
 };
 pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder};
@@ -29,13 +28,12 @@ pub use parser::PackageParser;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
 pub use requirement::{BundleFields, Constraint, ConstraintList, Gvk, PropertyFields, RequiredPackage};
 pub use search::{
-    FacetCount, SEARCH, SEARCH_LIMIT_MAX, SearchFacets, SearchField, SearchFilter, SearchHit, SearchIndex, SearchQuery,
-    SearchResults, TooManyTerms,
+    FacetCount, FacetCounts, SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchField, SearchFilter, SearchHit, SearchIndex,
+    SearchQuery, SearchResults, TooManyTerms,
 };
 pub use upgrade::{UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep, comparable_version};
 pub use validate::{
-    CSV_METADATA, FINDINGS, FINDINGS_MAX, FilePlace, ICON, PlacedFinding, RELATED_IMAGES, Rule, RuleViolation,
-    SchemaCounts, Severity, Shape, ShapeField, ShardValidator, Validation, ValidationSummary, decode_base64,
-    field_position, is_cache_key,
+    CSV_METADATA, FINDINGS, FINDINGS_MAX, ICON, RELATED_IMAGES, Rule, RuleViolation, SchemaCounts, Severity, Shape,
+    ShapeField, ShardValidator, ValidationSummary, decode_base64, field_position, is_cache_key,
 };
-pub use version::{VersionRange, VersionRangeError, VersionSpan, parse_version};
+pub use version::{VersionRange, VersionSpan, parse_version};

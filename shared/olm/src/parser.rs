@@ -1,9 +1,9 @@
-use model::{Sha256, text::LineBuffer};
+use std::borrow::Cow;
 
-use crate::{
-    Bundle, BundleFields, ChannelEntry, LIFECYCLES, Package, RelatedImage, UnreadableMeta,
-    meta::{MetaHeader, OlmDeprecation, OlmEntries, OlmEntry, OlmPackage},
-};
+use model::{Sha256, text::LineBuffer};
+use serde::Deserialize;
+
+use crate::{Bundle, BundleFields, ChannelEntry, DeprecationTarget, LIFECYCLES, Package, RelatedImage, UnreadableMeta};
 
 /// Parser of the lines of one Shard, which may come in chunks of any size.
 ///
@@ -21,6 +21,53 @@ use crate::{
 pub struct PackageParser {
     package: Package,
     lines: LineBuffer,
+}
+
+/// Fields that every Meta may have.
+#[derive(Default, Deserialize)]
+struct MetaHeader<'a> {
+    #[serde(borrow, default)]
+    schema: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+}
+
+/// Fields of an `olm.package` that matter here.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OlmPackage {
+    pub(crate) default_channel: Option<String>,
+    pub(crate) description: Option<String>,
+}
+
+impl OlmPackage {
+    /// Returns the name of the default channel; empty if there is none.
+    pub(crate) fn default_channel(&self) -> &str {
+        self.default_channel.as_deref().unwrap_or_default()
+    }
+}
+
+/// Entries of an `olm.channel` or of an `olm.deprecations`.
+#[derive(Deserialize)]
+struct OlmEntries<E> {
+    entries: Option<Vec<E>>,
+}
+
+/// Entry of an `olm.channel`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OlmEntry {
+    name: String,
+    replaces: Option<String>,
+    skips: Option<Vec<String>>,
+    skip_range: Option<String>,
+}
+
+/// Entry of an `olm.deprecations`.
+#[derive(Deserialize)]
+struct OlmDeprecation {
+    reference: DeprecationTarget,
+    message: Option<String>,
 }
 
 impl PackageParser {
@@ -51,20 +98,7 @@ impl Package {
         let hash = Sha256::of(line);
         // A line that is not JSON has an empty header and is kept by its hash.
         let header: MetaHeader<'_> = serde_json::from_slice(line).unwrap_or_default();
-        let read = match &*header.schema {
-            "olm.package" => self.read_package(line, hash),
-            "olm.channel" => self.read_channel(&header.name, line, hash),
-            "olm.bundle" => self.read_bundle(&header.name, line, hash),
-            "olm.deprecations" => self.read_deprecations(line, hash),
-            schema => {
-                if schema == LIFECYCLES {
-                    self.lifecycles.extend(str::from_utf8(line).map(str::to_owned));
-                }
-                self.other(schema, hash);
-                Ok(())
-            }
-        };
-        if let Err(error) = read {
+        if let Err(error) = self.read(&header, line, hash) {
             self.other(&header.schema, hash);
             self.unreadable.push(UnreadableMeta {
                 schema: header.schema.into_owned(),
@@ -78,11 +112,30 @@ impl Package {
         self.others.entry(schema.to_owned()).or_default().push(hash);
     }
 
-    fn read_package(&mut self, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: OlmPackage = serde_json::from_slice(line)?;
-        // Of several `olm.package`, which OLM refuses, the last one counts.
-        self.default_channel = read.default_channel;
-        self.package_lines.push(hash);
+    fn read(&mut self, header: &MetaHeader<'_>, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
+        match &*header.schema {
+            "olm.package" => {
+                let read: OlmPackage = serde_json::from_slice(line)?;
+                // Of several `olm.package`, which OLM refuses, the last one counts.
+                self.default_channel = read.default_channel;
+                self.package_lines.push(hash);
+            }
+            "olm.channel" => self.read_channel(&header.name, line, hash)?,
+            "olm.bundle" => self.read_bundle(&header.name, line, hash)?,
+            "olm.deprecations" => {
+                let read: OlmEntries<OlmDeprecation> = serde_json::from_slice(line)?;
+                self.deprecation_lines.push(hash);
+                let entries = read.entries.into_iter().flatten();
+                let messages = entries.map(|entry| (entry.reference, entry.message.unwrap_or_default()));
+                self.deprecations.extend(messages);
+            }
+            schema => {
+                if schema == LIFECYCLES {
+                    self.lifecycles.extend(str::from_utf8(line).map(str::to_owned));
+                }
+                self.other(schema, hash);
+            }
+        }
         Ok(())
     }
 
@@ -120,15 +173,6 @@ impl Package {
             let name = image.name.unwrap_or_default();
             Some(RelatedImage { name, reference })
         }));
-        Ok(())
-    }
-
-    fn read_deprecations(&mut self, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
-        let read: OlmEntries<OlmDeprecation> = serde_json::from_slice(line)?;
-        self.deprecation_lines.push(hash);
-        let entries = read.entries.into_iter().flatten();
-        let messages = entries.map(|entry| (entry.reference, entry.message.unwrap_or_default()));
-        self.deprecations.extend(messages);
         Ok(())
     }
 }

@@ -91,7 +91,14 @@ impl BundleSelection {
 
     /// Returns the selected bundles of a Package. Entries of a channel without a bundle are skipped: they have no images.
     fn bundles<'a>(&self, name: &str, package: &'a Package) -> Result<Vec<(&'a str, &'a Bundle)>, SelectionError> {
-        check_readable(name, package)?;
+        // A bundle or channel that cannot be parsed may need any image, and a missing image is noticed only in the disconnected cluster.
+        let matters = |line: &&UnreadableMeta| matches!(&*line.schema, "olm.bundle" | "olm.channel");
+        if let Some(line) = package.unreadable.iter().find(matters) {
+            return Err(SelectionError(format!(
+                "the {} {:?} of package {name} cannot be read: {}",
+                line.schema, line.name, line.reason
+            )));
+        }
         let all = package.bundles.iter().map(|(name, bundle)| (name.as_str(), bundle));
         let Some(channels) = self.channels(name, package)? else {
             return Ok(all.collect());
@@ -127,20 +134,27 @@ impl RequiredImages {
         choice: &BundleSelection,
     ) -> Result<(), SelectionError> {
         for (bundle_name, bundle) in choice.bundles(name, package)? {
-            let need = |image: &str| ImageUse {
-                catalog: catalog.to_owned(),
-                package: name.to_owned(),
-                bundle: bundle_name.to_owned(),
-                name: image.to_owned(),
-            };
-            for image in &bundle.related_images {
-                // Most bundles list their own image among the related ones, without a name or under any.
-                if image.reference != bundle.image {
-                    self.need(&image.reference, need(&image.name))?;
+            // Most bundles list their own image among the related ones, without a name or under any.
+            let related = bundle
+                .related_images
+                .iter()
+                .filter(|image| image.reference != bundle.image);
+            let related = related.map(|image| (&image.reference, image.name.as_str()));
+            let own = Some((&bundle.image, "")).filter(|(image, _)| !image.is_empty());
+            for (image, name_in_bundle) in related.chain(own) {
+                let need = ImageUse {
+                    catalog: catalog.to_owned(),
+                    package: name.to_owned(),
+                    bundle: bundle_name.to_owned(),
+                    name: name_in_bundle.to_owned(),
+                };
+                self.size += image.len() + catalog.len() + name.len() + bundle_name.len() + name_in_bundle.len();
+                if self.size > USES_MAX {
+                    let problem =
+                        format!("the names of the bundles with their images exceed the limit of {USES_MAX} bytes");
+                    return Err(SelectionError(problem));
                 }
-            }
-            if !bundle.image.is_empty() {
-                self.need(&bundle.image, need(""))?;
+                self.images.entry(image.clone()).or_default().insert(need);
             }
         }
         Ok(())
@@ -153,27 +167,4 @@ impl RequiredImages {
             self.images.entry(image).or_default().extend(needs);
         }
     }
-
-    fn need(&mut self, image: &str, need: ImageUse) -> Result<(), SelectionError> {
-        self.size += image.len() + need.catalog.len() + need.package.len() + need.bundle.len() + need.name.len();
-        if self.size > USES_MAX {
-            let problem = format!("the names of the bundles with their images exceed the limit of {USES_MAX} bytes");
-            return Err(SelectionError(problem));
-        }
-        self.images.entry(image.to_owned()).or_default().insert(need);
-        Ok(())
-    }
-}
-
-/// Refuses a Package with a bundle or channel that cannot be parsed: it may need any image, and a missing image is
-/// noticed only in the disconnected cluster.
-fn check_readable(name: &str, package: &Package) -> Result<(), SelectionError> {
-    let matters = |line: &&UnreadableMeta| matches!(&*line.schema, "olm.bundle" | "olm.channel");
-    let Some(line) = package.unreadable.iter().find(matters) else {
-        return Ok(());
-    };
-    Err(SelectionError(format!(
-        "the {} {:?} of package {name} cannot be read: {}",
-        line.schema, line.name, line.reason
-    )))
 }

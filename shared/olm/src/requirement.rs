@@ -5,8 +5,6 @@ use std::{borrow::Cow, fmt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::meta::OlmImage;
-
 /// Fields of the line of a bundle. A bundle whose content lies in the catalog (`olm.bundle.object`) has no image.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -22,6 +20,13 @@ pub struct BundleFields<'a> {
     /// Properties of the bundle.
     #[serde(borrow)]
     pub properties: Option<Vec<PropertyFields<'a>>>,
+}
+
+/// Element of `relatedImages` of an `olm.bundle`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct OlmImage {
+    pub(crate) name: Option<String>,
+    pub(crate) image: Option<String>,
 }
 
 /// Property of a bundle. Most values are large and not needed, so they stay JSON.
@@ -150,13 +155,11 @@ impl Constraint {
     /// Returns true if the constraint is met. `has` answers for the API and the package of one constraint, without its parts.
     pub fn is_met(&self, has: &dyn Fn(&Self) -> bool) -> bool {
         let is_met = |part: &Self| part.is_met(has);
+        let is_any_met = |list: &ConstraintList| list.constraints.iter().any(is_met);
         has(self)
             && self.all.as_ref().is_none_or(|list| list.constraints.iter().all(is_met))
-            && self.any.as_ref().is_none_or(|list| list.constraints.iter().any(is_met))
-            && self
-                .not
-                .as_ref()
-                .is_none_or(|list| !list.constraints.iter().any(is_met))
+            && self.any.as_ref().is_none_or(|list| is_any_met(list))
+            && self.not.as_ref().is_none_or(|list| !is_any_met(list))
     }
 }
 

@@ -128,7 +128,7 @@ impl<'a> UpgradeEntry<'a> {
             name,
             version: package.version_of(name),
             entry,
-            range: entry.skip_range.as_ref().and_then(|range| range.parse().ok()),
+            range: entry.skip_range.as_deref().and_then(VersionRange::parse),
         }
     }
 

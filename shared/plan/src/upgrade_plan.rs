@@ -241,7 +241,7 @@ impl PlanInput<'_> {
             }
         }
         let has_package = |required: &RequiredPackage| {
-            let range = required.version_range.parse::<VersionRange>().ok();
+            let range = VersionRange::parse(&required.version_range);
             let versions = versions.get(&*required.package_name).zip(range);
             versions.is_some_and(|(versions, range)| versions.iter().any(|version| range.contains(version)))
         };

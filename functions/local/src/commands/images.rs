@@ -69,7 +69,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     if args.check {
         checks = Some(check_images(&wiring::sources(&[], &args.access.registries)?.0, &found.needs).await);
     }
-    let FoundImages { needs, image_set, .. } = &found;
+    let needs = &found.needs;
     match args.format {
         ImagesFormat::List => {
             let lines = needs.images.keys().map(|image| format!("{}\n", printable(image)));
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
         }
         ImagesFormat::Json => print_json(&images_document(needs, checks.as_ref()))?,
         ImagesFormat::SkopeoSync => print_yaml(&[skopeo_sync(needs)])?,
-        ImagesFormat::Imageset => print_yaml(&[image_set.document()])?,
+        ImagesFormat::Imageset => print_yaml(&[found.image_set()])?,
     }
     let is_missing = checks.is_some_and(|checks| print_missing(needs, &checks));
     Ok(Exit::of_check(!is_missing))
@@ -100,8 +100,7 @@ async fn find(store: &dyn Store, names: &[CatalogName], choice: &BundleSelection
             needs.add(name.as_str(), &shard.name, &package, choice)?;
             parts.extend(found.add_package(&shard.name, &package, choice)?);
         }
-        found.image_set.add(&current.source, choice, &parts, &needs);
-        found.needs.merge(needs);
+        found.add_catalog(&current.source, choice, &parts, needs);
     }
     Ok(found)
 }

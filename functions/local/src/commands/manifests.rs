@@ -2,12 +2,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Context;
 use carry::{
-    CatalogRepository, ImageMirrors, ManifestTarget, TargetRegistry, addressed_catalog_source, catalog_source,
+    CatalogRepository, ImageMirrors, LATEST, ManifestTarget, TargetRegistry, addressed_catalog_source, catalog_source,
     cluster_catalog,
 };
 use clap::{Args, ValueEnum};
 use config::poll_interval;
-use model::{CatalogName, Current, Sha256};
+use model::CatalogName;
 use serde_json::Value;
 use source::Source;
 use store::Store;
@@ -134,9 +134,18 @@ async fn of_catalogs(
     let mut targets = Vec::new();
     for name in names {
         let current = published::pointer(store, name).await?;
-        let pinned = args.pin.then(|| image_digest(name, &current)).transpose()?;
-        let image = CatalogRepository::new(name, &current.source.reference);
-        targets.push(ManifestTarget::new(host, name, &image, pinned, args.interval)?);
+        let names = CatalogRepository::new(name, &current.source.reference);
+        let (version, interval) = if args.pin {
+            // The image index names the image for all platforms.
+            let image = current.image;
+            let index =
+                image.with_context(|| format!("{name} was published without an image: poll it with --force"))?;
+            (format!("@sha256:{}", index.digest.sha256), None)
+        } else {
+            (format!(":{LATEST}"), Some(args.interval))
+        };
+        let image = format!("{host}/{name}{version}");
+        targets.push(ManifestTarget::new(image, name, &names, interval)?);
     }
     check_names(&targets)?;
     let mut documents = Vec::new();
@@ -170,13 +179,6 @@ fn host(url: &str) -> anyhow::Result<&str> {
     Ok(host)
 }
 
-/// Returns the digest of the image index, which names the image for all platforms.
-fn image_digest(name: &CatalogName, current: &Current) -> anyhow::Result<Sha256> {
-    let image = current.image;
-    let image = image.with_context(|| format!("{name} was published without an image: poll it with --force"))?;
-    Ok(image.digest.sha256)
-}
-
 /// Refuses catalogs whose manifests have one name, because dots become dashes.
 pub(super) fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
     let mut names: BTreeMap<&str, &CatalogName> = BTreeMap::new();
@@ -192,11 +194,9 @@ pub(super) fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use config::ConfigLoader;
+    use model::Sha256;
 
     use super::*;
-
-    /// Tag under which the mirror serves the published state.
-    const LATEST: &str = "latest";
 
     fn latest(catalog: &str) -> CatalogRepository {
         CatalogRepository {
@@ -205,15 +205,19 @@ mod tests {
         }
     }
 
-    fn target(pinned: Option<Sha256>) -> ManifestTarget {
-        let (name, image) = ("community.v4-20", latest("community.v4-20"));
-        let catalog = name.parse().unwrap();
-        ManifestTarget::new("mirror.example:8443", &catalog, &image, pinned, Duration::from_secs(90)).unwrap()
+    fn target(version: &str, interval: Option<Duration>) -> ManifestTarget {
+        let (name, names) = ("community.v4-20", latest("community.v4-20"));
+        let image = format!("mirror.example:8443/{name}{version}");
+        ManifestTarget::new(image, &name.parse().unwrap(), &names, interval).unwrap()
+    }
+
+    fn polled() -> ManifestTarget {
+        target(":latest", Some(Duration::from_secs(90)))
     }
 
     #[test]
     fn manifests_have_the_fields_that_olm_reads() {
-        insta::assert_snapshot!(yaml(&[cluster_catalog(&target(None)), catalog_source(&target(None), "olm")]), @r"
+        insta::assert_snapshot!(yaml(&[cluster_catalog(&polled()), catalog_source(&polled(), "olm")]), @r"
         apiVersion: olm.operatorframework.io/v1
         kind: ClusterCatalog
         metadata:
@@ -250,7 +254,7 @@ mod tests {
 
     #[test]
     fn addressed_catalog_source_names_the_catalog_in_its_host() {
-        let manifests = |host| yaml(&addressed_catalog_source(&target(None), host, 50051, "olm"));
+        let manifests = |host| yaml(&addressed_catalog_source(&polled(), host, 50051, "olm"));
         insta::assert_snapshot!(manifests("mirror.olm-system.svc:8080"), @r"
         apiVersion: operators.coreos.com/v1alpha1
         kind: CatalogSource
@@ -283,9 +287,10 @@ mod tests {
     /// The configuration checks ClusterCatalogs with the rules of the CRD.
     #[test]
     fn cluster_catalog_is_accepted_as_configuration() {
-        for pinned in [None, Some(Sha256::of(b""))] {
+        let pinned = target(&format!("@sha256:{}", Sha256::of(b"")), None);
+        for target in [polled(), pinned] {
             let file = tempfile::NamedTempFile::new().unwrap();
-            std::fs::write(file.path(), yaml(&[cluster_catalog(&target(pinned))])).unwrap();
+            std::fs::write(file.path(), yaml(&[cluster_catalog(&target)])).unwrap();
             let mut loader = ConfigLoader::new(Duration::from_secs(60));
             loader.file(file.path());
             let config = loader.finish().unwrap();
@@ -320,7 +325,7 @@ team-v1 compose:quay.io/a/b:v1,quay.io/a/c:v1#0 team-v1-latest"
         let named = |length: usize| {
             let name = "a".repeat(length);
             let catalog = name.parse().unwrap();
-            ManifestTarget::new("h.example", &catalog, &latest(&name), None, Duration::ZERO)
+            ManifestTarget::new(String::new(), &catalog, &latest(&name), None)
         };
         assert!(named(63 - "cs--latest".len()).is_ok());
         assert!(named(64 - "cs--latest".len()).is_err());

@@ -1,7 +1,7 @@
 use anyhow::Context;
 use clap::{Args, builder::RangedU64ValueParser};
 use model::{CatalogName, Facts, SearchPackage, Sha256, text::chain};
-use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchFilter, SearchHit, SearchIndex, SearchQuery, SearchResults};
+use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchHit, SearchIndex, SearchQuery, SearchResults};
 use serde::Serialize;
 use store::{Store, read_stored};
 
@@ -57,15 +57,17 @@ pub(crate) struct SearchArgs {
 
 pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Read).await?;
+    let filter = [
+        (SearchFacet::Package, args.package),
+        (SearchFacet::Category, args.category),
+        (SearchFacet::Provider, args.provider),
+        (SearchFacet::Capability, args.capability),
+        (SearchFacet::Arch, args.arch),
+    ];
+    let filter = filter.into_iter().filter_map(|(facet, value)| Some((facet, value?)));
     let query = SearchQuery {
         text: args.query.join(" "),
-        filter: SearchFilter {
-            package: args.package,
-            category: args.category,
-            provider: args.provider,
-            capability: args.capability,
-            arch: args.arch,
-        },
+        filter: filter.collect(),
         offset: 0,
         limit: args.limit,
     };

@@ -1,8 +1,11 @@
+use std::collections::BTreeMap;
+
 use ::render::{MetaPlace, RenderError};
 use clap::Args;
 use model::CatalogName;
-use olm::{FilePlace, PlacedFinding, ShardValidator, Validation};
+use olm::{FINDINGS_MAX, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};
 use publish::RenderSink;
+use serde::Serialize;
 use source::Source;
 use store::Store;
 
@@ -58,6 +61,43 @@ impl ValidatedCatalog {
     }
 }
 
+/// Result of a validation for programs and people: the first findings, and the number of all.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Validation {
+    format_version: u32,
+    /// False if `opm validate` refuses the catalog.
+    valid: bool,
+    /// False if `opm serve` refuses the catalog.
+    servable: bool,
+    /// Number of findings of `opm validate`.
+    errors: u64,
+    /// Number of findings of `opm serve` alone.
+    serve_errors: u64,
+    /// Number of findings that no program refuses.
+    warnings: u64,
+    /// Number of findings by the code of their rule.
+    rules: BTreeMap<&'static str, u64>,
+    documents: SchemaCounts,
+    findings: Vec<PlacedFinding>,
+}
+
+/// A violation with its place in the files of the source.
+#[derive(Serialize)]
+struct PlacedFinding {
+    severity: Severity,
+    #[serde(flatten)]
+    violation: RuleViolation,
+    /// Meaning of the rule.
+    message: &'static str,
+    /// Absent for a catalog of the store. `line` is then a line of the shard of the package, else of this file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// Number of the document in the file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<usize>,
+}
+
 pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
     let validation = match args.what {
         ValidatedCatalog::Source(source) => {
@@ -73,48 +113,89 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
 }
 
 fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
-    let mut validation = Validation::default();
+    let mut validation = Validation::new();
     let rendering = match sink.finish() {
         Ok(rendering) => rendering,
         // A document above a limit of this program may be valid, so that is an error of the command.
         Err(RenderError::Invalid { problems }) if problems.iter().all(|problem| problem.limit.is_none()) => {
-            problems
-                .iter()
-                .for_each(|problem| validation.add_file(&problem.path, &problem.reason));
+            for problem in problems {
+                let violation = RuleViolation {
+                    rule: Rule::NotFbc,
+                    package: String::new(),
+                    channel: String::new(),
+                    bundle: String::new(),
+                    detail: problem.reason,
+                    line: 0,
+                };
+                validation.push(violation, Some(problem.path), None);
+            }
             return Ok(validation);
         }
         Err(error) => return Err(error.into()),
     };
     for shard in rendering.shards() {
         let mut validator = ShardValidator::new(&shard.name, fbc::is_yaml);
-        rendering.read_lines(shard, |lines| {
-            validator.push(lines, &mut |violation| validation.add(violation, place(&shard.places)));
-        })?;
-        validation.finish(validator, place(&shard.places));
+        let mut sink = |violation| validation.add(violation, &shard.places);
+        rendering.read_lines(shard, |lines| validator.push(lines, &mut sink))?;
+        let counts = validator.finish(&mut sink);
+        validation.documents.merge(counts);
     }
     Ok(validation)
 }
 
 async fn validate_published(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Validation> {
     let (_, snapshot) = published::state(store, name).await?;
-    let mut validation = Validation::default();
+    let mut validation = Validation::new();
     for shard in snapshot.shards() {
         let lines = published::lines(store, shard).await?;
         let mut validator = ShardValidator::new(&shard.name, fbc::is_yaml);
-        validator.push(&lines, &mut |violation| validation.add(violation, |_| None));
-        validation.finish(validator, |_| None);
+        let mut sink = |violation| validation.add(violation, &[]);
+        validator.push(&lines, &mut sink);
+        let counts = validator.finish(&mut sink);
+        validation.documents.merge(counts);
     }
     Ok(validation)
 }
 
-/// Returns the place of a document in the files of the source.
-fn place(places: &[MetaPlace]) -> impl Fn(usize) -> Option<FilePlace> + '_ {
-    |number| {
-        places.get(number).map(|place| FilePlace {
-            file: printable(&place.path),
-            document: place.position.document,
-            line: place.position.line,
-        })
+impl Validation {
+    fn new() -> Self {
+        Self {
+            format_version: 1,
+            valid: true,
+            servable: true,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a violation in a shard. A source has the places of the documents of the shard.
+    fn add(&mut self, mut violation: RuleViolation, places: &[MetaPlace]) {
+        let place = violation.line.checked_sub(1).and_then(|at| places.get(at));
+        if let Some(place) = place {
+            violation.line = place.position.line;
+        }
+        let file = place.map(|place| printable(&place.path));
+        self.push(violation, file, place.map(|place| place.position.document));
+    }
+
+    fn push(&mut self, violation: RuleViolation, file: Option<String>, document: Option<usize>) {
+        let severity = violation.rule.severity();
+        *match severity {
+            Severity::Error => &mut self.errors,
+            Severity::ServeError => &mut self.serve_errors,
+            Severity::Warning => &mut self.warnings,
+        } += 1;
+        self.valid = self.errors == 0;
+        self.servable = self.valid && self.serve_errors == 0;
+        *self.rules.entry(violation.rule.code()).or_default() += 1;
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(PlacedFinding {
+                severity,
+                message: violation.rule.meaning(),
+                violation,
+                file,
+                document,
+            });
+        }
     }
 }
 
@@ -123,7 +204,19 @@ fn print_validation(validation: &Validation) -> anyhow::Result<()> {
     if !validation.findings.is_empty() {
         print_table(&validation.findings)?;
     }
-    print_text(&validation.summary())
+    let rest = match validation.rules.values().sum::<u64>() - validation.findings.len() as u64 {
+        0 => String::new(),
+        rest => format!("and {rest} more findings\n"),
+    };
+    let others: u64 = validation.documents.other.values().sum();
+    print_text(&format!(
+        "{rest}{}: {} errors, {} errors of opm serve alone, {} warnings; {} documents of OLM, {others} of other schemas\n",
+        if validation.valid { "valid" } else { "invalid" },
+        validation.errors,
+        validation.serve_errors,
+        validation.warnings,
+        validation.documents.known,
+    ))
 }
 
 impl Table for PlacedFinding {
@@ -133,7 +226,15 @@ impl Table for PlacedFinding {
         ("PACKAGE", |finding| finding.violation.package.clone()),
         ("CHANNEL", |finding| finding.violation.channel.clone()),
         ("BUNDLE", |finding| finding.violation.bundle.clone()),
-        ("PLACE", PlacedFinding::place),
+        // In a file, or else in the shard.
+        ("PLACE", |finding| {
+            let line = finding.violation.line;
+            match (&finding.file, finding.document) {
+                (Some(file), Some(document)) => format!("{file}:{line} (document {document})"),
+                (Some(file), None) => file.clone(),
+                (None, _) => format!("line {line}"),
+            }
+        }),
         ("FINDING", |finding| finding.violation.text()),
     ];
 }

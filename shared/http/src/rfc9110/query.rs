@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use olm::{SEARCH_LIMIT_MAX, SearchFilter, SearchQuery};
+use olm::{SEARCH_LIMIT_MAX, SearchFacet, SearchQuery};
 use percent_encoding::percent_decode_str;
 use reader::MetaFilter;
 
@@ -27,15 +27,17 @@ pub(crate) fn search_query(query: &str) -> Result<SearchQuery, ApiError> {
     let known = "q, package, category, provider, capability, arch, limit and offset";
     let [text, package, category, provider, capability, arch, limit, offset] =
         parameters(query, known)?.map(|value| value.filter(|value| !value.is_empty()));
+    let filter = [
+        (SearchFacet::Package, package),
+        (SearchFacet::Category, category),
+        (SearchFacet::Provider, provider),
+        (SearchFacet::Capability, capability),
+        (SearchFacet::Arch, arch),
+    ];
+    let filter = filter.into_iter().filter_map(|(facet, value)| Some((facet, value?)));
     Ok(SearchQuery {
         text: text.unwrap_or_default(),
-        filter: SearchFilter {
-            package,
-            category,
-            provider,
-            capability,
-            arch,
-        },
+        filter: filter.collect(),
         offset: match offset {
             None => 0,
             Some(value) => value.parse().map_err(|_| ApiError::Page(value))?,

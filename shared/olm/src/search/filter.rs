@@ -8,33 +8,27 @@ use super::words::fold;
 /// Maximum number of values of one facet.
 const VALUES_MAX: usize = 50;
 
-/// Values that a Package must have, without regard to case and accents. Those that are `None` do not count.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SearchFilter {
-    /// Name of the Package.
-    pub package: Option<String>,
-    /// One of its categories.
-    pub category: Option<String>,
+/// Property of a Package by which packages are filtered and counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SearchFacet {
+    /// Its name, by which packages are not counted.
+    Package,
+    /// Its categories.
+    Category,
     /// Its provider.
-    pub provider: Option<String>,
+    Provider,
     /// Its capability level.
-    pub capability: Option<String>,
-    /// One of its CPUs.
-    pub arch: Option<String>,
+    Capability,
+    /// Its CPUs.
+    Arch,
 }
 
+/// Values that a Package must have, each one of those of the facet, without regard to case and accents.
+pub type SearchFilter = BTreeMap<SearchFacet, String>;
+
 /// Numbers of the Packages that were found, by their values: the most frequent ones first, at most 50 of each facet.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct SearchFacets {
-    /// By category.
-    pub category: Vec<FacetCount>,
-    /// By provider.
-    pub provider: Vec<FacetCount>,
-    /// By capability level.
-    pub capability: Vec<FacetCount>,
-    /// By CPU.
-    pub arch: Vec<FacetCount>,
-}
+pub type FacetCounts = BTreeMap<SearchFacet, Vec<FacetCount>>;
 
 /// Number of the Packages with one value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,67 +39,46 @@ pub struct FacetCount {
     pub count: u64,
 }
 
-impl SearchFilter {
-    /// Returns the wanted values in the order of [`values`] and in the form in which they are compared.
-    pub(super) fn folded(&self) -> [Option<String>; 5] {
-        let wanted = [
-            &self.package,
-            &self.category,
-            &self.provider,
-            &self.capability,
-            &self.arch,
-        ];
-        wanted.map(|value| value.as_deref().map(fold))
-    }
-}
-
-/// Returns the values of a Package that a filter may ask for.
-fn values(package: &SearchPackage) -> [&[String]; 5] {
-    [
-        slice::from_ref(&package.name),
-        &package.categories,
-        slice::from_ref(&package.provider),
-        slice::from_ref(&package.capability),
-        &package.arches,
-    ]
-}
-
-/// Returns true if a Package has all values of a filter.
-pub(super) fn accepts(folded: &[Option<String>; 5], package: &SearchPackage) -> bool {
-    folded.iter().zip(values(package)).all(|(wanted, values)| {
-        let wanted = wanted.as_ref();
-        wanted.is_none_or(|wanted| values.iter().any(|value| *wanted == fold(value)))
-    })
-}
-
-impl SearchFacets {
-    pub(super) fn of<'p>(packages: impl Iterator<Item = &'p SearchPackage>) -> Self {
-        let mut counts = [const { BTreeMap::new() }; 5];
-        for package in packages {
-            for (counts, values) in counts.iter_mut().zip(values(package)) {
-                for value in values.iter().filter(|value| !value.is_empty()) {
-                    *counts.entry(value.as_str()).or_default() += 1;
-                }
-            }
-        }
-        let [_, category, provider, capability, arch] = counts.map(most_frequent);
-        Self {
-            category,
-            provider,
-            capability,
-            arch,
+impl SearchFacet {
+    fn values(self, package: &SearchPackage) -> &[String] {
+        match self {
+            Self::Package => slice::from_ref(&package.name),
+            Self::Category => &package.categories,
+            Self::Provider => slice::from_ref(&package.provider),
+            Self::Capability => slice::from_ref(&package.capability),
+            Self::Arch => &package.arches,
         }
     }
 }
 
-fn most_frequent(counts: BTreeMap<&str, u64>) -> Vec<FacetCount> {
-    let counts = counts.into_iter().map(|(value, count)| FacetCount {
-        value: value.to_owned(),
-        count,
-    });
-    let mut counts: Vec<FacetCount> = counts.collect();
-    // Stable, so that equal ones stay in byte order.
-    counts.sort_by_key(|value| std::cmp::Reverse(value.count));
-    counts.truncate(VALUES_MAX);
-    counts
+/// Returns true if a Package has all values of a filter, which are folded.
+pub(super) fn accepts(folded: &SearchFilter, package: &SearchPackage) -> bool {
+    let has = |(facet, wanted): (&SearchFacet, &String)| {
+        let values = facet.values(package);
+        values.iter().any(|value| *wanted == fold(value))
+    };
+    folded.iter().all(has)
+}
+
+/// Counts the values of Packages by all facets but their names.
+pub(super) fn count(packages: &[&SearchPackage]) -> FacetCounts {
+    use SearchFacet::{Arch, Capability, Category, Provider};
+
+    let count = |facet: SearchFacet| {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        let values = packages.iter().flat_map(|package| facet.values(package));
+        for value in values.filter(|value| !value.is_empty()) {
+            *counts.entry(value).or_default() += 1;
+        }
+        let counts = counts.into_iter().map(|(value, count)| FacetCount {
+            value: value.to_owned(),
+            count,
+        });
+        let mut counts: Vec<FacetCount> = counts.collect();
+        // Stable, so that equal ones stay in byte order.
+        counts.sort_by_key(|value| std::cmp::Reverse(value.count));
+        counts.truncate(VALUES_MAX);
+        (facet, counts)
+    };
+    [Category, Provider, Capability, Arch].map(count).into()
 }

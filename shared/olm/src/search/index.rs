@@ -4,7 +4,7 @@ use model::{Facts, SearchPackage};
 use serde::Serialize;
 
 use super::{
-    filter::{SearchFacets, SearchFilter, accepts},
+    filter::{FacetCounts, SearchFilter, accepts, count},
     words::{fold, is_typo, terms, words},
 };
 
@@ -96,7 +96,7 @@ pub struct SearchResults {
     /// Packages from `offset` on.
     pub results: Vec<SearchHit>,
     /// Numbers of the Packages that were found, by their values.
-    pub facets: SearchFacets,
+    pub facets: FacetCounts,
 }
 
 /// Package that was found.
@@ -160,14 +160,13 @@ impl SearchIndex {
         for (at, package) in (0..).zip(&mut packages) {
             let described = mem::take(&mut package.words);
             let described = described.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
+            let lists = [&mut package.keywords, &mut package.kinds];
+            let [keywords, kinds] = lists.map(|texts| words(&mem::take(texts).join(" ")));
             let fields = [
                 (SearchField::Name, words(&package.name)),
                 (SearchField::DisplayName, words(&package.display_name)),
-                (
-                    SearchField::Keywords,
-                    words(&mem::take(&mut package.keywords).join(" ")),
-                ),
-                (SearchField::Kinds, words(&mem::take(&mut package.kinds).join(" "))),
+                (SearchField::Keywords, keywords),
+                (SearchField::Kinds, kinds),
                 (SearchField::Provider, words(&package.provider)),
                 (SearchField::Summary, words(&package.summary)),
                 (SearchField::Description, described.collect()),
@@ -193,13 +192,10 @@ impl SearchIndex {
         index.text.shrink_to_fit();
         index.words.shrink_to_fit();
         index.postings.shrink_to_fit();
-        let names = packages.iter();
-        let names = names.map(|package| [package.name.as_str(), package.display_name.as_str()].map(joined));
-        Self {
-            names: names.collect(),
-            packages,
-            ..index
-        }
+        let names = |package: &SearchPackage| [&package.name, &package.display_name].map(|name| joined(name));
+        index.names = packages.iter().map(names).collect();
+        index.packages = packages;
+        index
     }
 
     /// Returns the memory that the index takes, in bytes, about.
@@ -227,7 +223,8 @@ impl SearchIndex {
         if terms.len() > TERMS_MAX {
             return Err(TooManyTerms);
         }
-        let filter = query.filter.folded();
+        let filter = query.filter.iter().map(|(facet, wanted)| (*facet, fold(wanted)));
+        let filter: SearchFilter = filter.collect();
         let mut found: Vec<(u32, Match)> = self.matches(&terms).into_iter().collect();
         found.retain(|(at, _)| accepts(&filter, &self.packages[*at as usize]));
         let whole = joined(&query.text);
@@ -246,13 +243,14 @@ impl SearchIndex {
             by_score.then_with(|| (length(one), one).cmp(&(length(other), other)))
         });
         let limit = query.limit.min(SEARCH_LIMIT_MAX);
-        let page = found.iter().skip(query.offset).take(limit);
+        let packages: Vec<&SearchPackage> = found.iter().map(|(at, _)| &self.packages[*at as usize]).collect();
+        let page = found.iter().zip(&packages).skip(query.offset).take(limit);
         Ok(SearchResults {
             total: found.len() as u64,
             results: page
-                .map(|(at, matched)| SearchHit::new(&self.packages[*at as usize], *matched))
+                .map(|((_, matched), package)| SearchHit::new(package, *matched))
                 .collect(),
-            facets: SearchFacets::of(found.iter().map(|(at, _)| &self.packages[*at as usize])),
+            facets: count(&packages),
         })
     }
 

@@ -10,6 +10,6 @@ mod index;
 mod recorder;
 mod words;
 
-pub use filter::{FacetCount, SearchFacets, SearchFilter};
+pub use filter::{FacetCount, FacetCounts, SearchFacet, SearchFilter};
 pub use index::{SEARCH_LIMIT_MAX, SearchField, SearchHit, SearchIndex, SearchQuery, SearchResults, TooManyTerms};
 pub use recorder::SEARCH;

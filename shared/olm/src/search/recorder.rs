@@ -16,7 +16,7 @@ use super::words::words;
 use crate::{
     BundleFields, PackageParser, PropertyFields,
     facts::{FactKind, Recorder, is_json, json},
-    meta::OlmPackage,
+    parser::OlmPackage,
 };
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
@@ -192,16 +192,12 @@ impl SearchRecorder<'_> {
         let [annotated, own, of_package] = &described;
         let description = if own.is_empty() { of_package } else { own };
         let first = || description.lines().find(|line| !line.trim().is_empty());
-        let summary = if annotated.is_empty() {
-            first().unwrap_or_default()
-        } else {
-            annotated
-        };
+        let annotated = Some(annotated.as_str()).filter(|text| !text.is_empty());
+        let summary = annotated.or_else(first).unwrap_or_default();
         let labels = csv.labels.unwrap_or_default();
         let supported = labels.iter().filter(|(_, value)| *value == "supported");
-        let mut arches: Vec<&str> = supported
-            .filter_map(|(label, _)| label.strip_prefix(ARCH_LABEL))
-            .collect();
+        let arches = supported.filter_map(|(label, _)| label.strip_prefix(ARCH_LABEL));
+        let mut arches: Vec<&str> = arches.collect();
         arches.sort_unstable();
         if arches.is_empty() {
             // A bundle without such labels is for amd64 (operator-framework/api, "Architecture and operating system").

@@ -89,8 +89,7 @@ fn brute_force(package: &Package, at: &str, to: &str, passed: &mut Vec<String>) 
     passed.push(at.to_owned());
     let version = package.version_of(at).and_then(comparable_version);
     let leads = |entry: &ChannelEntry| {
-        let range = entry.skip_range.as_ref();
-        let range = range.and_then(|range| range.parse::<VersionRange>().ok());
+        let range = entry.skip_range.as_deref().and_then(VersionRange::parse);
         let contains = |range: VersionRange| range.contains(version.as_ref().unwrap());
         entry.replaces.as_deref() == Some(at) || entry.skips.contains(at) || range.is_some_and(contains)
     };

@@ -86,11 +86,8 @@ fn check_version(package: &str, property: &Value<'_>, place: Place<'_>, report: 
     let full = format!("{version}-{release}");
     let expected = format!("{package}-v{full}");
     if is_version && place.bundle != expected {
-        report.add(
-            Rule::BundleNameInvalid,
-            place,
-            &format!("must be {}", quoted(&expected)),
-        );
+        let detail = format!("must be {}", quoted(&expected));
+        report.add(Rule::BundleNameInvalid, place, &detail);
     }
     is_version.then_some(full)
 }

@@ -20,7 +20,13 @@ pub(super) fn check_channel<'v>(
 ) {
     report.require(!place.channel.is_empty(), Rule::ChannelNameMissing, place);
     let values = channel.list("entries");
-    let entries: Vec<GraphEntry<'_>> = values.iter().map(graph_entry).collect();
+    let entries = values.iter().map(|value| GraphEntry {
+        name: value.text("name"),
+        // opm walks to the entry without a name, if there is one.
+        replaces: Some(value.text("replaces")),
+        skips: value.list("skips").iter().map(Value::as_text).collect(),
+    });
+    let entries: Vec<GraphEntry<'_>> = entries.collect();
     let mut names = HashSet::with_capacity(entries.len());
     for (value, entry) in values.iter().zip(&entries) {
         let (is_named, bundle) = (!entry.name.is_empty(), entry.name);
@@ -30,7 +36,7 @@ pub(super) fn check_channel<'v>(
         report.require(names.insert(entry.name), Rule::EntryDuplicate, place);
         report.require(!entry.skips.contains(&""), Rule::EntrySkipEmpty, place);
         let skip_range = value.text("skipRange");
-        if !skip_range.is_empty() && skip_range.parse::<VersionRange>().is_err() {
+        if !skip_range.is_empty() && VersionRange::parse(skip_range).is_none() {
             report.add(Rule::EntrySkipRangeInvalid, place, &quoted(skip_range));
         }
     }
@@ -39,15 +45,6 @@ pub(super) fn check_channel<'v>(
         report.add(Rule::ChannelEmpty, place, "");
     } else if let Some((rule, names)) = graph_error(&entries) {
         report.add(rule, place, &names);
-    }
-}
-
-fn graph_entry<'v>(value: &'v Value<'_>) -> GraphEntry<'v> {
-    GraphEntry {
-        name: value.text("name"),
-        // opm walks to the entry without a name, if there is one.
-        replaces: Some(value.text("replaces")),
-        skips: value.list("skips").iter().map(Value::as_text).collect(),
     }
 }
 

@@ -63,8 +63,8 @@ impl Recorder for FindingsRecorder {
         let found = &mut self.found;
         found.schemas = self.validator.finish(&mut |violation| add(found, violation)).other;
         found.counts.unknown_schemas = found.schemas.values().sum();
-        let found = Some(found).filter(|found| found.counts != ValidationCounts::default());
-        Some(json(&found))
+        let has_findings = found.counts != ValidationCounts::default();
+        Some(json(&has_findings.then_some(found)))
     }
 }
 

@@ -7,7 +7,7 @@ const NAME_MAX: usize = 255;
 
 /// Returns the reason for which a text is not an image reference. A missing registry, tag or digest is none.
 pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
-    if text.len() == 64 && text.bytes().all(is_lower_hex) {
+    if is_hex(text, 64) {
         return Some("64 hexadecimal digits are the ID of an image");
     }
     let image = ImageReference::as_written(text);
@@ -17,7 +17,9 @@ pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
         ("index.docker.io", true) => format!("docker.io/{repository}"),
         _ => format!("{registry}/{repository}"),
     };
-    if !is_name(&name) {
+    let mut parts = name.split('/');
+    let is_first = |first| ImageReference::is_host(first) || ImageReference::is_component(first);
+    if !parts.next().is_some_and(is_first) || !parts.all(ImageReference::is_component) {
         return Some("the registry or the repository is malformed");
     }
     if name.len() > NAME_MAX {
@@ -32,25 +34,17 @@ pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
     None
 }
 
-fn is_name(name: &str) -> bool {
-    let mut parts = name.split('/');
-    let first = |first| ImageReference::is_host(first) || ImageReference::is_component(first);
-    parts.next().is_some_and(first) && parts.all(ImageReference::is_component)
-}
-
 fn is_digest(text: &str) -> bool {
-    let length = match text.split_once(':') {
-        Some(("sha256", _)) => 64,
-        Some(("sha384", _)) => 96,
-        Some(("sha512", _)) => 128,
-        _ => return false,
-    };
-    let hex = &text["sha256:".len()..];
-    hex.len() == length && hex.bytes().all(is_lower_hex)
+    match text.split_once(':') {
+        Some(("sha256", hex)) => is_hex(hex, 64),
+        Some(("sha384", hex)) => is_hex(hex, 96),
+        Some(("sha512", hex)) => is_hex(hex, 128),
+        _ => false,
+    }
 }
 
-const fn is_lower_hex(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+fn is_hex(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]

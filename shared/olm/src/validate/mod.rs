@@ -7,7 +7,6 @@ mod channel;
 mod findings;
 mod image;
 mod package;
-mod report;
 mod rule;
 mod schemas;
 mod shape;
@@ -21,7 +20,6 @@ use work::Budget;
 
 pub use findings::{FINDINGS, FINDINGS_MAX, ValidationSummary};
 pub use package::is_cache_key;
-pub use report::{FilePlace, PlacedFinding, Validation};
 pub use rule::{Rule, Severity};
 pub use schemas::{CSV_METADATA, ICON, RELATED_IMAGES};
 pub use shape::{Shape, ShapeField, decode_base64, field_position};

@@ -1,5 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
+use model::CatalogName;
 use work::OverBudget;
 
 use super::{
@@ -142,7 +143,14 @@ impl ShardValidator {
             work.charge(channel.list("entries").len() as u64)?;
             check_channel(channel, place, &bundles, &mut entries, report);
         }
-        self.check_default_channel(&channels, report);
+        if let Some((line, default)) = self.definitions.first() {
+            // An empty name gives the place of the package.
+            let (place, is_named) = (Place::new(*line, default, ""), !default.is_empty());
+            report.require(!channels.is_empty(), Rule::PackageNoChannel, Place::new(*line, "", ""));
+            report.require(is_named, Rule::DefaultChannelMissing, place);
+            let is_known = channels.contains(default.as_str());
+            report.require(!is_named || is_known, Rule::DefaultChannelUnknown, place);
+        }
         work.charge(self.bundles.len() as u64)?;
         self.check_bundles(is_defined, &entries, report);
         for (_, bytes) in &self.deprecations {
@@ -150,18 +158,6 @@ impl ShardValidator {
         }
         self.check_deprecations(is_defined, &channels, &bundles, report);
         Ok(())
-    }
-
-    fn check_default_channel(&self, channels: &HashSet<&str>, report: &mut Report<'_>) {
-        let Some((line, default)) = self.definitions.first() else {
-            return;
-        };
-        // An empty name gives the place of the package.
-        let (place, is_named) = (Place::new(*line, default, ""), !default.is_empty());
-        report.require(!channels.is_empty(), Rule::PackageNoChannel, Place::new(*line, "", ""));
-        report.require(is_named, Rule::DefaultChannelMissing, place);
-        let is_known = channels.contains(default.as_str());
-        report.require(!is_named || is_known, Rule::DefaultChannelUnknown, place);
     }
 
     fn check_bundles(&self, is_defined: bool, entries: &HashSet<&str>, report: &mut Report<'_>) {
@@ -238,9 +234,7 @@ fn header(line: &[u8]) -> Value<'_> {
 
 /// Returns true for the name of a host without dots, in lower case.
 fn is_label(name: &str) -> bool {
-    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let ends = name.starts_with(is_alphanumeric) && name.ends_with(is_alphanumeric);
-    ends && name.len() <= LABEL_MAX && name.chars().all(|c| is_alphanumeric(c) || c == '-')
+    name.len() <= LABEL_MAX && !name.contains('.') && name.parse::<CatalogName>().is_ok()
 }
 
 /// Returns true for a text that `opm serve` accepts as a part of a key of its cache: `^[a-zA-Z0-9][a-zA-Z0-9._-]*$`.

@@ -72,14 +72,11 @@ pub(crate) fn decode<'a>(line: &'a [u8], shape: &'static Shape, budget: &mut Val
         rule: Rule::FieldType,
         budget,
     };
-    let decode = Decode {
-        shape,
-        state: &mut state,
-    };
     // A parser of text does not check each string again.
     let read = std::str::from_utf8(line).map_err(de::Error::custom).and_then(|line| {
         let mut parser = serde_json::Deserializer::from_str(line);
-        let value = decode.deserialize(&mut parser)?;
+        let state = &mut state;
+        let value = Decode { shape, state }.deserialize(&mut parser)?;
         parser.end().map(|()| value)
     });
     match read {
@@ -175,7 +172,8 @@ impl Decode<'_, '_> {
         // Empty until a field is known: a list may have millions of `{}`.
         let mut values = Vec::new();
         while let Some(FieldKey(key)) = map.next_key()? {
-            let Some(at) = find_field(fields, &key) else {
+            let names = fields.iter().map(|field| field.name);
+            let Some(at) = field_position(names, &key) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -347,10 +345,6 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
 /// Key of an object. It is borrowed where it has no escapes.
 #[derive(Deserialize)]
 struct FieldKey<'a>(#[serde(borrow)] Cow<'a, str>);
-
-fn find_field(fields: Fields, key: &str) -> Option<usize> {
-    field_position(fields.iter().map(|field| field.name), key)
-}
 
 /// Returns the position of the field that a key means, as Go reads JSON: the equal one, else one that differs only in case.
 pub fn field_position<'n>(mut names: impl Iterator<Item = &'n str> + Clone, key: &str) -> Option<usize> {

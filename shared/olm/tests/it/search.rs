@@ -7,7 +7,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use catalog_mirror_olm::{
-    RecordedShard, Recorder, SEARCH, SearchField, SearchFilter, SearchIndex, SearchQuery, TooManyTerms,
+    RecordedShard, Recorder, SEARCH, SearchFacet, SearchField, SearchFilter, SearchIndex, SearchQuery, TooManyTerms,
 };
 use model::{Facts, IndexedMeta, SearchPackage};
 use proptest::prelude::*;
@@ -333,9 +333,7 @@ fn answer_has_total_page_facets_and_field() {
     let found = index().find(&query).unwrap();
     assert_eq!((found.total, found.results.len()), (3, 1));
     assert_eq!(found.results[0].matched, Some(SearchField::Name));
-    let categories = found
-        .facets
-        .category
+    let categories = found.facets[&SearchFacet::Category]
         .iter()
         .map(|facet| format!("{} {}", facet.value, facet.count));
     assert!(categories.eq(["Monitoring 1", "Security 1", "Streaming & Messaging 1"]));
@@ -343,22 +341,15 @@ fn answer_has_total_page_facets_and_field() {
 
 #[test]
 fn filter_compares_whole_values_without_case() {
-    let filter = |category: &str| SearchFilter {
-        category: Some(category.into()),
-        ..SearchFilter::default()
-    };
+    let filter = |category: &str| SearchFilter::from([(SearchFacet::Category, category.into())]);
     assert_eq!(found("kafka", filter("MONITORING")), ["kafkaesque"]);
     assert_eq!(found("kafka", filter("Monitor")), [""; 0]);
-    let other = SearchFilter {
-        provider: Some("grafana labs".into()),
-        arch: Some("amd64".into()),
-        package: Some("Grafana-Operator".into()),
-        ..SearchFilter::default()
-    };
+    let other = SearchFilter::from([
+        (SearchFacet::Provider, "grafana labs".into()),
+        (SearchFacet::Arch, "amd64".into()),
+        (SearchFacet::Package, "Grafana-Operator".into()),
+    ]);
     assert_eq!(found("", other), ["grafana-operator"]);
-    let arm = SearchFilter {
-        arch: Some("arm64".into()),
-        ..SearchFilter::default()
-    };
+    let arm = SearchFilter::from([(SearchFacet::Arch, "arm64".into())]);
     assert!(found("", arm).is_empty());
 }

@@ -107,7 +107,7 @@ impl FactReader {
                 }
             }
         }
-        let documents = documents.into_iter().map(FactsBuilder::finish);
+        let documents = documents.into_iter().map(|document| document.facts);
         let documents = self.kinds.iter().map(|kind| kind.name).zip(documents).collect();
         Ok(CatalogFacts { documents, validated })
     }

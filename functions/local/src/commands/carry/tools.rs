@@ -92,10 +92,8 @@ impl Tools {
         };
         let what = if self.dry_run { "to copy" } else { "copied" };
         let CopyCounts { copied, kept, failed } = copier.copy(images).await;
-        println!(
-            "{} images: {copied} {what}, {kept} there already, {failed} failed",
-            images.len()
-        );
+        let all = images.len();
+        println!("{all} images: {copied} {what}, {kept} there already, {failed} failed");
         failed
     }
 
@@ -136,16 +134,14 @@ impl Tools {
         let place = CatalogRepository::new(name, &current.source.reference);
         let image = format!("{}/{}:{}", args.registry.base, place.repository, place.tag);
         // A push is a change on purpose, so clusters poll it.
-        let pushed = ManifestTarget::at(image, name, &place, Some(args.interval))?;
+        let pushed = ManifestTarget::new(image, name, &place, Some(args.interval))?;
         let Source::Registry { reference, .. } = pushed.image.parse()? else {
             anyhow::bail!("{} is no place for an image", pushed.image);
         };
         let image = snapshot.image.context("it was published without an image")?;
         let documents = Documents::new(image.layer, image.diff_id);
-        anyhow::ensure!(
-            documents.image(image.layer, image.diff_id) == image,
-            "another version of this program has made its image"
-        );
+        let is_same = documents.image(image.layer, image.diff_id) == image;
+        anyhow::ensure!(is_same, "another version of this program has made its image");
         let layer = read_object(store, &image.layer.with_kind(Kind::Blob)).await?;
         let result = self.sources.push(&reference, documents, layer).await?;
         let done = if result.was_there { "is there already" } else { "pushed" };
