@@ -29,20 +29,26 @@ impl PollOrder {
             let placed = order.catalogs.entry(catalog.name.clone()).or_default();
             placed.inputs = catalog.source.inputs().cloned().collect();
         }
-        // Each pass completes one level, and no chain has more of them than there are compositions. A cycle, which configuration
-        // refuses, ends with the last pass.
-        let compositions = order.catalogs.values().filter(|placed| !placed.inputs.is_empty());
-        for _ in 0..compositions.count() {
+        order.set_levels();
+        order
+    }
+
+    fn set_levels(&mut self) {
+        // Each pass completes one level. A cycle, which configuration refuses, ends with the last pass.
+        for _ in 0..self.catalogs.len() {
             let level = |placed: &PlacedPoll| {
-                let inputs = placed.inputs.iter().filter_map(|input| order.catalogs.get(input));
+                let inputs = placed.inputs.iter().filter_map(|input| self.catalogs.get(input));
                 inputs.map(|input| input.level + 1).max().unwrap_or(0)
             };
-            let levels: Vec<usize> = order.catalogs.values().map(level).collect();
-            for (placed, level) in order.catalogs.values_mut().zip(levels) {
+            let levels: Vec<usize> = self.catalogs.values().map(level).collect();
+            let before: Vec<usize> = self.catalogs.values().map(|placed| placed.level).collect();
+            if levels == before {
+                return;
+            }
+            for (placed, level) in self.catalogs.values_mut().zip(levels) {
                 placed.level = level;
             }
         }
-        order
     }
 
     /// Returns the length of the longest chain of compositions below a catalog: 0 for one that is no composition.
