@@ -30,7 +30,7 @@ pub struct RegistryCatalogs {
     known: Mutex<KnownCatalogs>,
 }
 
-/// What earlier calls have found out about the catalogs.
+/// Facts about the catalogs that earlier calls have found.
 #[derive(Default)]
 struct KnownCatalogs {
     /// Names of the catalogs that clients may name.

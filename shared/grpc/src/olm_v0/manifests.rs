@@ -95,7 +95,7 @@ fn icon_json(icon: &RawValue) -> Result<String, Wrong> {
 /// Writes the fields of a structure or the elements of a list, with a comma between two of them.
 struct PartsWriter<'o> {
     out: &'o mut String,
-    /// What is written before the next part: the opening bracket, then commas.
+    /// Text before the next part: the opening bracket, then commas.
     separator: char,
 }
 
