@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 128 * 1024;
 
 /// A place that holds manifests and blobs.
 pub(crate) enum BlobSource {
-    Registry(Session),
+    Registry(Box<Session>),
     Layout(Layout),
 }
 

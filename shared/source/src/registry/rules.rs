@@ -112,7 +112,7 @@ impl Sources {
     /// Returns the place of an image in a registry or its mirrors.
     pub(crate) async fn registry_with(&self, reference: &Reference, digest: &Digest) -> Result<BlobSource, Error> {
         let session = Box::pin(self.session_with(reference, digest.as_str())).await?;
-        Ok(BlobSource::Registry(session))
+        Ok(BlobSource::Registry(Box::new(session)))
     }
 
     /// Returns a session with the first mirror that has a tag or digest, and its digest; else with the registry itself.
