@@ -49,7 +49,7 @@ impl BlobSource {
         }
     }
 
-    /// Streams a blob into `to` and verifies it on the way. Fails with [`UnpackError::Abandoned`](oci::UnpackError::Abandoned)
+    /// Streams a blob into `to` and verifies it on the way. Fails with [`UnpackError::Abandoned`]
     /// if the receiver is dropped before the end.
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
         match self {

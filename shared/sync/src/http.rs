@@ -3,8 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use fetch::{
-    FailedFetch, FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, RequestSpec, ResumableBody,
-    Retries,
+    FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, RequestSpec, ResumableBody, Retries,
 };
 use futures_util::{StreamExt, stream};
 use model::{Encoding, Key, Sha256};
