@@ -9,7 +9,7 @@ use reqwest::Url;
 use store::StorePlace;
 
 /// A mirror to copy from: the FROM of `sync` and `verify`.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub enum SyncOrigin {
     /// A mirror over HTTP or HTTPS, by its URL.
     Http(Box<Address>),
@@ -58,7 +58,7 @@ impl fmt::Display for SyncOrigin {
 }
 
 /// The URL of a mirror. A user name and a password in it are sent, and never printed.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Address {
     /// Without credentials, ending in a slash.
     pub(crate) base: Url,
