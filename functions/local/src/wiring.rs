@@ -55,7 +55,7 @@ pub(crate) fn sources(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<
 /// Returns another mirror, with connections and credentials from arguments alone.
 pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpOrigin> {
     let (sources, _) = sources(&[], args)?;
-    let settings = sources.settings();
+    let settings = sources.settings;
     let address: sync::Address = mirror.parse()?;
     let headers = settings.header_files.read(&address.host())?;
     Ok(sync::HttpOrigin::new(address, settings.http.clone(), headers)?)
