@@ -28,9 +28,10 @@ pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Re
     let similar = did_you_mean(name.as_str(), names.iter().map(CatalogName::as_str));
     // A source needs a colon or a slash, so the name of a folder alone is taken for that of a catalog.
     let is_folder = Path::new(name.as_str()).exists();
-    let folder = is_folder
-        .then(|| format!("; write ./{name} for the folder"))
-        .unwrap_or_default();
+    let folder = match is_folder {
+        true => format!("; write ./{name} for the folder"),
+        false => String::new(),
+    };
     Ok(format!("the store has no catalog {name}{similar}{folder}"))
 }
 
