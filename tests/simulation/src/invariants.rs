@@ -34,6 +34,11 @@ impl InvariantChecker {
         self.histories.get(name).unwrap_or(&NEVER_PUBLISHED)
     }
 
+    /// Returns the number of states of all catalogs.
+    pub(crate) fn commits(&self) -> usize {
+        self.histories.values().map(|history| history.states.len()).sum()
+    }
+
     /// Lets an actor remove a catalog from now on, also after its process was killed: the request may come late.
     pub(crate) fn allow_removal(&mut self, actor: u8, name: &CatalogName) {
         self.removers.insert((actor, name.clone()));

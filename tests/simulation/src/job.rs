@@ -16,6 +16,7 @@ use sync::{Archive, Copier, Importer, Pack, PackOptions, StoreOrigin, SyncOption
 use crate::{catalogs, fault::Side, handle::StoreHandle, scenario::Job, upkeep, world::World};
 
 /// Publication that a job reports. It must be in the history of the store.
+#[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) side: Side,
     pub(crate) name: CatalogName,
@@ -37,25 +38,23 @@ impl Done {
         Self { claim: None, outcome }
     }
 
-    /// Returns the end of a job by its report, which names what is published: a serial and a content.
-    fn reported(
-        side: Side,
-        name: &CatalogName,
-        published: (Option<u64>, Option<Sha256>),
-        outcome: Outcome,
-        error: Option<String>,
-    ) -> Self {
-        let published = published.0.zip(published.1).filter(|_| outcome.is_success());
-        let claim = published.map(|(serial, content)| Claim {
-            side,
-            name: name.clone(),
-            serial,
-            content,
-        });
+    /// Returns the end of a job by its report, whose claim counts if the outcome is a success.
+    fn reported(outcome: Outcome, error: Option<String>, claim: Option<Claim>) -> Self {
         Self {
-            claim,
+            claim: claim.filter(|_| outcome.is_success()),
             outcome: error.map_or(Ok(outcome.as_str().to_owned()), Err),
         }
+    }
+}
+
+impl Claim {
+    fn new(side: Side, name: &CatalogName, serial: Option<u64>, content: Option<Sha256>) -> Option<Self> {
+        Some(Self {
+            side,
+            name: name.clone(),
+            serial: serial?,
+            content: content?,
+        })
     }
 }
 
@@ -115,14 +114,8 @@ async fn roll_back(handle: StoreHandle, wrong: i64, catalog: usize) -> Done {
 }
 
 fn said(report: &Report) -> Done {
-    let published = (report.serial, report.content_hash);
-    Done::reported(
-        Side::Origin,
-        &report.catalog,
-        published,
-        report.outcome,
-        report.error_text(),
-    )
+    let claim = Claim::new(Side::Origin, &report.catalog, report.serial, report.content_hash);
+    Done::reported(report.outcome, report.error_text(), claim)
 }
 
 async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, rebuild: bool) -> Done {
@@ -137,14 +130,8 @@ async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize
 }
 
 fn copied(report: &SyncReport) -> Done {
-    let published = (report.serial, report.content_hash);
-    Done::reported(
-        Side::Copy,
-        &report.catalog,
-        published,
-        report.outcome,
-        report.error.clone(),
-    )
+    let claim = Claim::new(Side::Copy, &report.catalog, report.serial, report.content_hash);
+    Done::reported(report.outcome, report.error.clone(), claim)
 }
 
 async fn import(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, all: bool) -> Done {

@@ -23,6 +23,6 @@ mod world;
 pub use after::STRICT;
 pub use corruption::{DamageKind, Part};
 pub use fault::{Fault, Faults, Kind, Operation, Side};
-pub use run::{Broken, Passed, run};
+pub use run::{Broken, run};
 pub use scenario::{Job, Scenario, Step, Writer};
-pub use world::Event;
+pub use world::{Event, Passed};
