@@ -3,17 +3,23 @@
 use std::time::Duration;
 
 use catalog_mirror_notify::SendError;
-use model::{Key, Kind, ObjectDigest, Outcome, PublicationId, StoredDocument};
+use model::{Key, Kind, ObjectDigest, Outcome, StoredDocument};
 use store::Store;
 use storekit::MemoryStore;
 
-use super::world::{RecordingReceiver, cursors, down, name, notifier, one, publish, report, snapshot, unchanged};
+use super::world::{
+    Answer, RecordingReceiver, cursors, down, name, notifier, one, publish, report, snapshot, unchanged,
+};
 
 #[tokio::test(start_paused = true)]
 async fn publication_is_delivered_once_with_changes() {
-    let (store, receiver, notifier) = one();
+    let (store, receiver, first) = one();
+    first.register_receivers(&[name()]).await;
+    publish(&store, "a1 b1").await;
+    // The process was killed before it sent anything.
+    let notifier = notifier(&store, &[&receiver]);
     notifier.register_receivers(&[name()]).await;
-    notifier.after(&publish(&store, "a1 b1").await).await;
+    notifier.after(&unchanged(&store).await).await;
     assert_eq!(receiver.received(), ["0 to 1: +a +b"]);
     notifier.after(&publish(&store, "b2 c1").await).await;
     assert_eq!(receiver.received(), ["1 to 2: +c -a ~b"]);
@@ -131,20 +137,17 @@ async fn republished_catalog_has_new_event_id() {
 
 #[tokio::test(start_paused = true)]
 async fn refused_event_is_sent_again_after_next_poll_unless_it_is_refused_for_ever() {
-    let refused: fn() -> SendError = || SendError::Refused("401".into());
-    let refused_for_ever = || SendError::Permanent("410".into());
-    let rows = [(refused, 1, "receiver: 0"), (refused_for_ever, 0, "receiver: 1")];
-    for (error, repeats, cursor) in rows {
+    let refused: Answer = |_| Err(SendError::Refused("401".into()));
+    let refused_for_ever: Answer = |_| Err(SendError::Permanent("410".into()));
+    for (answer, repeats, cursor) in [(refused, 1, "receiver: 0"), (refused_for_ever, 0, "receiver: 1")] {
         let (store, receiver, notifier) = one();
-        receiver.answers(move |_| Err(error()));
-        notifier.after(&publish(&store, "a1").await).await;
-        assert_eq!(receiver.take().len(), 1, "{}", error());
-        let published = PublicationId {
-            serial: 1,
-            content_hash: snapshot("a1").content_hash,
-        };
-        notifier.after(&report(Outcome::Failed, Some(published))).await;
-        assert_eq!(receiver.take().len(), repeats, "{}", error());
+        receiver.answers(answer);
+        let mut report = publish(&store, "a1").await;
+        notifier.after(&report).await;
+        assert_eq!(receiver.take().len(), 1, "{cursor}");
+        report.outcome = Outcome::Failed;
+        notifier.after(&report).await;
+        assert_eq!(receiver.take().len(), repeats, "{cursor}");
         assert_eq!(cursors(&store).await, [cursor]);
     }
 }

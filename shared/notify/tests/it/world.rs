@@ -80,21 +80,15 @@ fn serial(published: Option<PublicationId>) -> u64 {
 }
 
 /// The answer of a receiver to its nth event.
-type Answer = dyn Fn(usize) -> Result<(), SendError> + Send + Sync;
+pub(crate) type Answer = fn(usize) -> Result<(), SendError>;
 
 /// A receiver that records its events. Clones share the record.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct RecordingReceiver {
     name: &'static str,
     events: Arc<Mutex<Vec<Event>>>,
     /// `None` never answers.
-    answer: Arc<Mutex<Option<Arc<Answer>>>>,
-}
-
-impl std::fmt::Debug for RecordingReceiver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
+    answer: Arc<Mutex<Option<Answer>>>,
 }
 
 impl RecordingReceiver {
@@ -103,13 +97,13 @@ impl RecordingReceiver {
         Self {
             name,
             events: Arc::default(),
-            answer: Arc::new(Mutex::new(Some(Arc::new(|_| Ok(()))))),
+            answer: Arc::new(Mutex::new(Some(|_| Ok(())))),
         }
     }
 
     /// Sets the answer from now on. The argument counts the events from 0.
-    pub(crate) fn answers(&self, answer: impl Fn(usize) -> Result<(), SendError> + Send + Sync + 'static) {
-        *self.answer.lock().unwrap() = Some(Arc::new(answer));
+    pub(crate) fn answers(&self, answer: Answer) {
+        *self.answer.lock().unwrap() = Some(answer);
     }
 
     /// Answers no event from now on.
@@ -152,14 +146,11 @@ impl Receiver for RecordingReceiver {
     }
 
     async fn send(&self, event: &Event) -> Result<(), SendError> {
-        let count = {
-            let mut events = self.events.lock().unwrap();
-            events.push(event.clone());
-            events.len()
-        };
-        let answer = self.answer.lock().unwrap().clone();
+        let count = self.events.lock().unwrap().len();
+        self.events.lock().unwrap().push(event.clone());
+        let answer = *self.answer.lock().unwrap();
         match answer {
-            Some(answer) => answer(count - 1),
+            Some(answer) => answer(count),
             None => pending().await,
         }
     }
