@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use catalog_mirror_publish::{Catalog, PollError, PollMetrics, PollOptions, Report, SourceLimits, ValidationMode};
 use model::{Facts, FindingSeverity, Outcome, PackageFindings, ValidationCounts};
 use olm::{FINDINGS, FINDINGS_MAX};
+use prometheus_client::registry::Registry;
 use store::read_stored;
 use tempfile::TempDir;
 
@@ -160,25 +161,12 @@ async fn off_publishes_without_findings_and_without_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damaged_findings_are_written_again() {
+async fn restarted_mirror_counts_the_published_findings_and_writes_lost_ones_again() {
     let site = Site::folder(ValidationMode::Warn);
     site.write("b", &broken("b"));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     let (before, expected) = (site.snapshot().await, site.findings().await);
-    let key = before.facts(FINDINGS.name).unwrap().key();
-    store::Store::delete(&site.store, &key).await.unwrap();
-    // The hourly look at the stored objects, which a new process begins with.
-    let report = site.poll_restarted(PollMetrics::default()).await;
-    assert_eq!(report.error_text(), None);
-    assert_eq!((site.snapshot().await, site.findings().await), (before, expected));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn metric_has_the_findings_of_what_is_published_also_after_a_restart() {
-    let site = Site::folder(ValidationMode::Warn);
-    site.write("b", &broken("b"));
-    assert_eq!(site.poll().await.outcome, Outcome::Published);
-    let mut registry = prometheus_client::registry::Registry::default();
+    let mut registry = Registry::default();
     let report = site.poll_restarted(PollMetrics::register(&mut registry)).await;
     assert_eq!(report.outcome, Outcome::Unchanged);
     let text = page(&registry);
@@ -188,4 +176,10 @@ async fn metric_has_the_findings_of_what_is_published_also_after_a_restart() {
     ] {
         assert!(text.contains(line), "{line} is not in {text}");
     }
+    let key = before.facts(FINDINGS.name).unwrap().key();
+    store::Store::delete(&site.store, &key).await.unwrap();
+    // The hourly look at the stored objects, which a new process begins with.
+    let report = site.poll_restarted(PollMetrics::default()).await;
+    assert_eq!(report.error_text(), None);
+    assert_eq!((site.snapshot().await, site.findings().await), (before, expected));
 }
