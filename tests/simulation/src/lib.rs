@@ -17,7 +17,6 @@ mod request;
 mod run;
 mod scenario;
 mod snapshot;
-mod upkeep;
 mod world;
 
 pub use after::STRICT;
