@@ -144,13 +144,12 @@ impl Scenario {
             duel(chance)
         };
         writers.extend(damage(chance.of("damage"), &writers));
+        let readers = (0..readers).map(|at| (reads(chance.of(("reader", at)), &writers), 12));
         Self {
             seed,
             faults: Faults::Random { one_in },
             prelude,
-            readers: (0..readers)
-                .map(|at| (reads(chance.of(("reader", at)), &writers), 12))
-                .collect(),
+            readers: readers.collect(),
             writers,
         }
     }
