@@ -37,9 +37,9 @@ pub(crate) async fn publish(store: &MemoryStore, packages: &str) -> Report {
     let before = current(store).await;
     let builder = CurrentBuilder::new(&snapshot).after(before.as_ref());
     let current = builder.source("quay.io/ns/catalog:v4.20", "sha256:00").build();
-    let key = Key::Current(name());
+    let bytes = current.to_bytes().into();
     store
-        .put(&key, current.to_bytes().into(), Condition::Always)
+        .put(&Key::Current(name()), bytes, Condition::Always)
         .await
         .unwrap();
     report(Outcome::Published, Some((&current).into()))
@@ -69,10 +69,10 @@ pub(crate) fn report(outcome: Outcome, published: Option<PublicationId>) -> Repo
 pub(crate) async fn cursors(store: &MemoryStore) -> Vec<String> {
     let found = store.read_document::<Notified>(&Key::Notified(name())).await.unwrap();
     let cursors = found.map(|(notified, _)| notified.receivers).unwrap_or_default();
-    cursors
+    let lines = cursors
         .iter()
-        .map(|(name, cursor)| format!("{name}: {}", serial(*cursor)))
-        .collect()
+        .map(|(name, cursor)| format!("{name}: {}", serial(*cursor)));
+    lines.collect()
 }
 
 fn serial(published: Option<PublicationId>) -> u64 {

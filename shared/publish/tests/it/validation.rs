@@ -53,10 +53,8 @@ fn counts(errors: u64, warnings: u64, unknown_schemas: u64) -> ValidationCounts 
 async fn warn_publishes_and_names_the_findings() {
     let site = Site::folder(ValidationMode::Warn);
     site.write("b", &broken("b"));
-    site.write(
-        "other",
-        "schema: olm.bundle.v9\npackage: a\n---\nschema: example.io\npackage: a\n",
-    );
+    let unknown = "schema: olm.bundle.v9\npackage: a\n---\nschema: example.io\npackage: a\n";
+    site.write("other", unknown);
     let report = site.poll().await;
     assert_eq!((report.outcome, report.packages_validated), (Outcome::Published, 3));
     let findings = site.findings().await;
@@ -109,10 +107,8 @@ async fn refuse_keeps_the_old_state_until_it_is_forced_or_allowed() {
     let error = site.poll().await.error_text().unwrap();
     let expected = "package b, channel other: the default channel is not a channel of the package; package c: the package has no \
                     channel; package c, channel stable: the default channel";
-    assert!(
-        error.contains("it has 3 errors,") && error.contains(expected),
-        "{error}"
-    );
+    assert!(error.contains("it has 3 errors,"), "{error}");
+    assert!(error.contains(expected), "{error}");
     let allowed = site.poll_as(ValidationMode::Warn).await;
     assert_eq!(allowed.outcome, Outcome::Published);
 }
@@ -153,11 +149,8 @@ async fn off_publishes_without_findings_and_without_counts() {
     site.write("a", &broken("a"));
     assert_eq!(site.poll().await.packages_validated, 3);
     let found = site.findings().await;
-    let found: Vec<_> = found
-        .iter()
-        .map(|(name, found)| (name.as_str(), found.counts))
-        .collect();
-    assert_eq!(found, [("a", counts(2, 0, 0)), ("b", counts(2, 0, 0))]);
+    let found = found.iter().map(|(name, found)| (name.as_str(), found.counts));
+    assert_eq!(Vec::from_iter(found), [("a", counts(2, 0, 0)), ("b", counts(2, 0, 0))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,10 +45,8 @@ async fn assert_finishes(world: &World, at: u64) {
     // Both catalogs, and at most the lists of the last round.
     let expected = ["a", "b"].len() * 4 + ["p3", "p4", "p1", "p5", "p6"].len();
     let left = world.store.objects().keys().filter(|key| key.is_immutable()).count();
-    assert!(
-        (expected..=expected + 2).contains(&left),
-        "operation {at}: {left} of {expected}"
-    );
+    let is_clean = (expected..=expected + 2).contains(&left);
+    assert!(is_clean, "operation {at}: {left} of {expected}");
 }
 
 /// Fails and kills: a task that waits for ever is a process that was killed there.
