@@ -96,8 +96,6 @@ fn without_times(status: &Status) -> Status {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use model::{EmptyLayers, Outcome, ValidationCounts};
     use store::Condition;
     use storekit::{Action, Answer, MemoryStore, Moment};
@@ -105,24 +103,14 @@ mod tests {
     use super::*;
 
     fn ended(outcome: Outcome, now: SystemTime) -> Status {
-        Status {
-            duration_ms: 7,
-            bytes_pulled: 1,
-            bytes_published: 2,
-            ..Status::new("dir:/x".into(), outcome, now)
-        }
+        Status::new("dir:/x".into(), outcome, now)
     }
 
     #[test]
     fn validation_stays_until_something_is_published() {
-        let counts = Some(ValidationCounts {
-            errors: 1,
-            ..ValidationCounts::default()
-        });
-        let first = Status {
-            validation: counts,
-            ..ended(Outcome::Published, UNIX_EPOCH)
-        };
+        let counts = Some(ValidationCounts::default());
+        let mut first = ended(Outcome::Published, UNIX_EPOCH);
+        first.validation = counts;
         for (outcome, expected) in [
             (Outcome::Unchanged, counts),
             (Outcome::Refused, counts),
@@ -138,18 +126,13 @@ mod tests {
         let first = ended(Outcome::Unchanged, UNIX_EPOCH).after(None);
         let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
         let later = |seconds, outcome| {
-            let next = Status {
-                duration_ms: 9,
-                ..ended(outcome, at(seconds)).after(Some(&first))
-            };
+            let mut next = ended(outcome, at(seconds)).after(Some(&first));
+            next.duration_ms = 9;
             is_due(&first, &next, at(seconds))
         };
         assert!(!later(3599, Outcome::Unchanged) && later(3600, Outcome::Unchanged));
         assert!(later(1, Outcome::Failed));
-        let ahead = Status {
-            last_poll: at(99),
-            ..first.clone()
-        };
+        let ahead = ended(Outcome::Unchanged, at(99)).after(None);
         assert!(is_due(&ahead, &first, at(1)), "a clock was wrong");
         let failed = |failures| Status {
             failures,
@@ -164,11 +147,8 @@ mod tests {
             root: "/configs".into(),
             empty: ["sha256:00".to_owned()].into(),
         };
-        let first = Status {
-            pull_ms: Some(7),
-            empty_layers: Some(layers),
-            ..ended(Outcome::Published, UNIX_EPOCH)
-        };
+        let mut first = ended(Outcome::Published, UNIX_EPOCH);
+        (first.pull_ms, first.empty_layers) = (Some(7), Some(layers));
         let failed = ended(Outcome::Failed, UNIX_EPOCH + Duration::from_secs(1200));
         let second = failed.clone().after(Some(&first));
         let expected = Status {
@@ -189,13 +169,9 @@ mod tests {
     #[tokio::test]
     async fn update_whose_answer_was_lost_is_not_made_twice() {
         let (store, catalog) = (MemoryStore::new(), "a".parse().unwrap());
-        let lost = AtomicBool::new(false);
-        store.set_hook(move |call, moment| {
-            let is_put = matches!(call.action, Action::Put(_)) && moment == Moment::After;
-            if is_put && !lost.swap(true, Ordering::Relaxed) {
-                return Answer::Conflict;
-            }
-            Answer::GoOn
+        store.set_hook(|call, moment| match (&call.action, moment) {
+            (Action::Put(_), Moment::After) => Answer::Conflict,
+            _ => Answer::GoOn,
         });
         let failed = ended(Outcome::Failed, UNIX_EPOCH);
         let next = |before: Option<&Status>| Some(failed.clone().after(before));

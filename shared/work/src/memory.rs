@@ -134,10 +134,8 @@ mod tests {
                 thread::yield_now();
             }
         }
-        assert!(
-            order.try_recv().is_err(),
-            "3 bytes are free, but 8 were asked for before"
-        );
+        // 3 bytes are free, but 8 were asked for before.
+        assert!(order.try_recv().is_err());
         drop(first);
         waiting.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(order.try_iter().collect::<Vec<_>>(), [8, 3]);

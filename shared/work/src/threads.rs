@@ -43,10 +43,8 @@ mod tests {
     fn for_each_returns_the_results_in_order_for_any_number_of_threads() {
         let items: Vec<usize> = (0..100).collect();
         for threads in [0, 1, 3, 200] {
-            assert_eq!(
-                for_each(items.clone(), threads, |item| (item % 7) as u64, |item| item * 2),
-                (0..200).step_by(2).collect::<Vec<_>>()
-            );
+            let doubled = for_each(items.clone(), threads, |item| (item % 7) as u64, |item| item * 2);
+            assert_eq!(doubled, Vec::from_iter((0..200).step_by(2)));
         }
         assert_eq!(for_each(Vec::<u8>::new(), 2, |_| 0, |item| item), []);
     }

@@ -7,11 +7,10 @@ use model::{CatalogName, Key, text::chain};
 use store::Store;
 use storekit::MemoryStore;
 use sync::{Copier, Pack, PackOptions, StoreOrigin, SyncOptions};
-use upkeep::GcOptions;
 
 use crate::observed::ObservedStore;
 
-/// Lists, exports, verifies, serves and copies the whole store, and looks for garbage. None may fail.
+/// Lists, exports, verifies, serves and copies the whole store. None may fail. The collection that follows reads it too.
 ///
 /// # Errors
 /// The error of a command, or that it reads other catalogs than those with a pointer.
@@ -46,10 +45,5 @@ async fn read_published(store: Arc<dyn Store>, published: &BTreeSet<CatalogName>
     if let Some(error) = copies.into_iter().find_map(|report| report.error) {
         return Err(error.into());
     }
-    let options = GcOptions {
-        dry_run: true,
-        ..GcOptions::default()
-    };
-    upkeep::gc(&*store, &options).await?;
     Ok(())
 }

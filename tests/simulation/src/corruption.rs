@@ -93,7 +93,12 @@ pub(crate) fn corrupt(
         (Some(is), DamageKind::Cut) => observed.store.truncate(key, is.len()),
         (Some(is), _) => observed.store.corrupt(key, is.clone()),
     }
-    observed.checker().damage.add(world.now(), key, was, is);
+    let (since, was) = (world.now(), was.clone());
+    observed
+        .checker()
+        .damage
+        .now
+        .insert(key.clone(), Damage { since, was, is });
     format!("{key} is damaged: {damage:?}")
 }
 
@@ -112,15 +117,6 @@ fn damaged(was: &Bytes, damage: DamageKind, chance: Chance) -> Option<Bytes> {
 }
 
 impl DamageLog {
-    fn add(&mut self, now: u64, key: &Key, was: &Bytes, is: Option<Bytes>) {
-        let damage = self.now.entry(key.clone()).or_insert_with(|| Damage {
-            since: now,
-            was: was.clone(),
-            is: None,
-        });
-        damage.is = is;
-    }
-
     /// Forgets the damage of objects that were repaired. A damaged object may also be deleted: then it counts as lost until it
     /// is written again. A pointer that is gone was removed for good.
     pub(crate) fn compare(&mut self, now: u64, objects: &BTreeMap<Key, Bytes>) {

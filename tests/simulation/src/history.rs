@@ -153,18 +153,14 @@ impl History {
 }
 
 fn is_next(last: Option<&State>, next: &State, side: Side) -> Result<(), String> {
+    let serial = next.serial;
+    let is_first = serial == 1 && next.publication[3] == serde_json::json!([]);
     match last {
-        Some(last) if next.serial < last.serial => {
-            Err(format!("the serial goes back from {} to {}", last.serial, next.serial))
-        }
-        None if side == Side::Origin && (next.serial != 1 || next.publication[3] != serde_json::json!([])) => Err(
-            format!("the first serial is {}, or it remembers something", next.serial),
-        ),
+        Some(last) if serial < last.serial => Err(format!("serial {serial} comes after {}", last.serial)),
         // A copy may miss what was published between.
-        Some(last) if side == Side::Origin && !next.follows(last) => Err(format!(
-            "serial {} does not remember serial {}",
-            next.serial, last.serial
-        )),
+        _ if side == Side::Copy => Ok(()),
+        None if !is_first => Err(format!("the first serial is {serial}, or it remembers something")),
+        Some(last) if !next.follows(last) => Err(format!("serial {serial} does not remember {}", last.serial)),
         _ => Ok(()),
     }
 }

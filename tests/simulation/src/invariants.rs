@@ -34,6 +34,11 @@ impl InvariantChecker {
         self.histories.get(name).unwrap_or(&NEVER_PUBLISHED)
     }
 
+    /// Returns the number of states of all catalogs.
+    pub(crate) fn commits(&self) -> usize {
+        self.histories.values().map(|history| history.states.len()).sum()
+    }
+
     /// Lets an actor remove a catalog from now on, also after its process was killed: the request may come late.
     pub(crate) fn allow_removal(&mut self, actor: u8, name: &CatalogName) {
         self.removers.insert((actor, name.clone()));
@@ -75,11 +80,9 @@ impl InvariantChecker {
         };
         let document: Value = serde_json::from_slice(bytes).map_err(|error| format!("gc.json: {error}"))?;
         let counter = document["counter"].as_u64().ok_or("gc.json has no counter")?;
-        if counter < self.gc_counter {
-            return Err(format!(
-                "the counter of gc.json goes back from {} to {counter}",
-                self.gc_counter
-            ));
+        let last = self.gc_counter;
+        if counter < last {
+            return Err(format!("the counter of gc.json goes back from {last} to {counter}"));
         }
         self.gc_counter = counter;
         Ok(())
@@ -143,12 +146,9 @@ impl InvariantChecker {
 
     /// Returns the keys of a state: its snapshot and all that the snapshot names.
     pub(crate) fn named_by(&self, state: &State) -> Vec<Key> {
-        let sound = self.sound.get(&state.snapshot).into_iter();
+        let sound = self.sound.get(&state.snapshot).into_iter().flat_map(BTreeMap::keys);
         let snapshot = Key::Object(ObjectKind::Snapshot, state.snapshot);
-        sound
-            .flat_map(|sound| sound.keys().cloned())
-            .chain([snapshot])
-            .collect()
+        sound.cloned().chain([snapshot]).collect()
     }
 
     /// Returns the damaged objects that a verification has to find: those of the published state, and those of an

@@ -6,16 +6,24 @@ use std::{
     time::Duration,
 };
 
-use ::upkeep::{RollbackOptions, rollback};
 use futures_util::{FutureExt, future::BoxFuture};
 use model::{CatalogName, Outcome, Sha256, text::chain};
 use publish::{Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report};
 use store::Store;
-use sync::{Archive, Copier, Importer, Pack, PackOptions, StoreOrigin, SyncOptions, SyncReport};
+use sync::{Archive, Copier, Importer, Pack, PackOptions, Repair, StoreOrigin, SyncOptions, SyncReport};
+use upkeep::{GcOptions, Retention, RollbackOptions};
 
-use crate::{catalogs, fault::Side, handle::StoreHandle, scenario::Job, upkeep, world::World};
+use crate::{
+    catalogs,
+    corruption::{self, DamageKind, Part},
+    fault::Side,
+    handle::StoreHandle,
+    scenario::Job,
+    world::World,
+};
 
 /// Publication that a job reports. It must be in the history of the store.
+#[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) side: Side,
     pub(crate) name: CatalogName,
@@ -33,29 +41,27 @@ pub(crate) struct Done {
 
 impl Done {
     /// Returns the end of a job that publishes nothing.
-    pub(crate) const fn without_claim(outcome: Result<String, String>) -> Self {
+    const fn without_claim(outcome: Result<String, String>) -> Self {
         Self { claim: None, outcome }
     }
 
-    /// Returns the end of a job by its report, which names what is published: a serial and a content.
-    fn reported(
-        side: Side,
-        name: &CatalogName,
-        published: (Option<u64>, Option<Sha256>),
-        outcome: Outcome,
-        error: Option<String>,
-    ) -> Self {
-        let published = published.0.zip(published.1).filter(|_| outcome.is_success());
-        let claim = published.map(|(serial, content)| Claim {
-            side,
-            name: name.clone(),
-            serial,
-            content,
-        });
+    /// Returns the end of a job by its report, whose claim counts if the outcome is a success.
+    fn reported(outcome: Outcome, error: Option<String>, claim: Option<Claim>) -> Self {
         Self {
-            claim,
+            claim: claim.filter(|_| outcome.is_success()),
             outcome: error.map_or(Ok(outcome.as_str().to_owned()), Err),
         }
+    }
+}
+
+impl Claim {
+    fn new(side: Side, name: &CatalogName, serial: Option<u64>, content: Option<Sha256>) -> Option<Self> {
+        Some(Self {
+            side,
+            name: name.clone(),
+            serial: serial?,
+            content: content?,
+        })
     }
 }
 
@@ -72,10 +78,10 @@ impl Job {
             Self::Rollback { catalog } => roll_back(origin, wrong, catalog).boxed(),
             Self::Sync { catalog, rebuild } => sync(origin, copy, wrong, catalog, rebuild).boxed(),
             Self::Import { catalog, all } => import(origin, copy, wrong, catalog, all).boxed(),
-            Self::Collect { side, retention } => upkeep::collect(ours(side), wrong, retention).boxed(),
-            Self::Repair { side, catalog } => upkeep::repair(side.first(handles), wrong, catalog).boxed(),
-            Self::Remove { side, catalog } => upkeep::remove(ours(side), catalog).boxed(),
-            Self::Corrupt { side, part, damage } => upkeep::corrupt(ours(side), part, damage).boxed(),
+            Self::Collect { side, retention } => collect(ours(side), wrong, retention).boxed(),
+            Self::Repair { side, catalog } => repair(side.first(handles), wrong, catalog).boxed(),
+            Self::Remove { side, catalog } => remove(ours(side), catalog).boxed(),
+            Self::Corrupt { side, part, damage } => corrupt(ours(side), part, damage).boxed(),
         }
     }
 }
@@ -111,25 +117,18 @@ async fn roll_back(handle: StoreHandle, wrong: i64, catalog: usize) -> Done {
         ..RollbackOptions::default()
     };
     let store: Arc<dyn Store> = Arc::new(handle);
-    said(&rollback(&store, &catalogs::name(catalog), &options).await)
+    said(&upkeep::rollback(&store, &catalogs::name(catalog), &options).await)
 }
 
 fn said(report: &Report) -> Done {
-    let published = (report.serial, report.content_hash);
-    Done::reported(
-        Side::Origin,
-        &report.catalog,
-        published,
-        report.outcome,
-        report.error_text(),
-    )
+    let claim = Claim::new(Side::Origin, &report.catalog, report.serial, report.content_hash);
+    Done::reported(report.outcome, report.error_text(), claim)
 }
 
 async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, rebuild: bool) -> Done {
     let options = SyncOptions {
         fetch_all: !rebuild,
-        env: env(&copy, wrong),
-        ..SyncOptions::default()
+        ..sync_options(&copy, wrong)
     };
     let origin: Arc<dyn Store> = Arc::new(origin);
     let copier = Copier::new(Arc::new(StoreOrigin(origin)), Arc::new(copy), options);
@@ -137,25 +136,16 @@ async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize
 }
 
 fn copied(report: &SyncReport) -> Done {
-    let published = (report.serial, report.content_hash);
-    Done::reported(
-        Side::Copy,
-        &report.catalog,
-        published,
-        report.outcome,
-        report.error.clone(),
-    )
+    let claim = Claim::new(Side::Copy, &report.catalog, report.serial, report.content_hash);
+    Done::reported(report.outcome, report.error.clone(), claim)
 }
 
 async fn import(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, all: bool) -> Done {
-    let options = SyncOptions {
-        env: env(&copy, wrong),
-        ..SyncOptions::default()
-    };
     let archive = match export(Arc::new(origin), catalog, all).await {
         Ok(archive) => archive,
         Err(why) => return Done::without_claim(Err(why)),
     };
+    let options = sync_options(&copy, wrong);
     let importer = Importer::new(archive, Arc::new(copy), options);
     match importer.run().await {
         Ok(reports) => copied(&reports[0]),
@@ -184,8 +174,52 @@ async fn export(origin: Arc<dyn Store>, catalog: usize, all: bool) -> Result<Arc
     archive.map_err(|error| chain(&error))
 }
 
+/// Takes one step of collection: condemns, starts to delete, deletes, or ends a round.
+async fn collect(handle: StoreHandle, wrong: i64, retention: Retention) -> Done {
+    let options = GcOptions {
+        retention,
+        env: env(&handle, wrong),
+        ..GcOptions::default()
+    };
+    let collected = upkeep::gc(&handle, &options).await;
+    let report = collected.map(|report| format!("collected: {report:?}"));
+    Done::without_claim(report.map_err(|error| chain(&error)))
+}
+
+/// Fetches missing and damaged objects from the other store.
+async fn repair([ours, theirs]: [StoreHandle; 2], wrong: i64, catalog: usize) -> Done {
+    let options = sync_options(&ours, wrong);
+    let theirs: Arc<dyn Store> = Arc::new(theirs);
+    let copier = Copier::new(Arc::new(StoreOrigin(theirs)), Arc::new(ours), options);
+    let repaired = copier.repair(&catalogs::name(catalog)).await;
+    let report = repaired.map(|Repair { repaired, failed, .. }| format!("repaired {repaired:?}, not {failed:?}"));
+    Done::without_claim(report.map_err(|error| chain(&error)))
+}
+
+async fn remove(handle: StoreHandle, catalog: usize) -> Done {
+    let name = catalogs::name(catalog);
+    handle.observed.checker().allow_removal(handle.actor, &name);
+    let removed = publish::remove(&handle, &name).await;
+    let removed = removed.map(|removed| format!("removed: {removed:?}"));
+    Done::without_claim(removed.map_err(|error| chain(&error)))
+}
+
+/// Damages an object. This is not a process, so no request is sent.
+async fn corrupt(handle: StoreHandle, part: Part, damage: DamageKind) -> Done {
+    let chance = handle.world.chance.of(("corruption", handle.actor, handle.world.now()));
+    let event = corruption::corrupt(&handle.world, &handle.observed, part, damage, chance);
+    Done::without_claim(Ok(event))
+}
+
+fn sync_options(handle: &StoreHandle, wrong: i64) -> SyncOptions {
+    SyncOptions {
+        env: env(handle, wrong),
+        ..SyncOptions::default()
+    }
+}
+
 /// Returns the surroundings of a process: a clock that is wrong, a time since boot that is right, chance from the seed.
-pub(crate) fn env(handle: &StoreHandle, wrong: i64) -> Env {
+fn env(handle: &StoreHandle, wrong: i64) -> Env {
     let world: &Arc<World> = &handle.world;
     let (clock, boot, dice, actor) = (world.clone(), world.clone(), world.clone(), handle.actor);
     let throws = AtomicU64::new(0);

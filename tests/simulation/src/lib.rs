@@ -17,12 +17,11 @@ mod request;
 mod run;
 mod scenario;
 mod snapshot;
-mod upkeep;
 mod world;
 
 pub use after::STRICT;
 pub use corruption::{DamageKind, Part};
 pub use fault::{Fault, Faults, Kind, Operation, Side};
-pub use run::{Broken, Passed, run};
+pub use run::{Broken, run};
 pub use scenario::{Job, Scenario, Step, Writer};
-pub use world::Event;
+pub use world::{Event, Passed};

@@ -8,14 +8,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    after, catalogs,
-    fault::{Operation, Side},
+    after,
+    fault::Side,
     handle::StoreHandle,
-    job::{Claim, Done},
+    job::Done,
     observed::ObservedStore,
     reader::Reader,
     scenario::{Job, Scenario, Step, Writer, moment, steps},
-    world::{Event, Record, World},
+    world::{Event, Passed, Record, World},
 };
 
 /// Longest time that a job may take: a suspension of five hours in each of its attempts, and more.
@@ -24,19 +24,6 @@ const JOB_TIME_MAX: Duration = Duration::from_secs(100 * 3600);
 pub(crate) const SETTLED_MS: u64 = 30 * 60_000;
 /// Actor of the jobs before and after the faults.
 pub(crate) const HARNESS: u8 = 0;
-
-/// Run in which every invariant held.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Passed {
-    /// Operations that a fault could have hit.
-    pub operations: Vec<Operation>,
-    /// All events, in order.
-    pub events: Vec<Event>,
-    /// Number of faults.
-    pub faults: u64,
-    /// Number of changes of pointers.
-    pub commits: usize,
-}
 
 /// Run in which an invariant did not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,20 +66,10 @@ pub(crate) struct Simulation {
 /// # Errors
 /// The invariant that did not hold, with all events.
 pub fn run(scenario: &Scenario) -> Result<Passed, Box<Broken>> {
-    let (ended, commits) = runtime().block_on(Simulation::play(scenario));
-    match ended.broken {
-        None => Ok(Passed {
-            operations: ended.operations,
-            events: ended.events,
-            faults: ended.hits,
-            commits,
-        }),
-        Some(what) => Err(Box::new(Broken {
-            scenario: scenario.clone(),
-            what,
-            events: ended.events,
-        })),
-    }
+    let Record { broken, passed, .. } = runtime().block_on(Simulation::play(scenario));
+    let Some(what) = broken else { return Ok(passed) };
+    let (scenario, events) = (scenario.clone(), passed.events);
+    Err(Box::new(Broken { scenario, what, events }))
 }
 
 /// Returns a runtime of one thread with a clock that moves only when all tasks wait.
@@ -105,7 +82,7 @@ fn runtime() -> Runtime {
 }
 
 impl Simulation {
-    async fn play(scenario: &Scenario) -> (Record, usize) {
+    async fn play(scenario: &Scenario) -> Record {
         let world = World::new(scenario.seed, scenario.faults.clone());
         let origin = ObservedStore::new(&world, Side::Origin, None);
         let simulation = Self {
@@ -123,8 +100,10 @@ impl Simulation {
         if !simulation.world.is_broken() {
             after::converge(&simulation, scenario).await;
         }
-        let commits = simulation.commits();
-        (simulation.world.end(), commits)
+        let mut record = simulation.world.end();
+        let stores = [simulation.origin, simulation.copy];
+        record.passed.commits = stores.iter().map(|observed| observed.checker().commits()).sum();
+        record
     }
 
     /// Runs all writers and readers at once, each in a task of its own.
@@ -199,21 +178,13 @@ impl Simulation {
     fn check_claim(&self, actor: u8, done: Done) {
         let outcome = done.outcome.unwrap_or_else(|error| error);
         self.world.note(actor, format!("ends: {outcome}"));
-        let Some(Claim {
-            side,
-            name,
-            serial,
-            content,
-        }) = done.claim
-        else {
-            return;
-        };
-        let checker = self.observed(side).checker();
-        let mut states = checker.history(&name).states.iter();
-        if !states.any(|state| (state.serial, state.content) == (serial, content)) {
+        let Some(claim) = done.claim else { return };
+        let checker = self.observed(claim.side).checker();
+        let mut states = checker.history(&claim.name).states.iter();
+        if !states.any(|state| (state.serial, state.content) == (claim.serial, claim.content)) {
             drop(checker);
-            let what = format!("{name} was never at serial {serial} with {content}, as it was said");
-            self.world.broken(actor, what);
+            self.world
+                .broken(actor, format!("{claim:?} was never published, as it was said"));
         }
     }
 
@@ -231,14 +202,5 @@ impl Simulation {
                 return;
             }
         }
-    }
-
-    fn commits(&self) -> usize {
-        let count = |observed: &ObservedStore| -> usize {
-            let checker = observed.checker();
-            let names = (0..catalogs::NAMES.len()).map(catalogs::name);
-            names.map(|name| checker.history(&name).states.len()).sum()
-        };
-        count(&self.origin) + count(&self.copy)
     }
 }

@@ -2,7 +2,10 @@ use std::{collections::BTreeMap, io::Read};
 
 use bytes::Bytes;
 use flate2::read::GzDecoder;
-use model::{Encoding, Key, Kind, Sha256};
+use model::{
+    Encoding::{self, Gzip, Identity, Zstd},
+    Key, Kind, Sha256,
+};
 use serde_json::{Map, Value};
 
 /// Content of a published state, as plain lines.
@@ -25,7 +28,7 @@ pub(crate) fn read(
     snapshot: &Bytes,
     objects: &BTreeMap<Key, Bytes>,
 ) -> Result<(Content, BTreeMap<Key, Bytes>), String> {
-    let document = decode(snapshot, Encoding::Zstd)?;
+    let document = decode(snapshot, Zstd)?;
     let document: Value = serde_json::from_slice(&document).map_err(|error| format!("not a snapshot: {error}"))?;
     if sha256(&document["contentHash"])? != hash {
         return Err(format!("the snapshot is not that of {hash}"));
@@ -39,14 +42,9 @@ pub(crate) fn read(
     for facts in document["facts"].as_object().into_iter().flat_map(Map::values) {
         checker.check(Kind::Facts, facts, None)?;
     }
-    let encodings = [
-        (Encoding::Zstd, "zstd"),
-        (Encoding::Gzip, "gzip"),
-        (Encoding::Identity, "identity"),
-    ];
-    for (encoding, field) in encodings {
+    for (encoding, field) in [(Zstd, "zstd"), (Gzip, "gzip"), (Identity, "identity")] {
         let recorded = &document["all"][field];
-        if !recorded.is_null() || encoding != Encoding::Identity {
+        if !recorded.is_null() || encoding != Identity {
             checker.check(Kind::All(encoding), recorded, Some(hash))?;
         }
     }
@@ -67,7 +65,7 @@ impl ObjectChecker<'_> {
             self.check(Kind::Blob, &blob, None)?;
         }
         let layer = self.check(Kind::Blob, &image["layer"], None)?;
-        if Sha256::of(&decode(&layer, Encoding::Gzip)?) != sha256(&image["diffId"])? {
+        if Sha256::of(&decode(&layer, Gzip)?) != sha256(&image["diffId"])? {
             return Err("the layer holds another archive than the snapshot says".to_owned());
         }
         Ok(())
@@ -106,9 +104,9 @@ impl ObjectChecker<'_> {
 
 pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Result<Vec<u8>, String> {
     let content = match encoding {
-        Encoding::Identity => Ok(bytes.to_vec()),
-        Encoding::Zstd => zstd::decode_all(bytes),
-        Encoding::Gzip => {
+        Identity => Ok(bytes.to_vec()),
+        Zstd => zstd::decode_all(bytes),
+        Gzip => {
             let mut content = Vec::new();
             GzDecoder::new(bytes).read_to_end(&mut content).map(|_| content)
         }

@@ -47,10 +47,21 @@ pub(crate) struct World {
 pub(crate) struct Record {
     turns: BTreeSet<(u64, Operation)>,
     counts: HashMap<Operation, u32>,
-    pub(crate) operations: Vec<Operation>,
-    pub(crate) events: Vec<Event>,
-    pub(crate) hits: u64,
+    pub(crate) passed: Passed,
     pub(crate) broken: Option<String>,
+}
+
+/// Run in which every invariant held.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// Operations that a fault could have hit.
+    pub operations: Vec<Operation>,
+    /// All events, in order.
+    pub events: Vec<Event>,
+    /// Number of faults.
+    pub faults: u64,
+    /// Number of changes of pointers.
+    pub commits: usize,
 }
 
 /// Event of a run, for people.
@@ -164,9 +175,9 @@ impl World {
         if faultless {
             return (operation, None);
         }
-        record.operations.push(operation.clone());
+        record.passed.operations.push(operation.clone());
         let fault = self.faults.at(self.chance, &operation);
-        record.hits += u64::from(fault.is_some());
+        record.passed.faults += u64::from(fault.is_some());
         (operation, fault)
     }
 
@@ -190,7 +201,7 @@ impl World {
 
     pub(crate) fn note(&self, actor: u8, what: String) {
         let at = self.now();
-        self.record().events.push(Event { at, actor, what });
+        self.record().passed.events.push(Event { at, actor, what });
     }
 
     /// Records that an invariant does not hold. The first one counts.

@@ -38,12 +38,8 @@ impl Site {
         let seen = Seen::default();
         let answer = move |State(seen): State<Seen>, headers: HeaderMap, body: Bytes| async move {
             seen.lock().unwrap().push((headers, body));
-            let status = StatusCode::from_u16(status).unwrap();
-            (
-                status,
-                [("location", "/elsewhere"), ("retry-after", "7")],
-                "an unread body",
-            )
+            let fields = [("location", "/elsewhere"), ("retry-after", "7")];
+            (StatusCode::from_u16(status).unwrap(), fields, "an unread body")
         };
         let router = Router::new().fallback(post(answer)).with_state(seen.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

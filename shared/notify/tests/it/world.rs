@@ -37,9 +37,9 @@ pub(crate) async fn publish(store: &MemoryStore, packages: &str) -> Report {
     let before = current(store).await;
     let builder = CurrentBuilder::new(&snapshot).after(before.as_ref());
     let current = builder.source("quay.io/ns/catalog:v4.20", "sha256:00").build();
-    let key = Key::Current(name());
+    let bytes = current.to_bytes().into();
     store
-        .put(&key, current.to_bytes().into(), Condition::Always)
+        .put(&Key::Current(name()), bytes, Condition::Always)
         .await
         .unwrap();
     report(Outcome::Published, Some((&current).into()))
@@ -69,10 +69,10 @@ pub(crate) fn report(outcome: Outcome, published: Option<PublicationId>) -> Repo
 pub(crate) async fn cursors(store: &MemoryStore) -> Vec<String> {
     let found = store.read_document::<Notified>(&Key::Notified(name())).await.unwrap();
     let cursors = found.map(|(notified, _)| notified.receivers).unwrap_or_default();
-    cursors
+    let lines = cursors
         .iter()
-        .map(|(name, cursor)| format!("{name}: {}", serial(*cursor)))
-        .collect()
+        .map(|(name, cursor)| format!("{name}: {}", serial(*cursor)));
+    lines.collect()
 }
 
 fn serial(published: Option<PublicationId>) -> u64 {
@@ -80,21 +80,15 @@ fn serial(published: Option<PublicationId>) -> u64 {
 }
 
 /// The answer of a receiver to its nth event.
-type Answer = dyn Fn(usize) -> Result<(), SendError> + Send + Sync;
+pub(crate) type Answer = fn(usize) -> Result<(), SendError>;
 
 /// A receiver that records its events. Clones share the record.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct RecordingReceiver {
     name: &'static str,
     events: Arc<Mutex<Vec<Event>>>,
     /// `None` never answers.
-    answer: Arc<Mutex<Option<Arc<Answer>>>>,
-}
-
-impl std::fmt::Debug for RecordingReceiver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
+    answer: Arc<Mutex<Option<Answer>>>,
 }
 
 impl RecordingReceiver {
@@ -103,13 +97,13 @@ impl RecordingReceiver {
         Self {
             name,
             events: Arc::default(),
-            answer: Arc::new(Mutex::new(Some(Arc::new(|_| Ok(()))))),
+            answer: Arc::new(Mutex::new(Some(|_| Ok(())))),
         }
     }
 
     /// Sets the answer from now on. The argument counts the events from 0.
-    pub(crate) fn answers(&self, answer: impl Fn(usize) -> Result<(), SendError> + Send + Sync + 'static) {
-        *self.answer.lock().unwrap() = Some(Arc::new(answer));
+    pub(crate) fn answers(&self, answer: Answer) {
+        *self.answer.lock().unwrap() = Some(answer);
     }
 
     /// Answers no event from now on.
@@ -152,14 +146,11 @@ impl Receiver for RecordingReceiver {
     }
 
     async fn send(&self, event: &Event) -> Result<(), SendError> {
-        let count = {
-            let mut events = self.events.lock().unwrap();
-            events.push(event.clone());
-            events.len()
-        };
-        let answer = self.answer.lock().unwrap().clone();
+        let count = self.events.lock().unwrap().len();
+        self.events.lock().unwrap().push(event.clone());
+        let answer = *self.answer.lock().unwrap();
         match answer {
-            Some(answer) => answer(count - 1),
+            Some(answer) => answer(count),
             None => pending().await,
         }
     }

@@ -233,10 +233,8 @@ mod tests {
         let start = started(number).unwrap();
         let id = format!("{number:x}.{start:x}.0");
         assert!(runs_beside(&id));
-        assert!(
-            !runs_beside(&format!("{number:x}.{:x}.0", start + 1)),
-            "a later process"
-        );
+        let later = format!("{number:x}.{:x}.0", start + 1);
+        assert!(!runs_beside(&later));
         child.kill().unwrap();
         // Not waited for: a zombie has ended.
         while started(number).is_some() {

@@ -107,15 +107,18 @@ mod tests {
         Catalog::new(name, CatalogSource::Composed(Box::new(composed)))
     }
 
-    #[test]
-    fn levels_follow_the_longest_chain() {
-        let catalogs = [
+    fn order() -> PollOrder {
+        PollOrder::new(&[
             catalog("a", &["b", "z"]),
             catalog("b", &["c"]),
             catalog("c", &[]),
             catalog("d", &["c", "a"]),
-        ];
-        let order = PollOrder::new(&catalogs);
+        ])
+    }
+
+    #[test]
+    fn levels_follow_the_longest_chain() {
+        let order = order();
         let levels = ["a", "b", "c", "d", "z"].map(|name| order.level(&name.parse().unwrap()));
         assert_eq!(levels, [2, 1, 0, 3, 0]);
         let input = "c".parse().unwrap();
@@ -125,18 +128,13 @@ mod tests {
 
     #[tokio::test]
     async fn composition_waits_for_each_input_of_the_round() {
-        let catalogs = [
-            catalog("a", &["b", "c", "elsewhere"]),
-            catalog("b", &[]),
-            catalog("c", &[]),
-        ];
-        let order = PollOrder::new(&catalogs);
-        let [a, b, c] = ["a", "b", "c"].map(|name| name.parse::<CatalogName>().unwrap());
-        let is_ready = || futures_util::FutureExt::now_or_never(order.wait(&a)).is_some();
-        assert!(!is_ready());
-        order.end(&b);
-        assert!(!is_ready());
-        order.end(&c);
-        assert!(is_ready());
+        let order = order();
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| name.parse::<CatalogName>().unwrap());
+        let is_ready = |name| futures_util::FutureExt::now_or_never(order.wait(name)).is_some();
+        let ready = [&c, &b, &a].map(|ended| {
+            order.end(ended);
+            [&a, &d].map(is_ready)
+        });
+        assert_eq!(ready, [[false, false], [true, false], [true, true]]);
     }
 }

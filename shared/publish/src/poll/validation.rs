@@ -106,19 +106,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn validation_mode_reads_its_three_words() {
-        let modes = ["off", "warn", "refuse"].map(|text| text.parse::<ValidationMode>().unwrap());
-        assert_eq!(
-            modes,
-            [ValidationMode::Off, ValidationMode::Warn, ValidationMode::Refuse]
-        );
-        assert_eq!(
-            "Warn".parse::<ValidationMode>().unwrap_err().to_string(),
-            "\"Warn\" is not off, warn or refuse"
-        );
-    }
-
-    #[test]
     fn thirty_percent_of_the_packages_may_go_but_not_more() {
         let names: Vec<String> = (0..500).map(|at| format!("p{at:03}")).collect();
         let first = |count: usize| names[..count].iter().map(String::as_str).collect();

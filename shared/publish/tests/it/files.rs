@@ -4,7 +4,7 @@ use std::fs;
 
 use catalog_mirror_publish::{PollOptions, SourceLimits, ValidationMode};
 use model::{Key, Kind, Outcome, Snapshot};
-use storekit::Action;
+use storekit::{Action, Call};
 use tempfile::TempDir;
 
 use crate::site::{Site, package};
@@ -58,12 +58,10 @@ impl Site<TempDir> {
 
     /// Returns how often the index of a published state was read since the last call.
     fn index_reads(&self) -> usize {
-        let log = self.store.take_log();
-        let is_index = |key: &Option<Key>| matches!(key, Some(Key::Object(Kind::Index, _)));
-        let reads = log
-            .iter()
-            .filter(|call| call.action == Action::Get && is_index(&call.key));
-        reads.count()
+        let is_index = |call: &&Call| matches!(call.key, Some(Key::Object(Kind::Index, _)));
+        let calls = self.store.take_log();
+        let calls_of_indexes = calls.iter().filter(is_index);
+        calls_of_indexes.filter(|call| call.action == Action::Get).count()
     }
 }
 

@@ -54,12 +54,8 @@ fn catalogs(registry: &Registry, names: impl Iterator<Item = String>) -> Vec<Cat
 async fn round_goes_on_beside_a_registry_that_hangs() {
     for kind in [Kind::Head, Kind::Blob] {
         let store = MemoryStore::new();
-        let mirror = site::mirror(
-            images(&SourceLimits::default()),
-            &store,
-            settings(),
-            PollMetrics::default(),
-        );
+        let images = images(&SourceLimits::default());
+        let mirror = site::mirror(images, &store, settings(), PollMetrics::default());
         let [hung_registry, quick_registry] = [Registry::start().await, Registry::start().await];
         let hung = catalogs(&hung_registry, (0..5).map(|at| format!("hung-{at}")));
         // More than are resolved at a time.

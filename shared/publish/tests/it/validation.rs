@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use catalog_mirror_publish::{Catalog, PollError, PollMetrics, PollOptions, Report, SourceLimits, ValidationMode};
 use model::{Facts, FindingSeverity, Outcome, PackageFindings, ValidationCounts};
 use olm::{FINDINGS, FINDINGS_MAX};
+use prometheus_client::registry::Registry;
 use store::read_stored;
 use tempfile::TempDir;
 
@@ -52,10 +53,8 @@ fn counts(errors: u64, warnings: u64, unknown_schemas: u64) -> ValidationCounts 
 async fn warn_publishes_and_names_the_findings() {
     let site = Site::folder(ValidationMode::Warn);
     site.write("b", &broken("b"));
-    site.write(
-        "other",
-        "schema: olm.bundle.v9\npackage: a\n---\nschema: example.io\npackage: a\n",
-    );
+    let unknown = "schema: olm.bundle.v9\npackage: a\n---\nschema: example.io\npackage: a\n";
+    site.write("other", unknown);
     let report = site.poll().await;
     assert_eq!((report.outcome, report.packages_validated), (Outcome::Published, 3));
     let findings = site.findings().await;
@@ -108,10 +107,8 @@ async fn refuse_keeps_the_old_state_until_it_is_forced_or_allowed() {
     let error = site.poll().await.error_text().unwrap();
     let expected = "package b, channel other: the default channel is not a channel of the package; package c: the package has no \
                     channel; package c, channel stable: the default channel";
-    assert!(
-        error.contains("it has 3 errors,") && error.contains(expected),
-        "{error}"
-    );
+    assert!(error.contains("it has 3 errors,"), "{error}");
+    assert!(error.contains(expected), "{error}");
     let allowed = site.poll_as(ValidationMode::Warn).await;
     assert_eq!(allowed.outcome, Outcome::Published);
 }
@@ -152,33 +149,17 @@ async fn off_publishes_without_findings_and_without_counts() {
     site.write("a", &broken("a"));
     assert_eq!(site.poll().await.packages_validated, 3);
     let found = site.findings().await;
-    let found: Vec<_> = found
-        .iter()
-        .map(|(name, found)| (name.as_str(), found.counts))
-        .collect();
-    assert_eq!(found, [("a", counts(2, 0, 0)), ("b", counts(2, 0, 0))]);
+    let found = found.iter().map(|(name, found)| (name.as_str(), found.counts));
+    assert_eq!(Vec::from_iter(found), [("a", counts(2, 0, 0)), ("b", counts(2, 0, 0))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damaged_findings_are_written_again() {
+async fn restarted_mirror_counts_the_published_findings_and_writes_lost_ones_again() {
     let site = Site::folder(ValidationMode::Warn);
     site.write("b", &broken("b"));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     let (before, expected) = (site.snapshot().await, site.findings().await);
-    let key = before.facts(FINDINGS.name).unwrap().key();
-    store::Store::delete(&site.store, &key).await.unwrap();
-    // The hourly look at the stored objects, which a new process begins with.
-    let report = site.poll_restarted(PollMetrics::default()).await;
-    assert_eq!(report.error_text(), None);
-    assert_eq!((site.snapshot().await, site.findings().await), (before, expected));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn metric_has_the_findings_of_what_is_published_also_after_a_restart() {
-    let site = Site::folder(ValidationMode::Warn);
-    site.write("b", &broken("b"));
-    assert_eq!(site.poll().await.outcome, Outcome::Published);
-    let mut registry = prometheus_client::registry::Registry::default();
+    let mut registry = Registry::default();
     let report = site.poll_restarted(PollMetrics::register(&mut registry)).await;
     assert_eq!(report.outcome, Outcome::Unchanged);
     let text = page(&registry);
@@ -188,4 +169,10 @@ async fn metric_has_the_findings_of_what_is_published_also_after_a_restart() {
     ] {
         assert!(text.contains(line), "{line} is not in {text}");
     }
+    let key = before.facts(FINDINGS.name).unwrap().key();
+    store::Store::delete(&site.store, &key).await.unwrap();
+    // The hourly look at the stored objects, which a new process begins with.
+    let report = site.poll_restarted(PollMetrics::default()).await;
+    assert_eq!(report.error_text(), None);
+    assert_eq!((site.snapshot().await, site.findings().await), (before, expected));
 }

@@ -115,10 +115,8 @@ mod tests {
 
     /// Returns the problems of a catalog of one package whose lines take `steps` steps.
     async fn check(steps: u64) -> Vec<(Key, ObjectProblem)> {
-        let lines = format!(
-            "{{\"name\":\"db\",\"schema\":\"olm.package\",\"x\":\"{}\"}}\n",
-            "x".repeat(1000)
-        );
+        let long = "x".repeat(1000);
+        let lines = format!("{{\"name\":\"db\",\"schema\":\"olm.package\",\"x\":\"{long}\"}}\n");
         let built = SnapshotBuilder::new().package("db", &lines).build();
         let store = MemoryStore::new();
         for (key, bytes) in built.objects {
@@ -128,11 +126,8 @@ mod tests {
             budget: Budget::new(steps, MemoryPool::default()),
             ..IndexedLines::default()
         };
-        let object = ObjectRef {
-            kind: Kind::Snapshot,
-            ..built.snapshot.index.with_kind(Kind::Index)
-        };
-        indexed.add(&store, &object.key(), &built.snapshot).await.unwrap();
+        let snapshot = built.snapshot.index.with_kind(Kind::Snapshot);
+        indexed.add(&store, &snapshot.key(), &built.snapshot).await.unwrap();
         let shard = &built.snapshot.packages[0];
         let object = shard.stored.with_kind(Kind::Package);
         indexed.check(&store, &object, shard.lines).await.unwrap();

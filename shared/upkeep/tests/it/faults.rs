@@ -3,7 +3,10 @@
 use std::{sync::OnceLock, time::Duration};
 
 use publish::PublishError;
-use storekit::{Answer, Call, Moment};
+use storekit::{
+    Answer, Call,
+    Moment::{self, After, Before},
+};
 use tokio::time::timeout;
 
 use super::kit::{DAY, HOUR, World};
@@ -42,10 +45,8 @@ async fn assert_finishes(world: &World, at: u64) {
     // Both catalogs, and at most the lists of the last round.
     let expected = ["a", "b"].len() * 4 + ["p3", "p4", "p1", "p5", "p6"].len();
     let left = world.store.objects().keys().filter(|key| key.is_immutable()).count();
-    assert!(
-        (expected..=expected + 2).contains(&left),
-        "operation {at}: {left} of {expected}"
-    );
+    let is_clean = (expected..=expected + 2).contains(&left);
+    assert!(is_clean, "operation {at}: {left} of {expected}");
 }
 
 /// Fails and kills: a task that waits for ever is a process that was killed there.
@@ -58,22 +59,14 @@ async fn gc_that_ends_at_any_operation_is_finished_by_later_runs_and_stops_no_pu
     assert!(operations > 20, "{operations} operations");
     let fail: fn() -> Answer = || Answer::Fail;
     let kill: fn() -> Answer = || Answer::Wait(Box::pin(std::future::pending()));
-    for (moment, answer) in [
-        (Moment::Before, fail),
-        (Moment::After, fail),
-        (Moment::Before, kill),
-        (Moment::After, kill),
-    ] {
+    for (moment, answer) in [(Before, fail), (After, fail), (Before, kill), (After, kill)] {
         for ending in 0..operations {
             let world = world().await;
             let base = OnceLock::new();
             world.store.set_hook(move |call: &Call, at: Moment| {
                 let number = call.number - base.get_or_init(|| call.number);
-                if number == ending && at == moment {
-                    answer()
-                } else {
-                    Answer::GoOn
-                }
+                let is_end = number == ending && at == moment;
+                if is_end { answer() } else { Answer::GoOn }
             });
             steps(&world).await;
             assert_finishes(&world, ending).await;

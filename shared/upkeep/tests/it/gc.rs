@@ -231,10 +231,10 @@ async fn gc_names_each_catalog_that_it_cannot_read_and_condemns_nothing() {
     }
     // All of them at once, so that one repair does not only show the next.
     world.publish("b", &["p1"]).await;
-    let [a, b] = [
+    let (a, b) = (
         Key::Current(name("a")),
         world.current("b").await.unwrap().snapshot.key(),
-    ];
+    );
     for key in [&a, &b] {
         world.put(key, "{").await;
     }

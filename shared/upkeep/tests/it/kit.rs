@@ -136,10 +136,8 @@ impl World {
     pub(crate) fn at_put(&self, key: Key, at: Moment, answer: impl Fn() -> Answer + Send + Sync + 'static) {
         self.store.set_hook(move |call, moment| {
             let is_put = matches!(call.action, Action::Put(_)) && call.key.as_ref() == Some(&key);
-            if is_put && moment == at {
-                return answer();
-            }
-            Answer::GoOn
+            let is_now = is_put && moment == at;
+            if is_now { answer() } else { Answer::GoOn }
         });
     }
 

@@ -5,20 +5,7 @@ use publish::{PublishError, RetryableError};
 use store::Store;
 use storekit::{Action, Answer, Moment};
 
-use super::kit::{HOUR, World, built, commit, name, put_all, shard};
-
-#[tokio::test]
-async fn commit_on_a_changed_pointer_conflicts() {
-    let world = World::new();
-    let (first, second) = (built(&["p1"]), built(&["p2"]));
-    let [a, b] = [world.begin("a").await, world.begin("a").await];
-    put_all(&a, &first).await.unwrap();
-    put_all(&b, &second).await.unwrap();
-    commit(&a, &first).await.unwrap();
-    let error = commit(&b, &second).await.unwrap_err();
-    assert!(error.is_race(), "{error}");
-    assert_eq!(world.current("a").await.unwrap().serial, 1);
-}
+use super::kit::{HOUR, World, built, name, shard};
 
 /// The first answer was lost, and the client's own retry was refused.
 #[tokio::test]

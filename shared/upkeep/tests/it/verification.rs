@@ -21,10 +21,8 @@ async fn problems_of(change: fn(&mut Snapshot)) -> Vec<ObjectProblem> {
 async fn verify_finds_names_and_counts_that_lines_contradict() {
     assert_eq!(problems_of(|_| {}).await, []);
     let lines = [ObjectProblem::Disagrees("the lines of its shards")];
-    assert_eq!(
-        problems_of(|snapshot| snapshot.packages[0].name = "aa".into()).await,
-        lines
-    );
+    let other_name = |snapshot: &mut Snapshot| snapshot.packages[0].name = "aa".into();
+    assert_eq!(problems_of(other_name).await, lines);
     let other_counts = |snapshot: &mut Snapshot| {
         snapshot.packages[0].metas = 0;
         snapshot.packages[1].metas = 2;

@@ -1,7 +1,7 @@
 //! Writers that do all kinds of jobs.
 
-use super::{Job, Step, Writer, moment_of_work, retention, round, side, which};
-use crate::{catalogs, chance::Chance};
+use super::{Job, Step, Writer, moment_of_work, poll, retention, round, side, sync, which};
+use crate::chance::Chance;
 
 /// Largest error of a clock that requests to S3 allow, in seconds.
 const SKEW: u64 = 15 * 60;
@@ -17,10 +17,11 @@ pub(super) fn crowd(chance: Chance) -> (Vec<Step>, Vec<Writer>) {
 
 fn prelude(chance: Chance) -> Vec<Step> {
     let polls = chance.of("polls").number(0..4);
-    let polls = (0..polls).map(|at| Step::new(0, poll(chance.of(at))));
-    let copy = chance.of("copy").one_in(2);
-    let copy = copy.then(|| Step::new(0, sync(chance.of("sync"))));
-    polls.chain(copy).collect()
+    let polls = (0..polls).map(|at| chance.of(at));
+    let polls = polls.map(|chance| poll(chance, which(chance)));
+    let of_copy = chance.of("sync");
+    let copy = chance.of("copy").one_in(2).then(|| sync(of_copy, which(of_copy)));
+    polls.chain(copy).map(|job| Step::new(0, job)).collect()
 }
 
 fn writer(chance: Chance) -> Writer {
@@ -56,32 +57,13 @@ fn jobs(chance: Chance, era: u64, role: u64) -> Vec<Step> {
 }
 
 fn job(chance: Chance, role: u64) -> Job {
+    let (catalog, side, all) = (which(chance), side(chance), chance.of("all").one_in(2));
     match role {
-        0..=3 if chance.of("back").one_in(4) => Job::Rollback { catalog: which(chance) },
-        0..=3 => poll(chance),
-        4 => Job::Rollback { catalog: which(chance) },
-        5..=6 if chance.of("import").one_in(4) => Job::Import {
-            catalog: which(chance),
-            all: chance.of("all").one_in(2),
-        },
-        5..=6 => sync(chance),
-        _ => Job::Remove {
-            side: side(chance),
-            catalog: which(chance),
-        },
-    }
-}
-
-fn poll(chance: Chance) -> Job {
-    Job::Poll {
-        catalog: which(chance),
-        version: chance.of("version").number(0..catalogs::MOST) as usize,
-    }
-}
-
-fn sync(chance: Chance) -> Job {
-    Job::Sync {
-        catalog: which(chance),
-        rebuild: chance.of("rebuild").one_in(2),
+        0..=3 if chance.of("back").one_in(4) => Job::Rollback { catalog },
+        0..=3 => poll(chance, catalog),
+        4 => Job::Rollback { catalog },
+        5..=6 if chance.of("import").one_in(4) => Job::Import { catalog, all },
+        5..=6 => sync(chance, catalog),
+        _ => Job::Remove { side, catalog },
     }
 }

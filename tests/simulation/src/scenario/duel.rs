@@ -1,18 +1,17 @@
 //! Writers that publish earlier states again, against collectors that delete them.
 
-use super::{Job, Step, Writer, moment_of_work, retention, round};
+use std::iter;
+
+use super::{Job, Step, Writer, moment_of_work, poll, retention, round, sync};
 use crate::{catalogs, chance::Chance, fault::Side};
 
 /// Returns publishers of earlier states with collectors, and what is done before.
 pub(super) fn duel(chance: Chance) -> (Vec<Step>, Vec<Writer>) {
     let copies = chance.of("copies").one_in(3);
-    let versions = (0..catalogs::MOST as usize).map(|version| Job::Poll { catalog: 0, version });
-    let prelude = versions.flat_map(|poll| {
-        let sync = Job::Sync {
-            catalog: 0,
-            rebuild: true,
-        };
-        [Some(poll), copies.then_some(sync)].into_iter().flatten()
+    let prelude = (0..catalogs::MOST as usize).flat_map(|version| {
+        let (catalog, rebuild) = (0, true);
+        let sync = copies.then_some(Job::Sync { catalog, rebuild });
+        iter::once(Job::Poll { catalog, version }).chain(sync)
     });
     let side = if copies { Side::Copy } else { Side::Origin };
     let collectors = chance.of("collectors").pick(&[1, 1, 2]);
@@ -21,7 +20,7 @@ pub(super) fn duel(chance: Chance) -> (Vec<Step>, Vec<Writer>) {
         let chance = chance.of(("role", at));
         match at {
             _ if at < collectors => collector(chance, side),
-            _ if copies => publisher(chance, sync),
+            _ if copies => publisher(chance, |chance| sync(chance, 0)),
             _ => publisher(chance, publish_again),
         }
     });
@@ -52,19 +51,9 @@ fn publisher(chance: Chance, job: fn(Chance) -> Job) -> Writer {
     Writer::new(0, steps)
 }
 
-fn sync(chance: Chance) -> Job {
-    Job::Sync {
-        catalog: 0,
-        rebuild: chance.of("rebuild").one_in(2),
-    }
-}
-
 fn publish_again(chance: Chance) -> Job {
     if chance.of("back").one_in(2) {
         return Job::Rollback { catalog: 0 };
     }
-    Job::Poll {
-        catalog: 0,
-        version: chance.of("version").number(0..catalogs::MOST) as usize,
-    }
+    poll(chance, 0)
 }

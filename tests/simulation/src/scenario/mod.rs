@@ -8,7 +8,7 @@ use upkeep::Retention;
 
 use self::{crowd::crowd, damage::damage, duel::duel};
 use crate::{
-    catalogs::NAMES,
+    catalogs::{MOST, NAMES},
     chance::Chance,
     corruption::{DamageKind, Part},
     fault::{Faults, Side},
@@ -144,13 +144,12 @@ impl Scenario {
             duel(chance)
         };
         writers.extend(damage(chance.of("damage"), &writers));
+        let readers = (0..readers).map(|at| (reads(chance.of(("reader", at)), &writers), 12));
         Self {
             seed,
             faults: Faults::Random { one_in },
             prelude,
-            readers: (0..readers)
-                .map(|at| (reads(chance.of(("reader", at)), &writers), 12))
-                .collect(),
+            readers: readers.collect(),
             writers,
         }
     }
@@ -188,6 +187,18 @@ fn round(chance: Chance, era: u64, side: Side, retention: &Retention) -> Vec<Ste
         Step::new(at, Job::Collect { side, retention })
     });
     steps.collect()
+}
+
+/// Returns a poll of a catalog at any version.
+fn poll(chance: Chance, catalog: usize) -> Job {
+    let version = chance.of("version").number(0..MOST) as usize;
+    Job::Poll { catalog, version }
+}
+
+/// Returns a copy of a catalog, with or without the objects that can be made again.
+fn sync(chance: Chance, catalog: usize) -> Job {
+    let rebuild = chance.of("rebuild").one_in(2);
+    Job::Sync { catalog, rebuild }
 }
 
 /// Returns a catalog, mostly the first one, so that writers meet.

@@ -5,7 +5,7 @@ use stateright::{Model, Property};
 use super::world::{Collector, Gc, Publisher, Standing, Step, Steps, World};
 
 /// One rule of the protocol, or one assumption about the world. A configuration that leaves one out must fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray)]
 pub(crate) enum Rule {
     /// A publisher takes an object that it needs off the list of condemned objects.
     Spare,

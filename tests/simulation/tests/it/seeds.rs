@@ -15,8 +15,5 @@ fn run_of_every_seed_keeps_all_invariants() {
     let commits: u64 = passed.iter().map(|(commits, _)| commits).sum();
     let faults: u64 = passed.iter().map(|(_, faults)| faults).sum();
     println!("{count} seeds from {first}: {commits} commits, {faults} faults");
-    assert!(
-        commits > count && faults > count,
-        "too little happens: {commits} commits, {faults} faults"
-    );
+    assert!(commits > count && faults > count, "too little happens");
 }

@@ -1,7 +1,5 @@
 //! Catalogs as they are: every layout that builders write, with the sizes of the largest real ones, under the default limits.
 
-use std::fmt::Write;
-
 use catalog_mirror_publish::SourceLimits;
 use model::Outcome;
 use serde_json::{Value, json};
@@ -43,13 +41,8 @@ fn json_stream(documents: &[Value]) -> String {
 }
 
 fn yaml_stream(documents: &[Value]) -> String {
-    let texts = documents
-        .iter()
-        .map(|document| serde_saphyr::to_string(document).unwrap());
-    texts.fold(String::new(), |mut all, text| {
-        write!(all, "---\n# a comment\n{text}").unwrap();
-        all
-    })
+    let text = |document| format!("---\n# a comment\n{}", serde_saphyr::to_string(document).unwrap());
+    documents.iter().map(text).collect()
 }
 
 /// A definition of a resource, as deep as the deepest real ones.

@@ -45,23 +45,17 @@ async fn check((trick, attack, want): Row, is_read: bool, images: Sources, limit
     assert_eq!(site.poll().await.error_text(), None);
     let before = objects(&site);
     site.push(&attack);
-    let report = if is_read {
-        site.poll_forced().await
-    } else {
-        site.poll().await
-    };
     if is_read {
+        let report = site.poll_forced().await;
         assert_eq!(report.error_text(), None, "{trick}");
         assert_eq!(served(&site).await, want, "{trick}");
     } else {
+        let report = site.poll().await;
         let error = report.error.as_ref().unwrap_or_else(|| panic!("{trick} was published"));
         let text = report.error_text().unwrap();
         assert_eq!(error_name(error), want, "{trick}: {text}\n{error:?}");
         assert!(!text.contains(char::is_control) && text.len() < 5000, "{trick}: {text}");
-        assert!(
-            report.content_hash.is_some(),
-            "{trick}: the report does not describe the old state"
-        );
+        assert!(report.content_hash.is_some(), "{trick}: the old state is not reported");
         assert_eq!(objects(&site), before, "{trick}: something was written");
     }
     site.is_sound(trick).await;
