@@ -1,6 +1,8 @@
 //! Prints random ranges of versions and what the mirror takes of them, one JSON object a line: of 5,000 by the rules of blang/semver,
 //! which bundles require, and of 2,000 by those of Masterminds/semver, which selections have.
 
+use std::str::FromStr;
+
 use catalog_mirror_compose::VersionConstraint;
 use olm::VersionRange;
 use proptest::{
@@ -66,14 +68,8 @@ fn main() -> Result<(), Reason> {
             }
             let versions = (0..12).map(|_| random(VERSION)).collect::<Result<Vec<String>, _>>()?;
             let takes = match library {
-                "blang" => range
-                    .parse()
-                    .ok()
-                    .map(|range: VersionRange| takes(&versions, |version| contains(&range, version))),
-                _ => range
-                    .parse()
-                    .ok()
-                    .map(|range: VersionConstraint| takes(&versions, |version| range.contains(version))),
+                "blang" => takes(&range, &versions, contains),
+                _ => takes(&range, &versions, VersionConstraint::contains),
             };
             println!(
                 "{}",
@@ -93,13 +89,10 @@ fn contains(range: &VersionRange, version: &Version) -> bool {
     range.contains(&plain)
 }
 
-fn takes(versions: &[String], contains: impl Fn(&Version) -> bool) -> String {
-    let digit = |text: &String| {
-        if text.parse().is_ok_and(|version| contains(&version)) {
-            '1'
-        } else {
-            '0'
-        }
-    };
-    versions.iter().map(digit).collect()
+/// Returns a digit for each version, 1 if the range contains it; `None` if the range cannot be read.
+fn takes<R: FromStr>(range: &str, versions: &[String], contains: fn(&R, &Version) -> bool) -> Option<String> {
+    let range: R = range.parse().ok()?;
+    let is_taken = |text: &String| text.parse().is_ok_and(|version| contains(&range, &version));
+    let digits = versions.iter().map(|text| if is_taken(text) { '1' } else { '0' });
+    Some(digits.collect())
 }
