@@ -17,6 +17,7 @@ const NOTHING: &str = "000000000000000000000000000000000000000000000000000000000
 
 const ALL: &str = "/catalogs/{c}/api/v1/all";
 
+/// One for each status and form of error. The contract tests of `http-api` have those of every route.
 const CASES: &[Case] = &[
     (Method::GET, "/nothing", None, 404),
     (Method::GET, "/catalogs/unknown/current.json", None, 404),
