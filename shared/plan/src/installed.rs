@@ -262,24 +262,31 @@ mod tests {
     }
 
     #[rstest]
-    #[case::list("p 1.0.0 c\nq 2.0.0\n".to_owned(), "p - 1.0.0 c; q - 2.0.0 -")]
-    #[case::crlf_bom_and_comments("\u{feff}# mine\r\np 1.0.0 c\r\n\r\nq 2.0.0 # too\r\n".to_owned(), "p - 1.0.0 c; q - 2.0.0 -")]
-    #[case::joined(list(&[SUBSCRIPTION, VERSION]), "p p.v1 1.0.0 c")]
-    #[case::renamed(list(&[&SUBSCRIPTION.replace(r#""name":"p""#, r#""name":"new""#), VERSION]), "new p.v1 1.0.0 c")]
-    #[case::ten_thousand("p 1.0.0\n".repeat(10_000), &vec!["p - 1.0.0 -"; 10_000].join("; "))]
-    #[case::several_documents(format!("{SUBSCRIPTION}\n{VERSION}\n"), "p p.v1 1.0.0 c")]
-    #[case::yaml(YAML.replace('\n', "\r\n"), &format!("p p.v1 - -; {NOT_THERE}"))]
-    #[case::subscription_alone(list(&[SUBSCRIPTION]), &format!("p p.v1 - c; {NOT_THERE}"))]
-    #[case::version_alone(list(&[VERSION]), "p p.v1 1.0.0 -")]
-    #[case::version_without_package(list(&[&VERSION.replace("olm.package", "other")]), "- p.v1 1.0.0 -")]
-    #[case::copied_by_label(with_copy(r#""labels":{}"#, r#""labels":{"olm.copiedFrom":"n"}"#), "p p.v1 1.0.0 c")]
-    #[case::copied_by_annotation(with_copy(r#""x":"""#, r#""olm.operatorNamespace":"n""#), "p p.v1 1.0.0 c")]
-    #[case::copied_by_reason(with_copy(r#""spec""#, r#""status":{"reason":"Copied"},"spec""#), "p p.v1 1.0.0 c")]
+    #[case::list("p 1.0.0 c\nq 2.0.0\n".to_owned(), "p - 1.0.0 c -; q - 2.0.0 - -")]
+    #[case::crlf_bom_and_comments("\u{feff}# mine\r\np 1.0.0 c\r\n\r\nq 2.0.0 # too\r\n".to_owned(), "p - 1.0.0 c -; q - 2.0.0 - -")]
+    #[case::joined(list(&[SUBSCRIPTION, VERSION]), "p p.v1 1.0.0 c 4.20")]
+    #[case::renamed(list(&[&SUBSCRIPTION.replace(r#""name":"p""#, r#""name":"new""#), VERSION]), "new p.v1 1.0.0 c 4.20")]
+    #[case::ten_thousand("p 1.0.0\n".repeat(10_000), &vec!["p - 1.0.0 - -"; 10_000].join("; "))]
+    #[case::several_documents(format!("{SUBSCRIPTION}\n{VERSION}\n"), "p p.v1 1.0.0 c 4.20")]
+    #[case::yaml(YAML.replace('\n', "\r\n"), &format!("p p.v1 - - -; {NOT_THERE}"))]
+    #[case::subscription_alone(list(&[SUBSCRIPTION]), &format!("p p.v1 - c -; {NOT_THERE}"))]
+    #[case::version_alone(list(&[VERSION]), "p p.v1 1.0.0 - 4.20")]
+    #[case::version_without_package(list(&[&VERSION.replace("olm.package", "other")]), "- p.v1 1.0.0 - 4.20")]
+    #[case::maximum_unreadable(list(&[&VERSION.replace(r#"{\"properties"#, r#"\"properties"#)]), "- p.v1 1.0.0 - null")]
+    #[case::copied_by_label(
+        with_copy(r#""labels":{}"#, r#""labels":{"olm.copiedFrom":"n"}"#),
+        "p p.v1 1.0.0 c 4.20"
+    )]
+    #[case::copied_by_annotation(with_copy(r#""x":"""#, r#""olm.operatorNamespace":"n""#), "p p.v1 1.0.0 c 4.20")]
+    #[case::copied_by_reason(
+        with_copy(r#""spec""#, r#""status":{"reason":"Copied"},"spec""#),
+        "p p.v1 1.0.0 c 4.20"
+    )]
     #[case::nothing_installed(list(&[&SUBSCRIPTION.replace("installedCSV", "currentCSV")]), "Subscription s: nothing is installed yet")]
-    #[case::extension(list(&[EXTENSION]), "q q.v2 2.0.0 x")]
+    #[case::extension(list(&[EXTENSION]), "q q.v2 2.0.0 x -")]
     #[case::other_kinds(
         list(&[r#"{"kind":"Pod"}"#, r#"{"kind":"Subscription","apiVersion":"messaging.knative.dev/v1","spec":{"name":1}}"#, EXTENSION]),
-        "q q.v2 2.0.0 x"
+        "q q.v2 2.0.0 x -"
     )]
     #[case::line_of_one_word("p\n".to_owned(), "line 1 is not `package version [channel]`")]
     #[case::line_of_four_words("p 1 c\nq 1 c d\n".to_owned(), "line 2 is not `package version [channel]`")]
@@ -291,40 +298,17 @@ mod tests {
     fn installed_operators_are_read_in_each_form(#[case] text: String, #[case] expected: &str) {
         let found = match Installed::parse(&text) {
             Ok(installed) => {
-                let operators = installed.operators.iter();
-                let operators = operators.map(|one| {
-                    let fields = [
-                        Some(&one.package),
-                        one.bundle.as_ref(),
-                        one.version.as_ref(),
-                        one.channel.as_ref(),
-                    ];
-                    let words = fields.map(|field| field.filter(|text| !text.is_empty()).map_or("-", String::as_str));
-                    words.join(" ")
+                let operators = installed.operators.iter().map(|one| {
+                    let max = one.max_openshift.as_ref().map(|max| max.join(","));
+                    let package = Some(one.package.clone()).filter(|name| !name.is_empty());
+                    let fields = [&package, &one.bundle, &one.version, &one.channel, &max];
+                    fields.map(|field| field.as_deref().unwrap_or("-")).join(" ")
                 });
-                operators
-                    .chain(installed.notices.iter().cloned())
-                    .collect::<Vec<_>>()
-                    .join("; ")
+                let all = operators.chain(installed.notices.iter().cloned());
+                all.collect::<Vec<_>>().join("; ")
             }
             Err(error) => error.to_string(),
         };
         assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn installed_version_has_maximum_of_its_annotation() {
-        let max = |text: &str| {
-            Installed::parse(&list(&[text])).unwrap().operators[0]
-                .max_openshift
-                .clone()
-        };
-        assert_eq!(max(VERSION).unwrap(), ["4.20"]);
-        assert_eq!(
-            max(&VERSION.replace(r#"{\"properties"#, r#"\"properties"#)).unwrap(),
-            ["null"],
-            "unreadable"
-        );
-        assert_eq!(max(EXTENSION), None);
     }
 }

@@ -1,6 +1,5 @@
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use http::{
     StatusCode,
     header::{ACCEPT_ENCODING, CONTENT_ENCODING},
@@ -174,19 +173,6 @@ impl Client {
         self.pace.tick().await;
         self.shared.statistics.with(route, |row| row.requests += 1);
         self.connection.open(ask).await
-    }
-
-    /// Checks an answer that the caller has read itself.
-    pub(crate) fn check_body(
-        &self,
-        wanted: &CheckedRequest,
-        head: http::response::Parts,
-        body: Bytes,
-    ) -> Result<VerifiedAnswer, Violation> {
-        let answer = Answer::new(&wanted.ask(), head, body)?;
-        let bytes = answer.body.len() as u64;
-        self.shared.statistics.with(wanted.route, |row| row.bytes += bytes);
-        self.check(wanted, answer)
     }
 }
 

@@ -1,5 +1,3 @@
-use std::ops::Range;
-
 use bytes::Bytes;
 use serde::Deserialize;
 
@@ -7,15 +5,12 @@ use crate::violation::Violation;
 
 /// All lines of a catalog, to check queries without the server's index.
 #[derive(Debug)]
-pub(crate) struct CatalogLines {
-    bytes: Bytes,
-    metas: Vec<MetaLine>,
-}
+pub(crate) struct CatalogLines(Vec<MetaLine>);
 
 #[derive(Debug)]
 struct MetaLine {
     named: MetaFields,
-    line: Range<usize>,
+    line: Bytes,
 }
 
 /// Fields that a query may name. An empty one matches anything; a line without the field has an empty one.
@@ -31,17 +26,13 @@ pub(crate) struct MetaFields {
 
 impl CatalogLines {
     pub(crate) fn parse(bytes: Bytes) -> Result<Self, Violation> {
-        let mut metas = Vec::new();
-        let mut start = 0;
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let end = start + line.len();
-            metas.push(MetaLine {
-                named: serde_json::from_slice(line)?,
-                line: start..end,
-            });
-            start = end;
-        }
-        Ok(Self { bytes, metas })
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let metas = lines.map(|line| {
+            let named = serde_json::from_slice(line)?;
+            let line = bytes.slice_ref(line);
+            Ok(MetaLine { named, line })
+        });
+        metas.collect::<Result<_, _>>().map(Self)
     }
 
     /// Returns the lines that match, as catalogd does: a line without a schema never matches.
@@ -53,16 +44,14 @@ impl CatalogLines {
                 && fits(&query.package, &named.package)
                 && fits(&query.name, &named.name)
         };
-        let found = self.metas.iter().filter(|meta| matches(&meta.named));
-        found
-            .flat_map(|meta| self.bytes[meta.line.clone()].iter().copied())
-            .collect()
+        let found = self.0.iter().filter(|meta| matches(&meta.named));
+        found.flat_map(|meta| meta.line.iter().copied()).collect()
     }
 
     /// Returns a random meta.
     pub(crate) fn any(&self) -> Option<&MetaFields> {
-        let at = rand::random_range(0..self.metas.len().max(1));
-        self.metas.get(at).map(|meta| &meta.named)
+        let at = rand::random_range(0..self.0.len().max(1));
+        self.0.get(at).map(|meta| &meta.named)
     }
 }
 

@@ -118,39 +118,32 @@ fn files(folder: &Path) -> io::Result<u64> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn trend_of_growing_values_is_not_flat() {
-        let growing: Vec<u64> = (0..900).map(|second| 100 + second / 10).collect();
-        let steady: Vec<u64> = (0..900).map(|second| 100 + second % 7).collect();
-        for (values, is_long, more, flat) in [
-            (&growing[..], true, 8, Some(false)),
-            (&growing, false, 8, None),
-            (&steady, true, 0, Some(true)),
-            (&[], true, 0, Some(true)),
-        ] {
-            assert_eq!(
-                Trend::of(values, is_long, 10, more).flat,
-                flat,
-                "{} {is_long}",
-                values.len()
-            );
-        }
+    /// Equal values after a higher warm-up, with a peak in the middle and another last value.
+    fn samples(last: u64) -> Vec<u64> {
+        let mut values = vec![10; 90];
+        values[..9].fill(50);
+        values[45] = 99;
+        values[89] = last;
+        values
     }
 
     #[test]
-    fn trend_ignores_the_warm_up_and_keeps_the_peak() {
-        let mut values = vec![10; 90];
-        values[..9].fill(0);
-        values[45] = 99;
-        let mut expected = Trend {
-            first_third: 10,
-            last_third: 10,
-            max: 99,
-            flat: Some(true),
+    fn trend_compares_the_thirds_after_the_warm_up_and_keeps_the_peak() {
+        let trend = |first_third, last_third, max, flat| Trend {
+            first_third,
+            last_third,
+            max,
+            flat,
         };
-        assert_eq!(Trend::of(&values, true, 0, 0), expected);
-        values[89] = 11;
-        (expected.last_third, expected.flat) = (11, Some(false));
-        assert_eq!(Trend::of(&values, true, 0, 0), expected);
+        for (values, is_long, hundredths, more, expected) in [
+            (samples(10), true, 0, 0, trend(10, 10, 99, Some(true))),
+            (samples(11), true, 0, 0, trend(10, 11, 99, Some(false))),
+            (samples(11), false, 0, 0, trend(10, 11, 99, None)),
+            (samples(12), true, 10, 1, trend(10, 12, 99, Some(true))),
+            (samples(13), true, 10, 1, trend(10, 13, 99, Some(false))),
+            (Vec::new(), true, 0, 0, trend(0, 0, 0, Some(true))),
+        ] {
+            assert_eq!(Trend::of(&values, is_long, hundredths, more), expected);
+        }
     }
 }

@@ -67,7 +67,16 @@ impl Report {
         let is_flat = [memory, descriptors, files]
             .iter()
             .all(|trend| trend.flat != Some(false));
-        let report = |(route, stats)| (route, RouteReport::new(stats));
+        let report = |(route, stats): (Route, RouteStats)| {
+            let [p50_ms, p99_ms, worst_ms] = stats.quantiles([500, 990, 1000]);
+            let report = RouteReport {
+                stats,
+                p50_ms,
+                p99_ms,
+                worst_ms,
+            };
+            (route, report)
+        };
         let routes: BTreeMap<_, _> = counts.routes.into_iter().map(report).collect();
         let sum = |of: fn(&RouteStats) -> u64| routes.values().map(|row| of(&row.stats)).sum();
         Self {
@@ -127,18 +136,6 @@ impl Report {
                 "WRONG {} times, {} of {}: {}",
                 error.count, error.kind, error.route, error.first
             );
-        }
-    }
-}
-
-impl RouteReport {
-    fn new(stats: RouteStats) -> Self {
-        let [p50_ms, p99_ms, worst_ms] = stats.quantiles([500, 990, 1000]);
-        Self {
-            stats,
-            p50_ms,
-            p99_ms,
-            worst_ms,
         }
     }
 }

@@ -1,5 +1,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
+    error::Error,
     io,
     net::SocketAddr,
     sync::Arc,
@@ -32,35 +33,26 @@ const CLOSING: Duration = Duration::from_secs(10);
 /// Number of descriptors that may stay open without being leaked: connections that the mirror keeps to its registry.
 const MORE_DESCRIPTORS: u64 = 8;
 
-/// Error that prevents a report.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RunError {
-    #[error("the mirror does not list its catalogs")]
-    Begin(#[source] Violation),
-    #[error("the process that serves, or its store, cannot be watched")]
-    Watch(#[source] io::Error),
-}
-
 #[derive(Deserialize)]
 struct Contract {
     paths: BTreeMap<String, serde_json::Value>,
 }
 
 /// Runs the clients for the configured time and returns the report.
-pub(crate) async fn run(args: &Args) -> Result<Report, RunError> {
+pub(crate) async fn run(args: &Args) -> Result<Report, Box<dyn Error>> {
     let shared = Arc::new(Shared::default());
-    let paths = discover(line(args.server, 0), &shared).await.map_err(RunError::Begin)?;
+    let paths = discover(line(args.server, 0), &shared).await?;
     let monitor = ProcessMonitor {
         process: args.process,
         store: args.store.clone(),
     };
-    let descriptors = monitor.descriptors().map_err(RunError::Watch)?;
+    let descriptors = monitor.descriptors()?;
     let (begin, end) = (Instant::now(), Instant::now() + Duration::from_secs(args.seconds));
     let clients = visit(args, &shared, end);
-    let seen = monitor.watch(end).await.map_err(RunError::Watch)?;
+    let seen = monitor.watch(end).await?;
     clients.join_all().await;
     let took = begin.elapsed();
-    let leaked = leaked(&monitor, descriptors).await.map_err(RunError::Watch)?;
+    let leaked = leaked(&monitor, descriptors).await?;
     Ok(Report::new(&shared, seen, leaked, &paths, took))
 }
 

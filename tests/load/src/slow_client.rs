@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use tokio::time::sleep;
 
 use crate::{
+    answer::Answer,
     client::{CheckedRequest, Client},
     connection::RequestSpec,
     expectation::Expectation,
@@ -37,7 +38,10 @@ impl Client {
             body.extend(frame?.into_data().ok());
             sleep(PAUSE).await;
         }
-        self.check_body(&wanted, head, body.freeze()).map(drop)
+        let bytes = body.len() as u64;
+        self.shared.statistics.with(wanted.route, |row| row.bytes += bytes);
+        let answer = Answer::new(&wanted.ask(), head, body.freeze())?;
+        self.check(&wanted, answer).map(drop)
     }
 
     /// Reads the first part of the whole catalog.

@@ -65,7 +65,7 @@ impl Statistics {
             route,
             kind,
             count: 0,
-            first: format!("{what}: {}", violation.with_causes()),
+            first: format!("{what}: {}", model::text::chain(violation)),
         };
         let violations = &mut self.0.lock().violations;
         violations.entry((route, kind)).or_insert_with(first).count += 1;

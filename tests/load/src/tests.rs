@@ -21,7 +21,6 @@ use tokio::{net::TcpListener, time::Instant};
 
 use crate::{
     client::{Client, Shared},
-    connection::ConnectionOptions,
     report::never_checked,
     run::{discover, line},
     slow_client::SlowBehaviour,
@@ -61,12 +60,9 @@ async fn visit(router: Router) -> (Counts, Vec<String>) {
     let Ok(paths) = discover(line(server, 0), &shared).await else {
         return (shared.statistics.counts(), vec!["all".to_owned()]);
     };
-    let line = |http2| ConnectionOptions {
-        http2,
-        ..line(server, 0)
-    };
+    // The first client speaks HTTP/1.1, the third one HTTP/2.
     let mut clients =
-        [false, true].map(|http2| Client::new(line(http2), Duration::from_millis(1), Arc::clone(&shared)));
+        [0, 2].map(|number| Client::new(line(server, number), Duration::from_millis(1), Arc::clone(&shared)));
     let begin = Instant::now();
     let mut round = 0;
     loop {

@@ -53,12 +53,6 @@ impl Violation {
     pub(crate) fn label(&self) -> &'static str {
         self.into()
     }
-
-    /// Returns the violation with all its causes, on one line.
-    pub(crate) fn with_causes(&self) -> String {
-        let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());
-        causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
-    }
 }
 
 /// Checks that two values are equal. `what` names them in the violation.

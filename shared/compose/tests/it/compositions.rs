@@ -1,46 +1,31 @@
 //! Compositions of several catalogs.
 
-use std::collections::BTreeSet;
-
-use catalog_mirror_compose::Composition;
-use olm::PackageParser;
-use rstest::rstest;
-
-use crate::support::{
-    ComposedCatalog, MemoryCatalog, api, bundle, compose, package, requirement, summary, with_property,
-};
+use crate::support::{MemoryCatalog, api, bundle, compose, package, requirement, summary, with_property};
 
 fn db() -> String {
-    package("db", "stable: 1.0.0 1.1.0<1.0.0; beta: 1.1.0")
+    package("db", "stable: 1.0.0 1.1.0<1.0.0 1.2.0<1.1.0; beta: 1.2.0 2.0.0<1.2.0")
 }
 
 fn web(version: &str) -> String {
     package("web", &format!("alpha: {version}"))
 }
 
-fn composition(yaml: &str) -> Composition {
-    serde_saphyr::from_str(yaml).unwrap()
-}
-
-/// Composes `one` (db, web 1.0.0), `two` (web 2.0.0, zoo) and additions. Returns each package with its place, or the error.
-fn composed(yaml: &str, additions: &[&[(&str, &str)]]) -> String {
-    let mut one = MemoryCatalog::new(&[("db", &db()), ("web", &web("1.0.0"))]);
-    let composition = composition(yaml);
-    if yaml.contains("catalog: long") {
-        let db = package("db", "stable: 1.0.0 1.1.0<1.0.0 1.2.0<1.1.0");
-        one = MemoryCatalog::new(&[("db", &db)]);
-    }
+/// Composes `one` (db, web 1.0.0), `two` (web 2.0.0, zoo), of these as many as there are inputs, and additions. Returns each package
+/// with its input or its channels, or the error.
+fn composed(yaml: &str, additions: &[(&str, &str)]) -> String {
+    let one = MemoryCatalog::new(&[("db", &db()), ("web", &web("1.0.0"))]);
     let two = MemoryCatalog::new(&[("web", &web("2.0.0")), ("zoo", &package("zoo", "c: 1.0.0"))]);
     let mut catalogs = vec![one, two];
-    catalogs.truncate(composition.inputs.len());
-    catalogs.extend(additions.iter().map(|packages| MemoryCatalog::new(packages)));
-    compose(&composition, &mut catalogs).map_or_else(|error| model::text::chain(&error), |composed| text(&composed))
-}
-
-fn text(composed: &ComposedCatalog) -> String {
-    let packages = composed.packages.iter().map(|(name, lines)| match lines {
-        Err(input) => format!("{name}={input}"),
-        Ok(lines) => format!("{name} {}", summary(name, lines)),
+    catalogs.truncate(yaml.matches("catalog: ").count());
+    catalogs.extend(additions.iter().map(|addition| MemoryCatalog::new(&[*addition])));
+    let composed = match compose(yaml, &mut catalogs) {
+        Ok(composed) => composed,
+        Err(error) => return model::text::chain(&error),
+    };
+    let packages = composed.packages.iter();
+    let packages = packages.map(|(name, lines)| match composed.shards.get(name) {
+        Some(input) => format!("{name}={input}"),
+        None => format!("{name} {}", summary(name, lines)),
     });
     packages.collect::<Vec<_>>().join(" | ")
 }
@@ -50,12 +35,12 @@ const ONE: &str = "inputs: [{catalog: one}]\n";
 /// Case, the composition with its lines, and the packages of the result or the error.
 const COMPOSITIONS: &str = "\
 whole / inputs: [{catalog: one}] => db=0 | web=0
-heads / inputs: [{catalog: one, select: {}}] => db beta: 1.1.0; *stable: 1.1.0 | web=0
+heads / inputs: [{catalog: one, select: {}}] => db beta: 2.0.0; *stable: 1.2.0 | web=0
 first wins / inputs: [{catalog: one}, {catalog: two}] // conflicts: first => db=0 | web=0 | zoo=1
 selected apart / inputs: [{catalog: one, select: {full: true, packages: [{name: db}]}}, {catalog: two}] => db=0 | web=1 | zoo=1
 package removed / inputs: [{catalog: one}] // remove: [{package: web}] => db=0
-channel removed / inputs: [{catalog: one}] // remove: [{package: db, channels: [beta]}] => db *stable: 1.0.0 1.1.0 | web=0
-head removed / inputs: [{catalog: one}] // remove: [{package: db, bundles: [db.v1.1.0]}] => db *stable: 1.0.0 | web=0
+channel removed / inputs: [{catalog: one}] // remove: [{package: db, channels: [beta]}] => db *stable: 1.0.0 1.1.0 1.2.0 | web=0
+head removed / inputs: [{catalog: one}] // remove: [{package: db, bundles: [db.v1.2.0, db.v2.0.0]}] => db *stable: 1.0.0 1.1.0 | web=0
 nothing / {} => a composition needs `inputs` or `add`
 both origins / inputs: [{catalog: a, source: b}] => an input has either `catalog` (published by this mirror) or `source` (pulled)
 no origin / inputs: [{select: {}}] => an input has either `catalog` (published by this mirror) or `source` (pulled)
@@ -69,7 +54,7 @@ remove channel / inputs: [{catalog: one}] // remove: [{package: db, channels: [n
     nope of package db
 remove bundle / inputs: [{catalog: one}] // remove: [{package: db, bundles: [nope]}] => remove: the composition has no bundle \
     nope of package db
-remove what connects / inputs: [{catalog: long}] // remove: [{package: db, bundles: [db.v1.1.0]}] => add and remove leave an \
+remove what connects / inputs: [{catalog: one}] // remove: [{package: db, bundles: [db.v1.1.0]}] => add and remove leave an \
     invalid package: package db, channel stable: with what is added and removed the channel has several heads: db.v1.0.0, \
     db.v1.2.0; keep what connects them: db.v1.1.0
 remove default channel / inputs: [{catalog: one}] // remove: [{package: db, channels: [stable]}] => add and remove leave an \
@@ -106,8 +91,7 @@ fn compose_missing_requirement_is_a_notice() {
         let user = with_property(&package("user", "c: 1.0.0"), "1.0.0", kind, &value);
         let notices = |rule: &str| {
             let mut catalogs = [MemoryCatalog::new(&[("need", &need), ("user", &user)])];
-            let composition = composition(&format!("{ONE}dependencies: {rule}"));
-            let composed = compose(&composition, &mut catalogs).unwrap();
+            let composed = compose(&format!("{ONE}dependencies: {rule}"), &mut catalogs).unwrap();
             assert_eq!(catalogs[0].reads.len(), if rule == "warn" { 2 } else { 0 });
             composed.explanation.notices
         };
@@ -130,7 +114,7 @@ fn compose_requirement_of_several_bundles_is_one_notice() {
     for (count, bundles) in [(2, "another bundle require"), (3, "2 other bundles require")] {
         let user =
             package("user", &format!("c: {}", versions[..count].join(" "))).replace(r#""properties":["#, required);
-        let composed = compose(&composition(ONE), &mut [MemoryCatalog::new(&[("user", &user)])]).unwrap();
+        let composed = compose(ONE, &mut [MemoryCatalog::new(&[("user", &user)])]).unwrap();
         let expected = format!(
             "package user: user.v1.0.0 and {bundles} package need 1.x, which no package of the result provides"
         );
@@ -138,46 +122,55 @@ fn compose_requirement_of_several_bundles_is_one_notice() {
     }
 }
 
-/// Each bundle is explained once, and as it is in the written lines.
-#[rstest]
-#[case::channel_of_whole("{full: true}", "channels: [beta]")]
-#[case::channel_of_heads("{}", "channels: [beta]")]
-#[case::bundle("{full: true}", "bundles: [db.v1.0.0]")]
-fn remove_is_explained_as_it_is_written(#[case] select: &str, #[case] remove: &str) {
-    let db = package("db", "stable: 1.0.0 1.1.0<1.0.0; beta: 2.0.0");
-    let yaml = format!("inputs: [{{catalog: one, select: {select}}}]\nremove: [{{package: db, {remove}}}]");
-    let composed = compose(&composition(&yaml), &mut [MemoryCatalog::new(&[("db", &db)])]).unwrap();
-    let written = PackageParser::parse(composed.packages["db"].as_ref().unwrap().as_bytes());
-    let decisions = composed.explanation.decisions.unwrap();
-    let of_bundles: Vec<_> = decisions
-        .iter()
-        .filter(|decision| !decision.bundle.is_empty())
-        .collect();
-    let names: BTreeSet<&String> = of_bundles.iter().map(|decision| &decision.bundle).collect();
-    assert_eq!(names.len(), of_bundles.len(), "{decisions:?}");
-    let whole = decisions
-        .iter()
-        .any(|decision| decision.bundle.is_empty() && decision.kept);
-    for bundle in PackageParser::parse(db.as_bytes()).bundles.keys() {
-        let decision = of_bundles.iter().find(|decision| decision.bundle == *bundle);
-        let kept = decision.map_or(whole, |decision| decision.kept);
-        assert_eq!(kept, written.bundles.contains_key(bundle), "{bundle} {decisions:?}");
+/// Selection, what is removed of package `db`, and the decisions. Each bundle is explained once, and as it is written.
+const REMOVED: [(&str, &str, &[&str]); 3] = [
+    (
+        "{full: true}",
+        "channels: [beta]",
+        &[
+            "true  the whole package of one",
+            "false db.v2.0.0 in no channel that remove leaves",
+        ],
+    ),
+    (
+        "{}",
+        "channels: [beta]",
+        &[
+            "false db.v1.0.0 not the head of stable",
+            "false db.v1.1.0 not the head of stable",
+            "true db.v1.2.0 head of stable",
+            "false db.v2.0.0 in no channel that remove leaves",
+        ],
+    ),
+    (
+        "{full: true}",
+        "bundles: [db.v1.2.0]",
+        &["true  the whole package of one", "false db.v1.2.0 in remove"],
+    ),
+];
+
+#[test]
+fn remove_is_explained_as_it_is_written() {
+    for (select, remove, expected) in REMOVED {
+        let yaml = format!("inputs: [{{catalog: one, select: {select}}}]\nremove: [{{package: db, {remove}}}]");
+        let composed = compose(&yaml, &mut [MemoryCatalog::new(&[("db", &db())])]).unwrap();
+        assert_eq!(composed.decisions(), expected, "{yaml}");
     }
 }
 
 /// Additions to packages of `one`, and the packages of the result or the error. A folder that extends a package has no
 /// `olm.package`.
 const ADDITIONS: &str = "\
-db entries 1.2.0<1.1.0 => db beta: 1.1.0; *stable: 1.0.0 1.1.0 1.2.0 | web=0
+db entries 1.3.0<1.2.0 => db beta: 1.2.0 2.0.0; *stable: 1.0.0 1.1.0 1.2.0 1.3.0 | web=0
 new package 1.0.0 => db=0 | new *stable: 1.0.0 | web=0
-db bundle 1.1.0 => db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0
+db bundle 1.1.0 => db beta: 1.2.0 2.0.0; *stable: 1.0.0 1.1.0 1.2.0 | web=0
 db entries 1.1.0<-1.0.0 => add: package db has the entry db.v1.1.0 of olm.channel stable already, with other content; \
     set replace: true to replace it
 db other-bundle 1.1.0 => add: package db has olm.bundle db.v1.1.0 already, with other content; set replace: true to replace it
-db replaced-entries 1.1.0<-1.0.0 => db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0
-db replaced-other-bundle 1.1.0 => db beta: 1.1.0; *stable: 1.0.0 1.1.0 | web=0
-db entries 1.2.0<1.0.0 => add and remove leave an invalid package: package db, channel stable: with what is added and removed \
-    the channel has several heads: db.v1.1.0, db.v1.2.0; let added entries replace or skip the others
+db replaced-entries 1.1.0<-1.0.0 => db beta: 1.2.0 2.0.0; *stable: 1.0.0 1.1.0 1.2.0 | web=0
+db replaced-other-bundle 1.1.0 => db beta: 1.2.0 2.0.0; *stable: 1.0.0 1.1.0 1.2.0 | web=0
+db entries 1.3.0<1.1.0 => add and remove leave an invalid package: package db, channel stable: with what is added and removed \
+    the channel has several heads: db.v1.2.0, db.v1.3.0; let added entries replace or skip the others
 db bundle 3.0.0 => add and remove leave an invalid package: package db has no bundle db.v3.0.0 in a channel";
 
 #[test]
@@ -196,27 +189,21 @@ fn add_merges_bundles_and_entries_and_replaces_only_if_allowed() {
             _ => bundle(name, versions).replace("r.example", "other.example"),
         };
         let yaml = format!("{ONE}add: [{{source: 'dir:more', replace: {}}}]", added != what);
-        assert_eq!(composed(&yaml, &[&[(name, &lines)]]), expected, "{row}");
+        assert_eq!(composed(&yaml, &[(name, &lines)]), expected, "{row}");
     }
 }
 
 #[test]
-fn global_documents_are_kept_once_in_any_order() {
-    let result = |order: [usize; 2], global: [&str; 2]| {
+fn global_documents_are_kept_once() {
+    for (globals, expected, shards) in [
+        (["x\ny\n", "x\ny\n"], "x\ny\n", 3),
+        (["b\na\n", "a\nc\n"], "a\nb\nc\n", 2),
+    ] {
         let mut catalogs = [
-            MemoryCatalog::new(&[("", global[0]), ("db", &db())]),
-            MemoryCatalog::new(&[("", global[1]), ("web", &web("1.0.0"))]),
+            MemoryCatalog::new(&[("", globals[0]), ("db", &db())]),
+            MemoryCatalog::new(&[("", globals[1]), ("web", &web("1.0.0"))]),
         ];
-        if order == [1, 0] {
-            catalogs.reverse();
-        }
-        let composition = composition("inputs: [{catalog: a}, {catalog: b}]");
-        let composed = compose(&composition, &mut catalogs).unwrap();
-        let lines = &composed.packages[""];
-        lines.clone().unwrap_or_else(|input| format!("shard {input}"))
-    };
-    assert_eq!(result([0, 1], ["x\ny\n", "x\ny\n"]), "shard 0");
-    for order in [[0, 1], [1, 0]] {
-        assert_eq!(result(order, ["b\na\n", "a\nc\n"]), "a\nb\nc\n");
+        let composed = compose("inputs: [{catalog: a}, {catalog: b}]", &mut catalogs).unwrap();
+        assert_eq!((&*composed.packages[""], composed.shards.len()), (expected, shards));
     }
 }

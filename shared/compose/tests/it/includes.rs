@@ -1,15 +1,11 @@
 //! Packages that `dependencies: include` takes along.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use catalog_mirror_compose::Composition;
 use olm::{Severity, ShardValidator};
 use proptest::{collection::vec, prelude::*};
-use rstest::rstest;
 
-use crate::support::{
-    ComposedCatalog, MemoryCatalog, api, compose, package, required, requirement, summary, with_property,
-};
+use crate::support::{ComposedCatalog, MemoryCatalog, api, compose, package, required, requirement, with_property};
 
 /// A package with one bundle that has a requirement.
 fn user(name: &str, required: &str) -> String {
@@ -24,32 +20,7 @@ fn need() -> String {
 
 /// Composes with `dependencies: include`.
 fn include(yaml: &str, catalogs: &mut [MemoryCatalog]) -> ComposedCatalog {
-    let composition: Composition = serde_saphyr::from_str(&format!("{yaml}\ndependencies: include")).unwrap();
-    catalogs.iter_mut().for_each(|catalog| catalog.can_reread = true);
-    compose(&composition, catalogs).unwrap()
-}
-
-/// Returns the lines of each package of the result.
-fn lines(composed: &ComposedCatalog, catalogs: &[MemoryCatalog]) -> BTreeMap<String, String> {
-    let packages = composed.packages.iter().map(|(name, lines)| {
-        let lines = lines
-            .clone()
-            .unwrap_or_else(|input| catalogs[input].lines[name].clone());
-        (name.clone(), lines)
-    });
-    packages.collect()
-}
-
-/// Returns the packages of the result with their channels, and the notices.
-fn described(composed: &ComposedCatalog, catalogs: &[MemoryCatalog]) -> String {
-    let packages = lines(composed, catalogs);
-    let packages = packages
-        .iter()
-        .map(|(name, lines)| format!("{name} {}", summary(name, lines)));
-    packages
-        .chain(composed.explanation.notices.iter().cloned())
-        .collect::<Vec<_>>()
-        .join(" | ")
+    compose(&format!("{yaml}\ndependencies: include"), catalogs).unwrap()
 }
 
 fn errors(name: &str, lines: &str) -> Vec<String> {
@@ -67,35 +38,36 @@ fn errors(name: &str, lines: &str) -> Vec<String> {
 
 const USER: &str = "inputs: [{catalog: a, select: {packages: [{name: user}]}}]";
 
-/// Requirement of a package `user` beside packages `more` and `need`, the selection, and the packages of the result. Without a
-/// selection only `user` is selected. `MISSING` stands for the notice about what follows.
+/// Requirement of a package `user` beside packages `more` and `need`, the selection, the packages that are read, and those of the
+/// result. Without a selection only `user` is selected. `MISSING` stands for the notice about what follows.
 const INCLUDED: &str = "\
-need >=1.0.0 <2.0.0 => need *stable: 1.1.0 | user *c: 1.0.0
-need >=1.0.0 => need *stable: 2.0.0 | user *c: 1.0.0
-need <1.0.0 => need *old: 0.9.0 | user *c: 1.0.0
-API v1 => need old: 1.0.0; *stable: 1.0.0 | user *c: 1.0.0
-any nope 1.x | API v1 | need 2.x => need old: 1.0.0; *stable: 1.0.0 | user *c: 1.0.0
-all need 1.x | more 1.x => more *c: 1.0.0 | need *stable: 1.1.0 | user *c: 1.0.0
-nope 1.x => user *c: 1.0.0 | MISSING package nope 1.x
-need >=7.0.0 => user *c: 1.0.0 | MISSING package need >=7.0.0
-all API v1 | nope 1.x => user *c: 1.0.0 | MISSING all of (API g.io/v1 K, package nope 1.x)
+{} => user => user *c: 1.0.0
+need >=1.0.0 <2.0.0 => user need need => need *stable: 1.1.0 | user *c: 1.0.0
+need >=1.0.0 => user need need => need *stable: 2.0.0 | user *c: 1.0.0
+need <1.0.0 => user need need => need *old: 0.9.0 | user *c: 1.0.0
+API v1 => user more need need => need old: 1.0.0; *stable: 1.0.0 | user *c: 1.0.0
+any nope 1.x | API v1 | need 2.x => user more need need => need old: 1.0.0; *stable: 1.0.0 | user *c: 1.0.0
+all need 1.x | more 1.x => user need more more need => more *c: 1.0.0 | need *stable: 1.1.0 | user *c: 1.0.0
+nope 1.x => user => user *c: 1.0.0 | MISSING package nope 1.x
+need >=7.0.0 => user need => user *c: 1.0.0 | MISSING package need >=7.0.0
+all API v1 | nope 1.x => user more need => user *c: 1.0.0 | MISSING all of (API g.io/v1 K, package nope 1.x)
 need <2.0.0 / inputs: [{catalog: a, select: {packages: [{name: user}, {name: need, channels: [{name: stable}]}]}}] \
-    => need *stable: 2.0.0 | user *c: 1.0.0 | package user: user.v1.0.0 requires package need <2.0.0; \
+    => need user => need *stable: 2.0.0 | user *c: 1.0.0 | package user: user.v1.0.0 requires package need <2.0.0; \
     the result has other versions of need: select one that fits
-need 1.x / inputs: [{catalog: a}] // remove: [{package: need}] => more *c: 1.0.0 | user *c: 1.0.0 | MISSING package need 1.x";
+need 1.x / inputs: [{catalog: a}] // remove: [{package: need}] => more user => more *c: 1.0.0 | user *c: 1.0.0 | MISSING package \
+    need 1.x";
 
 #[test]
 fn include_takes_the_highest_bundle_that_fits_or_notices_that_none_does() {
     let more = package("more", "c: 1.0.0");
     for row in INCLUDED.lines() {
-        let (case, expected) = row.split_once(" => ").unwrap();
+        let [case, reads, expected] = row.split(" => ").collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
         let (required, select) = case.split_once(" / ").unwrap_or((case, USER));
         let user = user("user", required);
-        let mut catalogs = [MemoryCatalog::new(&[
-            ("more", &more),
-            ("need", &need()),
-            ("user", &user),
-        ])];
+        let packages = [("more", &*more), ("need", &need()), ("user", &user)];
+        let mut catalogs = [MemoryCatalog::new(&packages)];
         let composed = include(&select.replace(" // ", "\n"), &mut catalogs);
         let expected = match expected.split_once("MISSING ") {
             Some((result, missing)) => {
@@ -103,27 +75,23 @@ fn include_takes_the_highest_bundle_that_fits_or_notices_that_none_does() {
             }
             None => expected.to_owned(),
         };
-        assert_eq!(described(&composed, &catalogs), expected, "{row}");
+        assert_eq!(composed.text(&composed.explanation.notices), expected, "{row}");
+        assert_eq!(catalogs[0].reads.join(" "), reads, "{row}");
     }
 }
 
 #[test]
 fn include_follows_requirements_around_a_cycle_and_explains_them() {
-    let packages = [("user", "need-b"), ("need-b", "need-c"), ("need-c", "user")];
-    let packages = packages.map(|(name, of)| (name, user(name, &format!("{of} 1.x"))));
+    let packages = [("user", "need-b 1.x"), ("need-b", "need-c 1.x"), ("need-c", "user 1.x")];
+    let packages = packages.map(|(name, required)| (name, user(name, required)));
     let packages: Vec<(&str, &str)> = packages.iter().map(|(name, lines)| (*name, lines.as_str())).collect();
-    let mut catalogs = [MemoryCatalog::new(&packages)];
-    let composed = include(USER, &mut catalogs);
+    let composed = include(USER, &mut [MemoryCatalog::new(&packages)]);
     assert_eq!(
-        described(&composed, &catalogs),
+        composed.text(&[]),
         "need-b *c: 1.0.0 | need-c *c: 1.0.0 | user *c: 1.0.0"
     );
-    let decisions = composed.explanation.decisions.iter().flatten();
-    let decisions: Vec<String> = decisions
-        .map(|decision| format!("{} {} {}", decision.kept, decision.bundle, decision.reason))
-        .collect();
     assert_eq!(
-        decisions,
+        composed.decisions(),
         [
             "true user.v1.0.0 head of c",
             "true need-b.v1.0.0 included: user.v1.0.0 of user requires package need-b 1.x",
@@ -132,64 +100,41 @@ fn include_follows_requirements_around_a_cycle_and_explains_them() {
     );
 }
 
-#[rstest]
-#[case::first_input_wins(">=1.0.0", "need *c: 1.5.0")]
-#[case::second_has_the_version(">=2.0.0", "need *c: 3.0.0")]
-fn include_takes_the_first_input_that_has_it(#[case] range: &str, #[case] expected: &str) {
+#[test]
+fn include_takes_the_first_input_that_has_it() {
     let (first, second) = (package("need", "c: 1.5.0"), package("need", "c: 3.0.0"));
-    let user = user("user", &format!("need {range}"));
-    let mut catalogs = [
-        MemoryCatalog::new(&[("need", &first), ("user", &user)]),
-        MemoryCatalog::new(&[("need", &second), ("other", &package("other", "c: 1.0.0"))]),
-    ];
-    let select =
-        "inputs: [{catalog: a, select: {packages: [{name: user}]}}, {catalog: b, select: {packages: [{name: other}]}}]";
-    let composed = include(select, &mut catalogs);
-    let expected = format!("{expected} | other *c: 1.0.0 | user *c: 1.0.0");
-    assert_eq!(described(&composed, &catalogs), expected);
+    for (required, expected) in [("need >=1.0.0", "need *c: 1.5.0"), ("need >=2.0.0", "need *c: 3.0.0")] {
+        let user = user("user", required);
+        let mut catalogs = [
+            MemoryCatalog::new(&[("need", &first), ("user", &user)]),
+            MemoryCatalog::new(&[("need", &second), ("other", &package("other", "c: 1.0.0"))]),
+        ];
+        let select = "inputs: [{catalog: a, select: {packages: [{name: user}]}}, {catalog: b, select: {packages: [{name: other}]}}]";
+        let expected = format!("{expected} | other *c: 1.0.0 | user *c: 1.0.0");
+        assert_eq!(include(select, &mut catalogs).text(&[]), expected);
+    }
 }
 
 #[test]
 fn include_of_bundles_that_nothing_connects_takes_the_whole_package() {
-    let one = user("user", "need 1.0.0");
-    let two = user("two", "need 2.0.0");
+    let (one, two) = (user("user", "need 1.0.0"), user("two", "need 2.0.0"));
     // The whole package has a bundle with a requirement of its own.
     let need = with_property(&need(), "1.1.0", "olm.package.required", &required("more", "1.x"));
-    let more = package("more", "c: 1.0.0");
-    let packages: [(&str, &str); 4] = [("more", &more), ("need", &need), ("two", &two), ("user", &one)];
-    let mut catalogs = [MemoryCatalog::new(&packages)];
+    let packages = [
+        ("more", &*package("more", "c: 1.0.0")),
+        ("need", &need),
+        ("two", &two),
+        ("user", &one),
+    ];
     let select = "inputs: [{catalog: a, select: {packages: [{name: user}, {name: two}]}}]";
-    let composed = include(select, &mut catalogs);
+    let composed = include(select, &mut [MemoryCatalog::new(&packages)]);
     assert_eq!(
-        described(&composed, &catalogs),
+        composed.text(&[]),
         "more *c: 1.0.0 | need old: 0.9.0 1.0.0; *stable: 1.0.0 1.1.0 2.0.0 | two *c: 1.0.0 | user *c: 1.0.0"
     );
-    let whole = composed.explanation.decisions.iter().flatten();
-    let whole = whole.filter(|decision| decision.package == "need" && decision.bundle.is_empty());
-    assert_eq!(
-        whole
-            .filter(|decision| decision.reason.contains("whole package"))
-            .count(),
-        1
-    );
-}
-
-#[test]
-fn include_reads_other_packages_only_for_what_is_missing() {
-    let reads = |user: String| {
-        let more = package("more", "c: 1.0.0");
-        let mut catalogs = [MemoryCatalog::new(&[
-            ("more", &more),
-            ("need", &need()),
-            ("user", &user),
-        ])];
-        include(USER, &mut catalogs);
-        catalogs[0].reads.join(" ")
-    };
-    let other = with_property(&package("user", "c: 1.0.0"), "1.0.0", "other", "{}");
-    assert_eq!(reads(other), "user");
-    assert_eq!(reads(user("user", "need 1.x")), "user need need");
-    assert_eq!(reads(user("user", "API v1")), "user more need need");
+    let decisions = composed.decisions().join("\n");
+    assert_eq!(decisions.matches("true  included: ").count(), 1, "{decisions}");
+    assert!(decisions.contains("the whole package, because"), "{decisions}");
 }
 
 /// Versions of each package, how many of them are also in a second channel, and for some bundles a requirement.
@@ -237,21 +182,14 @@ proptest! {
             .map(|(at, package)| (format!("p{at}"), random_lines(at, package)))
             .collect();
         let texts: Vec<(&str, &str)> = texts.iter().map(|(name, lines)| (name.as_str(), lines.as_str())).collect();
-        let mut catalogs = [MemoryCatalog::new(&texts)];
         let names: Vec<String> = (0..selected).map(|at| format!("{{name: p{at}}}")).collect();
-        let composed = include(
-            &format!("inputs: [{{catalog: a, select: {{packages: [{}]}}}}]", names.join(", ")),
-            &mut catalogs,
-        );
-        let result = lines(&composed, &catalogs);
+        let select = format!("inputs: [{{catalog: a, select: {{packages: [{}]}}}}]", names.join(", "));
+        let result = include(&select, &mut [MemoryCatalog::new(&texts)]).packages;
         for (name, lines) in &result {
             prop_assert_eq!(errors(name, lines), Vec::<String>::new());
         }
-        let inputs: BTreeMap<String, String> = catalogs[0].lines.clone();
-        let has = |texts: &BTreeMap<String, String>, bundle: &str| {
-            let line = format!(r#""name":"{bundle}","package":"#);
-            texts.values().any(|lines| lines.contains(&line))
-        };
+        let (inputs, result) = (texts.iter().map(|(_, lines)| *lines).collect(), result.into_values().collect());
+        let has = |lines: &String, bundle: &str| lines.contains(&format!(r#""name":"{bundle}","package":"#));
         for (at, (_, _, requirements)) in packages.iter().enumerate() {
             for (bundle, of, version, is_api) in requirements {
                 let by = format!("p{at}.v1.{bundle}.0");

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog_mirror_compose::{Composition, Selection};
-use olm::{Channel, Package, PackageParser};
+use olm::{Channel, PackageParser};
 use proptest::{collection::vec, option, prelude::*};
 
-use crate::support::{MemoryCatalog, compose, package, select, selection};
+use crate::support::{MemoryCatalog, compose, package, select};
 
 /// Entries of a channel: for each version the place that it replaces and the places that it skips.
 type Graph = Vec<(Option<usize>, Vec<usize>)>;
@@ -44,7 +43,7 @@ fn channels() -> impl Strategy<Value = BTreeMap<String, Graph>> {
     })
 }
 
-fn selections() -> impl Strategy<Value = Selection> {
+fn selections() -> impl Strategy<Value = String> {
     let bound =
         |name| option::of(0..8_u32).prop_map(move |minor| field(minor, |minor| format!(", {name}: 1.{minor}.0")));
     let versions = prop_oneof![
@@ -58,16 +57,12 @@ fn selections() -> impl Strategy<Value = Selection> {
             Some(at) => format!(", channels: [{{name: c{at}{versions}}}]"),
             None => versions,
         };
-        selection(&format!("packages: [{{name: p{default}{rule}}}]"))
+        format!("packages: [{{name: p{default}{rule}}}]")
     })
 }
 
 fn field(value: Option<u32>, text: impl Fn(u32) -> String) -> String {
     value.map(text).unwrap_or_default()
-}
-
-fn apply(selection: &Selection, lines: &str) -> Option<String> {
-    select(selection, "p", lines).ok()?
 }
 
 fn reached(channel: &Channel) -> BTreeSet<&String> {
@@ -85,40 +80,29 @@ fn reached(channel: &Channel) -> BTreeSet<&String> {
     reached
 }
 
-/// Channels that are not kept as they were.
-fn cut<'a>(before: &Package, after: &'a Package) -> impl Iterator<Item = &'a Channel> {
-    let changed = after
-        .channels
-        .iter()
-        .filter(|(name, channel)| before.channels[*name].entries != channel.entries);
-    changed.map(|(_, channel)| channel).collect::<Vec<_>>().into_iter()
-}
-
 proptest! {
     #[test]
-    fn selection_of_its_own_result_changes_nothing(channels in channels(), selection in selections()) {
+    fn selection_keeps_valid_channels_and_changes_its_own_result_no_more(channels in channels(), selection in selections()) {
         let lines = lines("p", &channels);
-        if let Some(kept) = apply(&selection, &lines) {
-            prop_assert_eq!(apply(&selection, &kept), Some(kept));
-        }
-    }
-
-    #[test]
-    fn accepted_result_has_one_head_that_reaches_all(channels in channels(), selection in selections()) {
-        let lines = lines("p", &channels);
-        if let Some(kept) = apply(&selection, &lines) {
-            let (before, after) = (PackageParser::parse(lines.as_bytes()), PackageParser::parse(kept.as_bytes()));
-            for channel in cut(&before, &after) {
+        let Ok(composed) = select(&selection, &[("p", &lines)]) else {
+            return Ok(());
+        };
+        let kept = &composed.packages["p"];
+        let again = select(&selection, &[("p", kept)]);
+        prop_assert_eq!(again.map(|again| again.packages), Ok(composed.packages.clone()));
+        let (before, after) = (PackageParser::parse(lines.as_bytes()), PackageParser::parse(kept.as_bytes()));
+        for (name, channel) in &after.channels {
+            // A channel that is kept as it was may be invalid.
+            if before.channels[name].entries != channel.entries {
                 let reached = reached(channel);
                 prop_assert!(channel.entries.keys().all(|entry| reached.contains(entry)));
                 prop_assert!(channel.entries.keys().all(|entry| after.bundles.contains_key(entry)));
             }
-            let default = after.default_channel.as_ref().unwrap();
-            prop_assert!(after.channels.contains_key(default) || kept == lines);
-            // Lines are only left out, and the rest keeps its order.
-            let names: Vec<&String> = before.bundles.keys().collect();
-            prop_assert!(after.bundles.keys().all(|name| names.contains(&name)));
         }
+        let default = after.default_channel.as_ref().unwrap();
+        prop_assert!(after.channels.contains_key(default) || *kept == lines);
+        // Lines are only left out.
+        prop_assert!(after.bundles.keys().all(|name| before.bundles.contains_key(name)));
     }
 
     #[test]
@@ -140,15 +124,7 @@ proptest! {
         }
         let select = if heads { "{}" } else { "{full: true}" };
         let yaml = format!("inputs: [{{catalog: a, select: {select}}}, {{catalog: b, select: {select}}}]");
-        let composition: Composition = serde_saphyr::from_str(&yaml).unwrap();
-        let result = |mut catalogs: [MemoryCatalog; 2]| {
-            let texts: Vec<BTreeMap<String, String>> = catalogs.iter().map(|catalog| catalog.lines.clone()).collect();
-            let composed = compose(&composition, &mut catalogs).ok()?;
-            let lines = composed.packages.into_iter().map(|(name, lines)| {
-                lines.unwrap_or_else(|input| texts[input][&name].clone())
-            });
-            Some(lines.collect::<String>())
-        };
+        let result = |mut catalogs: [MemoryCatalog; 2]| compose(&yaml, &mut catalogs).ok().map(|composed| composed.packages);
         let [one, two] = catalogs.clone();
         prop_assert_eq!(result(catalogs), result([two, one]));
     }

@@ -6,8 +6,7 @@ use std::{
 };
 
 use catalog_mirror_compose::{
-    ComposeError, ComposedContent, Composition, CompositionInput, DependencyRule, Explanation, PackageSource,
-    ReadError, ReadSeek, Selection,
+    ComposeError, ComposedContent, Composition, DependencyRule, Explanation, PackageSource, ReadError, ReadSeek,
 };
 use olm::PackageParser;
 use work::Budget;
@@ -52,41 +51,11 @@ pub(crate) fn bundle(package: &str, version: &str) -> String {
     ) + "\n"
 }
 
-/// Reads a selection as it is written in a file.
-pub(crate) fn selection(yaml: &str) -> Selection {
-    serde_saphyr::from_str(yaml).unwrap()
-}
-
-/// Returns what a selection takes of a package, `None` for all lines, and its explanation.
-pub(crate) fn apply(
-    selection: &Selection,
-    package: &str,
-    lines: &str,
-) -> Result<(Option<String>, Explanation), String> {
-    let input = CompositionInput {
-        catalog: Some("one".to_owned()),
-        select: Some(selection.clone()),
-        ..CompositionInput::default()
-    };
-    let composition = Composition {
-        inputs: vec![input],
-        dependencies: DependencyRule::Ignore,
-        ..Composition::default()
-    };
-    match compose(&composition, &mut [MemoryCatalog::new(&[(package, lines)])]) {
-        Ok(mut composed) => Ok((composed.packages.remove(package).unwrap().ok(), composed.explanation)),
-        Err(ComposeError::Refused(problem)) => Err(problem.replacen("input one: ", "", 1)),
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// Returns the selected lines; all of them for a whole package, `None` if the package is not selected.
-pub(crate) fn select(selection: &Selection, package: &str, lines: &str) -> Result<Option<String>, String> {
-    if !selection.takes(package) {
-        return Ok(None);
-    }
-    let (kept, _) = apply(selection, package, lines)?;
-    Ok(Some(kept.unwrap_or_else(|| lines.to_owned())))
+/// Composes what a selection takes of a catalog. An error does not name the input.
+pub(crate) fn select(selection: &str, packages: &[(&str, &str)]) -> Result<ComposedCatalog, String> {
+    let yaml = format!("dependencies: ignore\ninputs:\n- catalog: one\n  select:\n    {selection}");
+    let composed = compose(&yaml, &mut [MemoryCatalog::new(packages)]);
+    composed.map_err(|error| error.to_string().replacen("input one: ", "", 1))
 }
 
 /// Returns the default channel and the versions of each channel, such as `*fast: 1.1.0 2.0.0; stable: 1.0.0`.
@@ -154,12 +123,11 @@ pub(crate) fn required(package: &str, range: &str) -> String {
     format!(r#"{{"packageName":"{package}","versionRange":"{range}"}}"#)
 }
 
-/// A catalog in memory. Each package can be read once, or twice if it is taken along.
+/// A catalog in memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryCatalog {
     pub(crate) lines: BTreeMap<String, String>,
     pub(crate) reads: Vec<String>,
-    pub(crate) can_reread: bool,
 }
 
 impl MemoryCatalog {
@@ -169,7 +137,7 @@ impl MemoryCatalog {
             .map(|(name, lines)| ((*name).to_owned(), (*lines).to_owned()));
         Self {
             lines: lines.collect(),
-            ..Self::default()
+            reads: Vec::new(),
         }
     }
 }
@@ -180,9 +148,6 @@ impl PackageSource for MemoryCatalog {
     }
 
     fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError> {
-        if self.reads.iter().any(|read| read == package) && !self.can_reread {
-            return Err(format!("{package:?} is read twice").into());
-        }
         self.reads.push(package.to_owned());
         let lines = self.lines.get(package).ok_or("no such package")?;
         Ok(Box::new(Cursor::new(lines.clone().into_bytes())))
@@ -191,34 +156,69 @@ impl PackageSource for MemoryCatalog {
 
 /// A composed catalog in memory.
 pub(crate) struct ComposedCatalog {
-    /// Lines of each package, or the number of the input that has them all.
-    pub(crate) packages: BTreeMap<String, Result<String, usize>>,
+    /// Lines of each package.
+    pub(crate) packages: BTreeMap<String, String>,
+    /// Number of the input of each package that is its whole shard.
+    pub(crate) shards: BTreeMap<String, usize>,
     pub(crate) explanation: Explanation,
 }
 
-/// Composes catalogs: inputs, then additions.
-pub(crate) fn compose(
-    composition: &Composition,
-    catalogs: &mut [MemoryCatalog],
-) -> Result<ComposedCatalog, ComposeError> {
-    compose_within(composition, catalogs, &Budget::default())
+impl ComposedCatalog {
+    /// Returns the packages with their channels, and then `more`, with `|` between.
+    pub(crate) fn text(&self, more: &[String]) -> String {
+        let packages = self.packages.iter();
+        let packages = packages.map(|(name, lines)| format!("{name} {}", summary(name, lines)));
+        packages.chain(more.iter().cloned()).collect::<Vec<_>>().join(" | ")
+    }
+
+    /// Returns the decisions, such as `true p.v1.0.0 head of c`.
+    pub(crate) fn decisions(&self) -> Vec<String> {
+        let decisions = self.explanation.decisions.iter().flatten();
+        decisions
+            .map(|decision| format!("{} {} {}", decision.kept, decision.bundle, decision.reason))
+            .collect()
+    }
 }
 
-/// Composes catalogs within a budget.
+/// Composes catalogs: inputs, then additions.
+pub(crate) fn compose(yaml: &str, catalogs: &mut [MemoryCatalog]) -> Result<ComposedCatalog, ComposeError> {
+    compose_within(yaml, catalogs, &Budget::default())
+}
+
+/// Composes catalogs within a budget. Each package is read once, or twice if it may be taken along.
 pub(crate) fn compose_within(
-    composition: &Composition,
+    yaml: &str,
     catalogs: &mut [MemoryCatalog],
     budget: &Budget,
 ) -> Result<ComposedCatalog, ComposeError> {
-    let (mut packages, mut explanation) = (BTreeMap::new(), Explanation::with_decisions());
+    let composition: Composition = serde_saphyr::from_str(yaml).unwrap();
+    let (mut packages, mut shards) = (BTreeMap::new(), BTreeMap::new());
+    let mut explanation = Explanation::with_decisions();
     let mut keep = |name: &str, content: ComposedContent<'_>| {
         let lines = match content {
-            ComposedContent::Shard { input } => Err(input),
-            ComposedContent::Lines(lines) => Ok(std::io::read_to_string(lines)?),
+            ComposedContent::Shard { input } => {
+                shards.insert(name.to_owned(), input);
+                String::new()
+            }
+            ComposedContent::Lines(lines) => std::io::read_to_string(lines)?,
         };
         assert_eq!(packages.insert(name.to_owned(), lines), None, "{name} is written once");
         Ok(())
     };
-    catalog_mirror_compose::compose(composition, catalogs, &mut explanation, &mut keep, budget)?;
-    Ok(ComposedCatalog { packages, explanation })
+    catalog_mirror_compose::compose(&composition, catalogs, &mut explanation, &mut keep, budget)?;
+    for (name, input) in &shards {
+        packages.insert(name.clone(), catalogs[*input].lines[name].clone());
+    }
+    for MemoryCatalog { reads, .. } in catalogs {
+        let is_once = reads.iter().collect::<BTreeSet<_>>().len() == reads.len();
+        assert!(
+            is_once || composition.dependencies == DependencyRule::Include,
+            "{reads:?}"
+        );
+    }
+    Ok(ComposedCatalog {
+        packages,
+        shards,
+        explanation,
+    })
 }
