@@ -27,15 +27,14 @@ pub(crate) const LEASE_PATH: &str =
 pub(crate) struct ApiServer(Arc<Mutex<ApiState>>);
 
 #[derive(Default)]
-struct ApiState {
+pub(crate) struct ApiState {
     /// Objects by path.
-    objects: BTreeMap<String, Value>,
+    pub(crate) objects: BTreeMap<String, Value>,
     version: u64,
     /// Last part of the path of each request that has written.
-    writes: Vec<String>,
-    /// Change by another writer, right before the next patch.
-    meddling: Option<Value>,
-    is_down: bool,
+    pub(crate) writes: Vec<String>,
+    /// True if each request fails.
+    pub(crate) is_down: bool,
 }
 
 impl ApiServer {
@@ -43,46 +42,15 @@ impl ApiServer {
         Client::new(Router::new().fallback(answer).with_state(self.clone()), "default")
     }
 
-    fn lock(&self) -> MutexGuard<'_, ApiState> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ApiState> {
         self.0.lock().unwrap()
-    }
-
-    /// Returns an object; null if there is none.
-    pub(crate) fn get(&self, path: &str) -> Value {
-        self.lock().objects.get(path).cloned().unwrap_or_default()
-    }
-
-    /// Changes or creates an object, but not its version.
-    pub(crate) fn edit(&self, path: &str, patch: &Value) {
-        merge(self.lock().objects.entry(path.to_owned()).or_default(), patch);
-    }
-
-    pub(crate) fn remove(&self, path: &str) {
-        self.lock().objects.remove(path);
-    }
-
-    /// Lets another writer change the next object that is patched, right before that.
-    pub(crate) fn meddle(&self, patch: Value) {
-        self.lock().meddling = Some(patch);
-    }
-
-    /// Lets each request fail, or not any more.
-    pub(crate) fn set_down(&self, is_down: bool) {
-        self.lock().is_down = is_down;
-    }
-
-    /// Returns what was written since the last call: the last part of the path of each request.
-    pub(crate) fn writes(&self) -> Vec<String> {
-        std::mem::take(&mut self.lock().writes)
     }
 }
 
 async fn answer(State(server): State<ApiServer>, method: Method, uri: Uri, body: Bytes) -> (StatusCode, Body) {
     if uri.query().is_some_and(|query| query.contains("watch=true")) {
-        return (
-            StatusCode::OK,
-            Body::from_stream(stream::pending::<io::Result<Bytes>>()),
-        );
+        let silent = stream::pending::<io::Result<Bytes>>();
+        return (StatusCode::OK, Body::from_stream(silent));
     }
     let mut state = server.lock();
     let answered = match method {
@@ -90,80 +58,55 @@ async fn answer(State(server): State<ApiServer>, method: Method, uri: Uri, body:
         Method::GET => state.read(uri.path()),
         _ => state.write(&method, uri.path(), serde_json::from_slice(&body).unwrap()),
     };
-    let (status, answer) = match answered {
-        Ok(object) => (StatusCode::OK, object),
-        Err(status) => {
-            let reason = status.canonical_reason().unwrap().replace(' ', "");
-            let code = status.as_u16();
-            (
-                status,
-                json!({"kind": "Status", "code": code, "reason": reason, "message": ""}),
-            )
-        }
-    };
+    let (status, answer) = answered.map_or_else(failure, |object| (StatusCode::OK, object));
     (status, answer.to_string().into())
+}
+
+fn failure(status: StatusCode) -> (StatusCode, Value) {
+    let reason = status.canonical_reason().unwrap().replace(' ', "");
+    let body = json!({"kind": "Status", "code": status.as_u16(), "reason": reason, "message": ""});
+    (status, body)
 }
 
 impl ApiState {
     /// Returns an object, or the list of those whose path begins with this one.
     fn read(&self, path: &str) -> Result<Value, StatusCode> {
-        if let Some(object) = self.objects.get(path) {
-            return Ok(object.clone());
-        }
         let below = |(found, _): &(&String, &Value)| found.starts_with(&format!("{path}/"));
         let items: Vec<&Value> = self.objects.iter().filter(below).map(|(_, object)| object).collect();
-        let list = json!({"metadata": {"resourceVersion": "1"}, "items": items});
-        if items.is_empty() {
-            Err(StatusCode::NOT_FOUND)
-        } else {
-            Ok(list)
+        match self.objects.get(path) {
+            Some(object) => Ok(object.clone()),
+            None if items.is_empty() => Err(StatusCode::NOT_FOUND),
+            None => Ok(json!({"metadata": {"resourceVersion": "1"}, "items": items})),
         }
     }
 
     fn write(&mut self, method: &Method, path: &str, body: Value) -> Result<Value, StatusCode> {
-        let name = body["metadata"]["name"].as_str();
-        let target = match (method, name) {
+        let target = match body["metadata"]["name"].as_str() {
+            _ if method != Method::POST => path.trim_end_matches("/status").to_owned(),
+            Some(name) => format!("{path}/{name}"),
             // A review is answered, and not kept.
-            (&Method::POST, None) => return Ok(body),
-            (&Method::POST, Some(name)) => format!("{path}/{name}"),
-            _ => path.trim_end_matches("/status").to_owned(),
+            None => return Ok(body),
         };
-        let object = self.objects.entry(target).or_default();
-        self.version += 1;
-        let is_patch = method == Method::PATCH;
-        if let Some(meddling) = self.meddling.take_if(|_| is_patch) {
-            merge(object, &meddling);
-            object["metadata"]["resourceVersion"] = json!("meddled");
-        }
-        if body["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"] {
+        let known = self.objects.get(&target).unwrap_or(&Value::Null);
+        if body["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
             return Err(StatusCode::CONFLICT);
         }
         let last = path.rsplit('/').next().unwrap_or_default();
-        match (is_patch, last) {
-            (true, "status") => merge(object, &json!({"status": body["status"]})),
-            (true, _) => merge(object, &json!({"metadata": body["metadata"]})),
-            (false, _) => *object = body,
-        }
-        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         self.writes.push(last.to_owned());
-        Ok(object.clone())
+        Ok(match (method, last) {
+            (&Method::PATCH, "status") => self.change(&target, &json!({"status": body["status"]})),
+            (&Method::PATCH, _) => self.change(&target, &json!({"metadata": body["metadata"]})),
+            _ => self.change(&target, &body),
+        })
     }
-}
 
-/// Applies a merge patch (RFC 7386).
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else {
-        target.clone_from(patch);
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (name, value) in fields {
-        match value {
-            Value::Null => drop(target.as_object_mut().unwrap().remove(name)),
-            value => merge(&mut target[name], value),
-        }
+    /// Applies a merge patch (RFC 7386), which gives the object another version. A replacement is one too: none lacks a field.
+    pub(crate) fn change(&mut self, path: &str, patch: &Value) -> Value {
+        self.version += 1;
+        let object = self.objects.entry(path.to_owned()).or_default();
+        json_patch::merge(object, patch);
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        object.clone()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Candidates for the Lease of an API server in the process.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::tests::{ApiServer, LEASE_PATH};
@@ -11,9 +11,14 @@ impl ApiServer {
         Election::new(self.client(), "olmv1-system", role)
     }
 
+    fn annotate(&self, annotations: Value) {
+        let change = json!({"metadata": {"annotations": annotations}});
+        self.lock().change(LEASE_PATH, &change);
+    }
+
     fn holder(&self) -> String {
-        let lease = self.get(LEASE_PATH);
-        lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+        let lease = &self.lock().objects[LEASE_PATH];
+        lease["spec"]["holderIdentity"].as_str().unwrap().to_owned()
     }
 }
 
@@ -59,10 +64,10 @@ async fn released_lease_is_acquired_at_the_next_try() {
 #[tokio::test(start_paused = true)]
 async fn leader_that_cannot_renew_ends_before_another_one_leads() {
     let (cluster, stop, mut first) = led().await;
-    cluster.set_down(true);
+    cluster.lock().is_down = true;
     let (held, ()) = seconds(first.hold(&stop)).await;
     assert!((107..=120).contains(&held), "{held}");
-    cluster.set_down(false);
+    cluster.lock().is_down = false;
     // It has seen the Lease for the first time now, whatever its times say.
     let (waited, acquired) = seconds(cluster.candidate().acquire(&stop)).await;
     assert!(acquired && waited >= 137, "{waited}");
@@ -71,15 +76,12 @@ async fn leader_that_cannot_renew_ends_before_another_one_leads() {
 #[tokio::test(start_paused = true)]
 async fn leader_gives_up_the_lease_while_its_annotation_says_so() {
     let (cluster, stop, mut first) = led().await;
-    cluster.edit(
-        LEASE_PATH,
-        &json!({"metadata": {"annotations": {YIELD_ANNOTATION: "true"}}}),
-    );
+    cluster.annotate(json!({YIELD_ANNOTATION: "true"}));
     let (held, ()) = seconds(first.hold(&stop)).await;
     assert!(held <= 26 && cluster.holder().is_empty(), "{held}");
     let waiting = timeout(Duration::from_secs(600), first.acquire(&stop)).await;
     assert!(waiting.is_err() && cluster.holder().is_empty());
-    cluster.edit(LEASE_PATH, &json!({"metadata": {"annotations": null}}));
+    cluster.annotate(Value::Null);
     assert!(first.acquire(&stop).await);
 }
 
@@ -87,9 +89,9 @@ async fn leader_gives_up_the_lease_while_its_annotation_says_so() {
 async fn short_failure_of_the_api_server_changes_no_leader() {
     let (cluster, stop, mut first) = led().await;
     let failure = async {
-        cluster.set_down(true);
+        cluster.lock().is_down = true;
         sleep(Duration::from_secs(90)).await;
-        cluster.set_down(false);
+        cluster.lock().is_down = false;
         sleep(Duration::from_secs(200)).await;
     };
     tokio::select! {
@@ -114,7 +116,8 @@ async fn stopped_replica_waits_no_longer_and_releases_only_its_own_lease() {
 async fn holder_without_annotation_is_another_program() {
     let (cluster, stop, _first) = led().await;
     let mut second = cluster.candidate();
-    cluster.edit(LEASE_PATH, &json!({"spec": {"holderIdentity": "catalogd"}}));
+    let catalogd = json!({"spec": {"holderIdentity": "catalogd"}});
+    cluster.lock().change(LEASE_PATH, &catalogd);
     let waiting = timeout(Duration::from_secs(60), second.acquire(&stop)).await;
     assert!(waiting.is_err());
     assert_eq!(*second.role.borrow(), Role::BesideOther("catalogd".to_owned()));

@@ -36,7 +36,7 @@ const SECRET: &str = "/api/v1/namespaces/olmv1-system/secrets/global";
 
 /// The API server, the registry, the store, and the controller.
 pub(super) struct Cluster {
-    pub(super) server: ApiServer,
+    server: ApiServer,
     pub(super) registry: Registry,
     pub(super) store: MemoryStore,
     known: Mutex<reflector::store::Writer<ClusterCatalog>>,
@@ -53,7 +53,7 @@ impl Cluster {
             "metadata": {"name": "a", "uid": "u", "generation": 1},
             "spec": {"source": {"type": "Image", "image": {"ref": text}}, "availabilityMode": "Available"},
         });
-        server.edit(CATALOG, &object);
+        server.lock().change(CATALOG, &object);
         let store = MemoryStore::default();
         let (known, context) = controller(&server, &registry, &store);
         let cluster = Self {
@@ -96,7 +96,9 @@ impl Cluster {
     /// Works as a replica that does not lead until `end`.
     pub(super) async fn work_until(&self, end: impl Future<Output = ()>) {
         let spec = json!({"holderIdentity": "other", "leaseDurationSeconds": 137});
-        self.server.edit(LEASE_PATH, &json!({"metadata": {}, "spec": spec}));
+        self.server
+            .lock()
+            .change(LEASE_PATH, &json!({"metadata": {}, "spec": spec}));
         let object = ClusterCatalog::clone(&self.object());
         self.see(&Event::InitApply(object));
         self.see(&Event::InitDone);
@@ -127,7 +129,7 @@ impl Cluster {
 
     /// Changes the object, but not its generation.
     pub(super) fn edit(&self, patch: &Value) {
-        self.server.edit(CATALOG, patch);
+        self.server.lock().change(CATALOG, patch);
     }
 
     /// Changes the spec of the object, or deletes it, which is a new generation.
@@ -141,18 +143,26 @@ impl Cluster {
     /// Sets the password in the pull secret; `None` removes the secret.
     pub(super) fn set_password(&self, password: Option<&str>) {
         let Some(password) = password else {
-            return self.server.remove(SECRET);
+            return drop(self.server.lock().objects.remove(SECRET));
         };
         let login = json!({"username": "user", "password": password});
         let config = json!({"auths": {(self.registry.host()): login}}).to_string();
         let data = k8s_openapi::ByteString(config.into_bytes());
         let secret = json!({"metadata": {"name": "global"}, "data": {".dockerconfigjson": data}});
-        self.server.edit(SECRET, &secret);
+        self.server.lock().change(SECRET, &secret);
+    }
+
+    /// Returns what was written since the last call, each time the last part of the path.
+    pub(super) fn writes(&self) -> Vec<String> {
+        std::mem::take(&mut self.server.lock().writes)
     }
 
     /// Returns a part of the object.
     pub(super) fn get(&self, path: &str) -> Value {
-        self.server.get(CATALOG).pointer(path).cloned().unwrap_or_default()
+        self.server.lock().objects[CATALOG]
+            .pointer(path)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Returns a condition as `status reason observedGeneration`.
@@ -166,7 +176,7 @@ impl Cluster {
 
     /// Returns the object as it is now, which the controller knows from now on.
     fn object(&self) -> Arc<ClusterCatalog> {
-        let object: ClusterCatalog = serde_json::from_value(self.server.get(CATALOG)).unwrap();
+        let object: ClusterCatalog = serde_json::from_value(self.server.lock().objects[CATALOG].clone()).unwrap();
         self.see(&Event::Apply(object.clone()));
         Arc::new(object)
     }
@@ -178,6 +188,13 @@ impl Cluster {
     /// Reconciles the object as it is now.
     pub(super) async fn reconcile(&self) -> Result<Action, ReconcileError> {
         reconcile(self.object(), Arc::clone(&self.context)).await
+    }
+
+    /// Reconciles the object as it was before a change by another writer.
+    pub(super) async fn reconcile_before(&self, change: &Value) -> Result<Action, ReconcileError> {
+        let object = self.object();
+        self.edit(change);
+        reconcile(object, Arc::clone(&self.context)).await
     }
 
     /// Holds what the status of the object names now, as a replica that does not lead.
@@ -201,7 +218,7 @@ impl Cluster {
     /// Reconciles an object that needs nothing.
     pub(super) async fn reconcile_idly(&self) {
         self.reconcile().await.unwrap();
-        assert_eq!(self.server.writes(), Vec::<String>::new());
+        assert_eq!(self.writes(), Vec::<String>::new());
     }
 
     /// Changes the image of the object.

@@ -18,14 +18,14 @@ async fn new_catalog_is_marked_published_and_then_left_alone() {
     let cluster = Cluster::start(":v1").await;
     let reference = cluster.push("v1", &["p"]);
     assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
-    assert_eq!(cluster.server.writes(), ["a"]);
+    assert_eq!(cluster.writes(), ["a"]);
     assert_eq!(cluster.get("/metadata/finalizers"), json!([FINALIZER]));
     let label = json!({"olm.operatorframework.io/metadata.name": "a"});
     assert_eq!(cluster.get("/metadata/labels"), label);
     assert_eq!(cluster.packages().await, None, "it is published after the finalizer");
 
     assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
-    assert_eq!(cluster.server.writes(), ["status"]);
+    assert_eq!(cluster.writes(), ["status"]);
     assert_eq!(cluster.condition("Serving"), "True Available 1");
     assert_eq!(cluster.get("/status/resolvedSource/image/ref"), json!(reference));
     assert_eq!(cluster.get("/status/urls/base"), "https://catalogs.example/catalogs/a");
@@ -33,7 +33,7 @@ async fn new_catalog_is_marked_published_and_then_left_alone() {
 
     cluster.registry.reset();
     cluster.settle().await;
-    assert_eq!(cluster.server.writes(), Vec::<String>::new());
+    assert_eq!(cluster.writes(), Vec::<String>::new());
     assert_eq!(cluster.registry.requests().len(), 0);
 }
 
@@ -42,7 +42,7 @@ async fn restart_asks_once_and_keeps_the_status() {
     let mut cluster = Cluster::settled(&["p"]).await;
     cluster.edit(&json!({"status": {"lastUnpacked": "2026-01-01T00:00:00Z"}}));
     let status = cluster.get("/status");
-    cluster.server.writes();
+    cluster.writes();
     cluster.registry.reset();
     cluster.restart();
     cluster.reconcile_idly().await;
@@ -65,26 +65,24 @@ async fn conflict_keeps_what_the_other_writer_wrote() {
     cluster.push("v1", &["p"]);
     cluster.reconcile().await.unwrap();
     let foreign = [condition("Foreign", "True")];
-    cluster
-        .server
-        .meddle(json!({"status": {"conditions": foreign}, "metadata": {"annotations": {"a": "b"}}}));
-    let error = cluster.reconcile().await.unwrap_err();
+    let change = json!({"status": {"conditions": foreign}, "metadata": {"annotations": {"a": "b"}}});
+    let error = cluster.reconcile_before(&change).await.unwrap_err();
     assert!(matches!(error, ReconcileError::Changed), "{error}");
     cluster.reconcile().await.unwrap();
     let kinds = [0, 1, 2].map(|at| cluster.get(&format!("/status/conditions/{at}/type")));
     assert_eq!(kinds, ["Foreign", "Progressing", "Serving"]);
-    cluster.server.writes();
+    cluster.writes();
     cluster.reconcile_idly().await;
 }
 
 #[tokio::test]
 async fn failure_is_written_and_told_once_and_content_stays() {
     let cluster = Cluster::settled(&["p"]).await;
-    cluster.server.writes();
+    cluster.writes();
     cluster.name_image("missing");
     let next = cluster.reconcile().await.unwrap();
     assert_ne!(next, Action::await_change(), "it is tried again");
-    assert_eq!(cluster.server.writes(), ["status", "events"]);
+    assert_eq!(cluster.writes(), ["status", "events"]);
     assert_eq!(cluster.condition("Progressing"), "True Retrying 2");
     assert_eq!(cluster.condition("Serving"), "True Available 1");
     assert_eq!(cluster.packages().await, Some(1));
@@ -135,7 +133,7 @@ async fn unavailable_catalog_loses_content_and_finalizer_and_comes_back() {
     for field in ["resolvedSource", "urls", "lastUnpacked"] {
         assert_eq!(cluster.get(&format!("/status/{field}")), Value::Null);
     }
-    cluster.server.writes();
+    cluster.writes();
     cluster.reconcile_idly().await;
     cluster.change(&json!({"spec": {"availabilityMode": "Available"}}));
     cluster.settle().await;
@@ -151,7 +149,7 @@ async fn deleted_catalog_keeps_the_finalizers_of_others() {
     assert_eq!(cluster.packages().await, None);
     assert_eq!(cluster.condition("Serving"), "False Unavailable 2");
     assert_eq!(cluster.get("/metadata/finalizers"), json!(["b"]));
-    cluster.server.writes();
+    cluster.writes();
     cluster.reconcile_idly().await;
 }
 
@@ -220,7 +218,7 @@ async fn status_that_was_edited_is_written_again_without_a_poll() {
 #[tokio::test]
 async fn follower_pulls_again_what_a_status_names_after_a_panic() {
     let mut cluster = Cluster::settled(&["p"]).await;
-    cluster.server.writes();
+    cluster.writes();
     cluster.follow();
     cluster.store.set_hook(|_, _| panic!("a bug"));
     assert_eq!(cluster.hold().await, Action::requeue(HOLD_INTERVAL));
@@ -231,7 +229,7 @@ async fn follower_pulls_again_what_a_status_names_after_a_panic() {
     cluster.registry.reset();
     cluster.hold().await;
     assert_eq!(cluster.registry.requests().len(), 0, "the store has it");
-    assert_eq!(cluster.server.writes(), Vec::<String>::new());
+    assert_eq!(cluster.writes(), Vec::<String>::new());
 }
 
 #[tokio::test]
