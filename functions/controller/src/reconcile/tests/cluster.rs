@@ -217,6 +217,7 @@ impl Cluster {
 
     /// Reconciles an object that needs nothing.
     pub(super) async fn reconcile_idly(&self) {
+        self.writes();
         self.reconcile().await.unwrap();
         assert_eq!(self.writes(), Vec::<String>::new());
     }
