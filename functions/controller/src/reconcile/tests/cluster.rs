@@ -25,6 +25,7 @@ use crate::{
     named::hold,
     poll::Puller,
     reconcile::{Action, Context, ReconcileError, reconcile},
+    schedule::LastWork,
     secrets::{ClusterSecrets, ObjectName},
     served::Served,
     tests::{ApiServer, LEASE_PATH},
@@ -213,6 +214,14 @@ impl Cluster {
     pub(super) fn wait(&self) -> Duration {
         let last = self.context.served.polls.get("a").unwrap();
         last.next.unwrap().saturating_duration_since(Instant::now())
+    }
+
+    /// Lets the time of the next poll come.
+    pub(super) fn pass_time(&self) {
+        let polls = &self.context.served.polls;
+        let last = polls.get("a").unwrap();
+        let next = Some(Instant::now());
+        polls.set("a", LastWork { next, ..last });
     }
 
     /// Reconciles an object that needs nothing.

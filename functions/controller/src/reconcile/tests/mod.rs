@@ -58,6 +58,25 @@ async fn interval_is_only_shortened() {
 }
 
 #[tokio::test]
+async fn catalog_is_polled_after_a_change_of_what_decides_about_its_content() {
+    let cluster = Cluster::settled(&["p"]).await;
+    for (change, is_polled) in [
+        (json!({"uid": "v"}), true),
+        (json!({"generation": 2}), true),
+        (
+            json!({"annotations": {"catalog-mirror/limits": "{documents: 7}"}}),
+            true,
+        ),
+        (json!({"annotations": {"example.com/a": "b"}}), false),
+    ] {
+        cluster.registry.reset();
+        cluster.edit(&json!({"metadata": change}));
+        cluster.reconcile().await.unwrap();
+        assert_eq!(cluster.registry.count(Kind::Head) > 0, is_polled, "{change}");
+    }
+}
+
+#[tokio::test]
 async fn conflict_keeps_what_the_other_writer_wrote() {
     let cluster = Cluster::start(":v1").await;
     cluster.push("v1", &["p"]);
@@ -86,6 +105,9 @@ async fn failure_is_written_and_told_once_and_content_stays() {
     cluster.registry.reset();
     cluster.reconcile_idly().await;
     assert_eq!(cluster.registry.requests().len(), 0, "another status is no reason");
+    cluster.pass_time();
+    cluster.reconcile_idly().await;
+    assert_eq!(cluster.registry.count(Kind::Head), 1);
 }
 
 #[tokio::test]
@@ -108,6 +130,9 @@ async fn pinned_image_without_label_is_blocked_also_after_a_restart() {
     cluster.settle().await;
     // The tag may get another image.
     assert_eq!(cluster.condition("Progressing"), "True Retrying 1");
+    cluster.registry.reset();
+    cluster.reconcile_idly().await;
+    assert_eq!(cluster.registry.requests().len(), 0, "it has no content to lose");
     let pinned = format!("{}/cat@{}", cluster.registry.host(), image.digest);
     cluster.change(&json!({"spec": {"source": {"image": {"ref": pinned}}}}));
     cluster.reconcile().await.unwrap();
