@@ -77,7 +77,7 @@ async fn schedule_with_a_queue_checks_64_catalogs_at_once_and_sends_refused_mess
     let world = World::start(&names, &[("QUEUE_URL", "https://sqs/queue.fifo")]).await;
     names.iter().for_each(|name| world.push(name, 1));
     world.registry.delay(Kind::Head, Duration::from_millis(20));
-    *world.outside.refuse.lock().unwrap() = vec![Some(3)];
+    *world.outside.refuse.lock().unwrap() = Some(3);
     let answer = world.handle(json!({})).await.unwrap();
     assert_eq!(answer["queued"].as_array().unwrap().len(), 82);
     let at_once = world.registry.most_at_once(Kind::Head);
