@@ -75,15 +75,15 @@ mod tests {
 
     #[test]
     fn certificates_are_the_crt_files_of_the_folder() {
-        let folder = std::env::temp_dir().join(format!("controller-authorities-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         for name in ["b.crt", "a.crt", "key.pem"] {
             fs::write(folder.join(name), name).unwrap();
         }
         let expected = ["a.crt", "b.crt"].map(|name| (folder.join(name), name.as_bytes().to_vec()));
-        assert_eq!(content(&folder).unwrap(), expected);
-        fs::remove_dir_all(&folder).unwrap();
-        let error = format!("{:#}", certificates(&folder).unwrap_err());
+        assert_eq!(content(folder).unwrap(), expected);
+        fs::remove_dir_all(folder).unwrap();
+        let error = format!("{:#}", certificates(folder).unwrap_err());
         assert!(error.contains("--pull-cas-dir"), "{error}");
     }
 }

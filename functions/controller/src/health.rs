@@ -80,19 +80,17 @@ fn relation(role: &Role) -> String {
 mod tests {
     use kube::runtime::{reflector, watcher::Event};
     use model::Key;
-    use serde_json::json;
     use store::{Condition, Store};
     use storekit::MemoryStore;
     use tokio::sync::watch;
 
     use super::*;
+    use crate::tests::catalog;
 
     fn health(names: &[(&str, &str)], age: u64, is_listed: bool) -> (Health, MemoryStore) {
         let (objects, mut writer) = reflector::store();
         for (name, serving) in names {
-            let condition = json!({"type": "Serving", "status": serving, "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-            let object = json!({"metadata": {"name": name}, "status": {"conditions": [condition]}});
-            writer.apply_watcher_event(&Event::Apply(serde_json::from_value(object).unwrap()));
+            writer.apply_watcher_event(&Event::Apply(catalog(name, serving, "sha256:1")));
         }
         let store = MemoryStore::default();
         let served = Served {

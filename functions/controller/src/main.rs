@@ -18,6 +18,8 @@ mod schedule;
 mod secrets;
 mod served;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod webhook;
 mod wiring;
 mod worker;

@@ -99,14 +99,20 @@ mod tests {
 
     const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-    fn object(spec: &Value, annotations: &Value) -> ClusterCatalog {
+    fn load_spec(spec: &Value, annotations: &Value, policy: Option<&Path>) -> Result<Catalog, String> {
         let object = json!({"metadata": {"name": "a", "annotations": annotations}, "spec": spec});
-        serde_json::from_value(object).unwrap()
+        load(&serde_json::from_value(object).unwrap(), policy)
     }
 
     fn load_image(image: &Value) -> Result<Catalog, String> {
         let spec = json!({"source": {"type": "Image", "image": image}, "priority": 7, "availabilityMode": "Available", "newer": 1});
-        load(&object(&spec, &Value::Null), None)
+        load_spec(&spec, &Value::Null, None)
+    }
+
+    /// Returns the catalog of a right image with these annotations and this policy.
+    fn load_with(annotations: &Value, policy: Option<&Path>) -> Result<Catalog, String> {
+        let spec = json!({"source": {"type": "Image", "image": {"ref": "quay.io/a/b:v1"}}});
+        load_spec(&spec, annotations, policy)
     }
 
     #[test]
@@ -135,32 +141,29 @@ mod tests {
             let problem = load_image(&json!({"ref": reference})).unwrap_err();
             assert!(problem.contains(hint), "{problem}");
         }
-        let problem = load(&object(&json!({"source": {"type": "Image"}}), &Value::Null), None).unwrap_err();
+        let without = |spec: Value| load_spec(&spec, &Value::Null, None).unwrap_err();
+        let problem = without(json!({"source": {"type": "Image"}}));
         let missing = "spec, source: the field image is missing";
         assert!(problem.contains(missing), "{problem}");
-        assert!(load(&object(&Value::Null, &Value::Null), None).is_err());
+        without(Value::Null);
     }
 
     #[test]
     fn annotations_of_others_are_passed_over() {
-        let spec = json!({"source": {"type": "Image", "image": {"ref": "quay.io/a/b:v1"}}});
         let annotations = json!({"example.com/a": "b", "catalog-mirror/limits": "{documents: 7}"});
-        let catalog = load(&object(&spec, &annotations), None).unwrap();
-        assert!(catalog.limits.is_some());
-        assert!(load(&object(&spec, &json!({"catalog-mirror/limit": "{}"})), None).is_err());
+        assert!(load_with(&annotations, None).unwrap().limits.is_some());
+        assert!(load_with(&json!({"catalog-mirror/limit": "{}"}), None).is_err());
     }
 
     #[test]
     fn policy_that_cannot_be_used_is_no_fault_of_the_object() {
-        let spec = json!({"source": {"type": "Image", "image": {"ref": "quay.io/a/b:v1"}}});
-        let file = std::env::temp_dir().join(format!("controller-policy-{}.json", std::process::id()));
+        let file = tempfile::NamedTempFile::new().unwrap();
         let with = |text: &str| {
             std::fs::write(&file, text).unwrap();
-            load(&object(&spec, &Value::Null), Some(&file))
+            load_with(&Value::Null, Some(file.path()))
         };
         let accepting = with(r#"{"default": [{"type": "insecureAcceptAnything"}]}"#).unwrap();
         assert!(accepting.policy.is_some());
         assert!(with("{").unwrap_err().contains("signature policy"));
-        std::fs::remove_file(&file).unwrap();
     }
 }

@@ -184,21 +184,18 @@ mod tests {
     }
 
     #[test]
-    fn read_with_two_variables_uses_defaults() {
-        let environment = read(&[("STORE", "s3://bucket/prefix"), ("CATALOGS", CATALOGS)]).unwrap();
+    fn read_with_two_variables_uses_defaults_that_fit_the_memory() {
+        let required = [("STORE", "s3://bucket/prefix"), ("CATALOGS", CATALOGS)];
+        let environment = read(&required).unwrap();
         assert_eq!(environment.store.to_string(), "s3://bucket/prefix");
         assert!(environment.identity && environment.queue.is_none() && environment.pull_secrets.is_empty());
         assert_eq!((environment.side_by_side, environment.resolves), (2, 64));
         assert_eq!(environment.metrics, MetricsLevel::Alarms);
-    }
-
-    #[test]
-    fn side_by_side_is_one_below_512_mb() {
-        let with = |memory| {
+        for (memory, side_by_side) in [("511", 1), ("512", 2)] {
             let memory = ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", memory);
-            read(&[("STORE", "s3://bucket"), ("CATALOGS", CATALOGS), memory]).unwrap()
-        };
-        assert_eq!((with("511").side_by_side, with("512").side_by_side), (1, 2));
+            let environment = read(&[required[0], required[1], memory]).unwrap();
+            assert_eq!(environment.side_by_side, side_by_side, "{memory:?}");
+        }
     }
 
     #[test]

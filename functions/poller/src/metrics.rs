@@ -164,6 +164,12 @@ fn values(report: Option<&Report>, mut age: Option<Duration>) -> Vec<Metric> {
 mod tests {
     use super::*;
 
+    const NOW: u64 = 1_790_000_000_123;
+
+    fn now() -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(NOW)
+    }
+
     fn measured(level: MetricsLevel, outcome: Option<Outcome>, age: Option<u64>) -> Option<Value> {
         let catalog: CatalogName = "a".parse().unwrap();
         let report = outcome.map(|outcome| Report {
@@ -171,75 +177,60 @@ mod tests {
             ..Report::new(catalog.clone())
         });
         let values = values(report.as_ref(), age.map(Duration::from_secs));
-        let now = UNIX_EPOCH + Duration::from_millis(1_790_000_000_123);
-        line(level, &catalog, &values, now)
+        line(level, &catalog, &values, now())
     }
 
-    /// Returns the metrics of a line, from their names and units.
-    fn metrics(text: &str) -> Value {
-        let pairs = text.split(", ").map(|metric| metric.split_once(' ').unwrap());
-        pairs.map(|(name, unit)| json!({"Name": name, "Unit": unit})).collect()
+    /// Returns the description of these metrics, given by their names and units.
+    fn described(dimensions: &Value, metrics: &str) -> Value {
+        let pairs = metrics.split(", ").map(|metric| metric.split_once(' ').unwrap());
+        let metrics: Value = pairs.map(|(name, unit)| json!({"Name": name, "Unit": unit})).collect();
+        let directive = json!({"Namespace": "CatalogMirror", "Dimensions": dimensions, "Metrics": metrics});
+        json!({"Timestamp": NOW, "CloudWatchMetrics": [directive]})
     }
 
     #[test]
-    fn line_of_a_publication_is_in_the_embedded_metric_format() {
-        let line = measured(MetricsLevel::Catalog, Some(Outcome::Published), Some(7)).unwrap();
+    fn line_of_a_catalog_is_in_the_embedded_metric_format() {
+        let line = measured(MetricsLevel::Catalog, Some(Outcome::Published), Some(7));
         let names =
             "SuccessfulPolls Count, FailedPolls Count, FailedForGood Count, Publications Count, LastSuccessAge Seconds";
-        let dimensions = json!([["Catalog"], []]);
-        let directive = json!({"Namespace": "CatalogMirror", "Dimensions": dimensions, "Metrics": metrics(names)});
         let expected = json!({
-            "_aws": {"Timestamp": 1_790_000_000_123_u64, "CloudWatchMetrics": [directive]},
-            "Catalog": "a",
+            "_aws": described(&json!([["Catalog"], []]), names), "Catalog": "a",
             "SuccessfulPolls": 1, "FailedPolls": 0, "FailedForGood": 0, "Publications": 1, "LastSuccessAge": 0,
         });
-        assert_eq!(line, expected);
+        assert_eq!(line, Some(expected));
+        // For alarms it has the other values as fields only.
+        let line = measured(MetricsLevel::Alarms, Some(Outcome::Refused), Some(7));
+        let expected = json!({
+            "_aws": described(&json!([[]]), "SuccessfulPolls Count, FailedPolls Count"), "Catalog": "a",
+            "SuccessfulPolls": 0, "FailedPolls": 1, "FailedForGood": 0, "Publications": 0, "LastSuccessAge": 7,
+        });
+        assert_eq!(line, Some(expected));
     }
 
     #[test]
-    fn collection_line_has_no_dimension() {
+    fn line_of_a_collection_has_no_dimension() {
         let mut report = GcReport::default();
         (report.state, report.age_seconds) = ("deleting", 60);
         (report.deleted.objects, report.deleted.bytes) = (3, 1000);
         report.left.objects = 2;
-        let now = UNIX_EPOCH + Duration::from_millis(5);
+        let line = |level, report| collection(level, report, 3, now());
         let names = "FailedCollections Count, UnreadableStates Count, GcState None, GcStateAge Seconds, \
                      CondemnedObjects Count, DeletedObjects Count, DeletedBytes Bytes, LeftObjects Count";
-        let directive = json!({"Namespace": "CatalogMirror", "Dimensions": [[]], "Metrics": metrics(names)});
         let mut expected = json!({
-            "_aws": {"Timestamp": 5, "CloudWatchMetrics": [directive]},
+            "_aws": described(&json!([[]]), names),
             "FailedCollections": 0, "UnreadableStates": 3, "GcState": 2, "GcStateAge": 60, "CondemnedObjects": 0,
             "DeletedObjects": 3, "DeletedBytes": 1000, "LeftObjects": 2,
         });
-        let line = |level, report| collection(level, report, 3, now);
         assert_eq!(line(MetricsLevel::Catalog, Some(&report)).as_ref(), Some(&expected));
         let names = "FailedCollections Count, GcState None, GcStateAge Seconds";
-        expected["_aws"]["CloudWatchMetrics"][0]["Metrics"] = metrics(names);
+        expected["_aws"] = described(&json!([[]]), names);
         assert_eq!(line(MetricsLevel::Alarms, Some(&report)), Some(expected));
-        let failed = line(MetricsLevel::Alarms, None).unwrap();
-        let directive =
-            json!({"Namespace": "CatalogMirror", "Dimensions": [[]], "Metrics": metrics("FailedCollections Count")});
-        let aws = json!({"Timestamp": 5, "CloudWatchMetrics": [directive]});
-        assert_eq!(
-            failed,
-            json!({"_aws": aws, "FailedCollections": 1, "UnreadableStates": 3})
-        );
+        let described = described(&json!([[]]), "FailedCollections Count");
+        let failed = json!({"_aws": described, "FailedCollections": 1, "UnreadableStates": 3});
+        assert_eq!(line(MetricsLevel::Alarms, None), Some(failed));
         for report in [Some(&report), None] {
             assert_eq!(line(MetricsLevel::Off, report), None);
         }
-    }
-
-    #[test]
-    fn line_for_alarms_has_other_values_as_fields_only() {
-        let failed = measured(MetricsLevel::Alarms, Some(Outcome::Refused), Some(7)).unwrap();
-        let directive = &failed["_aws"]["CloudWatchMetrics"][0];
-        assert_eq!(directive["Dimensions"], json!([[]]));
-        assert_eq!(
-            directive["Metrics"],
-            metrics("SuccessfulPolls Count, FailedPolls Count")
-        );
-        let values = ["Catalog", "SuccessfulPolls", "FailedPolls", "LastSuccessAge"].map(|name| &failed[name]);
-        assert_eq!(json!(values), json!(["a", 0, 1, 7]));
     }
 
     #[test]

@@ -117,28 +117,23 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case("quay.io/a/b:v1", "quay.io/a/b:v1")]
-    #[case("quay.io/a/b@sha256:00", "quay.io/a/b@sha256:00")]
-    #[case("quay.io/a/b:v1@sha256:00", "quay.io/a/b@sha256:00")]
-    #[case("quay.io/a/b", "quay.io/a/b:latest")]
-    #[case("localhost:5000/b", "localhost:5000/b:latest")]
-    #[case("localhost/b:1", "localhost/b:1")]
-    #[case("a/b:1", "docker.io/a/b:1")]
-    #[case("nginx", "docker.io/library/nginx:latest")]
-    #[case(" docker://quay.io/a:1 ", "quay.io/a:1")]
-    fn image_reference_adds_default_registry_and_tag(#[case] text: &str, #[case] expected: &str) {
-        assert_eq!(ImageReference::new(text).to_string(), expected);
-    }
-
-    #[rstest]
-    #[case("busybox", "docker.io/library/busybox")]
-    #[case("ns/image:v1", "docker.io/ns/image:v1")]
-    #[case("quay.io/ns/image", "quay.io/ns/image")]
-    #[case("host:5000/image:v1", "host:5000/image:v1")]
-    #[case("host:5000/image", "host:5000/image")]
-    #[case("localhost/image:v1@sha256:00", "localhost/image:v1@sha256:00")]
-    fn image_reference_as_written_adds_only_the_registry(#[case] text: &str, #[case] expected: &str) {
-        assert_eq!(ImageReference::as_written(text).to_string(), expected);
+    #[case("quay.io/a/b:v1", "quay.io/a/b:v1", "quay.io/a/b:v1")]
+    #[case("quay.io/a/b@sha256:00", "quay.io/a/b@sha256:00", "quay.io/a/b@sha256:00")]
+    #[case("quay.io/a/b:v1@sha256:00", "quay.io/a/b:v1@sha256:00", "quay.io/a/b@sha256:00")]
+    #[case("quay.io/a/b", "quay.io/a/b", "quay.io/a/b:latest")]
+    #[case("localhost:5000/b", "localhost:5000/b", "localhost:5000/b:latest")]
+    #[case("host:5000/b:v1", "host:5000/b:v1", "host:5000/b:v1")]
+    #[case("localhost/b:1", "localhost/b:1", "localhost/b:1")]
+    #[case("a/b:1", "docker.io/a/b:1", "docker.io/a/b:1")]
+    #[case("nginx", "docker.io/library/nginx", "docker.io/library/nginx:latest")]
+    fn image_reference_adds_the_registry_and_then_the_default_tag(
+        #[case] text: &str,
+        #[case] as_written: &str,
+        #[case] complete: &str,
+    ) {
+        assert_eq!(ImageReference::as_written(text).to_string(), as_written);
+        assert_eq!(ImageReference::new(&format!(" docker://{text} ")).to_string(), complete);
+        assert_eq!(ImageReference::new(text).to_string(), complete);
     }
 
     proptest::proptest! {

@@ -57,14 +57,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_that_is_a_dns_subdomain_is_accepted() {
+    fn name_is_accepted_only_if_it_is_a_dns_subdomain() {
         for good in ["a", "operatorhubio", "v4.20", "a-b.c-d", "0", &"a".repeat(253)] {
             assert!(good.parse::<CatalogName>().is_ok(), "{good}");
         }
-    }
-
-    #[test]
-    fn name_that_is_not_a_dns_subdomain_is_refused() {
         let long = "a".repeat(254);
         for bad in "A,a_b,-a,a-,a..b,.,..,a/b,a.,.a,ä,a b,".split(',').chain([&*long]) {
             assert!(bad.parse::<CatalogName>().is_err(), "{bad}");

@@ -236,13 +236,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn shards_start_with_the_global_group() {
-        let snapshot = snapshot();
-        let names: Vec<&str> = snapshot.shards().map(|shard| shard.name.as_str()).collect();
-        assert_eq!(names, ["", "a", "a-b", "a.b", "b"]);
-    }
-
-    #[test]
     fn objects_lists_each_key_once() {
         let objects = snapshot().objects();
         let kinds: Vec<String> = objects.iter().map(|entry| format!("{:?}", entry.object.kind)).collect();

@@ -3,7 +3,6 @@
 use axum::{Router, body::Body, middleware, routing::get};
 use kube::runtime::watcher::Event;
 use model::Document as _;
-use serde_json::json;
 use store::Condition;
 use storekit::MemoryStore;
 use tower::ServiceExt;
@@ -12,6 +11,7 @@ use super::*;
 use crate::{
     conditions::Fact,
     poll::{next_poll, whole_seconds},
+    tests::catalog,
 };
 
 impl Served {
@@ -48,12 +48,8 @@ impl Replica {
 
     /// Lets the status of the catalog name the image of this digest.
     fn name(&mut self, digest: &str) {
-        let condition = json!({"type": "Serving", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-        let source = json!({"type": "Image", "image": {"ref": format!("quay.io/a/b@{digest}")}});
-        let status = json!({"conditions": [condition], "resolvedSource": source});
-        let object = json!({"metadata": {"name": "a"}, "status": status});
-        let object = serde_json::from_value(object).unwrap();
-        self.statuses.apply_watcher_event(&Event::Apply(object));
+        let named = Event::Apply(catalog("a", "True", digest));
+        self.statuses.apply_watcher_event(&named);
     }
 
     async fn publish(&self, digest: &str) {

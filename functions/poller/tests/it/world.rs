@@ -40,8 +40,8 @@ pub(crate) struct FakeServices {
     pub(crate) secret: Mutex<Option<String>>,
     /// Batches in the order in which they were sent.
     pub(crate) sent: Mutex<Vec<Vec<CatalogMessage>>>,
-    /// For each of the next batches, the last entry first: index of the message to refuse.
-    pub(crate) refuse: Mutex<Vec<Option<usize>>>,
+    /// Index of the message to refuse in the next batch.
+    pub(crate) refuse: Mutex<Option<usize>>,
 }
 
 #[async_trait]
@@ -59,7 +59,7 @@ impl Services for FakeServices {
 
     async fn send(&self, _: &str, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
         self.sent.lock().unwrap().push(messages.to_vec());
-        let refused = self.refuse.lock().unwrap().pop().flatten();
+        let refused = self.refuse.lock().unwrap().take();
         Ok(refused.into_iter().collect())
     }
 

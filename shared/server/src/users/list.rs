@@ -101,23 +101,22 @@ mod tests {
     fn user_list_bad_line_is_refused_and_not_quoted() {
         let costly = bcrypt::hash("pass", 4).unwrap().replacen("$04$", "$15$", 1);
         let costly = format!("alice:{costly}");
-        let neither = "of the user list is neither";
         for (text, expected) in [
-            ("", "names no users".to_owned()),
-            ("# comment\n", "names no users".to_owned()),
-            ("alice", format!("line 1 {neither}")),
-            ("\nalice:plain", format!("line 2 {neither}")),
-            (":$2y$05$x", format!("line 1 {neither}")),
-            ("alice:$apr1$x$y", format!("line 1 {neither}")),
-            ("alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=", format!("line 1 {neither}")),
-            ("robot:sha256:abc", format!("line 1 {neither}")),
+            ("", "names no users"),
+            ("# comment\n", "names no users"),
+            ("alice", "line 1 of the user list is neither"),
+            ("\nalice:plain", "line 2 of the user list is neither"),
+            (":$2y$05$x", "line 1 of the user list is neither"),
+            ("alice:$apr1$x$y", "line 1 of the user list is neither"),
             (
-                &costly,
-                "line 1 of the user list has a bcrypt hash of a cost above 14".to_owned(),
+                "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=",
+                "line 1 of the user list is neither",
             ),
+            ("robot:sha256:abc", "line 1 of the user list is neither"),
+            (&costly, "line 1 of the user list has a bcrypt hash of a cost above 14"),
         ] {
             let error = UserList::parse(&[text.into()]).err().unwrap().to_string();
-            assert!(error.contains(&expected), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
             assert!(!error.contains("alice"), "{error}");
         }
     }

@@ -165,10 +165,9 @@ impl VerifiedLogins {
 mod tests {
     use std::sync::Arc;
 
-    use super::*;
-    use base64::{Engine, engine::general_purpose::STANDARD};
-    use http::header::AUTHORIZATION;
     use model::Sha256;
+
+    use super::*;
 
     fn basic(name: &str, password: &str) -> HeaderMap {
         fields(&[&format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))])

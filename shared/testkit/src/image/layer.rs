@@ -12,7 +12,6 @@ use tar::{EntryType, Header};
 #[must_use]
 pub struct Layer {
     tar: Vec<u8>,
-    is_open: bool,
     packing: Packing,
 }
 
@@ -26,36 +25,11 @@ enum Packing {
     Raw(Bytes),
 }
 
-/// Raw tar entry, valid or not.
-#[derive(Clone, Copy, Debug)]
-pub struct TarEntry<'a> {
-    /// Type flag of the header.
-    pub kind: EntryType,
-    /// Path, which need not be text.
-    pub path: &'a [u8],
-    /// Target of a link; empty for other kinds.
-    pub target: &'a [u8],
-    /// Content of a file; empty for other kinds.
-    pub content: &'a [u8],
-}
-
 /// Layer as a registry stores it.
 pub(crate) struct Packed {
     pub(crate) bytes: Bytes,
     pub(crate) diff_id: String,
     pub(crate) suffix: &'static str,
-}
-
-impl<'a> TarEntry<'a> {
-    /// Creates an entry without target and content.
-    pub const fn new(kind: EntryType, path: &'a [u8]) -> Self {
-        Self {
-            kind,
-            path,
-            target: b"",
-            content: b"",
-        }
-    }
 }
 
 impl Layer {
@@ -97,53 +71,18 @@ impl Layer {
     }
 
     /// Adds an entry of any kind. A name of more than 100 bytes gets a GNU long name entry.
-    pub fn entry(self, kind: EntryType, path: &[u8], target: &[u8], content: &[u8]) -> Self {
-        let entry = TarEntry {
-            kind,
-            path,
-            target,
-            content,
-        };
-        self.changed(&entry, |_| {})
-    }
-
-    /// Adds an entry and changes its header block before the checksum is computed.
-    pub fn changed(mut self, entry: &TarEntry<'_>, change: impl FnOnce(&mut [u8; 512])) -> Self {
-        let &TarEntry {
-            kind,
-            path,
-            target,
-            content,
-        } = entry;
+    pub fn entry(mut self, kind: EntryType, path: &[u8], target: &[u8], content: &[u8]) -> Self {
         self.long(EntryType::GNULongName, path);
         self.long(EntryType::GNULongLink, target);
         let mut header = header(kind, path, target, content.len());
         header.set_mode(0o644);
-        change(header.as_mut_bytes());
         self.append(header, content);
         self
     }
 
-    /// Adds PAX records for the next entry.
-    pub fn pax(self, records: &[(&str, &[u8])]) -> Self {
-        let text: Vec<u8> = records.iter().flat_map(|(key, value)| record(key, value)).collect();
-        self.pax_text(EntryType::XHeader, &text)
-    }
-
-    /// Adds the text of PAX records, well-formed or not, for the next entry or for all.
+    /// Adds the text of PAX records, well-formed or not, for the next entry or for all. A record begins with its own length.
     pub fn pax_text(self, kind: EntryType, text: &[u8]) -> Self {
         self.entry(kind, b"PaxHeaders/x", b"", text)
-    }
-
-    /// Adds bytes in place of the next header.
-    pub fn bytes(mut self, bytes: &[u8]) -> Self {
-        self.tar.extend_from_slice(bytes);
-        self
-    }
-
-    /// Leaves out the two blocks of zeros at the end of the archive.
-    pub fn open(self) -> Self {
-        Self { is_open: true, ..self }
     }
 
     fn long(&mut self, kind: EntryType, text: &[u8]) {
@@ -180,8 +119,7 @@ impl Layer {
 
     /// Returns the tar archive with its end.
     pub fn tar(&self) -> Vec<u8> {
-        let end: &[u8] = if self.is_open { &[] } else { &[0; 1024] };
-        [self.tar.as_slice(), end].concat()
+        [self.tar.as_slice(), &[0; 1024]].concat()
     }
 
     /// Returns the archive as it is stored, compressed.
@@ -212,17 +150,6 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 /// Compresses bytes as one zstd frame.
 pub fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 3).expect("memory does not fail")
-}
-
-/// Builds a PAX record. Its length includes the digits of the length itself.
-fn record(key: &str, value: &[u8]) -> Vec<u8> {
-    let rest = [b" ", key.as_bytes(), b"=", value, b"\n"].concat();
-    let digits = |length: usize| length.to_string().len();
-    let mut length = rest.len() + 1;
-    while length != rest.len() + digits(length) {
-        length += 1;
-    }
-    [length.to_string().as_bytes(), &rest].concat()
 }
 
 fn header(kind: EntryType, path: &[u8], target: &[u8], size: usize) -> Header {

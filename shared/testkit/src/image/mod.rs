@@ -11,7 +11,7 @@ use model::Sha256;
 use serde_json::{Value, json};
 
 pub use builder::{Format, ImageBuilder};
-pub use layer::{Layer, TarEntry, gzip, zstd};
+pub use layer::{Layer, gzip, zstd};
 
 /// Image or index with everything that it refers to.
 #[derive(Clone, Debug)]

@@ -189,11 +189,6 @@ impl Registry {
         state.manifests.insert(named(repository, tag), top);
     }
 
-    /// Removes a tag, but not the manifest behind it.
-    pub fn remove_tag(&self, repository: &str, tag: &str) {
-        self.shared.lock().manifests.remove(&named(repository, tag));
-    }
-
     /// Replaces the bytes that are served under a digest.
     pub fn replace_blob(&self, digest: &str, bytes: impl Into<Bytes>) {
         self.shared.lock().blobs.insert(digest.to_owned(), bytes.into());

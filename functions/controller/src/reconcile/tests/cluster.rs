@@ -1,21 +1,12 @@
 //! An API server in this process, with one ClusterCatalog and one Secret, and a controller for it.
 
 use std::{
-    convert::Infallible,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use axum::{
-    Router,
-    body::{Body, Bytes},
-    extract::{RawQuery, State},
-    http::{Method, StatusCode, Uri},
-    routing::get,
-};
-use futures_util::stream;
 use kube::{
-    Api, Client,
+    Api,
     runtime::{events::Recorder, reflector, watcher::Event},
 };
 use model::{Current, Key};
@@ -34,28 +25,19 @@ use crate::{
     named::hold,
     poll::Puller,
     reconcile::{Action, Context, ReconcileError, reconcile},
+    schedule::LastWork,
     secrets::{ClusterSecrets, ObjectName},
     served::Served,
+    tests::{ApiServer, LEASE_PATH},
     worker::Worker,
 };
 
-const CATALOGS: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs/a";
-const LIST: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs";
-
-#[derive(Default)]
-struct Objects {
-    catalog: Value,
-    secret: Option<Value>,
-    version: u64,
-    /// Requests that write, as `METHOD PATH`.
-    writes: Vec<String>,
-    /// Change by another writer, right before the next write.
-    meddling: Option<Value>,
-}
+const CATALOG: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs/a";
+const SECRET: &str = "/api/v1/namespaces/olmv1-system/secrets/global";
 
 /// The API server, the registry, the store, and the controller.
 pub(super) struct Cluster {
-    objects: Arc<Mutex<Objects>>,
+    server: ApiServer,
     pub(super) registry: Registry,
     pub(super) store: MemoryStore,
     known: Mutex<reflector::store::Writer<ClusterCatalog>>,
@@ -67,24 +49,23 @@ impl Cluster {
     pub(super) async fn start(reference: &str) -> Self {
         let registry = Registry::builder().basic("user", "hunter2").start().await;
         let text = format!("{}/cat{reference}", registry.host());
-        let objects = Objects {
-            catalog: json!({
-                "metadata": {"name": "a", "uid": "u", "generation": 1},
-                "spec": {"source": {"type": "Image", "image": {"ref": text}}, "availabilityMode": "Available"},
-            }),
-            secret: Some(login(registry.host(), "hunter2")),
-            ..Objects::default()
-        };
-        let objects = Arc::new(Mutex::new(objects));
+        let server = ApiServer::default();
+        let object = json!({
+            "metadata": {"name": "a", "uid": "u", "generation": 1},
+            "spec": {"source": {"type": "Image", "image": {"ref": text}}, "availabilityMode": "Available"},
+        });
+        server.lock().change(CATALOG, &object);
         let store = MemoryStore::default();
-        let (known, context) = controller(&objects, &registry, &store);
-        Self {
-            objects,
+        let (known, context) = controller(&server, &registry, &store);
+        let cluster = Self {
+            server,
             registry,
             store,
             known: Mutex::new(known),
             context,
-        }
+        };
+        cluster.set_password(Some("hunter2"));
+        cluster
     }
 
     /// Starts with a published catalog of these packages.
@@ -97,7 +78,7 @@ impl Cluster {
 
     /// Replaces the controller by another one on the same store, as after a restart.
     pub(super) fn restart(&mut self) {
-        let (known, context) = controller(&self.objects, &self.registry, &self.store);
+        let (known, context) = controller(&self.server, &self.registry, &self.store);
         (self.known, self.context) = (Mutex::new(known), context);
     }
 
@@ -113,14 +94,17 @@ impl Cluster {
         });
     }
 
-    /// Works as a replica that does not lead until `end`. The API server has no Lease.
+    /// Works as a replica that does not lead until `end`.
     pub(super) async fn work_until(&self, end: impl Future<Output = ()>) {
+        let spec = json!({"holderIdentity": "other", "leaseDurationSeconds": 137});
+        self.server
+            .lock()
+            .change(LEASE_PATH, &json!({"metadata": {}, "spec": spec}));
         let object = ClusterCatalog::clone(&self.object());
         self.see(&Event::InitApply(object));
         self.see(&Event::InitDone);
         let role = Arc::new(watch::Sender::new(Role::Follower));
-        let client = self.context.catalogs.clone().into_client();
-        let election = Election::new(client, "olmv1-system", role.clone());
+        let election = Election::new(self.server.client(), "olmv1-system", role.clone());
         let worker = Worker {
             context: self.context.clone(),
             role,
@@ -144,13 +128,9 @@ impl Cluster {
         format!("{}/cat@{}", self.registry.host(), image.digest)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Objects> {
-        self.objects.lock().unwrap()
-    }
-
     /// Changes the object, but not its generation.
     pub(super) fn edit(&self, patch: &Value) {
-        merge(&mut self.lock().catalog, patch);
+        self.server.lock().change(CATALOG, patch);
     }
 
     /// Changes the spec of the object, or deletes it, which is a new generation.
@@ -161,25 +141,29 @@ impl Cluster {
         self.object();
     }
 
-    /// Lets another writer change the object right before the next write.
-    pub(super) fn meddle(&self, patch: Value) {
-        self.lock().meddling = Some(patch);
-    }
-
     /// Sets the password in the pull secret; `None` removes the secret.
     pub(super) fn set_password(&self, password: Option<&str>) {
-        let host = self.registry.host();
-        self.lock().secret = password.map(|password| login(host, password));
+        let Some(password) = password else {
+            return drop(self.server.lock().objects.remove(SECRET));
+        };
+        let login = json!({"username": "user", "password": password});
+        let config = json!({"auths": {(self.registry.host()): login}}).to_string();
+        let data = k8s_openapi::ByteString(config.into_bytes());
+        let secret = json!({"metadata": {"name": "global"}, "data": {".dockerconfigjson": data}});
+        self.server.lock().change(SECRET, &secret);
     }
 
-    /// Returns what was written since the last call.
+    /// Returns what was written since the last call, each time the last part of the path.
     pub(super) fn writes(&self) -> Vec<String> {
-        std::mem::take(&mut self.lock().writes)
+        std::mem::take(&mut self.server.lock().writes)
     }
 
     /// Returns a part of the object.
     pub(super) fn get(&self, path: &str) -> Value {
-        self.lock().catalog.pointer(path).cloned().unwrap_or_default()
+        self.server.lock().objects[CATALOG]
+            .pointer(path)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Returns a condition as `status reason observedGeneration`.
@@ -193,7 +177,7 @@ impl Cluster {
 
     /// Returns the object as it is now, which the controller knows from now on.
     fn object(&self) -> Arc<ClusterCatalog> {
-        let object: ClusterCatalog = serde_json::from_value(self.lock().catalog.clone()).unwrap();
+        let object: ClusterCatalog = serde_json::from_value(self.server.lock().objects[CATALOG].clone()).unwrap();
         self.see(&Event::Apply(object.clone()));
         Arc::new(object)
     }
@@ -205,6 +189,13 @@ impl Cluster {
     /// Reconciles the object as it is now.
     pub(super) async fn reconcile(&self) -> Result<Action, ReconcileError> {
         reconcile(self.object(), Arc::clone(&self.context)).await
+    }
+
+    /// Reconciles the object as it was before a change by another writer.
+    pub(super) async fn reconcile_before(&self, change: &Value) -> Result<Action, ReconcileError> {
+        let object = self.object();
+        self.edit(change);
+        reconcile(object, Arc::clone(&self.context)).await
     }
 
     /// Holds what the status of the object names now, as a replica that does not lead.
@@ -225,8 +216,17 @@ impl Cluster {
         last.next.unwrap().saturating_duration_since(Instant::now())
     }
 
+    /// Lets the time of the next poll come.
+    pub(super) fn pass_time(&self) {
+        let polls = &self.context.served.polls;
+        let last = polls.get("a").unwrap();
+        let next = Some(Instant::now());
+        polls.set("a", LastWork { next, ..last });
+    }
+
     /// Reconciles an object that needs nothing.
     pub(super) async fn reconcile_idly(&self) {
+        self.writes();
         self.reconcile().await.unwrap();
         assert_eq!(self.writes(), Vec::<String>::new());
     }
@@ -246,12 +246,11 @@ impl Cluster {
 }
 
 fn controller(
-    objects: &Arc<Mutex<Objects>>,
+    server: &ApiServer,
     registry: &Registry,
     store: &MemoryStore,
 ) -> (reflector::store::Writer<ClusterCatalog>, Arc<Context>) {
-    let server = Router::new().route(LIST, get(list)).fallback(answer);
-    let client = Client::new(server.with_state(objects.clone()), "default");
+    let client = server.client();
     let mut settings = SourceSettings::default();
     let logins = settings.logins.clone();
     settings.http.plain_http = vec![registry.host().to_owned()];
@@ -275,95 +274,4 @@ fn controller(
         base: "https://catalogs.example/catalogs".to_owned(),
     };
     (writer, Arc::new(context))
-}
-
-/// Answers with the list of objects, or to a watch with no change of it.
-async fn list(State(objects): State<Arc<Mutex<Objects>>>, RawQuery(query): RawQuery) -> Body {
-    if query.is_some_and(|query| query.contains("watch=true")) {
-        return Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
-    }
-    let catalog = &objects.lock().unwrap().catalog;
-    let list = json!({"metadata": {"resourceVersion": "1"}, "items": [catalog]});
-    list.to_string().into()
-}
-
-async fn answer(
-    State(objects): State<Arc<Mutex<Objects>>>,
-    method: Method,
-    uri: Uri,
-    body: Bytes,
-) -> (StatusCode, String) {
-    let mut objects = objects.lock().unwrap();
-    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    match (&method, uri.path()) {
-        (&Method::GET, CATALOGS) => (StatusCode::OK, objects.catalog.to_string()),
-        (&Method::PATCH, path) if path.starts_with(CATALOGS) => objects.patch(path, &body),
-        (&Method::GET, path) if path.ends_with("/secrets/global") => match &objects.secret {
-            Some(secret) => (StatusCode::OK, secret.to_string()),
-            None => failure(StatusCode::NOT_FOUND),
-        },
-        (&Method::POST, path) if path.ends_with("/selfsubjectreviews") => {
-            let person = json!({"status": {"userInfo": {"username": "person"}}});
-            (StatusCode::CREATED, person.to_string())
-        }
-        (_, path) if path.contains("/events") => {
-            objects.writes.push("event".to_owned());
-            (StatusCode::CREATED, body.to_string())
-        }
-        _ => failure(StatusCode::NOT_FOUND),
-    }
-}
-
-impl Objects {
-    fn patch(&mut self, path: &str, patch: &Value) -> (StatusCode, String) {
-        if let Some(meddling) = self.meddling.take() {
-            merge(&mut self.catalog, &meddling);
-            self.next_version();
-        }
-        if patch["metadata"]["resourceVersion"] != self.catalog["metadata"]["resourceVersion"] {
-            return failure(StatusCode::CONFLICT);
-        }
-        let (what, parts) = match path.ends_with("/status") {
-            true => ("status", json!({"status": patch["status"]})),
-            false => ("object", json!({"metadata": patch["metadata"]})),
-        };
-        self.writes.push(what.to_owned());
-        merge(&mut self.catalog, &parts);
-        self.next_version();
-        (StatusCode::OK, self.catalog.to_string())
-    }
-
-    fn next_version(&mut self) {
-        self.version += 1;
-        self.catalog["metadata"]["resourceVersion"] = json!(self.version.to_string());
-    }
-}
-
-fn login(host: &str, password: &str) -> Value {
-    let config = json!({"auths": {host: {"username": "user", "password": password}}}).to_string();
-    let data = k8s_openapi::ByteString(config.into_bytes());
-    json!({"metadata": {"name": "global"}, "data": {".dockerconfigjson": data}})
-}
-
-fn failure(status: StatusCode) -> (StatusCode, String) {
-    let (code, reason) = (status.as_u16(), status.canonical_reason().unwrap().replace(' ', ""));
-    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": ""});
-    (status, body.to_string())
-}
-
-/// Applies a merge patch (RFC 7386).
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else {
-        target.clone_from(patch);
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (name, value) in fields {
-        match value {
-            Value::Null => drop(target.as_object_mut().unwrap().remove(name)),
-            value => merge(&mut target[name], value),
-        }
-    }
 }

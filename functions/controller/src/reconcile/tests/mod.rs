@@ -11,14 +11,14 @@ use testkit::{ImageBuilder, Kind, Layer, until};
 
 use self::cluster::Cluster;
 use super::{Action, ReconcileError};
-use crate::{catalog::FINALIZER, named::HOLD_INTERVAL};
+use crate::{catalog::FINALIZER, named::HOLD_INTERVAL, tests::condition};
 
 #[tokio::test]
 async fn new_catalog_is_marked_published_and_then_left_alone() {
     let cluster = Cluster::start(":v1").await;
     let reference = cluster.push("v1", &["p"]);
     assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
-    assert_eq!(cluster.writes(), ["object"]);
+    assert_eq!(cluster.writes(), ["a"]);
     assert_eq!(cluster.get("/metadata/finalizers"), json!([FINALIZER]));
     let label = json!({"olm.operatorframework.io/metadata.name": "a"});
     assert_eq!(cluster.get("/metadata/labels"), label);
@@ -32,8 +32,7 @@ async fn new_catalog_is_marked_published_and_then_left_alone() {
     assert_eq!(cluster.packages().await, Some(1));
 
     cluster.registry.reset();
-    cluster.settle().await;
-    assert_eq!(cluster.writes(), Vec::<String>::new());
+    cluster.reconcile_idly().await;
     assert_eq!(cluster.registry.requests().len(), 0);
 }
 
@@ -42,7 +41,6 @@ async fn restart_asks_once_and_keeps_the_status() {
     let mut cluster = Cluster::settled(&["p"]).await;
     cluster.edit(&json!({"status": {"lastUnpacked": "2026-01-01T00:00:00Z"}}));
     let status = cluster.get("/status");
-    cluster.writes();
     cluster.registry.reset();
     cluster.restart();
     cluster.reconcile_idly().await;
@@ -60,18 +58,36 @@ async fn interval_is_only_shortened() {
 }
 
 #[tokio::test]
+async fn catalog_is_polled_after_a_change_of_what_decides_about_its_content() {
+    let cluster = Cluster::settled(&["p"]).await;
+    for (change, is_polled) in [
+        (json!({"uid": "v"}), true),
+        (json!({"generation": 2}), true),
+        (
+            json!({"annotations": {"catalog-mirror/limits": "{documents: 7}"}}),
+            true,
+        ),
+        (json!({"annotations": {"example.com/a": "b"}}), false),
+    ] {
+        cluster.registry.reset();
+        cluster.edit(&json!({"metadata": change}));
+        cluster.reconcile().await.unwrap();
+        assert_eq!(cluster.registry.count(Kind::Head) > 0, is_polled, "{change}");
+    }
+}
+
+#[tokio::test]
 async fn conflict_keeps_what_the_other_writer_wrote() {
     let cluster = Cluster::start(":v1").await;
     cluster.push("v1", &["p"]);
     cluster.reconcile().await.unwrap();
-    let foreign = json!({"type": "Foreign", "status": "True", "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    cluster.meddle(json!({"status": {"conditions": [foreign]}, "metadata": {"annotations": {"a": "b"}}}));
-    let error = cluster.reconcile().await.unwrap_err();
+    let foreign = [condition("Foreign", "True")];
+    let change = json!({"status": {"conditions": foreign}, "metadata": {"annotations": {"a": "b"}}});
+    let error = cluster.reconcile_before(&change).await.unwrap_err();
     assert!(matches!(error, ReconcileError::Changed), "{error}");
     cluster.reconcile().await.unwrap();
     let kinds = [0, 1, 2].map(|at| cluster.get(&format!("/status/conditions/{at}/type")));
     assert_eq!(kinds, ["Foreign", "Progressing", "Serving"]);
-    cluster.writes();
     cluster.reconcile_idly().await;
 }
 
@@ -82,13 +98,16 @@ async fn failure_is_written_and_told_once_and_content_stays() {
     cluster.name_image("missing");
     let next = cluster.reconcile().await.unwrap();
     assert_ne!(next, Action::await_change(), "it is tried again");
-    assert_eq!(cluster.writes(), ["status", "event"]);
+    assert_eq!(cluster.writes(), ["status", "events"]);
     assert_eq!(cluster.condition("Progressing"), "True Retrying 2");
     assert_eq!(cluster.condition("Serving"), "True Available 1");
     assert_eq!(cluster.packages().await, Some(1));
     cluster.registry.reset();
     cluster.reconcile_idly().await;
     assert_eq!(cluster.registry.requests().len(), 0, "another status is no reason");
+    cluster.pass_time();
+    cluster.reconcile_idly().await;
+    assert_eq!(cluster.registry.count(Kind::Head), 1);
 }
 
 #[tokio::test]
@@ -111,6 +130,9 @@ async fn pinned_image_without_label_is_blocked_also_after_a_restart() {
     cluster.settle().await;
     // The tag may get another image.
     assert_eq!(cluster.condition("Progressing"), "True Retrying 1");
+    cluster.registry.reset();
+    cluster.reconcile_idly().await;
+    assert_eq!(cluster.registry.requests().len(), 0, "it has no content to lose");
     let pinned = format!("{}/cat@{}", cluster.registry.host(), image.digest);
     cluster.change(&json!({"spec": {"source": {"image": {"ref": pinned}}}}));
     cluster.reconcile().await.unwrap();
@@ -133,7 +155,6 @@ async fn unavailable_catalog_loses_content_and_finalizer_and_comes_back() {
     for field in ["resolvedSource", "urls", "lastUnpacked"] {
         assert_eq!(cluster.get(&format!("/status/{field}")), Value::Null);
     }
-    cluster.writes();
     cluster.reconcile_idly().await;
     cluster.change(&json!({"spec": {"availabilityMode": "Available"}}));
     cluster.settle().await;
@@ -149,7 +170,6 @@ async fn deleted_catalog_keeps_the_finalizers_of_others() {
     assert_eq!(cluster.packages().await, None);
     assert_eq!(cluster.condition("Serving"), "False Unavailable 2");
     assert_eq!(cluster.get("/metadata/finalizers"), json!(["b"]));
-    cluster.writes();
     cluster.reconcile_idly().await;
 }
 

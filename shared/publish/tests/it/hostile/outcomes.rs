@@ -93,10 +93,12 @@ pub(crate) fn read() -> Vec<Row> {
     let path_back = image([evil("/../configs/evil.yaml")]);
     let link = good().symlink("configs/link.yaml", "/../configs/./good.yaml");
     let other_size = good()
-        .pax(&[("size", b"1024")])
+        .pax_text(EntryType::XHeader, b"13 size=1024\n")
         .entry(EntryType::Link, b"etc/x", b"y", b"")
         .file("configs/evil.yaml", fbc("evil"));
-    let after = good().bytes(&[0; 1024]).bytes(&evil("configs/evil.yaml").tar());
+    let after = raw(gzip(&[good().tar(), evil("configs/evil.yaml").tar()].concat()));
+    let mut no_end = good().tar();
+    no_end.truncate(no_end.len() - 1024);
     let garbage = raw([gzip(&good().tar()), b"garbage".to_vec()].concat());
     let opaque = layer("configs/x", "x").opaque("configs");
     let device = good().entry(EntryType::Fifo, b"configs/fifo", b"", b"");
@@ -108,7 +110,7 @@ pub(crate) fn read() -> Vec<Row> {
         ("a symlink that comes back", image([link]), "good"),
         ("a link with a size", image([other_size]), "evil good"),
         ("entries after the end", image([after]), "good"),
-        ("no end", image([good().open()]), "good"),
+        ("no end", image([raw(gzip(&no_end))]), "good"),
         ("garbage after the stream", image([garbage]), "good"),
         ("an empty layer", image([good(), raw(Vec::new())]), "good"),
         ("an opaque root", image([good(), opaque]), "x"),
