@@ -251,6 +251,7 @@ mod tests {
             (secure, "/other", Ok(Machine)),
             (secure, plain, Err(R::Downgrade)),
             (plain, "http://other/x", Ok(Internet)),
+            (plain, "http://other:99999/x", Err(R::NotUrl)),
             (plain, "http://10.0.0.1/x", Err(R::Private)),
             (plain, "http://metadata.google.internal/x", Err(R::LinkLocal)),
         ] {

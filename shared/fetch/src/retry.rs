@@ -269,10 +269,14 @@ mod tests {
     #[test]
     fn retry_after_accepts_seconds_and_dates() {
         let parse = |value: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]));
-        assert_eq!(parse("120"), Some(Duration::from_secs(120)));
+        for seconds in [0, 120, u64::MAX] {
+            assert_eq!(parse(&seconds.to_string()), Some(Duration::from_secs(seconds)));
+        }
         assert_eq!(parse("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
         let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
         assert!(parse(&soon).unwrap() > Duration::from_secs(90));
-        assert_eq!(parse("soon"), None);
+        for wrong in ["soon", "-1", "1.5", "99999999999999999999999999"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
     }
 }

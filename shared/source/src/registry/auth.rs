@@ -291,6 +291,10 @@ mod tests {
             (r#"{"access_token": "b"}"#, Some("b")),
             (r#"{"token": "", "access_token": "b"}"#, Some("b")),
             (r#"{"token": "a\nb", "access_token": "b"}"#, None),
+            (r#"{"token": "a\u0000"}"#, None),
+            (r#"{"token": "a b"}"#, None),
+            (r#"{"token": "\u001b[31m"}"#, None),
+            (r#"{"token": "töken"}"#, None),
             (r#"{"token": "", "access_token": ""}"#, None),
             ("{}", None),
         ] {

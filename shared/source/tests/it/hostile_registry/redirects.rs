@@ -64,18 +64,14 @@ async fn challenge_of_other_host_gets_no_credentials() {
     }
 }
 
-/// One row for each rule. `fetch` has the spellings of addresses.
+/// `fetch` has the rules and the spellings of addresses.
 #[tokio::test]
 async fn redirect_to_metadata_service_or_near_address_is_refused() {
     let long = format!("http://{}.example.com/", "a".repeat(3000));
     for (location, want) in [
         ("file:///etc/passwd", "refused: scheme"),
-        ("http://registry.other.com/x", "refused: plain http"),
-        ("http://user:password@127.0.0.1/x", "refused: userinfo"),
-        ("http://127.0.0.1:99999/x", "refused: not url"),
         ("https://169.254.169.254/latest/meta-data/", "refused: link local"),
         ("//169.254.169.254/latest/meta-data/", "refused: plain http"),
-        ("https://metadata.google.internal/x", "refused: link local"),
         (&long, "refused: plain http"),
     ] {
         for is_public in [false, true] {
@@ -93,9 +89,6 @@ async fn redirect_to_metadata_service_or_near_address_is_refused() {
     }
     for (location, want) in [
         ("https://127.0.0.1/x", "refused: private"),
-        ("https://[::1]/x", "refused: private"),
-        ("https://localhost/x", "refused: private"),
-        ("https://10.1.2.3/x", "refused: private"),
         ("http://cdn.example.com/v2/ns/cat/manifests/v1", "status"),
     ] {
         let lab = Lab::public().await;
