@@ -6,16 +6,6 @@ use testkit::{Format, ImageBuilder, Kind, Layer, Registry, index};
 use crate::kit::{catalog, client, failed, pull, push, pushed, read_image, small, source};
 
 #[tokio::test]
-async fn unchanged_poll_sends_one_head() {
-    let (registry, images) = pushed(&small()).await;
-    let first = images.resolve(&source(&registry)).await.unwrap();
-    assert_eq!(first, images.resolve(&source(&registry)).await.unwrap());
-    assert_eq!(first.as_str(), small().digest);
-    let kinds: Vec<_> = registry.requests().iter().map(|request| request.kind).collect();
-    assert_eq!(kinds, [Kind::Head, Kind::Head]);
-}
-
-#[tokio::test]
 async fn exists_sends_one_head_and_a_get_only_without_head() {
     let image = small();
     for (builder, gets) in [(Registry::builder(), 0), (Registry::builder().without_head(), 4)] {
