@@ -57,6 +57,7 @@ async fn malformed_archive_and_missing_folder_are_refused() {
     let at = whole.len() - 8;
     wrong_checksum[at] ^= 1;
     let half = &whole[..whole.len() / 2];
+    let fifo = Layer::new().entry(tar::EntryType::Fifo, b"a/f", b"", b"");
     let raw = |bytes: &[u8]| Layer::new().raw(bytes.to_vec());
     let symlink = |target| two_folders().symlink("a/l.yaml", target);
     for (archive, folder, want) in [
@@ -74,11 +75,7 @@ async fn malformed_archive_and_missing_folder_are_refused() {
         (raw(&wrong_checksum), "", "archive: format"),
         (raw(b"\xfd7zXZ\0"), "", "archive: compression"),
         (two_folders().file("a/x.yaml", "again"), "", "archive: duplicate"),
-        (
-            Layer::new().entry(tar::EntryType::Fifo, b"a/f", b"", b""),
-            "",
-            "archive: kind",
-        ),
+        (fifo, "", "archive: kind"),
         // Only the outer compression counts.
         (raw(&gzip(b"BZh91AY")), "", "archive: tar"),
     ] {
