@@ -64,7 +64,7 @@ async fn challenge_of_other_host_gets_no_credentials() {
     }
 }
 
-/// `fetch` has the rules and the spellings of addresses.
+/// `fetch` has the rules and the spellings of addresses, `network` the names.
 #[tokio::test]
 async fn redirect_to_metadata_service_or_near_address_is_refused() {
     let long = format!("http://{}.example.com/", "a".repeat(3000));
@@ -73,21 +73,6 @@ async fn redirect_to_metadata_service_or_near_address_is_refused() {
         ("https://169.254.169.254/latest/meta-data/", "refused: link local"),
         ("//169.254.169.254/latest/meta-data/", "refused: plain http"),
         (&long, "refused: plain http"),
-    ] {
-        for is_public in [false, true] {
-            let lab = if is_public {
-                Lab::public().await
-            } else {
-                Lab::new().await
-            };
-            lab.warm().await;
-            lab.script([(Kind::Head, to(302, location))]);
-            let text = lab.expect(location, want).await;
-            assert!(text.len() < 1000, "{text}");
-            assert_eq!(lab.registry.requests().len(), 1, "{location}: it is not tried again");
-        }
-    }
-    for (location, want) in [
         ("https://127.0.0.1/x", "refused: private"),
         ("http://cdn.example.com/v2/ns/cat/manifests/v1", "status"),
     ] {
@@ -95,8 +80,16 @@ async fn redirect_to_metadata_service_or_near_address_is_refused() {
         lab.warm().await;
         lab.script([(Kind::Head, to(302, location))]);
         let text = lab.expect(location, want).await;
+        assert!(text.len() < 1000, "{text}");
         let has_advice = text.contains("under internalHosts");
         assert_eq!(has_advice, want == "refused: private", "{text}");
+        // The CDN is behind the same proxy.
+        let requests = if want == "status" { 2 } else { 1 };
+        assert_eq!(
+            lab.registry.requests().len(),
+            requests,
+            "{location}: it is not tried again"
+        );
     }
     let none = Lab::new().await;
     none.script([(Kind::Head, Fault::Answer(302, vec![], String::new()))]);
