@@ -262,15 +262,9 @@ mod tests {
 
     #[test]
     fn configured_metadata_service_is_refused() {
-        for (url, is_allowed) in [
-            ("https://127.0.0.1:5000/v2/", true),
-            ("https://10.0.0.1/v2/", true),
-            ("https://localhost/v2/", true),
-            ("https://169.254.169.254/v2/", false),
-            ("http://[fe80::1]:5000/v2/", false),
-        ] {
+        for url in ["https://169.254.169.254/v2/", "http://[fe80::1]:5000/v2/"] {
             let configured = RedirectTarget::configured(Url::parse(url).unwrap());
-            assert_eq!(configured.is_ok(), is_allowed, "{url}");
+            assert!(configured.is_err(), "{url}");
         }
     }
 
