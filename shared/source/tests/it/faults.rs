@@ -2,7 +2,7 @@
 
 use testkit::{Fault, Kind, Layer, Registry};
 
-use crate::kit::{catalog, client, failed, pull, push, source};
+use crate::kit::{catalog, client, failed, pull, push, pushed, source};
 
 #[tokio::test]
 async fn error_names_missing_tag() {
@@ -41,4 +41,14 @@ async fn layer_cut_by_server_is_resumed_at_position_or_sent_whole() {
         assert_eq!(ranges, want);
         assert!(pull.traffic.bytes < most, "{pull:?}");
     }
+}
+
+#[tokio::test]
+async fn layer_that_always_breaks_ends_attempts() {
+    let (registry, images) = pushed(&big()).await;
+    registry.script(Kind::Blob, Fault::Pass);
+    (0..20).for_each(|_| registry.script(Kind::Blob, Fault::Cut(100)));
+    let text = failed(pull(&images, &registry).await, "broken");
+    assert!(text.contains(" (5 attempts)"), "{text}");
+    assert_eq!(registry.count(Kind::Blob), 6);
 }
