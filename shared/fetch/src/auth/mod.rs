@@ -178,9 +178,8 @@ mod tests {
     fn found(named: &[&str], env: &[(&str, &str)]) -> CredentialFiles {
         let named: Vec<_> = named.iter().map(PathBuf::from).collect();
         let get = |name: &str| {
-            env.iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| OsString::from(value))
+            let found = env.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| OsString::from(value))
         };
         credential_files(&named, get)
     }
