@@ -7,7 +7,7 @@ use catalog_mirror_source::{Digest, Error, Logins, Sources};
 use tempfile::NamedTempFile;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder, until};
 
-use crate::kit::{Collect, catalog, client_with, failed, pull, push, read, small, source};
+use crate::kit::{catalog, client_with, failed, pull, push, read, small, source};
 
 /// A client with the credentials of this file, in memory.
 fn client(registry: &Registry, auth: &str) -> Sources {
@@ -85,7 +85,7 @@ async fn expired_token_is_renewed_once_for_all_layers() {
     let digest = client.resolve(&source).await.unwrap();
     registry.delay(Kind::Blob, Duration::from_millis(300));
     registry.revoke_tokens();
-    let read = read(&client, &source, &digest, Collect::default());
+    let read = read(&client, &source, &digest);
     let revoke = async {
         until("a request for a layer waits", async || registry.count(Kind::Blob) > 1).await;
         registry.revoke_tokens();

@@ -3,11 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use catalog_mirror_source::{Error, UnpackError};
+use catalog_mirror_source::{EmptyLayers, Error, UnpackError};
 use tar::EntryType;
 use testkit::{ImageBuilder, Kind, Layer, gzip};
 
-use crate::kit::{Collect, catalog, failed, files, pull, pull_but, push, pushed, read, small, source};
+use crate::kit::{Collect, catalog, failed, files, pull, pull_but, push, pushed, small, source};
 
 #[tokio::test]
 async fn whiteout_of_root_hides_lower_layers() {
@@ -41,7 +41,8 @@ async fn broken_link_is_an_error_unless_excluded() {
         ..Collect::default()
     };
     let digest = image.digest.parse().unwrap();
-    let found = read(&images, &source(&registry), &digest, sink).await;
+    let (source, none) = (source(&registry), EmptyLayers::default());
+    let found = images.read(&source, &digest, &none, sink).await;
     assert_eq!(found.unwrap().0.list(), ["f=f"]);
 }
 

@@ -10,13 +10,10 @@ use crate::kit::{client, failed};
 
 const LAYER: &[u8] = b"a layer";
 
-fn documents() -> Documents {
-    Documents::new(ObjectDigest::of(LAYER), Sha256::of(b"its tar"))
-}
-
 async fn push(images: &Sources, registry: &Registry, tag: &str) -> Result<Pushed, Error> {
     let reference: Reference = registry.reference("new/repository", tag).parse().unwrap();
-    images.push(&reference, documents(), LAYER.into()).await
+    let documents = Documents::new(ObjectDigest::of(LAYER), Sha256::of(b"its tar"));
+    images.push(&reference, documents, LAYER.into()).await
 }
 
 #[tokio::test]
