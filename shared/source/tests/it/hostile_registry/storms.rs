@@ -1,15 +1,11 @@
 //! Registries that say "later", again and again.
 
-use std::time::{Duration, Instant};
-
 use testkit::{Fault, Kind};
 
 use super::Lab;
 
 /// Maximum number of attempts for one request.
 const ATTEMPTS: usize = 5;
-/// Maximum duration of all attempts. The waits between them are 5 to 20 ms, or the value of `Retry-After`.
-const SOON: Duration = Duration::from_secs(4);
 
 /// `fetch` has the other statuses and values of `Retry-After`.
 #[tokio::test]
@@ -30,9 +26,7 @@ async fn repeated_failures_end_after_five_attempts_or_at_once() {
         let lab = Lab::new().await;
         let later = Fault::Status(status, after.map(ToOwned::to_owned));
         lab.script((0..50).map(|_| (Kind::Head, later.clone())));
-        let started = Instant::now();
         lab.expect(&name, want).await;
-        assert!(started.elapsed() < SOON, "{name}: {:?}", started.elapsed());
         assert_eq!(lab.registry.count(Kind::Head), attempts, "{name}");
     }
 }
