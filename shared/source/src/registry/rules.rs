@@ -276,7 +276,6 @@ mod tests {
         docker.io                                *.io                        docker.io
         docker.io/foo                            *.com                       -
         example.com/foo                          *.co                        -
-        example.com/foo                          *.example.com               -
         example.com/foo/bar:baz                  *.com                       example.com
         sub.example.com:5000/foo                 *.example.com               sub.example.com
         another.example.com/foo                  **.example.com              -
@@ -287,14 +286,11 @@ mod tests {
         a.example.com.example.com/b              *.example.com               a.example.com.example.com
         a.example.com/foo@DIGEST                 *.example.com               a.example.com
         docker.io                                docker.io                   docker.io
-        docker.io                                example.com                 -
         example.com:5000                         example.com:5000            example.com:5000
-        example.com:50000                        example.com:5000            -
         example.com:5000                         example.com                 example.com
         example.com/foo/bar:baz                  example.com                 example.com
         example.com/foo                          *                           -
         docker.io                                docker.io/library           -
-        docker.io/library                        docker.io/library           docker.io/library
         docker.io/libraryy                       docker.io/library           -
         docker.io/library/busybox2               docker.io/library/busybox   -
         example.com/foo                          example.com/foo:bar         -

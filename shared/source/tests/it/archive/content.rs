@@ -18,7 +18,6 @@ async fn files_of_whole_archive_or_of_its_folder_are_read() {
     for (archive, folder, want) in [
         // One folder at the top is left out of the paths.
         (inside.clone(), "", ".indexignore=i a/x.yaml=x"),
-        (inside.clone().plain(), "", ".indexignore=i a/x.yaml=x"),
         (inside.zstd(), "", ".indexignore=i a/x.yaml=x"),
         (links, "", "a/x.yaml=x hard=-> a/x.yaml soft=-> a/x.yaml"),
         // Several entries at the top are kept.
@@ -65,7 +64,6 @@ async fn malformed_archive_and_missing_folder_are_refused() {
         (two_folders(), "#b/y.yaml", "not folder"),
         (two_folders(), "#b/y.yaml/z", "no folder"),
         (symlink("/etc/passwd"), "", "link: broken"),
-        (symlink("../../etc/passwd"), "", "link: broken"),
         (two_folders().hardlink("a/l.yaml", "../etc/passwd"), "", "link: outside"),
         // A link out of the folder, to a file that the archive has.
         (symlink("../b/y.yaml"), "#a", "link: outside"),
