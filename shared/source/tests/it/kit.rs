@@ -34,10 +34,8 @@ impl FileSink for Collect {
     fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         let old = self.files.insert(path.to_owned(), format!("-> {target}"));
         assert_eq!(old, None, "{path} came twice");
-        assert!(
-            self.files.contains_key(target),
-            "{path} links to {target}, which did not come"
-        );
+        let is_there = self.files.contains_key(target);
+        assert!(is_there, "{path} links to {target}, which did not come");
         Ok(())
     }
 

@@ -32,10 +32,8 @@ async fn broken_link_is_an_error_unless_excluded() {
     let image = catalog([layer.symlink("configs/out", "/etc/passwd")]);
     let (registry, images) = pushed(&image).await;
     let text = failed(pull(&images, &registry).await, "link: outside");
-    assert_eq!(
-        text,
-        "link out: its target /etc/passwd lies outside the catalog's directory"
-    );
+    let want = "link out: its target /etc/passwd lies outside the catalog's directory";
+    assert_eq!(text, want);
     let sink = Collect {
         excluded: ["out".to_owned()].into(),
         ..Collect::default()
@@ -95,10 +93,9 @@ async fn layer_known_as_empty_is_skipped() {
     assert_eq!((second.layers_fetched, second.layers_skipped), (1, 1));
     assert_eq!(second.empty_layers, first.empty_layers);
     assert_eq!((sink.list(), registry.count(Kind::Blob)), (vec!["a=a".to_owned()], 2));
-    assert!(
-        second.traffic.bytes > 0 && second.traffic.bytes < first.traffic.bytes && second.traffic.requests == 3,
-        "{second:?}"
-    );
+    let (before, now) = (first.traffic, second.traffic);
+    assert!(now.bytes > 0 && now.bytes < before.bytes, "{now:?}");
+    assert_eq!(now.requests, 3);
 }
 
 #[tokio::test]
@@ -119,10 +116,8 @@ async fn hidden_layers_are_not_fetched() {
     let (sink, pull) = pull(&images, &registry).await.unwrap();
     assert_eq!(sink.list(), ["new=n"]);
     assert_eq!((pull.layers_fetched, pull.layers_skipped), (1, 6));
-    assert!(
-        registry.count(Kind::Blob) <= 4,
-        "the config and at most the first three"
-    );
+    // The config and at most the first three.
+    assert!(registry.count(Kind::Blob) <= 4);
 }
 
 #[tokio::test]
