@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use catalog_mirror_source::{Digest, Error, Logins, Sources};
+use catalog_mirror_source::{Logins, Sources};
 use tempfile::NamedTempFile;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder, until};
 
@@ -33,10 +33,6 @@ fn bearer() -> RegistryBuilder {
     Registry::builder().bearer("user", "secret")
 }
 
-async fn resolve(registry: &Registry, auth: &str) -> Result<Digest, Error> {
-    client(registry, auth).resolve(&source(registry)).await
-}
-
 async fn start(builder: RegistryBuilder) -> Registry {
     let registry = builder.start().await;
     push(&registry, &small());
@@ -53,7 +49,8 @@ async fn challenge_of_any_refusal_gets_credentials_once() {
         }
         for (auth, requests) in [(BAD, 2), (NONE, 1)] {
             let registry = start(basic().challenging_with(status)).await;
-            assert!(resolve(&registry, auth).await.is_err());
+            let resolved = client(&registry, auth).resolve(&source(&registry)).await;
+            assert!(resolved.is_err());
             assert_eq!(registry.count(Kind::Head), requests, "{status}: {auth}");
         }
     }
@@ -104,7 +101,10 @@ async fn unauthorized_error_advises_login() {
             (BAD, "the vault were refused"),
         ] {
             let registry = start(builder()).await;
-            let text = failed(resolve(&registry, auth).await, "unauthorized");
+            let text = failed(
+                client(&registry, auth).resolve(&source(&registry)).await,
+                "unauthorized",
+            );
             let advice = format!("`podman login {}`", registry.host());
             for part in [says, "repository ns/cat", &advice] {
                 assert!(text.contains(part) && !text.contains("wrong-secret"), "{text}");
