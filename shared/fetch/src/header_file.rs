@@ -96,14 +96,11 @@ mod tests {
         let mut files = HeaderFiles::default();
         files.insert("Git.example", path.clone());
         files.insert("other.example:8443", path);
-        for (host, count) in [
-            ("git.example", 2),
-            ("GIT.example:8443", 2),
-            ("other.example:8443", 2),
-            ("other.example", 0),
-            ("evil.example", 0),
-        ] {
-            assert_eq!(files.read(host).unwrap().len(), count, "{host}");
+        for host in ["git.example", "GIT.example:8443", "other.example:8443"] {
+            assert_eq!(files.read(host).unwrap().len(), 2, "{host}");
+        }
+        for host in ["other.example", "evil.example"] {
+            assert!(files.read(host).unwrap().is_empty(), "{host}");
         }
         let fields = files.read("git.example").unwrap();
         assert_eq!(fields["authorization"], "Bearer abc");

@@ -208,6 +208,9 @@ mod tests {
             let least = least * SECOND;
             assert!(*wait >= least && *wait <= 2 * least, "{all:?}");
         }
+        for attempts in [Some(0), Some(1)] {
+            assert!(all_waits(&RetrySchedule { attempts, ..SCHEDULE }).await.is_empty());
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -230,14 +233,6 @@ mod tests {
         tokio::time::sleep(59 * SECOND).await;
         assert_eq!(waits.next_wait(None), None);
         assert_eq!(waits.deadline, deadline);
-    }
-
-    #[test]
-    fn single_attempt_is_not_repeated() {
-        for attempts in [Some(0), Some(1)] {
-            let schedule = RetrySchedule { attempts, ..SCHEDULE };
-            assert_eq!(RetryWaits::new(&schedule).next_wait(None), None);
-        }
     }
 
     impl RequestError for FetchError {
@@ -269,10 +264,14 @@ mod tests {
     #[test]
     fn retry_after_accepts_seconds_and_dates() {
         let parse = |value: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]));
-        assert_eq!(parse("120"), Some(Duration::from_secs(120)));
+        for seconds in [0, 120, u64::MAX] {
+            assert_eq!(parse(&seconds.to_string()), Some(Duration::from_secs(seconds)));
+        }
         assert_eq!(parse("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
         let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
         assert!(parse(&soon).unwrap() > Duration::from_secs(90));
-        assert_eq!(parse("soon"), None);
+        for wrong in ["soon", "-1", "1.5", "99999999999999999999999999"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
     }
 }

@@ -115,15 +115,11 @@ mod tests {
             plain_http: vec!["localhost:5000".to_owned(), "mirror".to_owned()],
             ..FetchSettings::default()
         };
-        for (host, allowed) in [
-            ("localhost:5000", true),
-            ("localhost:5001", false),
-            ("localhost", false),
-            ("mirror", true),
-            ("mirror:8080", true),
-            ("127.0.0.1:5000", false),
-        ] {
-            assert_eq!(settings.allows_plain_http(host), allowed, "{host}");
+        for host in ["localhost:5000", "mirror", "mirror:8080"] {
+            assert!(settings.allows_plain_http(host), "{host}");
+        }
+        for host in ["localhost:5001", "localhost", "127.0.0.1:5000"] {
+            assert!(!settings.allows_plain_http(host), "{host}");
         }
     }
 }

@@ -246,17 +246,10 @@ mod tests {
     fn lookaside_is_a_url_or_a_folder() {
         let parse = |text: &str| text.parse::<Lookaside>();
         assert!(matches!(parse("https://a.io/sigstore"), Ok(Lookaside::Http(_))));
-        assert_eq!(
-            parse("file:///var/sigstore"),
-            Ok(Lookaside::Folder("/var/sigstore".into()))
-        );
-        for text in [
-            "",
-            "/var/sigstore",
-            "ftp://a.io/",
-            "https://a.io/?token=1",
-            "https://a:b@a.io/",
-        ] {
+        let folder = Lookaside::Folder("/var/sigstore".into());
+        assert_eq!(parse("file:///var/sigstore"), Ok(folder));
+        let refused = ["", "/var", "ftp://a.io/", "https://a.io/?x=1", "https://a:b@a.io/"];
+        for text in refused {
             assert!(parse(text).is_err(), "{text}");
         }
     }

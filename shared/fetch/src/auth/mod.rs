@@ -161,24 +161,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn set_with_broken_document_keeps_former_ones_and_prints_no_secret() {
+    fn set_replaces_documents_of_all_copies_unless_one_is_broken_and_prints_no_secret() {
         let logins = Logins::default();
         let good = r#"{"auths": {"quay.io": {"username": "u", "password": "hunter2"}}}"#;
+        let copy = logins.clone();
+        logins.set([("old", good), ("older", good)]).unwrap();
         logins.set([("vault", good)]).unwrap();
         let shown = format!("{logins:?}");
         assert!(shown.contains("vault") && !shown.contains("hunter2"), "{shown}");
         let broken = ("other", r#"{"auths": "hunter2"}"#);
         let error = logins.set([("vault", good), broken]).unwrap_err().to_string();
         assert!(error.contains("other") && !error.contains("hunter2"), "{error}");
-        assert_eq!(logins.documents().len(), 1);
+        assert_eq!(copy.documents().len(), 1);
     }
 
     fn found(named: &[&str], env: &[(&str, &str)]) -> CredentialFiles {
         let named: Vec<_> = named.iter().map(PathBuf::from).collect();
         let get = |name: &str| {
-            env.iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| OsString::from(value))
+            let found = env.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| OsString::from(value))
         };
         credential_files(&named, get)
     }

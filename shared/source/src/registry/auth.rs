@@ -247,10 +247,9 @@ mod tests {
 
     #[test]
     fn challenge_prefers_bearer_and_skips_unknown_or_long_or_further_fields() {
-        let (basic, long) = (
-            r#"Basic realm="a""#,
-            format!("Basic realm=\"{}\"", "a".repeat(MAX_CHALLENGE_BYTES)),
-        );
+        let basic = r#"Basic realm="a""#;
+        let long = format!("Basic realm=\"{}\"", "a".repeat(MAX_CHALLENGE_BYTES));
+        let longest = &long[..MAX_CHALLENGE_BYTES - 1];
         let bearer = r#"Bearer realm="https://auth.quay.io/token",service="quay.io",scope="repository:a:pull,push""#;
         let token = Challenge::Bearer {
             realm: Url::parse("https://auth.quay.io/token").unwrap(),
@@ -261,10 +260,7 @@ mod tests {
             (&[bearer][..], Some(token.clone())),
             (&[basic, bearer], Some(token)),
             (&[r#"basic realm="x""#], Some(Challenge::Basic)),
-            (
-                &[&long[..MAX_CHALLENGE_BYTES - 1], &long, basic],
-                Some(Challenge::Basic),
-            ),
+            (&[longest, &long, basic], Some(Challenge::Basic)),
             (&[&long], None),
             (&further, None),
             (&["Negotiate"], None),
@@ -291,6 +287,10 @@ mod tests {
             (r#"{"access_token": "b"}"#, Some("b")),
             (r#"{"token": "", "access_token": "b"}"#, Some("b")),
             (r#"{"token": "a\nb", "access_token": "b"}"#, None),
+            (r#"{"token": "a\u0000"}"#, None),
+            (r#"{"token": "a b"}"#, None),
+            (r#"{"token": "\u001b[31m"}"#, None),
+            (r#"{"token": "töken"}"#, None),
             (r#"{"token": "", "access_token": ""}"#, None),
             ("{}", None),
         ] {

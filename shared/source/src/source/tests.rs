@@ -8,10 +8,8 @@ fn display_of_source_is_its_text() {
     for text in [
         "quay.io/operatorhubio/catalog:latest",
         "localhost:5000/cat:v4.20",
-        "127.0.0.1:5000/a/b/c:v1",
         "quay.io/ns/cat@sha256:HEX",
         "quay.io/ns/cat:v1@sha256:HEX",
-        "mirror:5000/cat:v1",
         "git:5000/cat:v1",
         "ssh:5000/cat:v1",
         "docker://dir:5000/cat:v1",
@@ -52,10 +50,7 @@ fn display_of_url_is_cleaned() {
         ("git:https://a.io/x/../repo#", "git:https://a.io/repo"),
         ("git:https://a.io/repo#:", "git:https://a.io/repo"),
         ("git:https://a.io/repo#main:", "git:https://a.io/repo#main"),
-        (
-            "git:https://a.io/repo#main:/a//./b/../c/",
-            "git:https://a.io/repo#main:a/c",
-        ),
+        ("git:https://a.io/repo#m:/a//./b/../c/", "git:https://a.io/repo#m:a/c"),
     ] {
         assert_eq!(text.parse::<Source>().unwrap().to_string(), clean);
     }
@@ -116,7 +111,6 @@ fn parse_error_says_what_to_write() {
         ("git@a.io:owner/repo", GIT),
         ("git:https://a.io", GIT),
         ("git:https://a.io/#main", GIT),
-        ("git:https://robot@a.io/repo", SECRET),
         ("git:https://a.io/repo#-x", NO_REF),
         ("git:https://a.io/repo#a..b", NO_REF),
         ("git:https://a.io/repo#a/.b", NO_REF),

@@ -22,11 +22,8 @@ fn text((_, frame, part): Family<'_>, size: usize) -> String {
     let (start, end) = frame.split_once('…').expect("the frame has a place for the parts");
     let mut text = start.to_owned();
     for at in 0.. {
-        let comma = if at > 0 && part.starts_with(['"', '{', '[']) {
-            ","
-        } else {
-            ""
-        };
+        let needs_comma = at > 0 && part.starts_with(['"', '{', '[']);
+        let comma = if needs_comma { "," } else { "" };
         let part = format!("{comma}{}", part.replace('#', &at.to_string()));
         if text.len() + part.len() + end.len() > size {
             break;
@@ -53,12 +50,7 @@ struct Reader {
 impl Reader {
     /// Measures texts of three sizes, each four times the one before. Costs below the size of the text are not compared.
     fn measure(&self, accepted: &[Family<'_>], refused: &[Family<'_>]) {
-        let most = if cfg!(debug_assertions) {
-            self.most / 8
-        } else {
-            self.most
-        };
-        let mut wrong = Vec::new();
+        let most = self.most / if cfg!(debug_assertions) { 8 } else { 1 };
         let accepted = accepted.iter().map(|family| (family, true));
         for (family, is_accepted) in accepted.chain(refused.iter().map(|family| (family, false))) {
             let mut before: Option<AllocationInfo> = None;
@@ -67,20 +59,17 @@ impl Reader {
                 let mut accepted = false;
                 let cost = allocation_counter::measure(|| accepted = (self.read)(&text));
                 let place = format!("{}, {} bytes, accepted: {accepted}: {cost:?}", family.0, text.len());
-                println!("{place}");
                 let floor = size as u64;
                 let grew = before.is_some_and(|before| {
                     grew_more_than_fourfold(before.bytes_max, cost.bytes_max, floor / 4)
                         || grew_more_than_fourfold(before.bytes_total, cost.bytes_total, floor / 4)
                         || grew_more_than_fourfold(before.count_total, cost.count_total, FLOOR_COUNT)
                 });
-                if grew || accepted != is_accepted || cost.bytes_max > self.peak * floor {
-                    wrong.push(format!("{place} after {before:?}"));
-                }
+                let is_right = !grew && accepted == is_accepted && cost.bytes_max <= self.peak * floor;
+                assert!(is_right, "{place} after {before:?}");
                 before = Some(cost);
             }
         }
-        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }
 
@@ -92,10 +81,6 @@ fn cost_of_manifest_is_linear_in_its_bytes() {
         r#""digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","annotations":{…}}}"#
     );
     const INDEX: &str = r#"{"schemaVersion":2,"manifests":[…]}"#;
-    const PLATFORM: &str = concat!(
-        r#"{"schemaVersion":2,"manifests":[{"mediaType":"","digest":"","size":0,"#,
-        r#""platform":{"os":"a","architecture":"b","features":[…]}}]}"#
-    );
     const EMPTY: &str = r#"{"schemaVersion":2,"manifests":[]…}"#;
     const VALUE: &str = r#"{"schemaVersion":2,"manifests":[],"x":…}"#;
     const IGNORED: &str = r#"{"schemaVersion":2,"manifests":[],"x":[…]}"#;
@@ -110,9 +95,7 @@ fn cost_of_manifest_is_linear_in_its_bytes() {
         ("annotations of a config", CONFIG, r##""#":"""##),
         ("many manifests", INDEX, DESCRIPTOR),
         ("manifests of other platforms", INDEX, &with_platform),
-        ("features of a platform", PLATFORM, r#""""#),
         ("annotations", NOTES, r##""#":"v""##),
-        ("annotations of one name", NOTES, r#""a":"v""#),
         ("deep lists", IGNORED, &deep("[", "]")),
         ("deep objects", IGNORED, &deep(r#"{"a":"#, "}").replace(":}", ":0}")),
         ("empty lists", IGNORED, "[]"),
@@ -149,16 +132,13 @@ fn cost_of_manifest_is_linear_in_its_bytes() {
 fn cost_of_config_is_linear_in_its_bytes() {
     const ROOT: &str = r#"{"config":{"Labels":{"operators.operatorframework.io.index.configs.v1":"…"}}}"#;
     let labels = ROOT.replace("…\"", "/configs\"…");
+    let history = ROOT.replace("…\"}}", r#"/"}},"history":[…]"#);
     let accepted = [
         ("labels", &*labels, r##","#":"v""##),
         ("labels of one name", &labels, r#","a":"v""#),
         ("long label", &labels.replace('…', r#","a":"x…""#), r"\n"),
-        (
-            "history",
-            &ROOT.replace("…\"}}", r#"/"}},"history":[…]"#),
-            r#"{"created_by":"x","empty_layer":true}"#,
-        ),
-        ("empty history", &ROOT.replace("…\"}}", r#"/"}},"history":[…]"#), "{}"),
+        ("history", &history, r#"{"created_by":"x"}"#),
+        ("empty history", &history, "{}"),
     ];
     let refused = [
         ("long root", ROOT, "a/"),

@@ -3,32 +3,20 @@
 use std::fs;
 use std::time::Duration;
 
-use catalog_mirror_source::{Digest, Error, Logins, Sources};
+use catalog_mirror_source::{Logins, Sources};
 use tempfile::NamedTempFile;
 use testkit::{Fault, Kind, Layer, Registry, RegistryBuilder, until};
 
-use crate::kit::{Collect, catalog, client_with, failed, pull, push, read, small, source};
+use crate::kit::{catalog, client_with, failed, pull, push, read, small, source};
 
-/// A client whose only credentials are in a file.
-struct Client {
-    images: Sources,
-    file: NamedTempFile,
-}
-
-fn client(registry: &Registry, auth: &str) -> Client {
-    let file = NamedTempFile::with_suffix("auth.json").unwrap();
-    let images = client_with(registry.host(), |settings| {
-        settings.auth_files = vec![file.path().to_owned()];
-    });
-    let client = Client { images, file };
-    client.write(registry, auth);
-    client
-}
-
-impl Client {
-    fn write(&self, registry: &Registry, auth: &str) {
-        fs::write(&self.file, auth.replace("HOST", registry.host())).unwrap();
-    }
+/// A client with the credentials of this file, in memory.
+fn client(registry: &Registry, auth: &str) -> Sources {
+    let (logins, text) = (Logins::default(), auth.replace("HOST", registry.host()));
+    logins.set([("the vault", text.as_str())]).unwrap();
+    client_with(registry.host(), |settings| {
+        settings.auth_files = Vec::new();
+        settings.logins = logins;
+    })
 }
 
 /// The right credentials, which those of the namespace are.
@@ -45,10 +33,6 @@ fn bearer() -> RegistryBuilder {
     Registry::builder().bearer("user", "secret")
 }
 
-async fn resolve(registry: &Registry, auth: &str) -> Result<Digest, Error> {
-    client(registry, auth).images.resolve(&source(registry)).await
-}
-
 async fn start(builder: RegistryBuilder) -> Registry {
     let registry = builder.start().await;
     push(&registry, &small());
@@ -60,12 +44,13 @@ async fn challenge_of_any_refusal_gets_credentials_once() {
     for status in [401, 403, 404] {
         for builder in [basic(), bearer(), Registry::builder().anonymous_bearer()] {
             let registry = start(builder.challenging_with(status)).await;
-            let files = pull(&client(&registry, GOOD).images, &registry).await.unwrap().0;
+            let files = pull(&client(&registry, GOOD), &registry).await.unwrap().0;
             assert_eq!(files.list(), ["a.yaml=a"], "{status}");
         }
         for (auth, requests) in [(BAD, 2), (NONE, 1)] {
             let registry = start(basic().challenging_with(status)).await;
-            assert!(resolve(&registry, auth).await.is_err());
+            let resolved = client(&registry, auth).resolve(&source(&registry)).await;
+            assert!(resolved.is_err());
             assert_eq!(registry.count(Kind::Head), requests, "{status}: {auth}");
         }
     }
@@ -80,9 +65,9 @@ async fn token_is_kept_between_polls_and_renewed_before_it_expires() {
     ] {
         let registry = start(builder).await;
         let client = client(&registry, GOOD);
-        client.images.resolve(&source(&registry)).await.unwrap();
+        client.resolve(&source(&registry)).await.unwrap();
         tokio::time::sleep(pause).await;
-        client.images.resolve(&source(&registry)).await.unwrap();
+        client.resolve(&source(&registry)).await.unwrap();
         // The first HEAD is challenged.
         assert_eq!((registry.count(Kind::Head), registry.count(Kind::Token)), (3, tokens));
     }
@@ -94,10 +79,10 @@ async fn expired_token_is_renewed_once_for_all_layers() {
     let layers = (0..3).map(|at| Layer::new().file(&format!("configs/{at}"), "x"));
     push(&registry, &catalog(layers));
     let (client, source) = (client(&registry, GOOD), source(&registry));
-    let digest = client.images.resolve(&source).await.unwrap();
+    let digest = client.resolve(&source).await.unwrap();
     registry.delay(Kind::Blob, Duration::from_millis(300));
     registry.revoke_tokens();
-    let read = read(&client.images, &source, &digest, Collect::default());
+    let read = read(&client, &source, &digest);
     let revoke = async {
         until("a request for a layer waits", async || registry.count(Kind::Blob) > 1).await;
         registry.revoke_tokens();
@@ -113,10 +98,13 @@ async fn unauthorized_error_advises_login() {
     for builder in [basic, bearer] {
         for (auth, says) in [
             (NONE, "it wants credentials and none are configured"),
-            (BAD, "auth.json were refused"),
+            (BAD, "the vault were refused"),
         ] {
             let registry = start(builder()).await;
-            let text = failed(resolve(&registry, auth).await, "unauthorized");
+            let text = failed(
+                client(&registry, auth).resolve(&source(&registry)).await,
+                "unauthorized",
+            );
             let advice = format!("`podman login {}`", registry.host());
             for part in [says, "repository ns/cat", &advice] {
                 assert!(text.contains(part) && !text.contains("wrong-secret"), "{text}");
@@ -134,43 +122,27 @@ async fn account_is_named_in_a_refusal_only_if_it_was_used() {
     ] {
         let registry = start(builder).await;
         let client = client(&registry, GOOD);
-        client.images.resolve(&source(&registry)).await.unwrap();
+        client.resolve(&source(&registry)).await.unwrap();
         registry.script(Kind::Head, Fault::Status(403, None));
-        let text = failed(client.images.resolve(&source(&registry)).await, "forbidden");
+        let text = failed(client.resolve(&source(&registry)).await, "forbidden");
         assert!(text.contains(says), "{text}");
     }
 }
 
 #[tokio::test]
 async fn corrected_credentials_are_used_by_next_pull() {
-    let registry = start(bearer()).await;
-    let client = client(&registry, BAD);
+    let (registry, file) = (start(bearer()).await, NamedTempFile::new().unwrap());
+    let client = client_with(registry.host(), |settings| {
+        settings.auth_files = vec![file.path().to_owned()]
+    });
+    let no_helper = r#"{"credHelpers": {"HOST": "no-such-helper-here"}}"#;
     for (auth, want) in [
         (BAD, "unauthorized"),
-        (
-            r#"{"credHelpers": {"HOST": "no-such-helper-here"}}"#,
-            "credentials: run",
-        ),
+        (no_helper, "credentials: run"),
         ("{ broken", "credentials: format"),
         (GOOD, "read"),
     ] {
-        client.write(&registry, auth);
-        failed(client.images.resolve(&source(&registry)).await, want);
-    }
-}
-
-#[tokio::test]
-async fn replaced_logins_are_used_by_next_pull() {
-    let registry = start(basic()).await;
-    let logins = Logins::default();
-    let images = client_with(registry.host(), |settings| {
-        settings.logins = logins.clone();
-        settings.auth_files = Vec::new();
-    });
-    for (auth, want) in [(BAD, "unauthorized"), (GOOD, "read")] {
-        let text = auth.replace("HOST", registry.host());
-        logins.set([("the vault", text.as_str())]).unwrap();
-        let text = failed(images.resolve(&source(&registry)).await, want);
-        assert_eq!(text.contains("from the vault were refused"), want != "read", "{text}");
+        fs::write(&file, auth.replace("HOST", registry.host())).unwrap();
+        failed(client.resolve(&source(&registry)).await, want);
     }
 }

@@ -5,17 +5,16 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use catalog_mirror_source::{Error, ImageContent, Source, SourceSettings, Sources, Traffic};
+use catalog_mirror_source::{Error, ImageContent, Source, Traffic};
 use tempfile::TempDir;
 use testkit::{Layer, index};
 
-use crate::kit::{self, Collect, catalog, failed, pull_source, small};
+use crate::kit::{self, catalog, client, client_with, failed, pull_source, small};
 
 /// Reads a source on disk. A text with `DIR` is one in this folder.
 async fn read(dir: &TempDir, source: &str) -> Result<Vec<String>, Error> {
-    let images = Sources::new(SourceSettings::default())?;
     let source = source.replace("DIR", &dir.path().display().to_string());
-    let (sink, pull) = pull_source(&images, &source.parse().unwrap()).await?;
+    let (sink, pull) = pull_source(&client(""), &source.parse().unwrap()).await?;
     assert_eq!(pull.traffic, Traffic::default(), "a disk is no wire");
     Ok(sink.list())
 }
@@ -105,25 +104,22 @@ async fn bundle_folder_is_read_without_what_is_beside() {
     for name in ["manifests", "metadata"] {
         write(&dir.path().join(name), "a.yaml", name);
     }
-    let images = Sources::new(SourceSettings {
-        content: ImageContent::Bundle,
-        ..SourceSettings::default()
-    });
+    let images = client_with("", |settings| settings.content = ImageContent::Bundle);
     let source = Source::Dir(dir.path().to_owned());
-    let (sink, pull) = pull_source(&images.unwrap(), &source).await.unwrap();
+    let (sink, pull) = pull_source(&images, &source).await.unwrap();
     assert_eq!(sink.list(), ["manifests/a.yaml=manifests", "metadata/a.yaml=metadata"]);
     assert_eq!(pull.folders, ["manifests", "metadata"]);
 }
 
 #[tokio::test]
 async fn folder_digest_depends_on_paths_and_contents() {
-    let images = Sources::new(SourceSettings::default()).unwrap();
+    let images = client("");
     let (one, two) = (folder(), folder());
     let [one, other] = [&one, &two].map(|dir| Source::Dir(dir.path().to_owned()));
     let digest = images.resolve(&one).await.unwrap();
     assert_eq!(digest, images.resolve(&other).await.unwrap());
     fs::rename(two.path().join("a/b/c.yaml"), two.path().join("a/c.yaml")).unwrap();
     assert_ne!(digest, images.resolve(&other).await.unwrap());
-    let result = kit::read(&images, &other, &digest, Collect::default()).await;
+    let result = kit::read(&images, &other, &digest).await;
     failed(result, "image: changed");
 }

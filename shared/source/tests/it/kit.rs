@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Digest, EmptyLayers, Error, FetchError, FetchSettings, FileSink, ImageLimits, Logins, Proxy, Pull, RetrySchedule,
-    ServerFault, Source, SourceSettings, Sources, TreeFault, UnpackError,
+    Digest, EmptyLayers, Error, FetchError, FileSink, ImageLimits, Logins, Proxy, Pull, ServerFault, Source,
+    SourceSettings, Sources, TreeFault, UnpackError,
 };
 use testkit::{Image, ImageBuilder, Layer, Registry, variant};
 
@@ -34,10 +34,8 @@ impl FileSink for Collect {
     fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         let old = self.files.insert(path.to_owned(), format!("-> {target}"));
         assert_eq!(old, None, "{path} came twice");
-        assert!(
-            self.files.contains_key(target),
-            "{path} links to {target}, which did not come"
-        );
+        let is_there = self.files.contains_key(target);
+        assert!(is_there, "{path} links to {target}, which did not come");
         Ok(())
     }
 
@@ -57,20 +55,14 @@ impl Collect {
 pub(crate) fn client_with(host: &str, change: impl FnOnce(&mut SourceSettings)) -> Sources {
     let mut settings = SourceSettings {
         auth_files: vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/no-auth.json")],
-        http: FetchSettings {
-            plain_http: plain(&[host]),
-            proxy: Proxy::default(),
-            connect_timeout: Duration::from_secs(5),
-            read_timeout: Duration::from_secs(5),
-            retry: RetrySchedule {
-                first: Duration::from_millis(5),
-                longest: Duration::from_millis(20),
-                ..RetrySchedule::default()
-            },
-            ..FetchSettings::default()
-        },
         ..SourceSettings::default()
     };
+    settings.http.plain_http = plain(&[host]);
+    settings.http.proxy = Proxy::default();
+    settings.http.connect_timeout = Duration::from_secs(5);
+    settings.http.read_timeout = Duration::from_secs(5);
+    settings.http.retry.first = Duration::from_millis(5);
+    settings.http.retry.longest = Duration::from_millis(20);
     change(&mut settings);
     Sources::new(settings).unwrap()
 }
@@ -179,17 +171,14 @@ pub(crate) async fn pull(images: &Sources, registry: &Registry) -> Result<(Colle
 /// Resolves and reads a source.
 pub(crate) async fn pull_source(images: &Sources, source: &Source) -> Result<(Collect, Pull), Error> {
     let digest = images.resolve(source).await?;
-    read(images, source, &digest, Collect::default()).await
+    read(images, source, &digest).await
 }
 
 /// Reads a revision of which no layers are known.
-pub(crate) async fn read<S: FileSink + 'static>(
-    images: &Sources,
-    source: &Source,
-    digest: &Digest,
-    sink: S,
-) -> Result<(S, Pull), Error> {
-    images.read(source, digest, &EmptyLayers::default(), sink).await
+pub(crate) async fn read(images: &Sources, source: &Source, digest: &Digest) -> Result<(Collect, Pull), Error> {
+    images
+        .read(source, digest, &EmptyLayers::default(), Collect::default())
+        .await
 }
 
 pub(crate) async fn pull_but(

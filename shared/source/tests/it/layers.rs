@@ -1,13 +1,13 @@
 //! Overlay semantics through the front door.
 
-use std::io::{self, Read};
+use std::io;
 use std::time::Duration;
 
-use catalog_mirror_source::{Error, FileSink, UnpackError};
+use catalog_mirror_source::{EmptyLayers, Error, UnpackError};
 use tar::EntryType;
 use testkit::{ImageBuilder, Kind, Layer, gzip};
 
-use crate::kit::{Collect, catalog, failed, files, pull, pull_but, push, pushed, read, small, source};
+use crate::kit::{Collect, catalog, failed, files, pull, pull_but, push, pushed, small, source};
 
 #[tokio::test]
 async fn whiteout_of_root_hides_lower_layers() {
@@ -32,16 +32,15 @@ async fn broken_link_is_an_error_unless_excluded() {
     let image = catalog([layer.symlink("configs/out", "/etc/passwd")]);
     let (registry, images) = pushed(&image).await;
     let text = failed(pull(&images, &registry).await, "link: outside");
-    assert_eq!(
-        text,
-        "link out: its target /etc/passwd lies outside the catalog's directory"
-    );
+    let want = "link out: its target /etc/passwd lies outside the catalog's directory";
+    assert_eq!(text, want);
     let sink = Collect {
         excluded: ["out".to_owned()].into(),
         ..Collect::default()
     };
     let digest = image.digest.parse().unwrap();
-    let found = read(&images, &source(&registry), &digest, sink).await;
+    let (source, none) = (source(&registry), EmptyLayers::default());
+    let found = images.read(&source, &digest, &none, sink).await;
     assert_eq!(found.unwrap().0.list(), ["f=f"]);
 }
 
@@ -94,10 +93,9 @@ async fn layer_known_as_empty_is_skipped() {
     assert_eq!((second.layers_fetched, second.layers_skipped), (1, 1));
     assert_eq!(second.empty_layers, first.empty_layers);
     assert_eq!((sink.list(), registry.count(Kind::Blob)), (vec!["a=a".to_owned()], 2));
-    assert!(
-        second.traffic.bytes > 0 && second.traffic.bytes < first.traffic.bytes && second.traffic.requests == 3,
-        "{second:?}"
-    );
+    let (before, now) = (first.traffic, second.traffic);
+    assert!(now.bytes > 0 && now.bytes < before.bytes, "{now:?}");
+    assert_eq!(now.requests, 3);
 }
 
 #[tokio::test]
@@ -118,10 +116,8 @@ async fn hidden_layers_are_not_fetched() {
     let (sink, pull) = pull(&images, &registry).await.unwrap();
     assert_eq!(sink.list(), ["new=n"]);
     assert_eq!((pull.layers_fetched, pull.layers_skipped), (1, 6));
-    assert!(
-        registry.count(Kind::Blob) <= 4,
-        "the config and at most the first three"
-    );
+    // The config and at most the first three.
+    assert!(registry.count(Kind::Blob) <= 4);
 }
 
 #[tokio::test]
@@ -132,33 +128,19 @@ async fn layer_listed_twice_is_read_once() {
     assert_eq!((sink.list(), pull.layers_fetched), (vec!["a=a".to_owned()], 2));
 }
 
-/// Takes no file.
-struct Refuses;
-
-impl FileSink for Refuses {
-    fn file(&mut self, path: &str, _: u64, _: &mut dyn Read) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::InvalidData, path.to_owned()))
-    }
-
-    fn link(&mut self, _: &str, _: &str) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn error_of_sink_is_returned_unchanged_unless_the_digest_is_wrong() {
-    let image = catalog([Layer::new().plain().file("configs/a", "good")]);
+    // The sink takes no files but text.
+    let image = catalog([Layer::new().plain().file("configs/a", b"\xff1")]);
     let (registry, images) = pushed(&image).await;
-    let (source, digest) = (source(&registry), image.digest.parse().unwrap());
-    let result = read(&images, &source, &digest, Refuses).await;
-    let Err(Error::Unpack(UnpackError::Sink(error))) = result else {
+    let Err(Error::Unpack(UnpackError::Sink(error))) = pull(&images, &registry).await else {
         panic!("not the sink's error")
     };
-    let expected = (io::ErrorKind::InvalidData, "a".to_owned());
-    assert_eq!((error.kind(), error.to_string()), expected);
-    let forged = Layer::new().plain().file("configs/a", "evil").tar();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    assert_eq!(error.to_string(), "stream did not contain valid UTF-8");
+    let forged = Layer::new().plain().file("configs/a", b"\xff2").tar();
     registry.replace_blob(&image.layers[0], forged);
-    let text = failed(read(&images, &source, &digest, Refuses).await, "digest");
+    let text = failed(pull(&images, &registry).await, "digest");
     assert!(text.starts_with("layer has digest"), "{text}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use catalog_mirror_source::{Error, ImageLimits, Source, SourceSettings, Sources};
+use catalog_mirror_source::{Error, ImageLimits, Source};
 use testkit::{Image, ImageBuilder, Layer, Registry};
 
 use crate::kit::{Collect, catalog, client_with, exceeded, limits_at, pull, pull_source, push};
@@ -100,10 +100,7 @@ async fn folder_at_exact_limits_is_read() {
         ("decompressedBytes", 7),
     ] {
         let read = async |value| {
-            let images = Sources::new(SourceSettings {
-                limits: limits_at(name, value),
-                ..SourceSettings::default()
-            })?;
+            let images = client_with("", |settings| settings.limits = limits_at(name, value));
             pull_source(&images, &source).await
         };
         assert_eq!(read(exact).await.unwrap().0.list(), ["d/file=four", "x=two"], "{name}");

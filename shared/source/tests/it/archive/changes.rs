@@ -3,7 +3,7 @@
 use testkit::{FileAnswer, digest};
 
 use super::{PATH, host, two_folders};
-use crate::kit::{Collect, client, failed, read, verdict};
+use crate::kit::{client, failed, read, verdict};
 
 #[tokio::test]
 async fn unchanged_archive_costs_one_304_and_changed_one_is_downloaded_once() {
@@ -43,10 +43,7 @@ async fn change_between_resolve_and_read_is_an_error_of_its_own() {
     let (source, other) = (host.source(""), client(host.server.host()));
     let digest = other.resolve(&source).await.unwrap();
     host.server.put(PATH, two_folders().file("c", "c").archive());
-    failed(
-        read(&host.images, &source, &digest, Collect::default()).await,
-        "changed",
-    );
+    failed(read(&host.images, &source, &digest).await, "changed");
     assert_eq!(host.files("").await.unwrap().len(), 3);
 }
 

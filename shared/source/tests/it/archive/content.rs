@@ -18,7 +18,6 @@ async fn files_of_whole_archive_or_of_its_folder_are_read() {
     for (archive, folder, want) in [
         // One folder at the top is left out of the paths.
         (inside.clone(), "", ".indexignore=i a/x.yaml=x"),
-        (inside.clone().plain(), "", ".indexignore=i a/x.yaml=x"),
         (inside.zstd(), "", ".indexignore=i a/x.yaml=x"),
         (links, "", "a/x.yaml=x hard=-> a/x.yaml soft=-> a/x.yaml"),
         // Several entries at the top are kept.
@@ -57,6 +56,7 @@ async fn malformed_archive_and_missing_folder_are_refused() {
     let at = whole.len() - 8;
     wrong_checksum[at] ^= 1;
     let half = &whole[..whole.len() / 2];
+    let fifo = Layer::new().entry(tar::EntryType::Fifo, b"a/f", b"", b"");
     let raw = |bytes: &[u8]| Layer::new().raw(bytes.to_vec());
     let symlink = |target| two_folders().symlink("a/l.yaml", target);
     for (archive, folder, want) in [
@@ -64,7 +64,6 @@ async fn malformed_archive_and_missing_folder_are_refused() {
         (two_folders(), "#b/y.yaml", "not folder"),
         (two_folders(), "#b/y.yaml/z", "no folder"),
         (symlink("/etc/passwd"), "", "link: broken"),
-        (symlink("../../etc/passwd"), "", "link: broken"),
         (two_folders().hardlink("a/l.yaml", "../etc/passwd"), "", "link: outside"),
         // A link out of the folder, to a file that the archive has.
         (symlink("../b/y.yaml"), "#a", "link: outside"),
@@ -74,11 +73,7 @@ async fn malformed_archive_and_missing_folder_are_refused() {
         (raw(&wrong_checksum), "", "archive: format"),
         (raw(b"\xfd7zXZ\0"), "", "archive: compression"),
         (two_folders().file("a/x.yaml", "again"), "", "archive: duplicate"),
-        (
-            Layer::new().entry(tar::EntryType::Fifo, b"a/f", b"", b""),
-            "",
-            "archive: kind",
-        ),
+        (fifo, "", "archive: kind"),
         // Only the outer compression counts.
         (raw(&gzip(b"BZh91AY")), "", "archive: tar"),
     ] {

@@ -3,7 +3,7 @@
 use catalog_mirror_source::Sources;
 
 use super::{GitHost, MISSING, failed};
-use crate::kit::{Collect, read};
+use crate::kit::read;
 
 #[tokio::test]
 async fn reference_of_each_kind_leads_to_its_commit() {
@@ -39,12 +39,12 @@ async fn moved_branch_has_another_revision_and_the_old_one_is_still_read() {
     assert_eq!(host.resolve("#main").await.unwrap(), first);
     assert_ne!(host.resolve("#main:a").await.unwrap(), first);
     host.commit(&[("x", "2")]);
-    let found = read(&host.images, &source, &first, Collect::default()).await;
+    let found = read(&host.images, &source, &first).await;
     assert_eq!(found.unwrap().0.list(), ["x=1"], "the commit that was resolved");
     assert_ne!(host.resolve("#main").await.unwrap(), first);
     // Another process knows only the revision.
     let other = Sources::new((*host.images.settings).clone()).unwrap();
-    failed(read(&other, &source, &first, Collect::default()).await, "changed");
+    failed(read(&other, &source, &first).await, "changed");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::fs;
 use testkit::{FileAnswer, FileServer, GitRepo, until};
 
 use super::{GitHost, MAIN, PATH, failed};
-use crate::kit::{self, Collect, password, read, tls_client};
+use crate::kit::{self, password, read, tls_client};
 
 const FILES: &[(&str, &str)] = &[("a/x.yaml", "x")];
 
@@ -118,7 +118,7 @@ async fn error_of_repository_repeats_no_password() {
     let digest = host.resolve("").await.unwrap();
     let answer = failure("hunter22 is wrong");
     host.server.script(COMMANDS, FileAnswer::Chunked(answer.into()));
-    let found = read(&host.images, &host.source(""), &digest, Collect::default()).await;
+    let found = read(&host.images, &host.source(""), &digest).await;
     kit::failed(found, "withheld");
 }
 

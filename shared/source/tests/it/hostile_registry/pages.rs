@@ -41,12 +41,10 @@ impl Lab {
 
     /// The lists that were asked for.
     fn asked(&self) -> Vec<String> {
-        let mut requests = self.registry.requests();
-        requests.retain(|request| request.kind == Kind::Other);
-        let asked = requests.iter();
-        asked
-            .map(|request| format!("{}?{}", request.path, request.query))
-            .collect()
+        let requests = self.registry.requests().into_iter();
+        let lists = requests.filter(|request| request.kind == Kind::Other);
+        let asked = lists.map(|request| format!("{}?{}", request.path, request.query));
+        asked.collect()
     }
 
     fn list(&self) -> String {

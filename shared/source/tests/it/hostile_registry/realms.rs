@@ -1,9 +1,6 @@
 //! Token services: where they may be, and what they may answer.
 
-use std::time::Duration;
-
 use testkit::{Fault, Kind, Registry, RegistryBuilder};
-use tokio::time::sleep;
 
 use super::{Lab, PASSWORD, secrets};
 use crate::kit::{failed, login};
@@ -29,17 +26,11 @@ fn realm(url: &str) -> Fault {
 #[tokio::test]
 async fn realm_at_refused_address_gets_no_credentials() {
     for (url, want) in [
-        ("https://169.254.169.254/token", "refused: link local"),
-        ("https://metadata.google.internal/token", "refused: link local"),
         ("http://auth.example.com/token", "refused: plain http"),
-        ("https://user:password@auth.example.com/token", "refused: userinfo"),
-        ("file:///etc/passwd", "refused: scheme"),
         ("/token", "challenge"),
         ("", "challenge"),
-        // Seen from the internet.
+        // Seen from the internet. `network` has the other addresses.
         ("https://127.0.0.1/token", "refused: private"),
-        ("https://10.0.0.1/token", "refused: private"),
-        ("https://localhost/token", "refused: private"),
     ] {
         let is_near = want == "refused: private";
         let lab = if is_near { Lab::public().await } else { lab().await };
@@ -55,14 +46,6 @@ async fn realm_that_failed_is_not_asked_for_ever() {
     lab.script([(Kind::Head, realm("http://auth.example.com/token"))]);
     lab.expect("another realm", "refused: plain http").await;
     lab.expect("corrected", "read").await;
-
-    let lifetime = Duration::from_secs(1);
-    let lab = Lab::with(bearer().token_lifetime(lifetime), |_| {}).await;
-    lab.expect("a first token", "read").await;
-    sleep(lifetime).await;
-    lab.script([(Kind::Token, Fault::Status(204, None))]);
-    lab.expect("no second one", "token service").await;
-    lab.expect("a third one", "read").await;
 }
 
 #[tokio::test]
@@ -77,11 +60,6 @@ async fn malformed_token_answer_is_refused() {
     let overload = Fault::Status(429, Some("100".to_owned()));
     for (name, answer, want) in [
         ("a line end", token("a\r\nx-evil: 1"), "token service"),
-        ("a NUL", token("a\0"), "token service"),
-        ("a space", token("a b"), "token service"),
-        ("colours", token("\u{1b}[31m"), "token service"),
-        ("not ASCII", token("töken"), "token service"),
-        ("an empty one", token(""), "token service"),
         ("a number", body(r#"{"token": 5}"#), "token service"),
         ("64 KiB", long(64 << 10), "unauthorized"),
         ("64 KiB and one byte", long((64 << 10) + 1), "token service"),
@@ -92,20 +70,20 @@ async fn malformed_token_answer_is_refused() {
         ("nothing", status(204), "token service"),
         ("no", status(401), "unauthorized"),
         ("never", status(403), "forbidden"),
-        // Not as if there were no such image.
         ("not here", status(404), "token service"),
         ("overload", overload, "rate limited"),
         ("no lifetime", no_life, "unauthorized"),
         ("a lifetime beyond clocks", long_life, "unauthorized"),
     ] {
-        let asked = lab().await;
-        asked.script([(Kind::Token, answer.clone())]);
-        failed(asked.images.exists(&asked.source()).await, want);
         let lab = lab().await;
         lab.script([(Kind::Token, answer)]);
         lab.expect(name, want).await;
         lab.expect("corrected", "read").await;
     }
+    // Not as if there were no such image.
+    let lab = lab().await;
+    lab.script([(Kind::Token, status(404))]);
+    failed(lab.images.exists(&lab.source()).await, "token service");
 }
 
 #[tokio::test]

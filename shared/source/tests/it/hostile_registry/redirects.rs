@@ -64,46 +64,28 @@ async fn challenge_of_other_host_gets_no_credentials() {
     }
 }
 
-/// One row for each rule. `fetch` has the spellings of addresses.
+/// `fetch` has the rules and the spellings of addresses, `network` the names.
 #[tokio::test]
 async fn redirect_to_metadata_service_or_near_address_is_refused() {
     let long = format!("http://{}.example.com/", "a".repeat(3000));
     for (location, want) in [
         ("file:///etc/passwd", "refused: scheme"),
-        ("http://registry.other.com/x", "refused: plain http"),
-        ("http://user:password@127.0.0.1/x", "refused: userinfo"),
-        ("http://127.0.0.1:99999/x", "refused: not url"),
         ("https://169.254.169.254/latest/meta-data/", "refused: link local"),
         ("//169.254.169.254/latest/meta-data/", "refused: plain http"),
-        ("https://metadata.google.internal/x", "refused: link local"),
         (&long, "refused: plain http"),
-    ] {
-        for is_public in [false, true] {
-            let lab = if is_public {
-                Lab::public().await
-            } else {
-                Lab::new().await
-            };
-            lab.warm().await;
-            lab.script([(Kind::Head, to(302, location))]);
-            let text = lab.expect(location, want).await;
-            assert!(text.len() < 1000, "{text}");
-            assert_eq!(lab.registry.requests().len(), 1, "{location}: it is not tried again");
-        }
-    }
-    for (location, want) in [
         ("https://127.0.0.1/x", "refused: private"),
-        ("https://[::1]/x", "refused: private"),
-        ("https://localhost/x", "refused: private"),
-        ("https://10.1.2.3/x", "refused: private"),
         ("http://cdn.example.com/v2/ns/cat/manifests/v1", "status"),
     ] {
         let lab = Lab::public().await;
         lab.warm().await;
         lab.script([(Kind::Head, to(302, location))]);
         let text = lab.expect(location, want).await;
+        assert!(text.len() < 1000, "{text}");
         let has_advice = text.contains("under internalHosts");
         assert_eq!(has_advice, want == "refused: private", "{text}");
+        // Nothing is tried again. The CDN is behind the same proxy.
+        let requests = if want == "status" { 2 } else { 1 };
+        assert_eq!(lab.registry.requests().len(), requests, "{location}");
     }
     let none = Lab::new().await;
     none.script([(Kind::Head, Fault::Answer(302, vec![], String::new()))]);

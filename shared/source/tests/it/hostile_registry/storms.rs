@@ -1,37 +1,23 @@
 //! Registries that say "later", again and again.
 
-use std::time::{Duration, Instant};
-
 use testkit::{Fault, Kind};
 
 use super::Lab;
 
 /// Maximum number of attempts for one request.
 const ATTEMPTS: usize = 5;
-/// Maximum duration of all attempts. The waits between them are 5 to 20 ms, or the value of `Retry-After`.
-const SOON: Duration = Duration::from_secs(4);
 
+/// `fetch` has the other statuses and values of `Retry-After`.
 #[tokio::test]
 async fn repeated_failures_end_after_five_attempts_or_at_once() {
     let far = "Fri, 31 Dec 9999 23:59:59 GMT";
-    let past = "Sun, 06 Nov 1994 08:49:37 GMT";
     let rows: Vec<(u16, Option<&str>, &str, usize)> = vec![
         (429, None, "rate limited", ATTEMPTS),
         (429, Some("0"), "rate limited", ATTEMPTS),
-        (429, Some(past), "rate limited", ATTEMPTS),
-        (429, Some("-1"), "rate limited", ATTEMPTS),
-        (429, Some("1.5"), "rate limited", ATTEMPTS),
-        (429, Some("soon"), "rate limited", ATTEMPTS),
-        (429, Some("99999999999999999999999999"), "rate limited", ATTEMPTS),
         (429, Some("1000000000"), "rate limited", 1),
-        (429, Some("18446744073709551615"), "rate limited", 1),
         (429, Some(far), "rate limited", 1),
         (503, Some("1000000000"), "unavailable", 1),
-        (500, None, "unavailable", ATTEMPTS),
-        (502, None, "unavailable", ATTEMPTS),
         (503, None, "unavailable", ATTEMPTS),
-        (504, None, "unavailable", ATTEMPTS),
-        (408, None, "unavailable", ATTEMPTS),
         (501, None, "read", 1),
         (505, None, "status", 1),
     ];
@@ -40,9 +26,7 @@ async fn repeated_failures_end_after_five_attempts_or_at_once() {
         let lab = Lab::new().await;
         let later = Fault::Status(status, after.map(ToOwned::to_owned));
         lab.script((0..50).map(|_| (Kind::Head, later.clone())));
-        let started = Instant::now();
         lab.expect(&name, want).await;
-        assert!(started.elapsed() < SOON, "{name}: {:?}", started.elapsed());
         assert_eq!(lab.registry.count(Kind::Head), attempts, "{name}");
     }
 }

@@ -46,11 +46,13 @@ fn most_specific_scope_wins() {
         "",
     ];
     for (at, scope) in by_specificity.iter().enumerate() {
-        let wider: Vec<_> = by_specificity[at + 1..]
-            .iter()
-            .map(|wide| format!("{wide:?}: {anything}"))
-            .collect();
-        let scopes = [vec![format!("{scope:?}: {reject}")], wider].concat().join(",");
+        let mut scopes = vec![format!("{scope:?}: {reject}")];
+        scopes.extend(
+            by_specificity[at + 1..]
+                .iter()
+                .map(|wide| format!("{wide:?}: {anything}")),
+        );
+        let scopes = scopes.join(",");
         let text = format!(r#"{{"default":{anything},"transports":{{"docker":{{{scopes}}}}}}}"#);
         assert!(is_rejected(image, &text), "{scope}");
         assert!(!is_rejected("other.org/x:v1", &text) || scope.is_empty(), "{scope}");
@@ -137,10 +139,9 @@ fn arrays_in_place_of_objects_are_refused() {
         r#"{"default":[{"type":"reject"}],"transports":{"docker":{"a.io":[["reject"]]}}}"#,
         &format!(r#"{{"default":[{identity}]}}"#),
     ] {
-        let why = read("a.io/b:v1", text).unwrap_err();
-        assert!(
-            matches!(&why, PolicyError::Json(why) if why.to_string().contains("expected an object at line 1")),
-            "{why:?}"
-        );
+        let Err(PolicyError::Json(why)) = read("a.io/b:v1", text) else {
+            panic!("{text}")
+        };
+        assert!(why.to_string().contains("expected an object at line 1"), "{why}");
     }
 }
