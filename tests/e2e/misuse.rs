@@ -289,3 +289,17 @@ fn control_characters_of_a_catalog_reach_no_table_and_no_list() {
         }
     }
 }
+
+/// The decision for glibc: with its defaults a server grows to three times its memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn serve_runs_with_two_arenas_and_gives_large_buffers_back() {
+    let server = Work::published().serve("");
+    let environment = fs::read_to_string(format!("/proc/{}/environ", server.id())).unwrap();
+    let mut settings: Vec<&str> = environment
+        .split('\0')
+        .filter(|text| text.starts_with("MALLOC_"))
+        .collect();
+    settings.sort_unstable();
+    assert_eq!(settings, ["MALLOC_ARENA_MAX=2", "MALLOC_MMAP_THRESHOLD_=262144"]);
+}

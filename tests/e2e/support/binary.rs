@@ -149,9 +149,14 @@ impl Server {
         })
     }
 
+    /// Returns the process ID.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends SIGTERM and waits for the end.
     pub(crate) fn terminate(mut self) -> Option<i32> {
-        let killed = Command::new("kill").arg(self.child.id().to_string()).status();
+        let killed = Command::new("kill").arg(self.id().to_string()).status();
         assert!(killed.expect("kill can be run").success());
         let status = block_in_place(|| self.child.wait()).expect("the server can be waited for");
         status.code()
