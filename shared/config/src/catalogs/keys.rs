@@ -183,17 +183,20 @@ mod tests {
     use crate::ConfigLoader;
 
     /// The verification of signatures must not end because a variable of a template is empty.
-    const EMPTY: &str = "
+    const WRONG_KEYS: &str = "
 trust: {keys: []} => trust
 signing: {keys: []} => keys
 trust: {} => trust
 trust: {keys: ['']} => trust
+trust: {keys: [/none]} => trust: /none cannot be read
+signing: {keys: [/none]} => signing: /none cannot be read
+signing: {keys: ['-----BEGIN']} => signing: a private key must not be part of the configuration: name its file
 {signature: {cosign: {keys: []}}, catalogs: [{name: a, source: 'quay.io/a/b:v1'}]} => keys
 ";
 
     #[test]
-    fn keys_empty_list_is_refused() {
-        check_problems(EMPTY, str::to_owned);
+    fn keys_that_are_empty_or_unreadable_are_refused() {
+        check_problems(WRONG_KEYS, str::to_owned);
     }
 
     /// Each with the text after `for the catalog a: `.
