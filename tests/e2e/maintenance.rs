@@ -13,19 +13,14 @@ impl Work {
     }
 }
 
-/// Publishes the first version under a name that is removed, and the second one under another.
-fn with_garbage() -> Work {
+#[test]
+fn gc_prints_its_step_and_what_it_condemns_and_deletes() {
+    // The first version under a name that is removed, and the second one under another.
     let work = Work::published();
     work.plays(
         "0 poll --store store --catalog other=oci:example:v2
          0 rm --store store demo",
     );
-    work
-}
-
-#[test]
-fn gc_prints_its_step_and_what_it_condemns_and_deletes() {
-    let work = with_garbage();
     let gc = |options: &str| {
         let collected = work.run(&format!("gc --json --store store {options}"));
         collected.exits(0).json()
