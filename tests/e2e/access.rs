@@ -102,7 +102,6 @@ async fn server_with_readers_refuses_requests_without_credentials() {
     assert_eq!(http::field(&read, "access-control-allow-origin"), docs.1);
 
     let registry = ask("/v2/", "").await;
-    assert_eq!(registry.headers().get_all("www-authenticate").iter().count(), 1);
     assert!(registry.text().await.unwrap().contains("UNAUTHORIZED"));
     let problem = ask("/catalogs", "").await;
     assert_eq!(http::field(&problem, "content-type"), "application/problem+json");

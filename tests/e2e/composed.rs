@@ -234,18 +234,6 @@ async fn composition_that_does_not_fit_is_tried_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn round_polls_each_composition_after_its_inputs() {
-    let site = Site::start().await;
-    site.push(&ten());
-    let top = composed("a", "inputs: [{catalog: b}]");
-    let middle = composed("b", "inputs: [{catalog: site, select: {packages: [{name: p1}]}}]");
-    let reports = site.mirror.poll_all(&[top, middle, site.catalog.clone()], false).await;
-    let outcomes: Vec<Outcome> = reports.iter().map(|report| report.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Published; 3], "{reports:?}");
-    assert_eq!(snapshot(&site, "a").await, snapshot(&site, "b").await);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn schedule_polls_a_composition_when_its_input_was_published() {
     let site = published().await;
     let hourly = |catalog: &Catalog| Catalog {

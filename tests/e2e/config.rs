@@ -103,9 +103,9 @@ fn serve_reports_unusable_files_before_it_listens() {
     let work = Work::new();
     work.write("plain", "alice:password\n");
     work.write("empty", "");
+    work.write("bad.json", r#"{"auths": password}"#);
     for (text, options, part) in [
-        ("registries: {caFiles: [/none]}", "", "/none: cannot be read"),
-        ("trust: {keys: []}", "", "trust: keys is empty"),
+        ("registries: {authFiles: [bad.json]}", "", "bad.json: is not JSON"),
         ("", "--tls-cert empty", "tlsKey is missing"),
         ("", "--tls-cert empty --tls-key empty", "certificate"),
         ("grpc: {tls: true}", "--grpc 127.0.0.1:0", "server.tlsCert"),
@@ -124,6 +124,7 @@ fn serve_reports_unusable_files_before_it_listens() {
     }
 }
 
+/// Each composition is polled after its inputs, in any order of the file.
 #[test]
 fn configured_compositions_are_polled_listed_and_protected() {
     let work = Work::new();
@@ -142,17 +143,18 @@ mirror:
     work.write(
         "catalogs.yaml",
         "catalogs:
-- {name: demo, source: 'oci:example:v1'}
+- {name: again, compose: {inputs: [{catalog: team}]}}
 - name: team
   compose:
     inputs: [{catalog: demo, select: {packages: [{name: demo-queue}]}}]
     add: [{source: 'dir:mine'}]
 - {compose: {imageSet: 'isc.yaml'}}
+- {name: demo, source: 'oci:example:v1'}
 ",
     );
     work.plays(
         "0 poll --store store --config catalogs.yaml
-         0 ls --store store team
+         0 ls --store store again
          > demo-queue
          > mine
          0 ls --store store

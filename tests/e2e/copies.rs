@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
-
 use crate::support::{
     binary::Server,
     catalogs::{self, Files},
@@ -26,19 +24,14 @@ fn serve(work: &Work, store: &str) -> Server {
 async fn sync_makes_equal_copy_of_server_and_of_its_copy() {
     let work = Work::published();
     let first = serve(&work, "store");
-    let sync = |from: &str, to: &str| -> Value {
+    let sync = |from: &str, to: &str| {
         let reports = work.run(&format!("sync {from} {to} --json")).exits(0).json();
-        reports[0].clone()
+        reports[0]["moved"]["objects"].clone()
     };
-    assert_eq!(sync(&first.url, "copy")["outcome"], "published");
-    let again = sync(&first.url, "copy");
-    assert_eq!(again["moved"]["objects"], 0, "a 304 and nothing else");
-
+    sync(&first.url, "copy");
     work.poll("v2").exits(0);
-    let update = sync(&first.url, "copy");
-    let moved = &update["moved"]["objects"];
-    assert_eq!(moved, 4, "the pointer, the snapshot and two shards: {update}");
-    assert_eq!(update["notRebuilt"], json!([]));
+    let moved = sync(&first.url, "copy");
+    assert_eq!(moved, 4, "the pointer, the snapshot and two shards");
     assert!(tree(&work, "copy") == tree(&work, "store"));
     sync(&serve(&work, "copy").url, "onward");
     let original = tree(&work, "store");

@@ -4,7 +4,6 @@ use std::{fs, time::Duration};
 
 use model::{Document as _, Key, OpenPulls, Outcome};
 use publish::{MirrorSettings, PollError, PollOptions};
-use store::{Condition, Store as _};
 use testkit::{Kind, Registry, until};
 
 use crate::support::{
@@ -139,8 +138,7 @@ async fn two_deaths_in_a_row_fail_a_revision_and_ordinary_errors_do_not() {
     let (status, key) = (site.status().await.unwrap(), Key::Status(site.catalog.name.clone()));
     site.store.lose(&key);
     assert_eq!(site.poll().await.outcome, Outcome::Published);
-    let written = site.store.put(&key, status.to_bytes().into(), Condition::Always);
-    written.await.unwrap();
+    site.put(&key, status.to_bytes()).await;
     site.push(&ten()[..8].to_vec());
     assert_eq!(site.poll().await.outcome, Outcome::Published);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{Current, Key, Outcome};
 use storekit::{Action, Call};
-use testkit::{Kind, variant};
+use testkit::{ImageBuilder, Kind, Layer, variant};
 
 use crate::support::{
     catalogs,
@@ -82,19 +82,12 @@ async fn poll_of_rebuilt_image_with_equal_fbc_updates_only_source_digest() {
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_fetches_layer_without_fbc_once() {
     let site = Site::start().await;
-    let layers = |value: usize| {
-        let (path, bytes) = catalogs::package("p0", value);
-        let base = testkit::Layer::new().file("usr/bin/opm", vec![7; 100_000]);
-        let configs = testkit::Layer::new().file(&format!("configs/{path}"), bytes);
-        testkit::ImageBuilder::catalog("/configs")
-            .layer(base)
-            .layer(configs)
-            .build()
-    };
-    site.push_image(&layers(1));
-    let first = site.poll().await;
-    assert_eq!((first.layers_fetched, first.layers_skipped), (2, 0));
-    site.push_image(&layers(2));
-    let second = site.poll().await;
-    assert_eq!((second.layers_fetched, second.layers_skipped), (1, 1));
+    for (bundles, expected) in [(1, (2, 0)), (2, (1, 1))] {
+        let base = Layer::new().file("usr/bin/opm", vec![7; 100_000]);
+        let configs = catalogs::add(Layer::new(), "configs", &[catalogs::package("p0", bundles)]);
+        let image = ImageBuilder::catalog("/configs").layer(base).layer(configs);
+        site.push_image(&image.build());
+        let report = site.poll().await;
+        assert_eq!((report.layers_fetched, report.layers_skipped), expected);
+    }
 }

@@ -14,21 +14,6 @@ fn archive(version: &str) -> Layer {
     catalogs::add(Layer::new(), "catalog-1.0", &catalogs::example(version))
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn render_of_archive_equals_render_of_its_folder() {
-    let (server, work) = (FileServer::start().await, Work::new());
-    server.put(ARCHIVE, archive("v1").archive());
-    let render = |source: &str| work.run(&format!("render --plain-http {} {source}", server.host()));
-    let folder = catalogs::folder("v1");
-    let want = work.run(&format!("render {}", folder.display())).exits(0).stdout;
-    for folder in ["", "#catalog-1.0"] {
-        let source = format!("{}{folder}", server.url(ARCHIVE));
-        assert_eq!(render(&source).exits(0).stdout, want);
-    }
-    let refused = work.run(&format!("render {}", server.url(ARCHIVE)));
-    refused.exits(1).complains("--plain-http");
-}
-
 /// A change of the folder in the URL has to be published although the archive is the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_publishes_changed_archive_and_changed_folder() {

@@ -11,7 +11,6 @@ use upkeep::RollbackOptions;
 use crate::support::{
     catalogs,
     site::{Site, ten, ten_but},
-    work::Work,
 };
 
 /// Repository that the signatures name.
@@ -182,38 +181,6 @@ async fn index_is_verified_by_manifest_with_policy_and_by_index_with_cosign() {
     site.sign(&key, &index);
     assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
     assert_eq!(site.verified_by().await, [public(&key).id().to_string()]);
-}
-
-#[test]
-fn config_with_bad_signature_policy_is_refused() {
-    let work = Work::new();
-    let pem = public(&Cosign::new()).to_pem();
-    let wrong = |text: serde_json::Value| {
-        work.write("catalogs.yaml", text.to_string());
-        work.run("poll --config catalogs.yaml --store store").exits(1).stderr
-    };
-    let cosign = |key: &str| json!({"cosign": {"keys": [key]}});
-    let private = cosign("-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----");
-    for (source, signature, part) in [
-        ("oci:somewhere", cosign(&pem), "is not in a registry"),
-        ("dir:somewhere", cosign(&pem), "insecureAcceptAnything"),
-        ("a.io/b:c", json!({}), "one of cosign and policy"),
-        ("a.io/b:c", json!("acceptAnything"), "signature"),
-        ("a.io/b:c", cosign("/none"), "/none cannot be read"),
-        ("a.io/b:c", private, "private key"),
-        ("a.io/b:c", json!({"policy": "/none"}), "/none cannot be read"),
-        ("a.io/b:c", json!({"keys": ["x"]}), "unknown field"),
-    ] {
-        let message = wrong(json!({"catalogs": [{"name": "a", "source": source, "signature": signature}]}));
-        let is_told = message.contains(part) && message.contains("catalog a");
-        assert!(is_told, "{part}: {message}");
-    }
-    let message = wrong(json!({
-        "signature": {"cosign": {"keys": [pem]}},
-        "catalogs": [{"name": "a", "source": "dir:x"}, {"name": "b", "source": "dir:y", "signature": "insecureAcceptAnything"}],
-    }));
-    let is_of_a = message.contains("for the catalog a: ") && !message.contains("for the catalog b: ");
-    assert!(is_of_a, "{message}");
 }
 
 /// The policy holds for every published state, also for one that a rollback publishes.

@@ -26,26 +26,23 @@ pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
 /// Returns all files of a folder in the order of their paths.
 pub(crate) fn files(folder: &Path) -> Files {
-    let mut found = Vec::new();
-    list(folder, folder, &mut found);
-    found.sort();
-    found
-}
-
-fn list(root: &Path, folder: &Path, found: &mut Files) {
-    for entry in fs::read_dir(folder).expect("the folder can be read").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            list(root, &path, found);
-        } else {
-            let name = path
-                .strip_prefix(root)
-                .expect("listed below the root")
-                .display()
-                .to_string();
-            found.push((name, fs::read(&path).expect("the file can be read")));
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).expect("the folder can be read").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).expect("it was listed below the folder");
+            found.push((
+                name.display().to_string(),
+                fs::read(&path).expect("the file can be read"),
+            ));
         }
     }
+    found.sort();
+    found
 }
 
 /// Returns the files of a version of the example.

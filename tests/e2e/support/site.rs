@@ -1,9 +1,10 @@
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use model::{CatalogName, Current, Key, Outcome, Status};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
 use source::{Source, SourceSettings, Sources};
-use store::{Store, StoreExt};
+use store::{Condition, Store, StoreExt};
 use storekit::MemoryStore;
 use testkit::{Image, Registry};
 use upkeep::{GcOptions, Retention, RollbackOptions};
@@ -90,6 +91,12 @@ impl Site {
     pub(crate) async fn status(&self) -> Option<Status> {
         let key = Key::Status(self.catalog.name.clone());
         self.store.read_document(&key).await.unwrap().map(|(status, _)| status)
+    }
+
+    /// Replaces a document or an object.
+    pub(crate) async fn put(&self, key: &Key, bytes: impl Into<Bytes>) {
+        let written = self.store.put(key, bytes.into(), Condition::Always);
+        written.await.unwrap();
     }
 
     pub(crate) async fn rollback(&self, options: RollbackOptions) -> Report {

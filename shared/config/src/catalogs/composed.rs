@@ -179,26 +179,16 @@ mirror:
   - {catalog: 'oci://layout', targetCatalog: mine}
 ";
         fs::write(&file, text).unwrap();
-        let names = |entry: &str| {
-            let config = load(&format!(
-                "catalogs:\n- {{compose: {{imageSet: '{}'}}{entry}}}\n",
-                file.display()
-            ));
-            let config = config.map_err(|problems| problems.to_string())?;
-            Ok(config
-                .catalogs
-                .iter()
-                .map(|catalog| catalog.name.to_string())
-                .collect::<Vec<_>>())
+        let load = |entry: &str| {
+            let entry = entry.replace("FILE", &file.display().to_string());
+            load(&format!("catalogs: [{{{entry}}}]"))
         };
-        assert_eq!(names(""), Ok(vec!["index-v4-18".to_owned(), "mine".to_owned()]));
-        let error: String = names(", name: team").unwrap_err();
+        let all = load("compose: {imageSet: 'FILE'}").unwrap();
+        let names = all.catalogs.iter().map(|catalog| catalog.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["index-v4-18", "mine"]);
+        let error = load("name: team, compose: {imageSet: 'FILE'}").unwrap_err().to_string();
         assert!(error.contains("choose one of index-v4-18, mine"), "{error}");
-        let one = load(&format!(
-            "catalogs:\n- {{name: team, compose: {{imageSet: '{}', entry: mine}}}}\n",
-            file.display()
-        ));
-        let one = one.unwrap();
+        let one = load("name: team, compose: {imageSet: 'FILE', entry: mine}").unwrap();
         assert_eq!(one.catalogs[0].name.as_str(), "team");
         let layout = one.catalogs[0].source.pulled_sources().next().unwrap().to_string();
         assert!(layout.starts_with(&format!("oci:{}/", folder.display())), "{layout}");

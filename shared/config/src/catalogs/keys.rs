@@ -179,21 +179,56 @@ impl KeyContext {
 mod tests {
     use std::time::Duration;
 
-    use super::super::tests::check_problems;
+    use super::super::tests::{check_problems, load};
     use crate::ConfigLoader;
 
     /// The verification of signatures must not end because a variable of a template is empty.
-    const EMPTY: &str = "
+    const WRONG_KEYS: &str = "
 trust: {keys: []} => trust
 signing: {keys: []} => keys
 trust: {} => trust
 trust: {keys: ['']} => trust
+trust: {keys: [/none]} => trust: /none cannot be read
+signing: {keys: [/none]} => signing: /none cannot be read
+signing: {keys: ['-----BEGIN']} => signing: a private key must not be part of the configuration: name its file
 {signature: {cosign: {keys: []}}, catalogs: [{name: a, source: 'quay.io/a/b:v1'}]} => keys
 ";
 
     #[test]
-    fn keys_empty_list_is_refused() {
-        check_problems(EMPTY, str::to_owned);
+    fn keys_that_are_empty_or_unreadable_are_refused() {
+        check_problems(WRONG_KEYS, str::to_owned);
+    }
+
+    /// Each with the text after `for the catalog a: `.
+    const WRONG_RULES: &str = r#"
+'oci:x', signature: {cosign: {keys: [/none]}} => the source oci:x is not in a registry
+'a.io/b:c', signature: {} => set one of cosign and policy
+'a.io/b:c', signature: acceptAnything => invalid type: string "acceptAnything", expected a mapping with cosign or policy
+'a.io/b:c', signature: {cosign: {keys: [/none]}} => /none cannot be read
+'a.io/b:c', signature: {cosign: {keys: ["-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----"]}} => this is a private key
+'a.io/b:c', signature: {policy: /none} => /none cannot be read
+'a.io/b:c', signature: {keys: [x]} => unknown field `keys`
+"#;
+
+    #[test]
+    fn rule_that_a_catalog_cannot_meet_is_its_problem() {
+        let table = WRONG_RULES.replace(" => ", " => signature: for the catalog a: ");
+        check_problems(&table, |entry| format!("catalogs: [{{name: a, source: {entry}}}]"));
+    }
+
+    #[test]
+    fn rule_for_all_is_not_that_of_an_exempted_catalog() {
+        let text = "
+signature: {cosign: {keys: [/none]}}
+catalogs: [{name: a, source: 'dir:x'}, {name: b, source: 'dir:y', signature: insecureAcceptAnything}]
+";
+        let problems = load(text).unwrap_err().to_string();
+        let hint = "write `signature: insecureAcceptAnything` for this catalog";
+        assert!(
+            problems.contains(hint) && problems.contains("for the catalog a: "),
+            "{problems}"
+        );
+        assert!(!problems.contains("for the catalog b: "), "{problems}");
     }
 
     #[test]
