@@ -2,13 +2,9 @@
 //! ones, in each coding, for GET and HEAD.
 
 use http::{Method, StatusCode};
-use rstest::rstest;
 use testkit::Answer;
 
-use crate::{
-    fixture::{LINES, Publication},
-    world::{World, cached},
-};
+use crate::world::{SITUATIONS, World};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Expected {
@@ -181,17 +177,14 @@ impl Plain<'_> {
     }
 }
 
-#[rstest]
-#[case::small(64 << 20, false)]
-#[case::stored(0, true)]
-#[case::streamed(0, false)]
 #[tokio::test]
-async fn conditions_and_ranges_are_those_of_rfc_9110(#[case] cache_bytes: u64, #[case] identity: bool) {
-    let publication = Publication {
-        identity,
-        ..Publication::default()
-    };
-    let world = World::with(cached(cache_bytes), publication, LINES).await;
+async fn conditions_and_ranges_are_those_of_rfc_9110() {
+    for situation in SITUATIONS {
+        compare_all(&World::situated(situation).await, situation.0).await;
+    }
+}
+
+async fn compare_all(world: &World, cache_bytes: u64) {
     let mut without_length = 0;
     for path in [
         "/catalogs/demo/api/v1/all",
@@ -207,7 +200,7 @@ async fn conditions_and_ranges_are_those_of_rfc_9110(#[case] cache_bytes: u64, #
             without_length += usize::from(answer.header("content-length").is_empty());
             let coded = world.get(path, &[("accept-encoding", &accept(other))]).await;
             let plain = Plain {
-                world: &world,
+                world,
                 path,
                 accept: accept(coding),
                 coded: coded.header("etag").to_owned(),

@@ -9,7 +9,7 @@ use testkit::Answer;
 
 use crate::{
     fixture::{LINES, Publication},
-    world::{World, problem, router},
+    world::{World, problem},
 };
 
 /// Status and word of a problem with the path that gets it, and maybe a field of the request. Below stands the detail.
@@ -104,8 +104,7 @@ async fn options_and_reads_tell_which_origins_may_read() {
             origins,
             ..HttpSettings::default()
         };
-        let world = World::new().await;
-        let router = router(&world.store, settings);
+        let world = World::new().await.serving(settings);
         for (method, path, status) in [
             (Method::OPTIONS, "/catalogs/demo/current.json", StatusCode::NO_CONTENT),
             (Method::OPTIONS, "/v2/", StatusCode::NO_CONTENT),
@@ -114,7 +113,7 @@ async fn options_and_reads_tell_which_origins_may_read() {
             (Method::HEAD, "/catalogs/none/current.json", StatusCode::NOT_FOUND),
         ] {
             let request = Request::builder().method(&method).uri(path).header("origin", docs);
-            let answer = Answer::to(request.body(Body::empty()).unwrap(), &router).await;
+            let answer = Answer::to(request.body(Body::empty()).unwrap(), &world.router).await;
             let field = |name: &str| answer.header(name);
             let preflight = method == Method::OPTIONS && !allowed.is_empty();
             assert_eq!((answer.status, field("vary")), (status, varies), "{method} {path}");
@@ -137,7 +136,7 @@ async fn unavailable_catalog_is_unknown() {
         availability: Availability::Unavailable,
         ..Publication::default()
     };
-    let world = World::with(HttpSettings::default(), publication, LINES).await;
+    let world = World::of(publication, LINES).await;
     let status = Key::Status("demo".parse().unwrap());
     world.store.put(&status, "{}".into(), Condition::Always).await.unwrap();
     let routes =

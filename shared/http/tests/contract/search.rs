@@ -1,13 +1,12 @@
 //! Search for packages.
 
-use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 use rstest::rstest;
 use serde_json::Value;
 
 use crate::{
     fixture::{LINES, Publication, publish},
-    world::{World, cached},
+    world::World,
 };
 
 const PATH: &str = "/catalogs/demo/search";
@@ -32,7 +31,7 @@ async fn search(world: &World, query: &str) -> Value {
 #[tokio::test]
 async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: u64, #[case] packages: &[&str]) {
     for cache_bytes in [0, 64 << 20] {
-        let world = World::with(cached(cache_bytes), Publication::default(), LINES).await;
+        let world = World::new().await.caching(cache_bytes);
         let found = search(&world, query).await;
         assert_eq!(found["total"], total, "{found}");
         assert_eq!(found["contentHash"], world.demo.current.content_hash.to_string());
@@ -88,7 +87,7 @@ async fn search_in_state_without_texts_says_what_to_do() {
         search: false,
         ..Publication::default()
     };
-    let world = World::with(HttpSettings::default(), publication, LINES).await;
+    let world = World::of(publication, LINES).await;
     for path in [format!("{PATH}?q=a"), format!("{PATH}.json")] {
         let answer = world.get(&path, &[]).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND);

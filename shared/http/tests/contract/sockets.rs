@@ -1,21 +1,17 @@
 //! Answers as they leave a socket, where the HTTP library adds fields of its own.
 
-use storekit::MemoryStore;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
 
-use crate::fixture::{LINES, Publication, publish};
-use crate::world::{cached, router};
+use crate::{fixture::LINES, world::World};
 
 /// Serves a catalog without caches, so that every body is a stream, and returns the head of the answer to a request.
 async fn head_of(request: &str) -> String {
-    let store = MemoryStore::new();
-    publish(&store, Publication::default(), LINES).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = router(&store, cached(0));
+    let router = World::new().await.caching(0).router;
     let server = tokio::spawn(async move { axum::serve(listener, router).await });
     let mut client = TcpStream::connect(address).await.unwrap();
     let request = format!("{request}\r\nhost: mirror.lab\r\nconnection: close\r\n\r\n");

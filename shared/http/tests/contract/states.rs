@@ -35,7 +35,7 @@ async fn fresh_pointer_is_not_read_again() {
         freshness: Duration::from_secs(3600),
         ..ReaderSettings::default()
     };
-    let world = World::with(settings, Publication::default(), LINES).await;
+    let world = World::new().await.reading(settings);
     let before = world.get("/catalogs/demo/content-hash", &[]).await.text();
     let calls = world.store.take_log().len();
     assert!(calls > 0);
