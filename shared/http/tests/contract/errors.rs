@@ -3,12 +3,11 @@
 use axum::body::Body;
 use catalog_mirror_http::{HttpSettings, Origins};
 use http::{HeaderValue, Method, Request, StatusCode};
-use model::{Availability, Key};
-use store::{Condition, Store};
+use model::{Availability, CatalogName, Current, Document, Key};
 use testkit::Answer;
 
 use crate::{
-    fixture::{LINES, Publication},
+    fixture::put,
     world::{World, problem},
 };
 
@@ -132,13 +131,14 @@ async fn options_and_reads_tell_which_origins_may_read() {
 /// It is kept up to date but is not there for readers, except for those who know the name of what they want.
 #[tokio::test]
 async fn unavailable_catalog_is_unknown() {
-    let publication = Publication {
+    let world = World::new().await;
+    let unavailable = Current {
         availability: Availability::Unavailable,
-        ..Publication::default()
+        ..world.demo.current.clone()
     };
-    let world = World::of(publication, LINES).await;
-    let status = Key::Status("demo".parse().unwrap());
-    world.store.put(&status, "{}".into(), Condition::Always).await.unwrap();
+    let name: CatalogName = "demo".parse().unwrap();
+    put(&world.store, &Key::Status(name.clone()), b"{}".to_vec()).await;
+    put(&world.store, &Key::Current(name), unavailable.to_bytes()).await;
     let routes =
         "status.json changes search api/v1/all all.json api/v1/metas current.json content-hash packages packages/alpha";
     let registry_routes = ["tags/list", "manifests/latest", "blobs/uploads/"];

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Availability, CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest,
-    SearchPackage, Sha256, Snapshot,
+    CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest, SearchPackage, Sha256,
+    Snapshot,
 };
 use olm::SEARCH;
 use store::{Condition, Store, StoreExt};
@@ -21,7 +21,6 @@ pub(crate) struct Published {
 /// Properties of a publication.
 pub(crate) struct Publication<'a> {
     pub(crate) name: &'a str,
-    pub(crate) availability: Availability,
     /// True if `all.json` is stored uncompressed too.
     pub(crate) identity: bool,
     /// True if packages can be found by their names.
@@ -32,7 +31,6 @@ impl Default for Publication<'_> {
     fn default() -> Self {
         Self {
             name: "demo",
-            availability: Availability::Available,
             identity: false,
             search: true,
         }
@@ -94,10 +92,7 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         .unwrap()
         .map(|(current, _)| current);
     let builder = CurrentBuilder::new(&built.snapshot).after(before.as_ref());
-    let current = Current {
-        availability: publication.availability,
-        ..builder.source("registry.example/demo:latest", "sha256:0123").build()
-    };
+    let current = builder.source("registry.example/demo:latest", "sha256:0123").build();
     put(store, &key, current.to_bytes()).await;
     put(store, &Key::Catalogs, Catalogs::from_iter([name]).to_bytes()).await;
     Published {
