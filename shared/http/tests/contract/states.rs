@@ -18,18 +18,6 @@ async fn change(world: &World) {
 }
 
 #[tokio::test]
-async fn new_state_is_served_at_once() {
-    let world = World::new().await;
-    let before = world.get("/catalogs/demo/all.json", &[]).await;
-    change(&world).await;
-    let known = [("if-none-match", before.header("etag"))];
-    for path in ["/catalogs/demo/all.json", "/catalogs/demo/api/v1/metas?name=alpha"] {
-        assert_eq!(world.get(path, &known).await.text(), CHANGED);
-    }
-    assert_eq!(world.status("/catalogs/demo/packages/beta").await, 404);
-}
-
-#[tokio::test]
 async fn fresh_pointer_is_not_read_again() {
     let settings = ReaderSettings {
         freshness: Duration::from_secs(3600),
