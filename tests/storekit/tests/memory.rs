@@ -1,6 +1,7 @@
 //! The hooks and the log of the memory store.
 
 use std::{
+    future::{pending, ready},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -12,7 +13,6 @@ use catalog_mirror_storekit::{Action, Answer, MemoryStore, Moment};
 use futures_util::FutureExt as _;
 use model::{Key, Kind, Sha256};
 use store::{Condition, ReadStore as _, Store as _, StoreError, StoreExt as _};
-use tokio::sync::Notify;
 
 fn shard(number: u8) -> Key {
     Key::Object(Kind::Package, Sha256::of(&[number]))
@@ -29,7 +29,8 @@ async fn hook_answers_in_place_of_the_store_before_or_after_the_write() {
     let rows = [
         ("failed", fail),
         ("conflict", || Answer::Conflict),
-        ("killed", || Answer::Wait(std::future::pending().boxed())),
+        ("killed", || Answer::Wait(pending().boxed())),
+        ("conflict", || Answer::Wait(ready(Answer::Conflict).boxed())),
     ];
     for ((expected, answer), (at, left)) in rows
         .into_iter()
@@ -61,26 +62,6 @@ async fn stat_has_the_time_of_the_clock() {
     seconds.store(40, Ordering::Relaxed);
     let stat = store.stat(&shard(1)).await.unwrap();
     assert_eq!(stat.age(), Some(Duration::ZERO), "an object from the future has no age");
-}
-
-#[tokio::test]
-async fn hook_wait_delays_and_then_decides() {
-    let (store, key) = (MemoryStore::new(), shard(1));
-    let gate = Arc::new(Notify::new());
-    let opened = Arc::clone(&gate);
-    store.set_hook(move |call, moment| match (call.number, moment) {
-        (0, Moment::Before) => {
-            let opened = Arc::clone(&opened);
-            Answer::Wait(async move { opened.notified().map(|()| Answer::GoOn).await }.boxed())
-        }
-        _ => Answer::GoOn,
-    });
-    let second = async {
-        put(&store, &key).await.expect("the second overtakes the first");
-        gate.notify_one();
-    };
-    let (first, ()) = tokio::join!(put(&store, &key), second);
-    assert!(first.unwrap_err().is_conflict());
 }
 
 #[tokio::test]
