@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use catalog_mirror_store::{Condition, Store as _, StoreError};
+use storekit::conformance::current;
 use testkit::{S3, S3Call, S3Fault};
 
-use super::support::{current, open, settings, shard};
+use super::support::{open, settings, shard};
 
 const PROBE: &str = "mirror/.conditional-writes";
 

@@ -6,9 +6,10 @@ use catalog_mirror_store::s3::{ProxyOfUrl, S3Settings, S3Store};
 use catalog_mirror_store::{Condition, Store as _, StoreError, StoreExt as _};
 use futures_util::TryStreamExt as _;
 use model::text::chain;
+use storekit::conformance::current;
 use testkit::{S3, S3Call, S3Fault};
 
-use super::support::{current, open, open_at, settings};
+use super::support::{open, open_at, settings};
 
 async fn with_object(settings: &S3Settings) -> S3Store {
     let store = open(settings).await;

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use catalog_mirror_store::s3::{S3Settings, S3Store};
 use catalog_mirror_store::{Condition, ReadStore as _, Staged, Store as _, StoreError, StoreExt as _, Version};
 use model::{Sha256, text::chain};
-use storekit::conformance::pattern;
+use storekit::conformance::{current, object, pattern};
 use testkit::{S3, S3Call, S3Fault, S3Request, Say, Wire};
 
-use super::support::{current, object, open, settings, shard};
+use super::support::{open, settings, shard};
 
 /// Returns a store that has run its probe, so that the server records the requests of a test only.
 async fn ready() -> (S3, S3Store) {
