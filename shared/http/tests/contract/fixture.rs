@@ -1,7 +1,5 @@
 //! A published catalog, built without the parser and the renderer: this crate knows neither.
 
-use std::collections::BTreeMap;
-
 use model::{
     CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest, SearchPackage, Sha256,
     Snapshot,
@@ -59,26 +57,23 @@ fn group(line: &str) -> String {
 /// Publishes canonical lines, after what is published of the catalog.
 pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lines: &str) -> Published {
     let name: CatalogName = publication.name.parse().unwrap();
-    let mut groups: BTreeMap<String, String> = BTreeMap::new();
+    let mut builder = SnapshotBuilder::new().image(put_image(store, lines).await);
+    let mut texts = Facts::new(1);
     for line in lines.split_inclusive('\n') {
-        groups.entry(group(line)).or_default().push_str(line);
+        let package = group(line);
+        builder = builder.package(&package, line);
+        let found = SearchPackage {
+            arches: vec!["amd64".to_owned()],
+            ..SearchPackage::default()
+        };
+        texts.packages.insert(package, found);
     }
-    let mut builder = SnapshotBuilder::new().image(put_image(store, &groups).await);
-    for (package, lines) in &groups {
-        builder = builder.package(package, lines.as_str());
-    }
+    // The lines of no package are not found.
+    texts.packages.remove("");
     if publication.identity {
         builder = builder.identity();
     }
     if publication.search {
-        let mut texts = Facts::new(1);
-        for name in groups.keys().filter(|name| !name.is_empty()) {
-            let package = SearchPackage {
-                arches: vec!["amd64".to_owned()],
-                ..SearchPackage::default()
-            };
-            texts.packages.insert(name.clone(), package);
-        }
         builder = builder.facts(SEARCH.name, &texts);
     }
     let built = builder.build();
@@ -102,27 +97,16 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
     }
 }
 
-async fn put_image(store: &dyn Store, groups: &BTreeMap<String, String>) -> CatalogImage {
-    let (mut layer, mut tar) = (oci::Layer::default(), Vec::new());
-    for (name, lines) in groups {
-        tar.extend(layer.before(name, lines.len() as u64));
-        tar.extend_from_slice(lines.as_bytes());
-    }
-    tar.extend(layer.end());
-    let diff_id = Sha256::of(&tar);
-    let layer = put_blob(store, gzip(&tar)).await;
+/// Puts an image whose layer holds the lines. It is no archive, because nothing here reads it.
+async fn put_image(store: &dyn Store, lines: &str) -> CatalogImage {
+    let bytes = gzip(lines.as_bytes());
+    let (layer, diff_id) = (ObjectDigest::of(&bytes), Sha256::of(lines.as_bytes()));
     let documents = oci::Documents::new(layer, diff_id);
     let image = documents.image(layer, diff_id);
-    for bytes in documents.into_all() {
-        put_blob(store, bytes).await;
+    for bytes in documents.into_all().into_iter().chain([bytes]) {
+        put(store, &ObjectDigest::of(&bytes).with_kind(Kind::Blob).key(), bytes).await;
     }
     image
-}
-
-async fn put_blob(store: &dyn Store, bytes: Vec<u8>) -> ObjectDigest {
-    let digest = ObjectDigest::of(&bytes);
-    put(store, &digest.with_kind(Kind::Blob).key(), bytes).await;
-    digest
 }
 
 pub(crate) async fn put(store: &dyn Store, key: &Key, bytes: Vec<u8>) {
