@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use http::{Method, StatusCode};
+use http::Method;
 use model::{Encoding, Sha256};
-use storekit::Action;
 
 use crate::world::World;
 
@@ -88,26 +87,6 @@ async fn listings_and_probes_have_their_bodies() {
     let hash = world.demo.current.content_hash;
     assert_eq!(text("/catalogs/demo/content-hash").await, format!("{hash}\n"));
     assert_eq!([text("/healthz").await, text("/readyz").await], ["ok\n", "ok\n"]);
-}
-
-/// Three reads: the pointer for each request, and the Snapshot once, for the tag of a package.
-#[tokio::test]
-async fn not_modified_reads_no_body() {
-    let world = World::new().await;
-    world.store.take_log();
-    let tag = world.demo.snapshot.packages[0]
-        .lines
-        .sha256
-        .to_entity_tag(Encoding::Identity);
-    for (path, tag) in [
-        ("/catalogs/demo/packages/alpha", tag.as_str()),
-        ("/catalogs/demo/all.json", "*"),
-    ] {
-        let answer = world.get(path, &[("if-none-match", tag)]).await;
-        assert_eq!(answer.status, StatusCode::NOT_MODIFIED);
-    }
-    let reads = world.store.count(|action| matches!(action, Action::Get));
-    assert_eq!(reads, 3, "{:?}", world.store.log());
 }
 
 #[tokio::test]
