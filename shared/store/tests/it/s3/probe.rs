@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog_mirror_store::{Condition, Store as _, StoreError};
+use catalog_mirror_store::{Condition, Store as _, StoreError, StoreExt as _};
 use storekit::conformance::current;
 use testkit::{S3, S3Call, S3Fault};
 
@@ -33,12 +33,17 @@ async fn probe_runs_once_and_leaves_one_object() {
 }
 
 #[tokio::test]
-async fn put_without_condition_needs_no_probe() {
+async fn operations_without_condition_need_no_probe() {
     let server = S3::start().await;
     let store = open(&settings(&server)).await;
+    for _ in 0..2 {
+        let read = store.read_all(&current(), 100).await;
+        assert!(read.is_err_and(|error| error.is_not_found()));
+    }
     store.put(&current(), "x".into(), Condition::Always).await.unwrap();
     store.delete(&current()).await.unwrap();
-    assert_eq!(server.requests().len(), 2);
+    let calls: Vec<S3Call> = server.requests().iter().map(|request| request.call).collect();
+    assert_eq!(calls, [S3Call::Get, S3Call::Get, S3Call::Put, S3Call::Delete]);
 }
 
 /// Returns the reason for which the probe refuses a server.

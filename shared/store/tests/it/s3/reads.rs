@@ -60,18 +60,6 @@ async fn get_range_of_short_body_fails() {
 }
 
 #[tokio::test]
-async fn get_sends_no_other_requests() {
-    let server = S3::start().await;
-    let store = open(&settings(&server)).await;
-    for _ in 0..2 {
-        let read = store.read_all(&current(), 100).await;
-        assert!(read.is_err_and(|error| error.is_not_found()));
-    }
-    assert_eq!(server.requests().len(), server.count(S3Call::Get));
-    assert_eq!(server.names(), Vec::<String>::new());
-}
-
-#[tokio::test]
 async fn presign_names_bucket_and_time_and_sends_no_request() {
     let server = S3::start().await;
     let mut settings = settings(&server);
