@@ -84,13 +84,8 @@ pub(crate) async fn write_pointer(store: &Arc<dyn Store>, name: &CatalogName, cu
     let catalogs = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap();
     let mut catalogs = catalogs.map(|(catalogs, _)| catalogs).unwrap_or_default();
     catalogs.add(name);
-    let always = || Condition::Always;
-    store
-        .put(&Key::Catalogs, catalogs.to_bytes().into(), always())
-        .await
-        .unwrap();
-    let key = Key::Current(name.clone());
-    store.put(&key, current.to_bytes().into(), always()).await.unwrap();
+    put_raw(store, &Key::Catalogs, catalogs.to_bytes()).await;
+    put_raw(store, &Key::Current(name.clone()), current.to_bytes()).await;
 }
 
 /// Puts the image around a layer whose tar archive has the hash `diff_id`.
