@@ -124,15 +124,10 @@ async fn write_to_read_only_store_fails() {
     let store = FolderStore::open_read_only(folder.path()).unwrap();
     assert_eq!(store.read_all(&Key::Catalogs, 10).await.unwrap().0, "x");
     store.flush().await.unwrap();
+    let put = async |key: Key, condition| store.put(&key, "x".into(), condition).await.unwrap_err();
     for error in [
-        store
-            .put(&object(b"x"), "x".into(), Condition::Always)
-            .await
-            .unwrap_err(),
-        store
-            .put(&Key::Catalogs, "x".into(), Condition::CreateOnly)
-            .await
-            .unwrap_err(),
+        put(object(b"x"), Condition::Always).await,
+        put(Key::Catalogs, Condition::CreateOnly).await,
         store.stage().await.err().expect("nothing can be staged"),
         store.delete(&Key::Catalogs).await.unwrap_err(),
         store.delete(&object(b"x")).await.unwrap_err(),
@@ -157,10 +152,8 @@ fn open_read_only_of_missing_folder_fails() {
 async fn put_over_a_file_in_the_way_fails_with_its_cause() {
     let (folder, store) = folder();
     fs::write(folder.path().join("packages"), "x").unwrap();
-    let error = store
-        .put(&object(b"x"), "x".into(), Condition::Always)
-        .await
-        .unwrap_err();
+    let put = store.put(&object(b"x"), "x".into(), Condition::Always).await;
+    let error = put.unwrap_err();
     assert_eq!(kind(&error), Some(io::ErrorKind::NotADirectory), "{error:?}");
     assert!(FolderStore::open(folder.path().join("packages")).is_err());
 }

@@ -117,10 +117,8 @@ async fn put_after_lost_answer_and_other_write_conflicts() {
     let put = store.put(&current(), "ours!!".into(), Condition::CreateOnly).await;
     assert!(is_conflict(&put), "{put:?}");
     let put = store.put(&current(), "theirs".into(), Condition::CreateOnly).await;
-    assert!(
-        is_conflict(&put),
-        "nothing got lost, so equal bytes are still another's: {put:?}"
-    );
+    // Nothing got lost, so equal bytes are still another's.
+    assert!(is_conflict(&put), "{put:?}");
 }
 
 #[tokio::test]
@@ -152,10 +150,8 @@ fn assert_plain_put(put: &S3Request, bytes: &[u8]) {
         assert_eq!(put.header(name), expected.as_deref(), "{name}");
     }
     let signed = put.header("authorization").unwrap();
-    assert!(
-        signed.contains("x-amz-checksum-sha256;x-amz-content-sha256"),
-        "{signed}"
-    );
+    let fields = "x-amz-checksum-sha256;x-amz-content-sha256";
+    assert!(signed.contains(fields), "{signed}");
     assert_known_fields(put);
 }
 
