@@ -81,12 +81,9 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         put(store, key, bytes.to_vec()).await;
     }
     let key = Key::Current(name.clone());
-    let before = store
-        .read_document::<Current>(&key)
-        .await
-        .unwrap()
-        .map(|(current, _)| current);
-    let builder = CurrentBuilder::new(&built.snapshot).after(before.as_ref());
+    let before = store.read_document(&key).await.unwrap();
+    let before = before.as_ref().map(|(current, _)| current);
+    let builder = CurrentBuilder::new(&built.snapshot).after(before);
     let current = builder.source("registry.example/demo:latest", "sha256:0123").build();
     put(store, &key, current.to_bytes()).await;
     put(store, &Key::Catalogs, Catalogs::from_iter([name]).to_bytes()).await;

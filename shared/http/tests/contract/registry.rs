@@ -66,25 +66,18 @@ fn digest(hash: Sha256) -> String {
 async fn base_catalog_and_referrers_answer_as_a_registry() {
     let site = Site::new().await;
     let referrers = format!("/v2/demo/referrers/{}", digest(Sha256::of(b"")));
-    let index = "application/vnd.oci.image.index.v1+json";
+    let [json, index] = ["application/json", "application/vnd.oci.image.index.v1+json"];
     let empty = format!(r#"{{"manifests":[],"mediaType":"{index}","schemaVersion":2}}"#);
     for (path, media, body) in [
-        ("/v2/", "application/json", "{}"),
-        ("/v2", "application/json", "{}"),
-        (
-            "/v2/_catalog",
-            "application/json",
-            r#"{"repositories":["demo","other"]}"#,
-        ),
+        ("/v2/", json, "{}"),
+        ("/v2", json, "{}"),
+        ("/v2/_catalog", json, r#"{"repositories":["demo","other"]}"#),
         (&referrers, index, &empty),
     ] {
         let answer = site.world.get(path, &[]).await;
         let fields = ["docker-distribution-api-version", "content-type"].map(|name| answer.header(name));
-        assert_eq!(
-            (answer.status, fields, &*answer.text()),
-            (StatusCode::OK, ["registry/2.0", media], body),
-            "{path}"
-        );
+        let expected = (StatusCode::OK, ["registry/2.0", media], body);
+        assert_eq!((answer.status, fields, &*answer.text()), expected, "{path}");
     }
     let other = site.world.get("/healthz", &[]).await;
     assert_eq!(other.header("docker-distribution-api-version"), "");
