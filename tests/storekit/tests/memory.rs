@@ -95,16 +95,8 @@ async fn written_lists_the_keys_of_all_writes() {
     assert_eq!(store.written(), expected);
     let actions: Vec<Action> = store.take_log().into_iter().map(|call| call.action).collect();
     let create = Action::Put(Condition::CreateOnly);
-    assert_eq!(
-        actions,
-        [
-            create.clone(),
-            create,
-            Action::Stage,
-            Action::Commit(Condition::Always),
-            Action::Head
-        ]
-    );
+    let commit = Action::Commit(Condition::Always);
+    assert_eq!(actions, [create.clone(), create, Action::Stage, commit, Action::Head]);
     assert!(store.log().is_empty());
 }
 
