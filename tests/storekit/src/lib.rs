@@ -6,8 +6,6 @@
 mod call;
 pub mod conformance;
 mod operations;
-mod probe;
-mod staged;
 mod state;
 
 use std::{

@@ -3,7 +3,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use model::Key;
 
-use crate::{Action, Answer, Call, Injected, MemoryStore, Moment, staged::StagedBytes, state::Entry};
+use crate::{Action, Answer, Call, Injected, MemoryStore, Moment, state::Entry};
 use store::{
     Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, ReadStore, Staged, Stat, Store, StoreError,
     Version,
@@ -80,7 +80,7 @@ impl Store for MemoryStore {
 
 impl MemoryStore {
     /// Does one operation between the two questions to the hook.
-    pub(crate) async fn call<T: Send>(
+    async fn call<T: Send>(
         &self,
         operation: Operation,
         action: Action,
@@ -95,7 +95,7 @@ impl MemoryStore {
     }
 
     /// Writes an object at once.
-    pub(crate) async fn write(
+    async fn write(
         &self,
         key: &Key,
         bytes: Bytes,
@@ -177,5 +177,29 @@ impl MemoryStore {
                 modified: entry.info.modified,
             })
             .collect()
+    }
+}
+
+/// Object that is being written in memory.
+struct StagedBytes {
+    store: MemoryStore,
+    bytes: BytesMut,
+}
+
+#[async_trait]
+impl Staged for StagedBytes {
+    async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError> {
+        let store = self.store.clone();
+        let work = || {
+            self.bytes.extend_from_slice(&bytes);
+            Ok(())
+        };
+        store.call(Operation::Put, Action::Write, None, work).await
+    }
+
+    async fn commit(self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
+        let Self { store, bytes } = *self;
+        let action = Action::Commit(condition.clone());
+        store.write(key, bytes.freeze(), condition, action).await
     }
 }

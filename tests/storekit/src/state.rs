@@ -1,12 +1,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem::take,
     time::SystemTime,
 };
 
 use bytes::Bytes;
 use model::{Key, Sha256};
 
-use crate::Call;
+use crate::{Action, Call, MemoryStore};
 use store::{Condition, ObjectInfo, Version};
 
 /// Object in memory, with what `head` tells of it.
@@ -55,5 +56,70 @@ impl State {
             self.unflushed.insert(key.clone());
         }
         Some(version)
+    }
+}
+
+/// Questions and damage of tests. These calls are neither hooked nor logged.
+impl MemoryStore {
+    /// Returns all calls since the log was last taken, in order, also those that failed.
+    pub fn log(&self) -> Vec<Call> {
+        self.state().log.clone()
+    }
+
+    /// Returns the log as [`MemoryStore::log`] does, and starts a new one.
+    pub fn take_log(&self) -> Vec<Call> {
+        take(&mut self.state().log)
+    }
+
+    /// Returns the number of calls in the log whose operation is one of these.
+    pub fn count(&self, is: impl Fn(&Action) -> bool) -> usize {
+        self.state().log.iter().filter(|call| is(&call.action)).count()
+    }
+
+    /// Returns the keys of all writes and deletes in the log, sorted, each once.
+    pub fn written(&self) -> Vec<Key> {
+        let wrote = |call: &&Call| matches!(call.action, Action::Put(_) | Action::Commit(_) | Action::Delete);
+        let state = self.state();
+        let keys = state.log.iter().filter(wrote).filter_map(|call| call.key.clone());
+        keys.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Returns all objects with their bytes.
+    pub fn objects(&self) -> BTreeMap<Key, Bytes> {
+        let state = self.state();
+        let objects = state.objects.iter();
+        objects.map(|(key, entry)| (key.clone(), entry.bytes.clone())).collect()
+    }
+
+    /// Gives an object other bytes, as a failing disk does. Its size and version stay.
+    pub fn corrupt(&self, key: &Key, bytes: impl Into<Bytes>) {
+        if let Some(entry) = self.state().objects.get_mut(key) {
+            entry.bytes = bytes.into();
+        }
+    }
+
+    /// Cuts an object short, as a file system may do in a crash. Its size and version change, its time stays.
+    pub fn truncate(&self, key: &Key, length: usize) {
+        if let Some(entry) = self.state().objects.get_mut(key) {
+            entry.bytes.truncate(length);
+            entry.info.size = entry.bytes.len() as u64;
+            entry.info.version = Version(Sha256::of(&entry.bytes).to_string());
+        }
+    }
+
+    /// Removes an object without a trace, as a failing disk does.
+    pub fn lose(&self, key: &Key) {
+        self.state().objects.remove(key);
+    }
+
+    /// Cuts the power. Every immutable object that no flush has made durable is lost, unless `survives` keeps it: a disk may
+    /// have it by chance.
+    pub fn cut_power(&self, survives: impl Fn(&Key) -> bool) {
+        let mut state = self.state();
+        for key in take(&mut state.unflushed) {
+            if !survives(&key) {
+                state.objects.remove(&key);
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use store::Store;
 
 use crate::{
     fixture::{LINES, Publication, Published, publish},
-    world::{World, cached, router},
+    world::World,
 };
 
 /// The next publication of the catalog.
@@ -45,7 +45,7 @@ fn later() -> String {
 #[tokio::test]
 async fn changes_names_added_removed_and_changed_packages() {
     for cache_bytes in [0, 64 << 20] {
-        let world = World::with(cached(cache_bytes), Publication::default(), LINES).await;
+        let world = World::new().await.caching(cache_bytes);
         publish_next(&world, &later()).await;
         let changes = changes_since(&world, world.demo.current.content_hash).await;
         assert_eq!(changes["formatVersion"], 1);
@@ -117,10 +117,7 @@ async fn changes_304_reads_no_shard() {
     publish_next(&world, &later()).await;
     let path = path(world.demo.current.content_hash);
     let answer = world.get(&path, &[]).await;
-    let fresh = World {
-        router: router(&world.store, ReaderSettings::default()),
-        ..world
-    };
+    let fresh = world.reading(ReaderSettings::default());
     // A 304 needs no Shard.
     for (key, _) in fresh.store.objects() {
         if matches!(key, Key::Object(Kind::Package, _)) {

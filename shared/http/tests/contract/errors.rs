@@ -3,13 +3,12 @@
 use axum::body::Body;
 use catalog_mirror_http::{HttpSettings, Origins};
 use http::{HeaderValue, Method, Request, StatusCode};
-use model::{Availability, Key};
-use store::{Condition, Store};
+use model::{Availability, CatalogName, Current, Document, Key};
 use testkit::Answer;
 
 use crate::{
-    fixture::{LINES, Publication},
-    world::{World, problem, router},
+    fixture::put,
+    world::{World, problem},
 };
 
 /// Status and word of a problem with the path that gets it, and maybe a field of the request. Below stands the detail.
@@ -45,23 +44,12 @@ async fn problems_tell_the_cause() {
     for row in PROBLEMS.trim().replace("\n    ", " | ").lines() {
         let (head, detail) = row.split_once(" | ").unwrap();
         let words: Vec<&str> = head.splitn(4, ' ').collect();
-        let field: Vec<_> = words
-            .get(3)
-            .and_then(|field| field.split_once(':'))
-            .into_iter()
-            .collect();
-        let shown = world.show(words[2], &field).await;
-        let own = if words[0] == "416" {
-            "content-range: bytes */65"
-        } else {
-            ""
-        };
-        let detail = detail.replace(" | ", " ");
-        assert_eq!(
-            shown,
-            problem(words[0].parse().unwrap(), words[1], &detail, own),
-            "{head}"
-        );
+        let field = words.get(3).and_then(|field| field.split_once(':'));
+        let shown = world.show(words[2], field.as_slice()).await;
+        let status = words[0].parse().unwrap();
+        let own = if status == 416 { "content-range: bytes */65" } else { "" };
+        let expected = problem(status, words[1], &detail.replace(" | ", " "), own);
+        assert_eq!(shown, expected, "{head}");
     }
 }
 
@@ -70,10 +58,8 @@ async fn other_methods_are_refused() {
     let world = World::new().await;
     let answer = world.ask(Method::POST, "/catalogs/demo/api/v1/all", &[]).await;
     let detail = "only GET and HEAD are answered here";
-    assert_eq!(
-        answer.show(),
-        problem(405, "method-not-allowed", detail, "allow: GET, HEAD, OPTIONS")
-    );
+    let expected = problem(405, "method-not-allowed", detail, "allow: GET, HEAD, OPTIONS");
+    assert_eq!(answer.show(), expected);
     for method in [Method::PUT, Method::DELETE, Method::PATCH, Method::TRACE] {
         let answer = world.ask(method, "/catalogs", &[]).await;
         assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
@@ -104,8 +90,7 @@ async fn options_and_reads_tell_which_origins_may_read() {
             origins,
             ..HttpSettings::default()
         };
-        let world = World::new().await;
-        let router = router(&world.store, settings);
+        let world = World::new().await.serving(settings);
         for (method, path, status) in [
             (Method::OPTIONS, "/catalogs/demo/current.json", StatusCode::NO_CONTENT),
             (Method::OPTIONS, "/v2/", StatusCode::NO_CONTENT),
@@ -114,18 +99,14 @@ async fn options_and_reads_tell_which_origins_may_read() {
             (Method::HEAD, "/catalogs/none/current.json", StatusCode::NOT_FOUND),
         ] {
             let request = Request::builder().method(&method).uri(path).header("origin", docs);
-            let answer = Answer::to(request.body(Body::empty()).unwrap(), &router).await;
+            let answer = Answer::to(request.body(Body::empty()).unwrap(), &world.router).await;
             let field = |name: &str| answer.header(name);
             let preflight = method == Method::OPTIONS && !allowed.is_empty();
             assert_eq!((answer.status, field("vary")), (status, varies), "{method} {path}");
             assert_eq!(field("access-control-allow-origin"), allowed, "{method} {path}");
-            let has = |name: &str| !field(name).is_empty();
+            let has = ["access-control-allow-headers", "allow"].map(|name| !field(name).is_empty());
             let expected = [preflight, status == StatusCode::NO_CONTENT];
-            assert_eq!(
-                [has("access-control-allow-headers"), has("allow")],
-                expected,
-                "{method} {path}"
-            );
+            assert_eq!(has, expected, "{method} {path}");
         }
     }
 }
@@ -133,13 +114,14 @@ async fn options_and_reads_tell_which_origins_may_read() {
 /// It is kept up to date but is not there for readers, except for those who know the name of what they want.
 #[tokio::test]
 async fn unavailable_catalog_is_unknown() {
-    let publication = Publication {
+    let world = World::new().await;
+    let unavailable = Current {
         availability: Availability::Unavailable,
-        ..Publication::default()
+        ..world.demo.current.clone()
     };
-    let world = World::with(HttpSettings::default(), publication, LINES).await;
-    let status = Key::Status("demo".parse().unwrap());
-    world.store.put(&status, "{}".into(), Condition::Always).await.unwrap();
+    let name: CatalogName = "demo".parse().unwrap();
+    put(&world.store, &Key::Status(name.clone()), b"{}".to_vec()).await;
+    put(&world.store, &Key::Current(name), unavailable.to_bytes()).await;
     let routes =
         "status.json changes search api/v1/all all.json api/v1/metas current.json content-hash packages packages/alpha";
     let registry_routes = ["tags/list", "manifests/latest", "blobs/uploads/"];

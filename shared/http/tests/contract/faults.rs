@@ -38,7 +38,7 @@ async fn server_before_its_first_polls_is_not_ready() {
     let settings = HttpSettings::default();
     let ready = settings.ready.clone();
     ready.store(false, Ordering::Relaxed);
-    let world = World::with(settings, Publication::default(), LINES).await;
+    let world = World::new().await.serving(settings);
     let detail = "the first polls of the catalogs have not ended yet; try again later";
     let not_ready = problem(503, "not-ready", detail, "retry-after: 5");
     assert_eq!(world.show("/readyz", &[]).await, not_ready);

@@ -1,10 +1,8 @@
 //! A published catalog, built without the parser and the renderer: this crate knows neither.
 
-use std::collections::BTreeMap;
-
 use model::{
-    Availability, CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest,
-    SearchPackage, Sha256, Snapshot,
+    CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest, SearchPackage, Sha256,
+    Snapshot,
 };
 use olm::SEARCH;
 use store::{Condition, Store, StoreExt};
@@ -21,7 +19,6 @@ pub(crate) struct Published {
 /// Properties of a publication.
 pub(crate) struct Publication<'a> {
     pub(crate) name: &'a str,
-    pub(crate) availability: Availability,
     /// True if `all.json` is stored uncompressed too.
     pub(crate) identity: bool,
     /// True if packages can be found by their names.
@@ -32,7 +29,6 @@ impl Default for Publication<'_> {
     fn default() -> Self {
         Self {
             name: "demo",
-            availability: Availability::Available,
             identity: false,
             search: true,
         }
@@ -61,26 +57,23 @@ fn group(line: &str) -> String {
 /// Publishes canonical lines, after what is published of the catalog.
 pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lines: &str) -> Published {
     let name: CatalogName = publication.name.parse().unwrap();
-    let mut groups: BTreeMap<String, String> = BTreeMap::new();
+    let mut builder = SnapshotBuilder::new().image(put_image(store, lines).await);
+    let mut texts = Facts::new(1);
     for line in lines.split_inclusive('\n') {
-        groups.entry(group(line)).or_default().push_str(line);
+        let package = group(line);
+        builder = builder.package(&package, line);
+        let found = SearchPackage {
+            arches: vec!["amd64".to_owned()],
+            ..SearchPackage::default()
+        };
+        texts.packages.insert(package, found);
     }
-    let mut builder = SnapshotBuilder::new().image(put_image(store, &groups).await);
-    for (package, lines) in &groups {
-        builder = builder.package(package, lines.as_str());
-    }
+    // The lines of no package are not found.
+    texts.packages.remove("");
     if publication.identity {
         builder = builder.identity();
     }
     if publication.search {
-        let mut texts = Facts::new(1);
-        for name in groups.keys().filter(|name| !name.is_empty()) {
-            let package = SearchPackage {
-                arches: vec!["amd64".to_owned()],
-                ..SearchPackage::default()
-            };
-            texts.packages.insert(name.clone(), package);
-        }
         builder = builder.facts(SEARCH.name, &texts);
     }
     let built = builder.build();
@@ -88,16 +81,10 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
         put(store, key, bytes.to_vec()).await;
     }
     let key = Key::Current(name.clone());
-    let before = store
-        .read_document::<Current>(&key)
-        .await
-        .unwrap()
-        .map(|(current, _)| current);
-    let builder = CurrentBuilder::new(&built.snapshot).after(before.as_ref());
-    let current = Current {
-        availability: publication.availability,
-        ..builder.source("registry.example/demo:latest", "sha256:0123").build()
-    };
+    let before = store.read_document(&key).await.unwrap();
+    let before = before.as_ref().map(|(current, _)| current);
+    let builder = CurrentBuilder::new(&built.snapshot).after(before);
+    let current = builder.source("registry.example/demo:latest", "sha256:0123").build();
     put(store, &key, current.to_bytes()).await;
     put(store, &Key::Catalogs, Catalogs::from_iter([name]).to_bytes()).await;
     Published {
@@ -107,27 +94,16 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
     }
 }
 
-async fn put_image(store: &dyn Store, groups: &BTreeMap<String, String>) -> CatalogImage {
-    let (mut layer, mut tar) = (oci::Layer::default(), Vec::new());
-    for (name, lines) in groups {
-        tar.extend(layer.before(name, lines.len() as u64));
-        tar.extend_from_slice(lines.as_bytes());
-    }
-    tar.extend(layer.end());
-    let diff_id = Sha256::of(&tar);
-    let layer = put_blob(store, gzip(&tar)).await;
+/// Puts an image whose layer holds the lines. It is no archive, because nothing here reads it.
+async fn put_image(store: &dyn Store, lines: &str) -> CatalogImage {
+    let bytes = gzip(lines.as_bytes());
+    let (layer, diff_id) = (ObjectDigest::of(&bytes), Sha256::of(lines.as_bytes()));
     let documents = oci::Documents::new(layer, diff_id);
     let image = documents.image(layer, diff_id);
-    for bytes in documents.into_all() {
-        put_blob(store, bytes).await;
+    for bytes in documents.into_all().into_iter().chain([bytes]) {
+        put(store, &ObjectDigest::of(&bytes).with_kind(Kind::Blob).key(), bytes).await;
     }
     image
-}
-
-async fn put_blob(store: &dyn Store, bytes: Vec<u8>) -> ObjectDigest {
-    let digest = ObjectDigest::of(&bytes);
-    put(store, &digest.with_kind(Kind::Blob).key(), bytes).await;
-    digest
 }
 
 pub(crate) async fn put(store: &dyn Store, key: &Key, bytes: Vec<u8>) {

@@ -6,14 +6,8 @@ use model::{Current, Document, Encoding, Key, Kind, Sha256};
 
 use crate::{
     fixture::put,
-    world::{SITUATIONS, World, cached, router},
+    world::{SITUATIONS, World},
 };
-
-/// Returns the world with empty caches.
-fn restarted(world: World, cache_bytes: u64) -> World {
-    let router = router(&world.store, cached(cache_bytes));
-    World { router, ..world }
-}
 
 /// Returns every path that answers bytes of immutable objects, and the paths of those objects.
 fn paths(world: &World) -> Vec<String> {
@@ -96,14 +90,14 @@ async fn forged_or_cut_object_is_never_a_complete_answer() {
         for (key, bytes) in &objects {
             let Some(forged) = forge(key, bytes) else { continue };
             world.store.corrupt(key, forged);
-            world = restarted(world, settings.0);
+            world = world.caching(settings.0);
             refused += refusals(&world, &expected, &format!("a forged {key}, {settings:?}")).await;
             world.store.corrupt(key, bytes.clone());
         }
         for (key, bytes) in objects.iter().filter(|(key, _)| key.is_immutable()) {
             world.store.corrupt(key, bytes.slice(..bytes.len() - 1));
         }
-        world = restarted(world, settings.0);
+        world = world.caching(settings.0);
         let cut = refusals(&world, &expected, &format!("cut objects, {settings:?}")).await;
         assert_eq!(cut, expected.len());
     }
@@ -133,7 +127,7 @@ async fn pointer_with_another_content_hash_gives_no_answer_under_its_tag() {
             ..world.demo.current.clone()
         };
         put(&world.store, &key, current.to_bytes()).await;
-        let world = restarted(world, 1 << 20);
+        let world = world.caching(1 << 20);
         let path = "/catalogs/demo/all.json";
         let answer = world.get(path, &[("accept-encoding", "identity")]).await;
         assert_eq!(answer.status, expected);

@@ -5,13 +5,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 
-use crate::{
-    fixture::{LINES, Publication},
-    world::{World, problem, redirecting},
-};
+use crate::world::{World, problem, redirecting};
 
 async fn world(above: u64, max: u64) -> World {
-    World::with(redirecting(above, max), Publication::default(), LINES).await
+    World::new().await.serving(redirecting(above, max))
 }
 
 #[tokio::test]
@@ -59,7 +56,7 @@ async fn modification_date_is_not_after_the_clock_of_the_settings() {
         clock: || UNIX_EPOCH + Duration::from_millis(1500),
         ..HttpSettings::default()
     };
-    let world = World::with(settings, Publication::default(), LINES).await;
+    let world = World::new().await.serving(settings);
     let path = "/catalogs/demo/content-hash";
     let answer = world.get(path, &[]).await;
     let date = answer.header("last-modified");

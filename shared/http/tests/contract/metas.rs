@@ -1,9 +1,6 @@
 //! catalogd's `metas`, compared with a scan of all lines.
 
-use crate::{
-    fixture::{LINES, Publication},
-    world::{World, cached},
-};
+use crate::{fixture::Publication, world::World};
 
 /// Returns the answer of catalogd: the lines that match all filters, in order.
 fn expected(all: &[u8], schema: &str, package: &str, name: &str) -> String {
@@ -34,7 +31,7 @@ async fn agrees(world: &World, schema: &str, package: &str, name: &str) {
 #[tokio::test]
 async fn metas_agrees_with_a_scan_for_all_filters() {
     for cache_bytes in [0, 64 << 20] {
-        let world = World::with(cached(cache_bytes), Publication::default(), LINES).await;
+        let world = World::new().await.caching(cache_bytes);
         for schema in ["", "olm.package", "olm.channel", "olm.bundle", "olm.note", "none"] {
             for package in ["", "alpha", "beta", "gamma", "none"] {
                 for name in ["", "alpha", "stable", "beta.v1", "none"] {
@@ -55,7 +52,7 @@ async fn metas_that_hit_every_package_agree_with_a_scan() {
     };
     let lines: String = (0..100).map(package).collect();
     for cache_bytes in [0, 64 << 20] {
-        let world = World::with(cached(cache_bytes), Publication::default(), &lines).await;
+        let world = World::of(Publication::default(), &lines).await.caching(cache_bytes);
         agrees(&world, "olm.bundle", "", "").await;
         agrees(&world, "olm.package", "", "").await;
         agrees(&world, "", "", "b").await;

@@ -1,6 +1,5 @@
 //! The catalogs as container images, as registries answer.
 
-use catalog_mirror_http::HttpSettings;
 use http::{Method, StatusCode};
 use model::{CatalogImage, Catalogs, Document, Key, Sha256};
 use store::Store;
@@ -8,7 +7,7 @@ use testkit::Answer;
 
 use crate::{
     fixture::{LINES, Publication, publish, put},
-    world::{World, redirecting, router},
+    world::{World, redirecting},
 };
 
 const OLDER: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";
@@ -22,10 +21,6 @@ struct Site {
 
 impl Site {
     async fn new() -> Self {
-        Self::with(HttpSettings::default()).await
-    }
-
-    async fn with(settings: HttpSettings) -> Self {
         let mut world = World::new().await;
         let older = publish(&world.store, Publication::default(), OLDER).await;
         let expired = publish(&world.store, Publication::default(), "{\"schema\":\"olm.expired\"}\n").await;
@@ -35,7 +30,6 @@ impl Site {
         world.demo = publish(&world.store, Publication::default(), LINES).await;
         let names = Catalogs::from_iter(["demo", "other"].map(|name| name.parse().unwrap()));
         put(&world.store, &Key::Catalogs, names.to_bytes()).await;
-        world.router = router(&world.store, settings);
         let image = |published: crate::fixture::Published| published.snapshot.image.unwrap();
         Self {
             older: image(older),
@@ -72,25 +66,18 @@ fn digest(hash: Sha256) -> String {
 async fn base_catalog_and_referrers_answer_as_a_registry() {
     let site = Site::new().await;
     let referrers = format!("/v2/demo/referrers/{}", digest(Sha256::of(b"")));
-    let index = "application/vnd.oci.image.index.v1+json";
+    let [json, index] = ["application/json", "application/vnd.oci.image.index.v1+json"];
     let empty = format!(r#"{{"manifests":[],"mediaType":"{index}","schemaVersion":2}}"#);
     for (path, media, body) in [
-        ("/v2/", "application/json", "{}"),
-        ("/v2", "application/json", "{}"),
-        (
-            "/v2/_catalog",
-            "application/json",
-            r#"{"repositories":["demo","other"]}"#,
-        ),
+        ("/v2/", json, "{}"),
+        ("/v2", json, "{}"),
+        ("/v2/_catalog", json, r#"{"repositories":["demo","other"]}"#),
         (&referrers, index, &empty),
     ] {
         let answer = site.world.get(path, &[]).await;
         let fields = ["docker-distribution-api-version", "content-type"].map(|name| answer.header(name));
-        assert_eq!(
-            (answer.status, fields, &*answer.text()),
-            (StatusCode::OK, ["registry/2.0", media], body),
-            "{path}"
-        );
+        let expected = (StatusCode::OK, ["registry/2.0", media], body);
+        assert_eq!((answer.status, fields, &*answer.text()), expected, "{path}");
     }
     let other = site.world.get("/healthz", &[]).await;
     assert_eq!(other.header("docker-distribution-api-version"), "");
@@ -228,16 +215,17 @@ async fn pushes_and_deletes_are_refused() {
 /// URL that is meant for GET.
 #[tokio::test]
 async fn get_of_a_large_layer_is_redirected_to_its_blob() {
-    let site = Site::with(redirecting(100, 100)).await;
+    let mut site = Site::new().await;
     let layer = site.image().layer;
     let path = format!("/v2/demo/blobs/{}", digest(layer.sha256));
+    let of_large = site.world.ask(Method::HEAD, &path, &[]).await;
+    site.world = site.world.serving(redirecting(100, 100));
     let answer = site.world.get(&path, &[]).await;
     assert_eq!(answer.status, StatusCode::TEMPORARY_REDIRECT);
     let location = format!("https://cdn.example/mirror/blobs/sha256/{}", layer.sha256);
     assert_eq!(answer.header("location"), location);
     assert_eq!(answer.header("docker-content-digest"), digest(layer.sha256));
     let head = site.world.ask(Method::HEAD, &path, &[]).await;
-    let of_large = Site::new().await.world.ask(Method::HEAD, &path, &[]).await;
     assert_eq!((head.head(), head.bytes()), (of_large.head(), &b""[..]));
     assert_eq!(head.status, StatusCode::OK);
     assert_eq!(head.header("content-length"), layer.size.to_string());

@@ -1,10 +1,8 @@
-//! Status and headers of successful answers. The tests of each route compare the bodies.
+//! Status and headers of successful answers. The tests of each route compare the bodies, and those of documents the fields of what is
+//! stored.
 
-use std::collections::BTreeSet;
-
-use http::{Method, StatusCode};
+use http::Method;
 use model::{Encoding, Sha256};
-use storekit::Action;
 
 use crate::world::World;
 
@@ -20,11 +18,6 @@ const STATE: Caching = &[
 ];
 /// Document that has no date of its own.
 const POINTER: Caching = STATE.split_at(3).0;
-const FOREVER: Caching = &[
-    "200 OK",
-    "accept-ranges: bytes",
-    "cache-control: public, max-age=31536000, immutable",
-];
 const NEVER: Caching = &["200 OK", "accept-ranges: bytes", "cache-control: no-store"];
 
 const JSON: &str = "content-type: application/json";
@@ -37,9 +30,6 @@ const VARY: &str = "vary: Accept-Encoding";
 #[tokio::test]
 async fn answers_have_the_fields_of_their_caching_and_their_own() {
     let world = World::new().await;
-    let gzip = format!("/{}", world.demo.current.all.gzip.key());
-    let shard = &world.demo.snapshot.packages[0].stored;
-    let shard = format!("/packages/sha256/{}.json.zst", shard.sha256);
     for (caching, path, accept, own) in [
         (STATE, "/catalogs/demo/api/v1/all", "identity", &[JSONL, VARY][..]),
         (STATE, "/catalogs/demo/api/v1/all", "gzip", &[JSONL, GZIP, VARY]),
@@ -62,11 +52,7 @@ async fn answers_have_the_fields_of_their_caching_and_their_own() {
         (STATE, "/catalogs/demo/packages", "gzip", &[JSON]),
         (STATE, "/catalogs/demo/content-hash", "gzip", &[TEXT]),
         (POINTER, "/catalogs", "gzip", &[JSON]),
-        (POINTER, "/catalogs.json", "gzip", &[JSON]),
         (STATE, "/catalogs/demo/search.json", "zstd", &[JSON, ZSTD, VARY]),
-        (POINTER, "/catalogs/demo/current.json", "gzip", &[JSON, VARY]),
-        (FOREVER, &gzip, "identity", &[JSONL, GZIP]),
-        (FOREVER, &shard, "identity", &[JSONL, ZSTD]),
         (NEVER, "/healthz", "gzip", &[TEXT]),
         (NEVER, "/readyz", "gzip", &[TEXT]),
     ] {
@@ -78,15 +64,12 @@ async fn answers_have_the_fields_of_their_caching_and_their_own() {
             false => Sha256::of(answer.bytes()).to_entity_tag(Encoding::Identity),
         };
         let tag = format!("etag: {tag}");
-        let expected: BTreeSet<&str> = [&*length, &*tag]
-            .into_iter()
-            .chain(caching.iter().chain(own).copied())
-            .collect();
-        assert_eq!(
-            answer.head().lines().collect::<BTreeSet<_>>(),
-            expected,
-            "{path} {accept}"
-        );
+        let mut expected = [&[&*length, &*tag], caching, own].concat();
+        expected.sort_unstable();
+        let head = answer.head();
+        let mut found: Vec<&str> = head.lines().collect();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{path} {accept}");
     }
 }
 
@@ -99,26 +82,6 @@ async fn listings_and_probes_have_their_bodies() {
     let hash = world.demo.current.content_hash;
     assert_eq!(text("/catalogs/demo/content-hash").await, format!("{hash}\n"));
     assert_eq!([text("/healthz").await, text("/readyz").await], ["ok\n", "ok\n"]);
-}
-
-/// Three reads: the pointer for each request, and the Snapshot once, for the tag of a package.
-#[tokio::test]
-async fn not_modified_reads_no_body() {
-    let world = World::new().await;
-    world.store.take_log();
-    let tag = world.demo.snapshot.packages[0]
-        .lines
-        .sha256
-        .to_entity_tag(Encoding::Identity);
-    for (path, tag) in [
-        ("/catalogs/demo/packages/alpha", tag.as_str()),
-        ("/catalogs/demo/all.json", "*"),
-    ] {
-        let answer = world.get(path, &[("if-none-match", tag)]).await;
-        assert_eq!(answer.status, StatusCode::NOT_MODIFIED);
-    }
-    let reads = world.store.count(|action| matches!(action, Action::Get));
-    assert_eq!(reads, 3, "{:?}", world.store.log());
 }
 
 #[tokio::test]

@@ -1,13 +1,12 @@
 //! Search for packages.
 
-use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 use rstest::rstest;
 use serde_json::Value;
 
 use crate::{
     fixture::{LINES, Publication, publish},
-    world::{World, cached},
+    world::World,
 };
 
 const PATH: &str = "/catalogs/demo/search";
@@ -32,17 +31,15 @@ async fn search(world: &World, query: &str) -> Value {
 #[tokio::test]
 async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: u64, #[case] packages: &[&str]) {
     for cache_bytes in [0, 64 << 20] {
-        let world = World::with(cached(cache_bytes), Publication::default(), LINES).await;
+        let world = World::new().await.caching(cache_bytes);
         let found = search(&world, query).await;
         assert_eq!(found["total"], total, "{found}");
         assert_eq!(found["contentHash"], world.demo.current.content_hash.to_string());
         let names = found["results"].as_array().unwrap().iter();
         let names: Vec<&str> = names.map(|hit| hit["package"].as_str().unwrap()).collect();
         assert_eq!(names, packages);
-        let limit = query
-            .split("limit=")
-            .nth(1)
-            .map_or("20", |rest| rest.split('&').next().unwrap());
+        let limit = query.split(['?', '&']).find_map(|pair| pair.strip_prefix("limit="));
+        let limit = limit.unwrap_or("20");
         assert_eq!(found["limit"].to_string(), limit);
     }
 }
@@ -50,12 +47,8 @@ async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: 
 #[tokio::test]
 async fn search_is_answered_304_until_its_answer_changes() {
     let world = World::new().await;
-    let tag = world
-        .get(&format!("{PATH}?q=alpha"), &[])
-        .await
-        .header("etag")
-        .to_owned();
-    let known = [("if-none-match", tag.as_str())];
+    let answer = world.get(&format!("{PATH}?q=alpha"), &[]).await;
+    let known = [("if-none-match", answer.header("etag"))];
     let status = async |query: &str| world.get(&format!("{PATH}?q={query}"), &known).await.status;
     assert_eq!(status("alpha").await, StatusCode::NOT_MODIFIED);
     assert_eq!(status("beta").await, StatusCode::OK);
@@ -88,7 +81,7 @@ async fn search_in_state_without_texts_says_what_to_do() {
         search: false,
         ..Publication::default()
     };
-    let world = World::with(HttpSettings::default(), publication, LINES).await;
+    let world = World::of(publication, LINES).await;
     for path in [format!("{PATH}?q=a"), format!("{PATH}.json")] {
         let answer = world.get(&path, &[]).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND);

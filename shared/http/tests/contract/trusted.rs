@@ -4,13 +4,12 @@ use http::StatusCode;
 use model::{CatalogName, Current, Document, Key};
 use reader::ReaderSettings;
 use store::Store;
-use storekit::MemoryStore;
 use testkit::{CurrentBuilder, SnapshotBuilder};
 use trust::{Signer, SigningKey, Trust};
 
 use crate::{
-    fixture::{LINES, Publication, publish, put},
-    world::{World, router},
+    fixture::{LINES, put},
+    world::World,
 };
 
 /// A store that holds no caches between requests, and the key that its pointers are signed with.
@@ -23,16 +22,13 @@ impl SignedSite {
     /// Publishes LINES, signed.
     async fn new() -> Self {
         let key = SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap();
-        let store = MemoryStore::new();
-        let demo = publish(&store, Publication::default(), LINES).await;
         let settings = ReaderSettings {
             cache_bytes: 0,
             trust: Some(Trust::new(vec![key.public()])),
             ..ReaderSettings::default()
         };
-        let router = router(&store, settings);
         let site = Self {
-            world: World { store, router, demo },
+            world: World::new().await.reading(settings),
             signer: Signer::new(vec![key], Vec::new()),
         };
         site.put_signed(site.world.demo.current.clone()).await;

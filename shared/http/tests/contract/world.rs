@@ -21,39 +21,6 @@ pub(crate) struct World {
     pub(crate) demo: Published,
 }
 
-/// Settings of a router and of the reader below it.
-#[derive(Default)]
-pub(crate) struct WorldSettings {
-    reader: ReaderSettings,
-    http: HttpSettings,
-}
-
-impl From<ReaderSettings> for WorldSettings {
-    fn from(reader: ReaderSettings) -> Self {
-        Self {
-            reader,
-            ..Self::default()
-        }
-    }
-}
-
-impl From<HttpSettings> for WorldSettings {
-    fn from(http: HttpSettings) -> Self {
-        Self {
-            http,
-            ..Self::default()
-        }
-    }
-}
-
-/// Returns settings with this much memory for caches, in bytes.
-pub(crate) fn cached(cache_bytes: u64) -> ReaderSettings {
-    ReaderSettings {
-        cache_bytes,
-        ..ReaderSettings::default()
-    }
-}
-
 /// Returns settings with which larger bodies are redirected to their object, or sent up to `max` bytes without one.
 pub(crate) fn redirecting(above: u64, max: u64) -> HttpSettings {
     let to: Arc<BaseUrl> = Arc::new("https://cdn.example/mirror/".parse().unwrap());
@@ -67,21 +34,20 @@ pub(crate) fn redirecting(above: u64, max: u64) -> HttpSettings {
 pub(crate) const SITUATIONS: [(u64, bool); 4] = [(64 << 20, false), (64 << 20, true), (0, false), (0, true)];
 
 /// Returns a router over a store, with empty caches.
-pub(crate) fn router<S: Store + Clone>(store: &S, settings: impl Into<WorldSettings>) -> Router {
-    let WorldSettings { reader, http } = settings.into();
+pub(crate) fn router<S: Store + Clone>(store: &S, reader: ReaderSettings, http: HttpSettings) -> Router {
     let catalogs = PublishedCatalogs::new(Arc::new(store.clone()), ReaderSettings { offload, ..reader });
     catalog_mirror_http::router(catalogs, http, HttpMetrics::default())
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::with(WorldSettings::default(), Publication::default(), LINES).await
+        Self::of(Publication::default(), LINES).await
     }
 
-    pub(crate) async fn with(settings: impl Into<WorldSettings>, publication: Publication<'_>, lines: &str) -> Self {
+    pub(crate) async fn of(publication: Publication<'_>, lines: &str) -> Self {
         let store = MemoryStore::new();
         let demo = publish(&store, publication, lines).await;
-        let router = router(&store, settings);
+        let router = router(&store, ReaderSettings::default(), HttpSettings::default());
         Self { store, router, demo }
     }
 
@@ -91,7 +57,27 @@ impl World {
             identity,
             ..Publication::default()
         };
-        Self::with(cached(cache_bytes), publication, LINES).await
+        Self::of(publication, LINES).await.caching(cache_bytes)
+    }
+
+    /// Returns the world with empty caches, whose reader has these settings.
+    pub(crate) fn reading(self, settings: ReaderSettings) -> Self {
+        let router = router(&self.store, settings, HttpSettings::default());
+        Self { router, ..self }
+    }
+
+    /// Returns the world with empty caches, which may take this much memory, in bytes.
+    pub(crate) fn caching(self, cache_bytes: u64) -> Self {
+        self.reading(ReaderSettings {
+            cache_bytes,
+            ..ReaderSettings::default()
+        })
+    }
+
+    /// Returns the world with empty caches, whose router has these settings.
+    pub(crate) fn serving(self, settings: HttpSettings) -> Self {
+        let router = router(&self.store, ReaderSettings::default(), settings);
+        Self { router, ..self }
     }
 
     pub(crate) async fn ask(&self, method: Method, path: &str, fields: &[(&str, &str)]) -> Answer {

@@ -51,11 +51,8 @@ fn since(since: Receipt) -> PackOptions {
 }
 
 async fn open(volumes: &[Vec<u8>]) -> Result<Arc<Archive>, SyncError> {
-    let files = volumes
-        .iter()
-        .zip(1..)
-        .map(|(bytes, number)| (format!("volume {number}"), file(bytes)));
-    Archive::open(files.collect()).await
+    let named = |(bytes, number): (&Vec<u8>, u32)| (format!("volume {number}"), file(bytes));
+    Archive::open(volumes.iter().zip(1..).map(named).collect()).await
 }
 
 /// Returns the reason for which volumes are refused.
@@ -130,10 +127,8 @@ async fn import_of_image_that_cannot_be_rebuilt_needs_a_whole_archive() {
             assert_eq!(published(&memory).await, published(&original).await);
         } else {
             let error = report.error.clone().unwrap();
-            assert!(
-                error.contains(&index.to_string()) && error.contains("export whole"),
-                "{error}"
-            );
+            let parts = [&*index.to_string(), "export whole"];
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
             assert!(published(&memory).await.is_empty());
         }
     }
@@ -184,15 +179,11 @@ async fn export_since_receipt_or_content_holds_new_objects_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn import_takes_volumes_in_any_order_and_refuses_missing_ones() {
     let (original, from) = mirror(&[V1]).await;
-    let volume_bytes = Some(10 << 10);
-    let mut volumes = export(
-        &from,
-        PackOptions {
-            volume_bytes,
-            ..PackOptions::default()
-        },
-    )
-    .await;
+    let small = PackOptions {
+        volume_bytes: Some(10 << 10),
+        ..PackOptions::default()
+    };
+    let mut volumes = export(&from, small).await;
     assert!(volumes.len() > 1);
     assert!(volumes.iter().all(|volume| volume.len() <= 10 << 10));
     volumes.reverse();
@@ -204,23 +195,18 @@ async fn import_takes_volumes_in_any_order_and_refuses_missing_ones() {
         assert_eq!(refusal(&some).await, expected);
     }
     let twice = [&volumes[..], &volumes[..1]].concat();
-    assert_eq!(
-        refusal(&twice).await,
-        format!("volume {} was given twice", volumes.len())
-    );
+    let expected = format!("volume {} was given twice", volumes.len());
+    assert_eq!(refusal(&twice).await, expected);
     let (memory, to) = mirror(&[]).await;
     import(&volumes, &to).await.unwrap();
     assert_eq!(published(&memory).await, published(&original).await);
 
     let (_, other) = mirror(&[V2]).await;
-    let foreign = [
-        volumes[0].clone(),
-        export(&other, PackOptions::default()).await.remove(0),
-    ];
+    let foreign = export(&other, PackOptions::default()).await.remove(0);
+    let refused = refusal(&[volumes[0].clone(), foreign]).await;
     assert!(
-        refusal(&foreign)
-            .await
-            .ends_with("belongs to another archive than the first file")
+        refused.ends_with("belongs to another archive than the first file"),
+        "{refused}"
     );
 }
 
@@ -270,10 +256,8 @@ async fn import_of_earlier_state_is_refused_before_any_write() {
         rollback: true,
         ..SyncOptions::default()
     };
-    let reports = Importer::new(open(&old).await.unwrap(), to, settings)
-        .run()
-        .await
-        .unwrap();
+    let importer = Importer::new(open(&old).await.unwrap(), to, settings);
+    let reports = importer.run().await.unwrap();
     assert_eq!(reports[0].outcome, Outcome::Published);
     assert_sound(&memory).await;
 }

@@ -102,11 +102,8 @@ async fn copy_keeps_intact_objects_that_another_writer_put_first(#[values(false,
     assert_eq!((copy.error.clone(), copy.outcome), (None, Outcome::Published));
     assert!(*conflicts.lock().unwrap() > 0);
     // Each attempt reads the pointer of the origin, and a conflict begins no other one.
-    let asked = original
-        .take_log()
-        .into_iter()
-        .filter(|call| call.action == Action::Get);
-    let pointer = Some(Key::Current(name()));
+    let (log, pointer) = (original.take_log(), Some(Key::Current(name())));
+    let asked = log.iter().filter(|call| call.action == Action::Get);
     assert_eq!(asked.filter(|call| call.key == pointer).count(), 1);
     memory.clear_hook();
     assert_eq!(published(&memory).await, published(&original).await);
@@ -177,10 +174,7 @@ async fn copy_with_a_fault(origins: &Origins, at: u64, moment: Moment, kill: boo
 
     assert_sound(&memory).await;
     let now = published(&memory).await;
-    assert!(
-        now == before || now == *goal,
-        "neither the old state nor the new one after {at}"
-    );
+    assert!(now == before || now == *goal, "neither old nor new after {at}");
     let next = copy(newer, &to, options(rebuild)).await;
     assert_eq!(next.error.clone(), None, "the next run after {at}");
     assert_eq!(published(&memory).await, *goal);
@@ -230,10 +224,8 @@ async fn copy_of_other_history_or_earlier_state_needs_its_option() {
             ..options(true)
         };
         let report = copy(from, &to, options).await;
-        assert_eq!(
-            (report.outcome, report.error.is_some()),
-            (outcome, outcome == Outcome::Refused)
-        );
+        let is_refused = outcome == Outcome::Refused;
+        assert_eq!((report.outcome, report.error.is_some()), (outcome, is_refused));
         assert_eq!(published(&memory).await == before, outcome != Outcome::Published);
         assert_eq!(current(&to, &name()).await.unwrap().serial, serial);
         assert_sound(&memory).await;

@@ -84,13 +84,8 @@ pub(crate) async fn write_pointer(store: &Arc<dyn Store>, name: &CatalogName, cu
     let catalogs = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap();
     let mut catalogs = catalogs.map(|(catalogs, _)| catalogs).unwrap_or_default();
     catalogs.add(name);
-    let always = || Condition::Always;
-    store
-        .put(&Key::Catalogs, catalogs.to_bytes().into(), always())
-        .await
-        .unwrap();
-    let key = Key::Current(name.clone());
-    store.put(&key, current.to_bytes().into(), always()).await.unwrap();
+    put_raw(store, &Key::Catalogs, catalogs.to_bytes()).await;
+    put_raw(store, &Key::Current(name.clone()), current.to_bytes()).await;
 }
 
 /// Puts the image around a layer whose tar archive has the hash `diff_id`.
@@ -155,10 +150,8 @@ pub(crate) async fn failed_copy(from: &Arc<dyn Store>, rebuild: bool) -> (Memory
 }
 
 pub(crate) async fn current(store: &Arc<dyn Store>, name: &CatalogName) -> Option<Current> {
-    let read = store
-        .read_document::<Current>(&Key::Current(name.clone()))
-        .await
-        .unwrap();
+    let key = Key::Current(name.clone());
+    let read = store.read_document(&key).await.unwrap();
     read.map(|(current, _)| current)
 }
 
@@ -223,10 +216,8 @@ pub(crate) async fn published(memory: &MemoryStore) -> BTreeMap<Key, bytes::Byte
     let names = Catalogs::from_bytes(&objects[&Key::Catalogs]).unwrap();
     let mut keys = vec![Key::Current(name()), current.snapshot.key()];
     keys.extend(snapshot(&store).await.objects().iter().map(ManifestEntry::key));
-    let mut found: BTreeMap<_, _> = keys
-        .into_iter()
-        .map(|key| (key.clone(), objects[&key].clone()))
-        .collect();
+    let stored = |key: Key| (key.clone(), objects[&key].clone());
+    let mut found: BTreeMap<_, _> = keys.into_iter().map(stored).collect();
     found.insert(Key::Catalogs, format!("{:?}", names.catalogs).into());
     found
 }

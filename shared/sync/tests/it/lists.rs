@@ -54,11 +54,8 @@ async fn copy_of_unsigned_catalogs_writes_nothing_for_new_names() {
     let reports = copier(&from, &to, trusting.clone()).copy_listed().await.unwrap();
     let outcomes: Vec<_> = reports.iter().map(|report| report.outcome).collect();
     assert_eq!(outcomes, [Outcome::Published, Outcome::Refused, Outcome::Refused]);
-    let keys: Vec<Key> = memory
-        .written()
-        .into_iter()
-        .filter(|key| key.catalog().is_some())
-        .collect();
+    let mut keys = memory.written();
+    keys.retain(|key| key.catalog().is_some());
     assert_eq!(keys, [Key::Current(names[0].clone()), Key::Status(names[0].clone())]);
 
     // A catalog that the store has gets the refusal into its status.

@@ -28,9 +28,8 @@ async fn copy_fetches_image_that_cannot_be_rebuilt() {
     let (original, from) = mirror(&[V1]).await;
     let layer = snapshot(&from).await.image.unwrap().layer.with_kind(Kind::Blob).key();
     let mut tar = Vec::new();
-    flate2::read::GzDecoder::new(&original.objects()[&layer][..])
-        .read_to_end(&mut tar)
-        .unwrap();
+    let bytes = &original.objects()[&layer];
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut tar).unwrap();
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(&tar).unwrap();
     let other = put_image(&from, encoder.finish().unwrap(), Sha256::of(&tar)).await;

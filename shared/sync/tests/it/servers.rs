@@ -104,11 +104,11 @@ async fn copy_listed_passes_over_catalogs_that_the_origin_does_not_serve() {
     let address = server(original, Arc::new(|_, _, _| None)).await;
     let (memory, copier) = copier(address, HeaderMap::new()).await;
     let reports = copier.copy_listed().await.unwrap();
-    let outcomes: Vec<_> = reports
-        .iter()
-        .map(|report| (report.outcome, report.not_served))
-        .collect();
-    assert_eq!(outcomes, [(Outcome::Published, false), (Outcome::Unchanged, true)]);
+    let outcomes = reports.iter().map(|report| (report.outcome, report.not_served));
+    assert!(
+        outcomes.eq([(Outcome::Published, false), (Outcome::Unchanged, true)]),
+        "{reports:?}"
+    );
     assert!(!memory.objects().contains_key(&Key::Status(unavailable.clone())));
     // A name that the user asks for has to be there.
     let report = &copier.copy_all(&[unavailable]).await[0];

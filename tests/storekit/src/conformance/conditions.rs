@@ -55,18 +55,14 @@ async fn replace_takes_the_last_version_only(store: &dyn Store, way: Way) {
         let next = next.expect("the last version can be replaced");
         assert_ne!(next, version, "other bytes, another version");
         assert_eq!(head(store, &key).await.version, next);
-        assert_conflict(
-            &write(store, way, &key, "late", Condition::Replace(version)).await,
-            &key,
-        );
+        let late = write(store, way, &key, "late", Condition::Replace(version)).await;
+        assert_conflict(&late, &key);
         assert_eq!(content(store, &key).await, bytes, "a conflict changes nothing");
         version = next;
     }
     let same = write(store, way, &key, "9", Condition::Replace(version)).await;
-    assert_eq!(
-        head(store, &key).await.version,
-        same.expect("equal bytes are no conflict")
-    );
+    let same = same.expect("equal bytes are no conflict");
+    assert_eq!(head(store, &key).await.version, same);
     let always = write(store, way, &key, "always", Condition::Always).await;
     always.expect("a write without a condition succeeds");
     assert_eq!(content(store, &key).await, "always");

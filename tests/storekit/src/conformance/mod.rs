@@ -45,12 +45,12 @@ pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Store>, without: Except
 }
 
 /// Returns the mutable object of most checks.
-fn current() -> Key {
+pub fn current() -> Key {
     Key::Current("a".parse().expect("a name"))
 }
 
 /// Returns the immutable key of `bytes`. A store may refuse other bytes under it.
-fn object(bytes: &[u8]) -> Key {
+pub fn object(bytes: &[u8]) -> Key {
     Key::Object(Kind::Package, Sha256::of(bytes))
 }
 
@@ -72,7 +72,11 @@ fn both(bytes: &[u8]) -> [Key; 2] {
     [current(), object(bytes)]
 }
 
-async fn put(store: &dyn Store, key: &Key, bytes: impl Into<Bytes>) -> Version {
+/// Puts an object in any case.
+///
+/// # Panics
+/// If the store fails.
+pub async fn put(store: &dyn Store, key: &Key, bytes: impl Into<Bytes>) -> Version {
     let put = store.put(key, bytes.into(), Condition::Always).await;
     put.unwrap_or_else(|error| panic!("a put without a condition succeeds: {error:?}"))
 }

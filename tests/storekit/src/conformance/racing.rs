@@ -61,10 +61,8 @@ async fn racing_creates_have_one_winner(store: Arc<dyn Store>, way: Way, size: u
         };
         assert!((1..=most).contains(&winners), "{winners} of {WRITERS} create {key}");
         let found = content(&*store, &key).await;
-        assert!(
-            found.starts_with(&bytes) && found.len() == size + usize::from(is_mutable),
-            "{key} is whole"
-        );
+        let is_whole = found.starts_with(&bytes) && found.len() == size + usize::from(is_mutable);
+        assert!(is_whole, "{key}");
     }
 }
 
@@ -80,11 +78,8 @@ async fn racing_counts_are_all_kept(store: Arc<dyn Store>) {
         }
     });
     assert_eq!(winners.await, WRITERS as usize);
-    assert_eq!(
-        content(&*store, &current()).await,
-        (WRITERS * ROUNDS).to_string(),
-        "no update is lost"
-    );
+    let counted = content(&*store, &current()).await;
+    assert_eq!(counted, (WRITERS * ROUNDS).to_string(), "no update is lost");
 }
 
 /// Tries to add one to a number under a key. Returns false if another writer was faster.
@@ -111,11 +106,7 @@ async fn racing_reads_see_whole_objects(store: Arc<dyn Store>) {
                         put(&*store, &key, if round % 2 == 0 { other.clone() } else { one.clone() }).await;
                     } else {
                         let seen = content(&*store, &key).await;
-                        assert!(
-                            seen == one || seen == other,
-                            "a reader of {key} saw {} bytes of a mix",
-                            seen.len()
-                        );
+                        assert!(seen == one || seen == other, "a mix of {key}: {} bytes", seen.len());
                     }
                 }
                 true

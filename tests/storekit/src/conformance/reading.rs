@@ -19,10 +19,8 @@ async fn get_of_missing_object_is_not_found(store: &dyn Store) {
         assert!(is_missing(store, &key).await, "head of nothing is NotFound");
         for get in [Get::default(), ranged(0..1)] {
             let read = store.get(&key, get).await;
-            assert!(
-                matches!(&read, Err(StoreError::NotFound(named)) if *named == key.to_string()),
-                "get of nothing is NotFound and names the key"
-            );
+            let is_named = matches!(&read, Err(StoreError::NotFound(named)) if *named == key.to_string());
+            assert!(is_named, "get of nothing is NotFound and names the key");
         }
     }
 }
@@ -44,21 +42,12 @@ async fn get_range_beyond_the_end_is_cut(store: &dyn Store) {
     let bytes = pattern(100_000);
     for key in both(&bytes) {
         put(store, &key, bytes.clone()).await;
-        for range in [
-            0..1,
-            0..100_000,
-            1..99_999,
-            99_999..100_000,
-            50_000..100_001,
-            70_000..u64::MAX,
-        ] {
+        let inside = [0..1, 0..100_000, 1..99_999, 99_999..100_000];
+        for range in inside.into_iter().chain([50_000..100_001, 70_000..u64::MAX]) {
             let cut = range.start as usize..range.end.min(100_000) as usize;
             let get = get(store, &key, ranged(range.clone())).await;
-            assert_eq!(
-                get.info,
-                head(store, &key).await,
-                "{range:?} names the whole object's size"
-            );
+            let head = head(store, &key).await;
+            assert_eq!(get.info, head, "{range:?} names the whole object's size");
             assert!(collect(get.body).await == bytes[cut], "{range:?} of {key}");
         }
     }
@@ -85,23 +74,17 @@ async fn get_unless_same_version_is_not_modified(store: &dyn Store) {
     for key in both(b"same") {
         let version = put(store, &key, "same").await;
         let other = put(store, &current_of_another(), "other").await;
-        assert!(
-            is_unmodified(store, &key, &version).await,
-            "`unless` with its version is NotModified"
-        );
-        assert!(
-            !is_unmodified(store, &key, &other).await,
-            "`unless` with another version reads"
-        );
+        let own = is_unmodified(store, &key, &version).await;
+        assert!(own, "`unless` with its version is NotModified");
+        let foreign = is_unmodified(store, &key, &other).await;
+        assert!(!foreign, "`unless` with another version reads");
         let unless_and_range = Get {
             range: Some(0..2),
             unless: Some(version),
         };
         let read = store.get(&key, unless_and_range).await;
-        assert!(
-            matches!(read, Ok(Fetched::NotModified)),
-            "`unless` comes before the range"
-        );
+        let is_unmodified = matches!(read, Ok(Fetched::NotModified));
+        assert!(is_unmodified, "`unless` comes before the range");
     }
 }
 
@@ -135,10 +118,8 @@ async fn delete_frees_the_key(store: &dyn Store) {
         let version = put(store, &key, "x").await;
         store.delete(&key).await.expect("an object can be deleted");
         assert!(is_missing(store, &key).await, "a deleted object is gone");
-        assert!(
-            !is_unmodified(store, &key, &version).await,
-            "a deleted object is not unmodified"
-        );
+        let is_unmodified = is_unmodified(store, &key, &version).await;
+        assert!(!is_unmodified, "a deleted object is not unmodified");
         store.delete(&key).await.expect("deleting twice is no error");
         let put = store.put(&key, "x".into(), Condition::CreateOnly).await;
         put.expect("after a delete the key is free");

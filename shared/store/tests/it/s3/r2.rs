@@ -5,9 +5,10 @@ use std::time::Duration;
 use catalog_mirror_store::s3::S3Store;
 use catalog_mirror_store::{Condition, Store as _, StoreError, StoreExt as _};
 use futures_util::future::join_all;
+use storekit::conformance::{current, object};
 use testkit::{S3, S3Call, S3Fault};
 
-use super::support::{current, object, open, settings};
+use super::support::{open, settings};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -39,7 +40,8 @@ async fn puts_of_one_object_on_r2_wait_for_its_limit() {
     assert_eq!(server.count(S3Call::Put), 8, "the limit is one of each object");
 }
 
-/// Three writers that add to one object within seconds lose nothing.
+/// Three writers that add to one object within seconds lose nothing. They write different bytes: after a refusal that is repeated, equal bytes
+/// count as written.
 #[tokio::test]
 async fn racing_writers_on_r2_lose_nothing() {
     let (server, store) = r2(SECOND).await;

@@ -6,9 +6,10 @@ use catalog_mirror_store::s3::{ProxyOfUrl, S3Settings, S3Store};
 use catalog_mirror_store::{Condition, Store as _, StoreError, StoreExt as _};
 use futures_util::TryStreamExt as _;
 use model::text::chain;
+use storekit::conformance::current;
 use testkit::{S3, S3Call, S3Fault};
 
-use super::support::{current, open, open_at, settings};
+use super::support::{open, open_at, settings};
 
 async fn with_object(settings: &S3Settings) -> S3Store {
     let store = open(settings).await;
@@ -56,18 +57,6 @@ async fn get_range_of_short_body_fails() {
     let object = store.open(&current(), Some(2..9)).await.expect("the head is whole");
     let read: Result<Vec<_>, _> = object.body.try_collect().await;
     assert!(matches!(read, Err(StoreError::Failed { .. })), "{read:?}");
-}
-
-#[tokio::test]
-async fn get_sends_no_other_requests() {
-    let server = S3::start().await;
-    let store = open(&settings(&server)).await;
-    for _ in 0..2 {
-        let read = store.read_all(&current(), 100).await;
-        assert!(read.is_err_and(|error| error.is_not_found()));
-    }
-    assert_eq!(server.requests().len(), server.count(S3Call::Get));
-    assert_eq!(server.names(), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@ use std::time::Duration;
 use aws_config::SdkConfig;
 use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
 use catalog_mirror_store::s3::{S3Settings, S3Store, sdk_config};
-use model::{Key, Kind, Sha256};
+use model::Key;
+use storekit::conformance::object;
 use testkit::S3;
 
 /// Short limits, since the server is in this process; everything from the environment is overruled.
@@ -33,15 +34,7 @@ pub(crate) async fn config(settings: &S3Settings) -> SdkConfig {
     config.into_builder().credentials_provider(provider).build()
 }
 
-pub(crate) fn current() -> Key {
-    Key::Current("a".parse().expect("a name"))
-}
-
 /// Returns the immutable key of `x`.
 pub(crate) fn shard() -> Key {
     object(b"x")
-}
-
-pub(crate) fn object(bytes: &[u8]) -> Key {
-    Key::Object(Kind::Package, Sha256::of(bytes))
 }

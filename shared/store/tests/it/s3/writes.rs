@@ -7,10 +7,10 @@ use bytes::Bytes;
 use catalog_mirror_store::s3::{S3Settings, S3Store};
 use catalog_mirror_store::{Condition, ReadStore as _, Staged, Store as _, StoreError, StoreExt as _, Version};
 use model::{Sha256, text::chain};
-use storekit::conformance::pattern;
+use storekit::conformance::{current, object, pattern};
 use testkit::{S3, S3Call, S3Fault, S3Request, Say, Wire};
 
-use super::support::{current, object, open, settings, shard};
+use super::support::{open, settings, shard};
 
 /// Returns a store that has run its probe, so that the server records the requests of a test only.
 async fn ready() -> (S3, S3Store) {
@@ -117,10 +117,8 @@ async fn put_after_lost_answer_and_other_write_conflicts() {
     let put = store.put(&current(), "ours!!".into(), Condition::CreateOnly).await;
     assert!(is_conflict(&put), "{put:?}");
     let put = store.put(&current(), "theirs".into(), Condition::CreateOnly).await;
-    assert!(
-        is_conflict(&put),
-        "nothing got lost, so equal bytes are still another's: {put:?}"
-    );
+    // Nothing got lost, so equal bytes are still another's.
+    assert!(is_conflict(&put), "{put:?}");
 }
 
 #[tokio::test]
@@ -152,10 +150,8 @@ fn assert_plain_put(put: &S3Request, bytes: &[u8]) {
         assert_eq!(put.header(name), expected.as_deref(), "{name}");
     }
     let signed = put.header("authorization").unwrap();
-    assert!(
-        signed.contains("x-amz-checksum-sha256;x-amz-content-sha256"),
-        "{signed}"
-    );
+    let fields = "x-amz-checksum-sha256;x-amz-content-sha256";
+    assert!(signed.contains(fields), "{signed}");
     assert_known_fields(put);
 }
 
