@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use model::{Current, Document as _, Key, Outcome};
-use publish::{MirrorSettings, PollError, PublishError};
+use publish::{MirrorSettings, PollError, PublishError, Report};
 use serde_json::json;
 use store::{DOCUMENT_MAX, StoreExt};
 use trust::{Signer, SigningKey, Trust};
@@ -28,6 +28,11 @@ fn signing(keys: &[&SigningKey]) -> MirrorSettings {
         signer: Some(signer(keys)),
         ..MirrorSettings::default()
     }
+}
+
+fn lacks_key(report: &Report) {
+    let is_refused = matches!(report.error, Some(PollError::Publish(PublishError::NoKey)));
+    assert!(is_refused, "{report:?}");
 }
 
 impl Site {
@@ -123,11 +128,7 @@ async fn poll_without_key_does_not_replace_signed_pointer() {
     assert_eq!(site.current().await, signed, "there is nothing new to sign");
 
     site.push(&ten()[..9].to_vec());
-    let error = site.poll().await.error;
-    assert!(
-        matches!(error, Some(PollError::Publish(PublishError::NoKey))),
-        "{error:?}"
-    );
+    lacks_key(&site.poll().await);
     assert_eq!(site.current().await, signed);
     let forced = site.poll_forced().await;
     assert_eq!(forced.outcome, Outcome::Published);
@@ -150,11 +151,7 @@ async fn rollback_signs_only_verified_states() {
         site.rollback(options).await
     };
 
-    let error = back(None).await.error;
-    assert!(
-        matches!(error, Some(PollError::Publish(PublishError::NoKey))),
-        "{error:?}"
-    );
+    lacks_key(&back(None).await);
     let error = back(Some(signer(&[&other]))).await.error_text().unwrap();
     assert!(
         error.starts_with("cannot roll back: what is published is not signed"),
