@@ -25,7 +25,7 @@ pub(crate) struct MetaFields {
 }
 
 impl CatalogLines {
-    pub(crate) fn parse(bytes: Bytes) -> Result<Self, Violation> {
+    pub(crate) fn parse(bytes: &Bytes) -> Result<Self, Violation> {
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let metas = lines.map(|line| {
             let named = serde_json::from_slice(line)?;
@@ -82,7 +82,7 @@ mod tests {
             package: "a".to_owned(),
             ..MetaFields::default()
         };
-        let lines = CatalogLines::parse(text.into()).unwrap();
+        let lines = CatalogLines::parse(&text.into()).unwrap();
         assert_eq!(lines.select(&query), bundle.as_bytes());
     }
 }

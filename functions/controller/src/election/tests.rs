@@ -11,7 +11,7 @@ impl ApiServer {
         Election::new(self.client(), "olmv1-system", role)
     }
 
-    fn annotate(&self, annotations: Value) {
+    fn annotate(&self, annotations: &Value) {
         let change = json!({"metadata": {"annotations": annotations}});
         self.lock().change(LEASE_PATH, &change);
     }
@@ -76,12 +76,12 @@ async fn leader_that_cannot_renew_ends_before_another_one_leads() {
 #[tokio::test(start_paused = true)]
 async fn leader_gives_up_the_lease_while_its_annotation_says_so() {
     let (cluster, stop, mut first) = led().await;
-    cluster.annotate(json!({YIELD_ANNOTATION: "true"}));
+    cluster.annotate(&json!({YIELD_ANNOTATION: "true"}));
     let (held, ()) = seconds(first.hold(&stop)).await;
     assert!(held <= 26 && cluster.holder().is_empty(), "{held}");
     let waiting = timeout(Duration::from_secs(600), first.acquire(&stop)).await;
     assert!(waiting.is_err() && cluster.holder().is_empty());
-    cluster.annotate(Value::Null);
+    cluster.annotate(&Value::Null);
     assert!(first.acquire(&stop).await);
 }
 

@@ -162,8 +162,8 @@ fn apply_hostile_channel_takes_linear_time() {
         format!("0.0.{at}<{}", skipped.collect::<Vec<_>>().join(","))
     };
     let cycle = |at| format!("0.0.{at}<0.0.{}", at % ENTRIES + 1);
-    let rows: [(fn(usize) -> String, bool); 3] = [(chain, true), (skips, true), (cycle, false)];
-    for (entry, valid) in rows {
+    let entries: [fn(usize) -> String; 3] = [chain, skips, cycle];
+    for (entry, valid) in entries.into_iter().zip([true, true, false]) {
         let entries: Vec<String> = (1..=ENTRIES).map(entry).collect();
         let lines = package("p", &format!("c: {}", entries.join(" ")));
         assert!(select("packages: [{name: p, minVersion: 0.0.10000}]", &[("p", &lines)]).is_ok());

@@ -100,7 +100,7 @@ async fn put_image(store: &dyn Store, lines: &str) -> CatalogImage {
     let (layer, diff_id) = (ObjectDigest::of(&bytes), Sha256::of(lines.as_bytes()));
     let documents = oci::Documents::new(layer, diff_id);
     let image = documents.image(layer, diff_id);
-    for bytes in documents.into_all().into_iter().chain([bytes]) {
+    for bytes in documents.into_all().chain([bytes]) {
         put(store, &ObjectDigest::of(&bytes).with_kind(Kind::Blob).key(), bytes).await;
     }
     image

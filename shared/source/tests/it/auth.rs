@@ -133,7 +133,7 @@ async fn account_is_named_in_a_refusal_only_if_it_was_used() {
 async fn corrected_credentials_are_used_by_next_pull() {
     let (registry, file) = (start(bearer()).await, NamedTempFile::new().unwrap());
     let client = client_with(registry.host(), |settings| {
-        settings.auth_files = vec![file.path().to_owned()]
+        settings.auth_files = vec![file.path().to_owned()];
     });
     let no_helper = r#"{"credHelpers": {"HOST": "no-such-helper-here"}}"#;
     for (auth, want) in [

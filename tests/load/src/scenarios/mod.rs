@@ -112,7 +112,7 @@ impl Client {
             return Ok(None);
         };
         equal("the hash of a whole catalog", &found.hash, &content)?;
-        let lines = Arc::new(CatalogLines::parse(found.plain)?);
+        let lines = Arc::new(CatalogLines::parse(&found.plain)?);
         keep(&mut self.shared.history.of(catalog).lines, content, Arc::clone(&lines));
         Ok(Some(lines))
     }
