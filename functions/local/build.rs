@@ -1,12 +1,9 @@
 //! Records how the binary is built, and packs the example catalog image into it.
 
-use std::{
-    env,
-    fmt::Write,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
 
 fn main() {
     let compiler = output_of(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default();

@@ -4,11 +4,9 @@ use std::{fs, os::unix::fs::symlink, process::Command};
 
 use model::Sha256;
 
-use crate::support::{
-    binary::{Ran, path},
-    catalogs,
-    work::Work,
-};
+use crate::support::binary::{Ran, path};
+use crate::support::catalogs;
+use crate::support::work::Work;
 
 /// Polls a version of the example as `demo`. The caller checks the exit code, which tells a publication.
 fn poll(work: &Work, version: &str, more: &str) -> Ran {

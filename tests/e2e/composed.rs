@@ -9,10 +9,8 @@ use storekit::Action;
 use tokio_util::sync::CancellationToken;
 use upkeep::RollbackOptions;
 
-use crate::support::{
-    catalogs::package,
-    site::{Site, ten, ten_but},
-};
+use crate::support::catalogs::package;
+use crate::support::site::{Site, ten, ten_but};
 
 fn composed(name: &str, text: &str) -> Catalog {
     let name: CatalogName = name.parse().unwrap();

@@ -2,11 +2,9 @@
 
 use std::fs;
 
-use crate::support::{
-    binary::Server,
-    catalogs::{self, Files},
-    work::Work,
-};
+use crate::support::binary::Server;
+use crate::support::catalogs::{self, Files};
+use crate::support::work::Work;
 
 /// Returns all files of a store except those that each store writes for itself.
 fn tree(work: &Work, store: &str) -> Files {

@@ -6,12 +6,10 @@ use model::{Document as _, Key, OpenPulls, Outcome};
 use publish::{MirrorSettings, PollError, PollOptions};
 use testkit::{Kind, Registry, until};
 
-use crate::support::{
-    binary::{Ran, Server},
-    catalogs,
-    site::{Site, ten},
-    work::Work,
-};
+use crate::support::binary::{Ran, Server};
+use crate::support::catalogs;
+use crate::support::site::{Site, ten};
+use crate::support::work::Work;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

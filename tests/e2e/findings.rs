@@ -1,9 +1,7 @@
 //! Faults that an attack on an earlier version found, each as a user meets it.
 
-use std::{
-    fs,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use model::{Key, Outcome};
 use publish::MirrorSettings;

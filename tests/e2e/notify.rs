@@ -1,18 +1,14 @@
 //! Webhooks, sent by the binary.
 
-use axum::{
-    Router,
-    body::Bytes,
-    http::{HeaderMap, StatusCode},
-    routing::post,
-};
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc};
 
-use crate::support::{
-    binary::{Ran, Server},
-    work::Work,
-};
+use crate::support::binary::{Ran, Server};
+use crate::support::work::Work;
 
 /// Secret of the receiver: `whsec_` and the base64 of the bytes 0 to 31.
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";

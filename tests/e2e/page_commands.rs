@@ -4,14 +4,10 @@ use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use testkit::Registry;
 
-use crate::{
-    pages::{Block, Page, pages},
-    support::{
-        binary::{self, Ran, Server},
-        bundles, cargo, catalogs,
-        work::Work,
-    },
-};
+use crate::pages::{Block, Page, pages};
+use crate::support::binary::{self, Ran, Server};
+use crate::support::work::Work;
+use crate::support::{bundles, cargo, catalogs};
 
 /// Parts of blocks that need what a test does not have, and the place where the same commands run.
 const ELSEWHERE: &[(&str, &str)] = &[

@@ -2,10 +2,8 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use crate::support::{
-    binary::{self, Ran, Server},
-    cargo,
-};
+use crate::support::binary::{self, Ran, Server};
+use crate::support::cargo;
 
 /// A Markdown file of the source tree.
 pub(crate) struct Page {

@@ -6,10 +6,8 @@ use model::{Current, Key, Outcome};
 use storekit::{Action, Call};
 use testkit::{ImageBuilder, Kind, Layer, variant};
 
-use crate::support::{
-    catalogs,
-    site::{Site, ten, ten_but},
-};
+use crate::support::catalogs;
+use crate::support::site::{Site, ten, ten_but};
 
 /// Returns the kinds of documents and objects.
 fn kinds(keys: impl IntoIterator<Item = Key>) -> BTreeSet<String> {

@@ -7,10 +7,8 @@ use publish::UpdateCheck;
 use storekit::{Action, Answer, Moment};
 use upkeep::RollbackOptions;
 
-use crate::support::{
-    site::{Site, ten, ten_but},
-    work::Work,
-};
+use crate::support::site::{Site, ten, ten_but};
+use crate::support::work::Work;
 
 fn to(target: &str) -> RollbackOptions {
     RollbackOptions {

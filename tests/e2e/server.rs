@@ -3,11 +3,9 @@
 use std::{net::SocketAddr, time::Duration};
 
 use testkit::until;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpSocket, TcpStream},
-    time::{Instant, sleep, timeout},
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{binary::Server, work::Work};
 

@@ -9,11 +9,9 @@ use store::{DOCUMENT_MAX, StoreExt};
 use trust::{Signer, SigningKey, Trust};
 use upkeep::RollbackOptions;
 
-use crate::support::{
-    binary::Server,
-    site::{Site, ten, ten_but},
-    work::Work,
-};
+use crate::support::binary::Server;
+use crate::support::site::{Site, ten, ten_but};
+use crate::support::work::Work;
 
 fn key() -> SigningKey {
     SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap()

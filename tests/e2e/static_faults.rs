@@ -1,15 +1,11 @@
 //! Trees on places that fail, and of stores that change during a run.
 
-use std::{
-    fs,
-    io::{self, ErrorKind},
-    path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
 
 use ::http::HeaderMap;
 use async_trait::async_trait;
@@ -21,13 +17,9 @@ use tokio::{runtime::Handle, task::block_in_place};
 use tree::{FolderTree, TreeError, TreeForm, TreeReport, TreeTarget, export};
 use upkeep::RollbackOptions;
 
-use crate::{
-    static_tree::files,
-    support::{
-        catalogs,
-        site::{Site, ten_but},
-    },
-};
+use crate::static_tree::files;
+use crate::support::catalogs;
+use crate::support::site::{Site, ten_but};
 
 /// Fault of the n-th change of a file, or of a link, whose path begins with `link `.
 type Fault = Box<dyn Fn(usize, &str) -> Option<ErrorKind> + Send + Sync>;

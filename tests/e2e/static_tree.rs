@@ -8,12 +8,10 @@ use store::StorePlace;
 use testkit::{S3, S3Call, S3Fault, until};
 use tree::FolderTree;
 
-use crate::support::{
-    binary::Ran,
-    catalogs::{self, Files},
-    http,
-    work::Work,
-};
+use crate::support::binary::Ran;
+use crate::support::catalogs::{self, Files};
+use crate::support::http;
+use crate::support::work::Work;
 
 fn tree(work: &Work) -> Value {
     let reports = work.run("export --store store --static tree --json").exits(0).json();

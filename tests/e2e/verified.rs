@@ -8,10 +8,8 @@ use trust::PublicKey;
 use trust::policy::{KeySources, Policy, VerifyError};
 use upkeep::RollbackOptions;
 
-use crate::support::{
-    catalogs,
-    site::{Site, ten, ten_but},
-};
+use crate::support::catalogs;
+use crate::support::site::{Site, ten, ten_but};
 
 /// Repository that the signatures name.
 const SIGNED_FOR: &str = "any.io/name";

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use axum::{
-    extract::{Request, State},
-    http::{HeaderMap, StatusCode, header::AUTHORIZATION},
-    middleware::Next,
-    response::Response,
-};
-use k8s_openapi::api::{
-    authentication::v1::TokenReview,
-    authorization::v1::{NonResourceAttributes, SubjectAccessReview},
-};
+use axum::extract::{Request, State};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use k8s_openapi::api::authentication::v1::TokenReview;
+use k8s_openapi::api::authorization::v1::{NonResourceAttributes, SubjectAccessReview};
 use kube::{Api, Client, api::PostParams};
 use tokio::{sync::Semaphore, time::timeout};
 

@@ -1,11 +1,9 @@
 //! Certificates of authorities, which are read again while the program runs.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fs, io};
 
 use anyhow::Context;
 use publish::Mirror;

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::{
-    ClusterResourceScope, Metadata, Resource,
-    apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time},
-};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
+use k8s_openapi::{ClusterResourceScope, Metadata, Resource};
 use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

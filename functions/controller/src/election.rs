@@ -4,10 +4,8 @@ use std::{io, sync::Arc, time::Duration};
 
 use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::MicroTime, jiff::Timestamp};
 use kube::{Api, Client, api::PostParams};
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep, timeout},
-};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::lease::{LEASE_TIME, LeaseDecision, RENEW_TIME, RETRY_TIME, SeenLease, released};

@@ -1,12 +1,8 @@
 //! `/healthz` and `/readyz`.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::{Router, extract::RawQuery, http::StatusCode, routing::get};
 

@@ -8,12 +8,10 @@ use serde_json::json;
 use store::ReadError;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{
-    catalog::ClusterCatalog,
-    reconcile::{Context, ReconcileError},
-    served::Served,
-    spec,
-};
+use crate::catalog::ClusterCatalog;
+use crate::reconcile::{Context, ReconcileError};
+use crate::served::Served;
+use crate::spec;
 
 /// Time between two looks at the role of this replica, and at the catalogs that it serves and should not.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,9 +1,7 @@
 //! One poll of one ClusterCatalog.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
@@ -13,14 +11,11 @@ use publish::{Catalog, LastPoll, Mirror, PollError, PollOptions, Report, due};
 use source::RegistryRules;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{
-    catalog::{CatalogStatus, ClusterCatalog},
-    conditions::Fact,
-    registries_conf,
-    schedule::LastWork,
-    secrets::ClusterSecrets,
-    spec,
-};
+use crate::catalog::{CatalogStatus, ClusterCatalog};
+use crate::conditions::Fact;
+use crate::schedule::LastWork;
+use crate::secrets::ClusterSecrets;
+use crate::{registries_conf, spec};
 
 /// Time between two looks at an object while it is polled.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,31 +1,23 @@
 //! The work on one ClusterCatalog: content, status, finalizer.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use kube::{
-    Api, Resource, ResourceExt,
-    api::{Patch, PatchParams},
-    runtime::{
-        controller::Action,
-        events::{Event, EventType, Recorder},
-    },
-};
+use kube::api::{Patch, PatchParams};
+use kube::runtime::controller::Action;
+use kube::runtime::events::{Event, EventType, Recorder};
+use kube::{Api, Resource, ResourceExt};
 use model::CatalogName;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tracing::Instrument;
 
-use crate::{
-    catalog::{ClusterCatalog, FINALIZER, NAME_LABEL},
-    conditions::{Fact, failure_reason, next_status},
-    metrics::ControllerMetrics,
-    poll::{Puller, next_poll, poll, until_changed, whole_seconds},
-    schedule,
-    served::{Served, has_content},
-};
+use crate::catalog::{ClusterCatalog, FINALIZER, NAME_LABEL};
+use crate::conditions::{Fact, failure_reason, next_status};
+use crate::metrics::ControllerMetrics;
+use crate::poll::{Puller, next_poll, poll, until_changed, whole_seconds};
+use crate::schedule;
+use crate::served::{Served, has_content};
 
 /// Wait after an error of the API server or of the store.
 const API_RETRY: Duration = Duration::from_secs(10);

@@ -1,10 +1,8 @@
 //! Mirrors of registries, and registries that are blocked, from the files of podman and CRI-O (containers-registries.conf(5)).
 
-use std::{
-    collections::BTreeMap,
-    env, fs, io,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
 
 use anyhow::{Context, anyhow};
 use serde::Deserialize;

@@ -1,19 +1,16 @@
 //! The program: servers that run from the start, and the work of the leader.
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use axum::{Router, middleware};
 use futures_util::StreamExt;
 use http_api::HttpSettings;
-use kube::{
-    Api, Client,
-    runtime::{WatchStreamExt, events::Recorder, reflector, watcher},
-};
+use kube::runtime::events::Recorder;
+use kube::runtime::{WatchStreamExt, reflector, watcher};
+use kube::{Api, Client};
 use prometheus_client::registry::Registry;
 use reader::{PublishedCatalogs, ReaderSettings};
 use server::Server;
@@ -21,18 +18,15 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use upkeep::GcMetrics;
 
-use crate::{
-    access, authorities,
-    catalog::ClusterCatalog,
-    election::{Election, Role},
-    flags::Flags,
-    health::Health,
-    metrics::ControllerMetrics,
-    reconcile::Context,
-    served::{Served, refuse_behind},
-    webhook, wiring,
-    worker::Worker,
-};
+use crate::catalog::ClusterCatalog;
+use crate::election::{Election, Role};
+use crate::flags::Flags;
+use crate::health::Health;
+use crate::metrics::ControllerMetrics;
+use crate::reconcile::Context;
+use crate::served::{Served, refuse_behind};
+use crate::worker::Worker;
+use crate::{access, authorities, webhook, wiring};
 
 /// Name under which events are sent and fields are managed.
 const NAME: &str = "catalog-mirror-controller";

@@ -1,16 +1,12 @@
 //! Pull secrets: the global one, and those of the service account of this pod.
 
-use std::{
-    collections::BTreeSet,
-    fmt::Debug,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use k8s_openapi::api::{
-    authentication::v1::SelfSubjectReview,
-    core::v1::{Secret, ServiceAccount},
-};
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
 use kube::{Api, Client, api::PostParams};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::{Request, State},
-    http::{HeaderValue, StatusCode, header::RETRY_AFTER},
-    middleware::Next,
-    response::{IntoResponse, Response},
-};
+use axum::extract::{Request, State};
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use kube::runtime::reflector::{self, ObjectRef};
 use model::{CatalogName, Current, Key};
 use store::{Store, StoreExt};

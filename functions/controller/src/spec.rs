@@ -1,9 +1,7 @@
 //! From a ClusterCatalog to the catalog that is polled.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use config::ConfigLoader;
 use kube::ResourceExt;

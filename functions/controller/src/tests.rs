@@ -1,17 +1,13 @@
 //! An API server in this process, and ClusterCatalogs as it has them.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use axum::{
-    Router,
-    body::{Body, Bytes},
-    extract::State,
-    http::{Method, StatusCode, Uri},
-};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{Method, StatusCode, Uri};
 use futures_util::stream;
 use kube::Client;
 use serde_json::{Value, json};

@@ -4,14 +4,13 @@
 
 use std::time::Duration;
 
-use axum::{
-    Router,
-    body::to_bytes,
-    extract::Request,
-    http::{StatusCode, header::CONTENT_TYPE},
-    response::{IntoResponse, Response},
-    routing::post,
-};
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 use tokio::{sync::Semaphore, time::timeout};

@@ -3,21 +3,16 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use kube::runtime::{
-    Controller,
-    controller::{Action, Error as ControllerError},
-    watcher,
-};
+use kube::runtime::controller::{Action, Error as ControllerError};
+use kube::runtime::{Controller, watcher};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use upkeep::{GcMetrics, Retention};
 
-use crate::{
-    catalog::ClusterCatalog,
-    election::{Election, Role},
-    named::{LOOK_INTERVAL, hold, remove_others},
-    reconcile::{Context, ReconcileError, after_error, reconcile},
-};
+use crate::catalog::ClusterCatalog;
+use crate::election::{Election, Role};
+use crate::named::{LOOK_INTERVAL, hold, remove_others};
+use crate::reconcile::{Context, ReconcileError, after_error, reconcile};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -1,23 +1,16 @@
 //! An R2 bucket as a store that can only be read.
 
-use std::{
-    future::ready,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::future::ready;
+use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::{
-    FutureExt, StreamExt,
-    future::{Either, select},
-    stream,
-};
+use futures_util::future::{Either, select};
+use futures_util::{FutureExt, StreamExt, stream};
 use model::Key;
 use store::{Body, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, StoreError, Version};
-use worker::{
-    Bucket, Conditional, Delay, Range,
-    send::{SendFuture, SendWrapper},
-};
+use worker::send::{SendFuture, SendWrapper};
+use worker::{Bucket, Conditional, Delay, Range};
 
 /// Maximum size of a body that is read at once, in bytes: a stream costs a call of JavaScript for each chunk.
 pub(crate) const WHOLE_MAX: u64 = 1 << 20;

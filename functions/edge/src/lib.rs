@@ -5,13 +5,11 @@ mod answer;
 mod bucket;
 mod cached;
 
-use std::{
-    cell::OnceCell,
-    io::{self, Write},
-    str::FromStr,
-    sync::Arc,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::cell::OnceCell;
+use std::io::{self, Write};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Router;
 use config::Variables;

@@ -9,11 +9,9 @@ use olm::{Package, PackageParser};
 use publish::RenderSink;
 use source::Source;
 
-use crate::{
-    args::{Access, CatalogAccess, is_source},
-    commands::{compose, read_source},
-    published, wiring,
-};
+use crate::args::{Access, CatalogAccess, is_source};
+use crate::commands::{compose, read_source};
+use crate::{published, wiring};
 
 /// Help of an argument that names such a catalog.
 pub(crate) const CATALOG_HELP: &str = "\

@@ -3,11 +3,9 @@
 use std::{collections::BTreeSet, env, io, path::PathBuf, sync::Arc};
 
 use clap::CommandFactory;
-use clap_complete::{
-    CompleteEnv, Shell,
-    engine::{ArgValueCandidates, CompletionCandidate},
-    env::Shells,
-};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::Shells;
+use clap_complete::{CompleteEnv, Shell};
 use store::{FolderStore, Store};
 
 use crate::{args::DEFAULT_STORE, commands::Cli, published};

@@ -1,14 +1,10 @@
 //! Printing results: tables for people, JSON and YAML for programs.
 
-use std::{
-    io::{self, Write},
-    iter,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::io::{self, Write};
+use std::iter;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use comfy_table::presets;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};

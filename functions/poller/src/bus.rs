@@ -1,12 +1,10 @@
 //! Sends publications to an EventBridge bus.
 
 use async_trait::async_trait;
-use aws_sdk_eventbridge::{
-    Client,
-    error::{ProvideErrorMetadata, SdkError},
-    operation::put_events::{PutEventsError, PutEventsOutput},
-    types::PutEventsRequestEntry,
-};
+use aws_sdk_eventbridge::Client;
+use aws_sdk_eventbridge::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_eventbridge::operation::put_events::{PutEventsError, PutEventsOutput};
+use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use notify::{Event, Receiver, SendError};
 use serde_json::json;
 

@@ -16,10 +16,8 @@
 //! | `CondemnedObjects`, `DeletedObjects`, `LeftObjects` | count | for each successful `gc` |
 //! | `DeletedBytes` | bytes | for each successful `gc` |
 
-use std::{
-    io::{self, Write},
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::io::{self, Write};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::{CatalogName, Outcome};
 use publish::Report;

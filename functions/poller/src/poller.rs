@@ -1,10 +1,8 @@
 //! Carries out one event: schedule, queue or manual.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use aws_lambda_events::sqs::SqsBatchResponse;
@@ -17,13 +15,13 @@ use tokio::{sync::Mutex, time::timeout};
 use tracing::Instrument;
 use upkeep::{GcOptions, GcReport, RollbackOptions};
 
+use crate::deadline::working_time;
+use crate::round::{Candidate, side_by_side, take_followers};
+use crate::secrets::PullSecrets;
+use crate::site::Site;
 use crate::{
     CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
-    deadline::working_time,
     metrics, queue,
-    round::{Candidate, side_by_side, take_followers},
-    secrets::PullSecrets,
-    site::Site,
 };
 
 /// Time that must be left to start the check of one catalog. Reading the objects of a catalog rarely takes less.

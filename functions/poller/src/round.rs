@@ -1,10 +1,8 @@
 //! Checks and pulls catalogs concurrently, within the time of the invocation: which of them are due, in which order, and the time that
 //! each of them gets.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, SystemTime},
-};
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, future::join_all, stream};
 use model::text::chain;

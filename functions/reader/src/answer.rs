@@ -6,10 +6,8 @@ use async_trait::async_trait;
 use axum::body::Body;
 use http_api::Locate;
 use http_body_util::{BodyExt, Limited};
-use lambda_http::{
-    IntoResponse,
-    http::{Response, StatusCode, header},
-};
+use lambda_http::IntoResponse;
+use lambda_http::http::{Response, StatusCode, header};
 use model::Key;
 use store::s3::S3Store;
 

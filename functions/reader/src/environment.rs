@@ -6,16 +6,12 @@ use anyhow::Context;
 use config::{ConfigProblems, Variables};
 use http_api::{BaseUrl, HttpSettings, LargeBodies, Locate, Origins};
 use reader::{PublishedCatalogs, ReaderSettings};
-use store::{
-    S3Location,
-    s3::{S3Settings, S3Store, sdk_config_of_environment},
-};
+use store::S3Location;
+use store::s3::{S3Settings, S3Store, sdk_config_of_environment};
 use trust::{PublicKey, Trust};
 
-use crate::{
-    answer::{INLINE_MAX, Presigned},
-    function,
-};
+use crate::answer::{INLINE_MAX, Presigned};
+use crate::function;
 
 /// Default memory for caches, in MiB: ten for bodies, four for indexes, two for snapshots. With the program's own 15 MB, and the
 /// three copies that the largest answer takes on its way out, this stays below half of the smallest function (128 MB).

@@ -4,13 +4,11 @@ use std::{convert::Infallible, fmt::Write, time::Instant};
 
 use axum::{Router, body::Body};
 use http_api::HttpMetrics;
-use lambda_http::{
-    Adapter, LambdaEvent, Request, RequestExt, Service,
-    http::{self, Uri, header::HOST},
-    request::LambdaRequest,
-    service_fn,
-    tower::ServiceExt,
-};
+use lambda_http::http::header::HOST;
+use lambda_http::http::{self, Uri};
+use lambda_http::request::LambdaRequest;
+use lambda_http::tower::ServiceExt;
+use lambda_http::{Adapter, LambdaEvent, Request, RequestExt, Service, service_fn};
 use reader::PublishedCatalogs;
 use serde::Serialize;
 

@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::{
-    BundleError,
-    crd::Crd,
-    documents::{BundleDocument, BundleFiles, DocumentField},
-    permissions::{self, Permissions},
-    report::FACT_KINDS,
-};
+use crate::BundleError;
+use crate::crd::Crd;
+use crate::documents::{BundleDocument, BundleFiles, DocumentField};
+use crate::permissions::{self, Permissions};
+use crate::report::FACT_KINDS;
 
 /// Largest object that etcd takes, in bytes (`--max-request-bytes`, "1.5 MiB").
 const ETCD_BYTES: usize = 3 << 19;
@@ -154,18 +152,14 @@ fn stated_facts(spec: &DocumentField<'_>, metadata: &[DocumentField<'_>]) -> Res
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        io::{self, Read},
-        iter,
-    };
+    use std::io::{self, Read};
+    use std::iter;
 
     use oci::FileSink;
 
     use super::*;
-    use crate::{
-        CatalogBundle,
-        documents::{DOCUMENT_BYTES_MAX, FILES_BYTES_MAX},
-    };
+    use crate::CatalogBundle;
+    use crate::documents::{DOCUMENT_BYTES_MAX, FILES_BYTES_MAX};
 
     const OPERATOR: &str = "kind: ClusterServiceVersion\nmetadata: {name: a.v1}\nspec: {version: 1.0.0}\n";
     const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\n";

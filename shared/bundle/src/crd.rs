@@ -1,18 +1,14 @@
 //! CustomResourceDefinitions and what is unsafe about a change of one.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{
-    BundleError,
-    documents::DocumentField,
-    schema::{self, SchemaComparison},
-};
+use crate::BundleError;
+use crate::documents::DocumentField;
+use crate::schema::{self, SchemaComparison};
 
 /// A CustomResourceDefinition.
 #[derive(Debug, PartialEq)]

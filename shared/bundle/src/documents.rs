@@ -1,9 +1,7 @@
 //! Documents of a bundle's files, and fields in them that know their place.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Read},
-};
+use std::collections::BTreeMap;
+use std::io::{self, Read};
 
 use fbc::{Chunks, FbcError, FbcLimits, Meta};
 use oci::FileSink;

@@ -1,17 +1,13 @@
 //! Reports for programs and for people.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::Serialize;
 
-use crate::{
-    Contents, UnsafeChange,
-    contents::BundleIdentity,
-    permissions::{gained, sentences},
-};
+use crate::contents::BundleIdentity;
+use crate::permissions::{gained, sentences};
+use crate::{Contents, UnsafeChange};
 
 /// Kinds of facts as JSON names them, each with its title for people.
 pub(crate) const FACT_KINDS: [(&str, &str); 12] = [

@@ -1,8 +1,6 @@
-use std::{
-    fs::{self, File},
-    io,
-    path::Path,
-};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 

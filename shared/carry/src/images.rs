@@ -1,11 +1,9 @@
 //! Images with what is attached to them, and copying them from one place to another.
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, io};
 
 use futures_util::{StreamExt, stream};
 use model::{ImageReference, Sha256, text::chain};

@@ -3,10 +3,8 @@
 
 use catalog_mirror_compose::VersionConstraint;
 use olm::VersionRange;
-use proptest::{
-    strategy::{Strategy, ValueTree},
-    test_runner::{Reason, TestRunner},
-};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Reason, TestRunner};
 use semver::{BuildMetadata, Version};
 use serde_json::json;
 

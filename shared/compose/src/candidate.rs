@@ -1,21 +1,17 @@
 //! Packages that may be taken along.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    rc::Rc,
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use olm::Channel;
 use semver::Version;
 
-use crate::{
-    ComposeError, PackageSelection, SelectedBundle,
-    dependencies::{BundleDependencies, Dependencies},
-    include::IncludeReasons,
-    kept_channel::{self, KeptEntries},
-    lines::PackageReader,
-    outline::PackageOutline,
-};
+use crate::dependencies::{BundleDependencies, Dependencies};
+use crate::include::IncludeReasons;
+use crate::kept_channel::{self, KeptEntries};
+use crate::lines::PackageReader;
+use crate::outline::PackageOutline;
+use crate::{ComposeError, PackageSelection, SelectedBundle};
 
 /// Package of an input that the result does not have.
 pub(crate) struct IncludeCandidate {

@@ -1,20 +1,18 @@
-use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
-    io::Read,
-};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::Read;
 
 use model::{Hasher, text::did_you_mean};
 use work::Budget;
 
+use crate::dependencies::Dependencies;
+use crate::edit::{self, EditedLines};
+use crate::error::{WHOLE, shown};
+use crate::include::{IncludedPackage, Includer};
+use crate::lines::{NamedCatalog, PackageReader, push_lines};
+use crate::merge::Merger;
+use crate::outline::{PackageOutline, Remaining};
 use crate::{
     ComposeError, Composition, ConflictRule, Decision, DependencyRule, Explanation, PackageSource, ReadError, Removal,
-    dependencies::Dependencies,
-    edit::{self, EditedLines},
-    error::{WHOLE, shown},
-    include::{IncludedPackage, Includer},
-    lines::{NamedCatalog, PackageReader, push_lines},
-    merge::Merger,
-    outline::{PackageOutline, Remaining},
 };
 
 /// Maximum size of the documents without a package if several inputs have some, in bytes: they are sorted in memory.

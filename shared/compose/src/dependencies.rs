@@ -1,19 +1,15 @@
 //! Packages and APIs that bundles provide, and those that the bundles of a composed catalog require of each other.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    rc::Rc,
-};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use indexmap::IndexMap;
 use olm::{BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan, parse_version};
 use semver::Version;
 use work::Budget;
 
-use crate::{
-    ComposeError, Explanation,
-    error::{shown, too_large},
-};
+use crate::error::{shown, too_large};
+use crate::{ComposeError, Explanation};
 
 /// Maximum memory for the names, versions, APIs and requirements of all bundles, in bytes.
 const FACT_BYTES_MAX: usize = 128 << 20;

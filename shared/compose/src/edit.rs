@@ -2,14 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::{
-    ComposeError, Explanation, Removal,
-    error::{no_bundle, no_default_channel},
-    kept_channel::{self, BrokenAdvice, KeptEntries},
-    lines::PackageReader,
-    merge::MergedLines,
-    outline::{PackageOutline, Remaining},
-};
+use crate::error::{no_bundle, no_default_channel};
+use crate::kept_channel::{self, BrokenAdvice, KeptEntries};
+use crate::lines::PackageReader;
+use crate::merge::MergedLines;
+use crate::outline::{PackageOutline, Remaining};
+use crate::{ComposeError, Explanation, Removal};
 
 const ADVICE: BrokenAdvice = BrokenAdvice {
     connect: "keep what connects them",

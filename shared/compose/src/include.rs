@@ -1,20 +1,16 @@
 //! Packages that are taken along because bundles of the result require them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    rc::Rc,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use indexmap::IndexMap;
 use olm::Constraint;
 
-use crate::{
-    ComposeError, PackageSelection, PackageSource,
-    candidate::IncludeCandidate,
-    dependencies::{Dependencies, RequiredBy},
-    error::{listed, shown},
-    lines::NamedCatalog,
-};
+use crate::candidate::IncludeCandidate;
+use crate::dependencies::{Dependencies, RequiredBy};
+use crate::error::{listed, shown};
+use crate::lines::NamedCatalog;
+use crate::{ComposeError, PackageSelection, PackageSource};
 
 /// Maximum number of checks of the channels of one package. It is checked again only if another one that is taken as a whole
 /// requires more of it, so packages of hostile catalogs alone come so far. The whole package needs no check.

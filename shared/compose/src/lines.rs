@@ -1,10 +1,8 @@
 //! Lines of packages: read from the inputs, and passed to the receiver.
 
-use std::{
-    collections::BTreeSet,
-    error::Error,
-    io::{self, BufRead, BufReader, Cursor, Read, Seek},
-};
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 
 use work::Budget;
 

@@ -6,12 +6,10 @@ use indexmap::IndexMap;
 use model::Sha256;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{
-    ComposeError,
-    edit::edit_error,
-    lines::PackageReader,
-    rewrite::{EntryList, LineHeader, RewriteError, not_rewritten, set},
-};
+use crate::ComposeError;
+use crate::edit::edit_error;
+use crate::lines::PackageReader;
+use crate::rewrite::{EntryList, LineHeader, RewriteError, not_rewritten, set};
 
 /// Maximum size of the lines that are added to one package and of those that they change, in bytes: they are merged in memory.
 const ADDED_BYTES_MAX: usize = 32 << 20;

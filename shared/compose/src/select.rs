@@ -3,13 +3,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use olm::Channel;
 use semver::Version;
 
-use crate::{
-    Decision, Explanation, PackageSelection, VersionConstraint,
-    error::{listed, no_bundle, no_default_channel, shown},
-    kept_channel::{self, BrokenAdvice, KeptEntries},
-    outline::{PackageOutline, Remaining},
-    selection::EntryRule,
-};
+use crate::error::{listed, no_bundle, no_default_channel, shown};
+use crate::kept_channel::{self, BrokenAdvice, KeptEntries};
+use crate::outline::{PackageOutline, Remaining};
+use crate::selection::EntryRule;
+use crate::{Decision, Explanation, PackageSelection, VersionConstraint};
 
 const ADVICE: BrokenAdvice = BrokenAdvice {
     connect: "select also what connects them",

@@ -1,9 +1,7 @@
 //! Logging: the format of the lines and the filter of their levels.
 
-use std::{
-    env,
-    io::{IsTerminal, stderr},
-};
+use std::env;
+use std::io::{IsTerminal, stderr};
 
 use tracing_subscriber::{Layer, Registry, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 

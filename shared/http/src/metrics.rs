@@ -1,15 +1,11 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{
-        counter::Counter,
-        family::Family,
-        histogram::{Histogram, exponential_buckets},
-    },
-    registry::{Registry, Unit},
-};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
 
 /// Value of the `route` label for paths without a route. Paths themselves would be labels without number.
 pub(crate) const UNMATCHED: &str = "unmatched";

@@ -7,14 +7,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, hea
 use model::{CachePolicy, Encoding};
 use reader::{Extent, small};
 
-use crate::{
-    error::ApiError,
-    payload::{Payload, encode},
-    rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range},
-    router::StateHead,
-    routes::RouteCall,
-    settings::LargeBodies,
-};
+use crate::error::ApiError;
+use crate::payload::{Payload, encode};
+use crate::rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range};
+use crate::router::StateHead;
+use crate::routes::RouteCall;
+use crate::settings::LargeBodies;
 
 /// The answer to a plain GET (RFC 9110, section 3.2), before anything of its body is read.
 #[derive(Debug)]

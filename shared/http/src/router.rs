@@ -9,13 +9,11 @@ use quick_cache::sync::Cache;
 use reader::{PublishedCatalogs, PublishedState, WeightedCache};
 use tracing::Instrument;
 
-use crate::{
-    error::{self, ApiError, is_registry, mark_registry},
-    metrics::{HttpMetrics, UNMATCHED},
-    rfc9110::{Modified, Tag},
-    routes::{Images, Match, RouteCall, find, unmatched},
-    settings::{HttpSettings, METHODS},
-};
+use crate::error::{self, ApiError, is_registry, mark_registry};
+use crate::metrics::{HttpMetrics, UNMATCHED};
+use crate::rfc9110::{Modified, Tag};
+use crate::routes::{Images, Match, RouteCall, find, unmatched};
+use crate::settings::{HttpSettings, METHODS};
 
 /// Returns the whole HTTP contract over the catalogs of a store. It matches paths itself, as one fallback: `Router::nest` puts it below a
 /// prefix, and other routes can be merged into it.

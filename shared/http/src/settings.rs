@@ -1,10 +1,9 @@
-use std::{
-    error::Error,
-    fmt::Debug,
-    str::FromStr,
-    sync::{Arc, atomic::AtomicBool},
-    time::SystemTime,
-};
+use std::error::Error;
+use std::fmt::Debug;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderValue, Method, header, request::Parts};

@@ -1,7 +1,5 @@
-use std::{
-    cmp::Ordering,
-    io::{self, Write},
-};
+use std::cmp::Ordering;
+use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

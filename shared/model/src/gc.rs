@@ -1,7 +1,5 @@
-use std::{
-    collections::BTreeSet,
-    time::{Duration, SystemTime},
-};
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_with::As;

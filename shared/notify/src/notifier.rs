@@ -1,34 +1,25 @@
 //! The sender of events: one queue for each catalog, several receivers.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use fetch::{RetrySchedule, RetryWaits};
 use futures_util::{FutureExt, StreamExt, future::join_all, stream};
 use model::text::chain;
 use model::{CatalogName, Outcome, PublicationId};
 use parking_lot::Mutex;
-use prometheus_client::{
-    metrics::{counter::Counter, family::Family},
-    registry::Registry,
-};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
 use publish::Report;
 use store::{ReadError, Store};
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, timeout_at},
-};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
 
-use crate::{
-    Event, Receiver, SendError,
-    outbox::{AFTER_ALL, Outbox, advance},
-};
+use crate::outbox::{AFTER_ALL, Outbox, advance};
+use crate::{Event, Receiver, SendError};
 
 /// Maximum number of concurrent events to one receiver.
 const SIDE_BY_SIDE: usize = 4;

@@ -1,20 +1,16 @@
 //! Webhooks, signed and sent as Standard Webhooks 1.0.0 specifies.
 
-use std::{
-    collections::BTreeSet,
-    env, fmt, fs,
-    path::PathBuf,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fmt, fs};
 
 use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use fetch::{FetchSettings, FetchSettingsError, Fetcher, RedirectTarget, RequestSpec, retry_after};
 use model::CatalogName;
-use reqwest::{
-    Method, StatusCode, Url,
-    header::{CONTENT_TYPE, HeaderMap, HeaderValue, InvalidHeaderValue},
-};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, InvalidHeaderValue};
+use reqwest::{Method, StatusCode, Url};
 use ring::hmac::{HMAC_SHA256, Key, sign};
 
 use crate::{Event, Receiver, SendError};

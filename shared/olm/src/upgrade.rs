@@ -1,10 +1,8 @@
 //! Upgrades that a channel offers: by `replaces`, `skips` and `skipRange`, as OLM reads them.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeSet, HashMap, HashSet, VecDeque},
-    iter,
-};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::iter;
 
 use semver::Version;
 use serde::Serialize;

@@ -1,9 +1,7 @@
 //! Drawings of the upgrade graph of a package.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    iter,
-};
+use std::collections::{BTreeMap, HashSet};
+use std::iter;
 
 use model::text::line;
 use olm::{Channel, ChannelEntry, Package, UpgradeEntry, UpgradeGraph, UpgradeStep};

@@ -1,9 +1,7 @@
 //! The order in which operators and their cluster move on.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    iter,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::iter;
 
 use olm::{
     Channel, Constraint, Day, Package, RequiredPackage, UpgradeGraph, UpgradeStep, VersionRange, comparable_version,

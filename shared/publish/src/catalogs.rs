@@ -1,9 +1,7 @@
 //! `catalogs.json`: the names of all catalogs, kept right by every publication.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::collections::BTreeSet;
+use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogName, Catalogs, Current, DocumentError, Key};

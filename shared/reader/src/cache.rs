@@ -3,10 +3,8 @@ use std::{hash::Hash, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::lock::{Mutex, MutexGuard};
 use model::{Encoding, Key, ObjectKey, Sha256, ShardRef, Snapshot};
-use quick_cache::{
-    DefaultHashBuilder, OptionsBuilder, Weighter,
-    sync::{Cache, DefaultLifecycle},
-};
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use store::Version;
 
 use crate::{error::ReaderError, index::CatalogIndex};

@@ -6,13 +6,11 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{CatalogName, Catalogs, Document, Key};
 use store::{Object, ReadStore, StoreExt};
 
-use crate::{
-    cache::Caches,
-    error::{Corruption, ReaderError},
-    objects::check_size,
-    pointer::Pointers,
-    state::{PublishedState, ReaderSettings},
-};
+use crate::cache::Caches;
+use crate::error::{Corruption, ReaderError};
+use crate::objects::check_size;
+use crate::pointer::Pointers;
+use crate::state::{PublishedState, ReaderSettings};
 
 /// Maximum size of a document that is read into memory, in bytes. The Snapshot of 100,000 packages has half of it.
 const DOCUMENT_MAX: u64 = 64 << 20;

@@ -4,15 +4,13 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Content, Encoding, Key, Kind, ObjectRef, Sha256, ShardRef, Snapshot};
 
-use crate::{
-    cache::BodyKey,
-    catalogs::PublishedCatalogs,
-    error::ReaderError,
-    index::MetaFilter,
-    objects::{Extent, check_size},
-    state::PublishedState,
-    stream::{self as chunks, Chunks, exact, pick, small},
-};
+use crate::cache::BodyKey;
+use crate::catalogs::PublishedCatalogs;
+use crate::error::ReaderError;
+use crate::index::MetaFilter;
+use crate::objects::{Extent, check_size};
+use crate::state::PublishedState;
+use crate::stream::{self as chunks, Chunks, exact, pick, small};
 
 /// Maximum number of Shards that are read one by one. A query for one package reads one or two; one that hits more reads
 /// the whole catalog instead, if that is less to read.

@@ -7,12 +7,10 @@ use futures_util::TryStreamExt;
 use model::{Hasher, Key, Kind, ObjectKey, ObjectRef, Sha256};
 use store::{Object, StoreExt, Version};
 
-use crate::{
-    cache::BodyKey,
-    catalogs::PublishedCatalogs,
-    error::{Corruption, ReaderError},
-    stream::{self as chunks, Chunks},
-};
+use crate::cache::BodyKey;
+use crate::catalogs::PublishedCatalogs;
+use crate::error::{Corruption, ReaderError};
+use crate::stream::{self as chunks, Chunks};
 
 /// Number of attempts to read a part of an object that is being replaced. Nothing replaces an object twice in a row but a
 /// repair that goes wrong.

@@ -1,22 +1,16 @@
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use model::{CatalogName, Current, Document, Encoding, Key, Kind, Sha256};
 use parking_lot::{Mutex, RwLock};
 use store::{Fetched, Get, Object, Version};
 
-use crate::{
-    catalogs::PublishedCatalogs,
-    error::{Corruption, PointerRefused, ReaderError},
-    state::PublishedState,
-};
+use crate::catalogs::PublishedCatalogs;
+use crate::error::{Corruption, PointerRefused, ReaderError};
+use crate::state::PublishedState;
 
 /// Maximum size of `current.json`, in bytes. Seventeen publications, each with several signers, take a tenth of it, and
 /// all pointers stay in memory.

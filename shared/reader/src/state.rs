@@ -1,20 +1,16 @@
-use std::{
-    sync::{Arc, LazyLock},
-    time::{Duration, Instant},
-};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use model::{CatalogName, Current, Kind, ObjectRef, Sha256, ShardRef, Snapshot, StoredDocument};
 use trust::Trust;
 
-use crate::{
-    catalogs::PublishedCatalogs,
-    error::{Corruption, ReaderError},
-    index::CatalogIndex,
-    objects::Extent,
-    pointer::KnownPointer,
-    stream::{Chunks, decode},
-};
+use crate::catalogs::PublishedCatalogs;
+use crate::error::{Corruption, ReaderError};
+use crate::index::CatalogIndex;
+use crate::objects::Extent;
+use crate::pointer::KnownPointer;
+use crate::stream::{Chunks, decode};
 
 /// Published state of a catalog. A later publication does not change it.
 #[derive(Debug, Clone)]

@@ -5,10 +5,8 @@ use std::{collections::VecDeque, io, ops::Range};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use model::{Key, ZSTD_WINDOW_LOG_MAX};
-use zstd::{
-    stream::raw::{DParameter, Decoder, Operation},
-    zstd_safe::{InBuffer, OutBuffer},
-};
+use zstd::stream::raw::{DParameter, Decoder, Operation};
+use zstd::zstd_safe::{InBuffer, OutBuffer};
 
 use crate::{error::ReaderError, objects::check_size};
 

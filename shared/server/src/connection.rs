@@ -5,25 +5,19 @@ use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 use axum::Router;
 use http::Request;
 use hyper::{body::Incoming, service::service_fn};
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
-};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    time::{MissedTickBehavior, interval, timeout},
-};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{io::InspectReader, sync::CancellationToken};
 
-use crate::{
-    limits::ServerLimits,
-    metrics::CloseReason,
-    server::Server,
-    watch::{ConnectionWatch, Verdict},
-    watched::{WatchedBody, WatchedSocket},
-};
+use crate::limits::ServerLimits;
+use crate::metrics::CloseReason;
+use crate::server::Server;
+use crate::watch::{ConnectionWatch, Verdict};
+use crate::watched::{WatchedBody, WatchedSocket};
 
 /// Bytes that HTTP/2 buffers for one stream.
 const HTTP2_SEND_BUFFER: usize = 64 << 10;

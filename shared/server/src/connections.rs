@@ -5,10 +5,8 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use slab::Slab;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use crate::watch::ConnectionWatch;
 

@@ -1,15 +1,14 @@
 use std::{future::ready, sync::Arc};
 
-use axum::{
-    Router,
-    http::{StatusCode, header::CONTENT_TYPE},
-    routing::get,
-};
-use prometheus_client::{
-    encoding::text,
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
-    registry::Registry,
-};
+use axum::Router;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
 use strum::IntoStaticStr;
 
 /// Label of a metric, with one of its values.

@@ -6,17 +6,15 @@ use tokio::{net::TcpListener, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
-use crate::{
-    connection::{self, SharedParts},
-    connections::Connections,
-    limits::{ServerLimits, raise_limit},
-    metrics::{CloseReason, ServerMetrics},
-    reload::{CHECK_INTERVAL, ReloadedFiles},
-    request::Front,
-    tls::{self, FileError},
-    users::Authenticator,
-    watch::ConnectionWatch,
-};
+use crate::connection::{self, SharedParts};
+use crate::connections::Connections;
+use crate::limits::{ServerLimits, raise_limit};
+use crate::metrics::{CloseReason, ServerMetrics};
+use crate::reload::{CHECK_INTERVAL, ReloadedFiles};
+use crate::request::Front;
+use crate::tls::{self, FileError};
+use crate::users::Authenticator;
+use crate::watch::ConnectionWatch;
 
 /// Wait after an accept that failed for lack of a resource, such as file descriptors, which other connections free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -1,11 +1,9 @@
 //! The socket of a connection and the bodies of its answers, which report to its watch.
 
-use std::{
-    io::{self, IoSlice},
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use axum::body::Body as InnerBody;
 use bytes::Bytes;

@@ -4,14 +4,10 @@
 //! some servers refuse before they have read them.
 //! Credentials, region and endpoint come from the environment, as for every AWS tool.
 
-use std::{
-    env,
-    error::Error,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use std::env;
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use catalog_mirror_store::S3Location;
 use catalog_mirror_store::Store;

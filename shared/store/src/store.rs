@@ -1,8 +1,6 @@
-use std::{
-    fmt::{Debug, Display},
-    ops::Range,
-    time::{Duration, SystemTime},
-};
+use std::fmt::{Debug, Display};
+use std::ops::Range;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;

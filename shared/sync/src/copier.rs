@@ -1,7 +1,6 @@
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Instant,
-};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
 use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts, text::chain};
@@ -11,10 +10,8 @@ use store::{Store, read_stored};
 use tokio::sync::Semaphore;
 use trust::Trust;
 
-use crate::{
-    CopyProgress, Origin, SyncError, SyncReport,
-    plan::{Plan, Planned},
-};
+use crate::plan::{Plan, Planned};
+use crate::{CopyProgress, Origin, SyncError, SyncReport};
 
 /// Number of objects in flight for each catalog, as of a poll: enough to hide the latency of a CDN, few enough for a small server.
 pub(crate) const OBJECTS_IN_FLIGHT: usize = 16;

@@ -7,10 +7,8 @@ use fetch::{
 };
 use futures_util::{StreamExt, stream};
 use model::{Encoding, Key, Sha256};
-use reqwest::{
-    StatusCode,
-    header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, IF_NONE_MATCH},
-};
+use reqwest::StatusCode;
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use store::DOCUMENT_MAX;
 
 use crate::{Address, Origin, OriginBody, OriginError};

@@ -12,10 +12,8 @@ use render::Rendering;
 use store::{DOCUMENT_MAX, Object, ReadError, Store, StoreError, StoreExt, collect};
 use upkeep::ObjectProblem;
 
-use crate::{
-    SyncError,
-    plan::{fetch_pointer, fetch_snapshot, parse_pointer, parse_snapshot},
-};
+use crate::SyncError;
+use crate::plan::{fetch_pointer, fetch_snapshot, parse_pointer, parse_snapshot};
 
 /// A mirror to copy from: a server, a store or an archive.
 #[async_trait]

@@ -1,7 +1,6 @@
-use std::{
-    collections::HashSet,
-    sync::{Arc, atomic::Ordering},
-};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -14,11 +13,8 @@ use render::RenderLimits;
 use store::{DOCUMENT_MAX, collect, read_object};
 use upkeep::check_entry;
 
-use crate::{
-    Copier, Origin, OriginError, SyncError, SyncReport,
-    copier::{CopyState, OBJECTS_IN_FLIGHT},
-    history,
-};
+use crate::copier::{CopyState, OBJECTS_IN_FLIGHT};
+use crate::{Copier, Origin, OriginError, SyncError, SyncReport, history};
 
 /// Maximum number of stored bytes for each byte of content that is allowed: the Shards, three encodings of `all.json`, the layer of
 /// the image and the documents about them, none of which compresses in the worst case.

@@ -4,10 +4,8 @@
 //! cargo run -p testkit --example example_image
 //! ```
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use catalog_mirror_testkit::{ImageBuilder, Layer};
 

@@ -1,10 +1,8 @@
 use std::{fmt::Write, io::Read};
 
-use axum::{
-    Router,
-    body::Body,
-    http::{HeaderMap, Request, StatusCode},
-};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Collected};
 use tower::ServiceExt;

@@ -1,23 +1,17 @@
 //! A tree in a bucket, for clients of its web site or of a CDN before it.
 
-use std::{
-    fs, io,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
 
 use async_trait::async_trait;
 use aws_sdk_s3::{
     Client, config::Config, error::DisplayErrorContext, operation::get_object::GetObjectError, primitives::ByteStream,
 };
 use bytes::Bytes;
-use http::{
-    HeaderMap,
-    header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE},
-};
-use store::{
-    S3Location, StorePlace,
-    s3::{S3Settings, client, sdk_config},
-};
+use http::HeaderMap;
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE};
+use store::s3::{S3Settings, client, sdk_config};
+use store::{S3Location, StorePlace};
 use tempfile::TempPath;
 
 use crate::{TreeError, TreeForm, TreeTarget, index::INDEX};

@@ -1,22 +1,18 @@
-use std::{
-    collections::BTreeSet,
-    env,
-    fs::Permissions,
-    io::{self, Write},
-    os::unix::fs::PermissionsExt,
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::Permissions;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use axum::{Router, body::Body};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use http::{
-    HeaderMap, HeaderValue, Request, Response, StatusCode,
-    header::{ACCEPT_ENCODING, CONTENT_LENGTH, ETAG, IF_NONE_MATCH},
-};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_api::{HttpMetrics, HttpSettings};
 use http_body_util::{BodyExt, Collected};
 use parking_lot::Mutex;
@@ -27,11 +23,9 @@ use tempfile::TempPath;
 use tokio::sync::OnceCell;
 use tower::ServiceExt;
 
-use crate::{
-    TreeForm,
-    index::{INDEX, TreeIndex, WrittenFile},
-    layout::{NamedFile, Phase, TreeLayout},
-};
+use crate::TreeForm;
+use crate::index::{INDEX, TreeIndex, WrittenFile};
+use crate::layout::{NamedFile, Phase, TreeLayout};
 
 /// Number of files that are written at a time.
 const CONCURRENT_WRITES: usize = 4;

@@ -1,12 +1,10 @@
 //! A tree in a folder, for web servers over files.
 
-use std::{
-    fs,
-    io::{self, ErrorKind},
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;

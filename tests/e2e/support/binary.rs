@@ -1,12 +1,10 @@
-use std::{
-    ffi::OsStr,
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::{OnceLock, mpsc},
-    thread,
-    time::{Duration, Instant},
-};
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::task::block_in_place;

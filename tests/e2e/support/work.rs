@@ -1,18 +1,14 @@
-use std::{
-    fs,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 use testkit::S3;
 
-use super::{
-    binary::{self, Ran, Server},
-    catalogs::{self, Files},
-};
+use super::binary::{self, Ran, Server};
+use super::catalogs::{self, Files};
 
 /// A folder in which the binary runs. Its store is `store`, and `example` is the layout of the example catalog.
 pub(crate) struct Work {

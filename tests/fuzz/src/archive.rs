@@ -1,10 +1,8 @@
 mod forgery;
 
-use std::{
-    fs::File,
-    io::{Seek, Write},
-    sync::Arc,
-};
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::sync::Arc;
 
 use arbitrary::{Arbitrary, Unstructured};
 use model::{Current, Document, Key};
@@ -12,11 +10,9 @@ use store::{Condition, Store};
 use storekit::MemoryStore;
 use sync::{Archive, Importer, Pack, PackOptions, SyncError, SyncOptions};
 
-use crate::{
-    images::in_memory,
-    runtime::run,
-    site::{Site, name},
-};
+use crate::images::in_memory;
+use crate::runtime::run;
+use crate::site::{Site, name};
 use forgery::{Entries, Forgery, entries};
 
 thread_local! {

@@ -1,9 +1,7 @@
 use http::{HeaderMap, StatusCode, header::IF_NONE_MATCH};
 
-use crate::{
-    field::{fields, joined},
-    site::{Site, with_site},
-};
+use crate::field::{fields, joined};
+use crate::site::{Site, with_site};
 
 /// Paths of documents with one entity tag each.
 const PATHS: [&str; 2] = ["/catalogs/demo/content-hash", "/catalogs/demo/packages/demo-queue"];

@@ -1,11 +1,9 @@
 //! Reads an image through the public interface, from a layout in memory.
 
-use std::{
-    collections::BTreeMap,
-    env,
-    io::{self, Read},
-    path::PathBuf,
-};
+use std::collections::BTreeMap;
+use std::env;
+use std::io::{self, Read};
+use std::path::PathBuf;
 
 use source::{EmptyLayers, Error, FileSink, ImageLimits, Source, SourceSettings, Sources};
 use tempfile::TempDir;

@@ -1,7 +1,5 @@
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, LazyLock},
-};
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
 
 use trust::openpgp::read_keyring;
 use trust::policy::Keyring;

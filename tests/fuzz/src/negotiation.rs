@@ -2,10 +2,8 @@ use http::{StatusCode, header::ACCEPT_ENCODING};
 use model::Sha256;
 use testkit::Answer;
 
-use crate::{
-    field::{fields, joined},
-    site::with_site,
-};
+use crate::field::{fields, joined};
+use crate::site::with_site;
 
 /// Sends an `Accept-Encoding`: the answer has the preferred coding, never a refused one, and holds the catalog.
 ///

@@ -1,10 +1,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use grpc::olm_v0::{
-    ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageRecord, PackageRecorder,
-    api::{CustomSchemasRequest, GroupVersionKind},
-    meta_struct,
-};
+use grpc::olm_v0::api::{CustomSchemasRequest, GroupVersionKind};
+use grpc::olm_v0::{ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageRecord, PackageRecorder, meta_struct};
 use model::Sha256;
 
 use crate::memory;

@@ -1,24 +1,21 @@
 //! Seeds of the targets: real documents, and requests as clients send them.
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use http::HeaderMap;
 use model::{Key, Kind};
 use testkit::{Layer, Random};
 
+use crate::archive::{self, export};
 #[cfg(any(test, feature = "openpgp"))]
 use crate::messages;
+use crate::site::{CATALOGS, Site, name};
+use crate::yaml::{self, CHOICES};
 use crate::{
-    archive::{self, export},
     conditional, documents, ignore, json, manifest, negotiation, oci, overlay, policies, publisher, ranges, references,
-    registry,
-    site::{CATALOGS, Site, name},
-    tar,
-    yaml::{self, CHOICES},
+    registry, tar,
 };
 
 /// Name and function of a target.

@@ -2,11 +2,9 @@ use std::io::{self, Read};
 
 use bytes::Bytes;
 use flate2::read::GzDecoder;
-use http::{
-    HeaderMap, HeaderName, Method, StatusCode,
-    header::{CONTENT_ENCODING, CONTENT_LENGTH, ETAG},
-    response::Parts,
-};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, ETAG};
+use http::response::Parts;
+use http::{HeaderMap, HeaderName, Method, StatusCode};
 
 use crate::{connection::RequestSpec, violation::Violation};
 

@@ -1,22 +1,18 @@
 use std::{sync::Arc, time::Duration};
 
-use http::{
-    StatusCode,
-    header::{ACCEPT_ENCODING, CONTENT_ENCODING},
-};
+use http::StatusCode;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use model::Sha256;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
-use crate::{
-    answer::Answer,
-    connection::{Connection, ConnectionOptions, RequestSpec},
-    expectation::{Expectation, VerifiedAnswer},
-    history::History,
-    slow_client::SlowBehaviour,
-    statistics::{Route, Statistics},
-    violation::Violation,
-};
+use crate::answer::Answer;
+use crate::connection::{Connection, ConnectionOptions, RequestSpec};
+use crate::expectation::{Expectation, VerifiedAnswer};
+use crate::history::History;
+use crate::slow_client::SlowBehaviour;
+use crate::statistics::{Route, Statistics};
+use crate::violation::Violation;
 
 /// Values of `Accept-Encoding`.
 const CODINGS: &[Option<&str>] = &[

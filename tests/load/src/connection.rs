@@ -4,10 +4,9 @@ use bytes::Bytes;
 use http::{HeaderName, Method, Request, Response};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
 use crate::{answer::Answer, violation::Violation};

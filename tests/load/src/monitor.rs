@@ -1,8 +1,6 @@
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
 
 use serde::Serialize;
 use tokio::time::{Instant, sleep};

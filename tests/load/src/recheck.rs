@@ -1,18 +1,16 @@
 //! Further requests for a target whose answer is known: conditions, HEAD and ranges.
 
-use http::{
-    Method, StatusCode,
-    header::{ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, RANGE},
+use http::header::{
+    ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, RANGE,
 };
+use http::{Method, StatusCode};
 use model::Sha256;
 
-use crate::{
-    answer::Answer,
-    client::{CheckedRequest, Client},
-    connection::RequestSpec,
-    expectation::VerifiedAnswer,
-    violation::{Violation, equal},
-};
+use crate::answer::Answer;
+use crate::client::{CheckedRequest, Client};
+use crate::connection::RequestSpec;
+use crate::expectation::VerifiedAnswer;
+use crate::violation::{Violation, equal};
 
 impl Client {
     /// Sometimes sends another request for the same target.

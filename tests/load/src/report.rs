@@ -1,15 +1,11 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{
-    client::Shared,
-    monitor::{Samples, Trend},
-    statistics::{Counts, Route, RouteStats, ViolationStats},
-};
+use crate::client::Shared;
+use crate::monitor::{Samples, Trend};
+use crate::statistics::{Counts, Route, RouteStats, ViolationStats};
 
 /// Minimum duration of a run for a statement on growth. An allocator grows until it has seen the peak of each of its threads.
 const TREND_MIN: Duration = Duration::from_secs(240);

@@ -1,27 +1,21 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    error::Error,
-    io,
-    net::SocketAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep},
-};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 
-use crate::{
-    args::Args,
-    client::{Client, Shared},
-    connection::{ConnectionOptions, RequestSpec},
-    monitor::ProcessMonitor,
-    report::Report,
-    slow_client::SlowBehaviour,
-    violation::Violation,
-};
+use crate::args::Args;
+use crate::client::{Client, Shared};
+use crate::connection::{ConnectionOptions, RequestSpec};
+use crate::monitor::ProcessMonitor;
+use crate::report::Report;
+use crate::slow_client::SlowBehaviour;
+use crate::violation::Violation;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Smallest receive buffer that the kernel grants, in bytes: the server has to wait for a slow client.

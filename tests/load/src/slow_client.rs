@@ -7,13 +7,11 @@ use http::header::ACCEPT_ENCODING;
 use http_body_util::BodyExt;
 use tokio::time::sleep;
 
-use crate::{
-    answer::Answer,
-    client::{CheckedRequest, Client},
-    connection::RequestSpec,
-    expectation::Expectation,
-    violation::Violation,
-};
+use crate::answer::Answer;
+use crate::client::{CheckedRequest, Client};
+use crate::connection::RequestSpec;
+use crate::expectation::Expectation;
+use crate::violation::Violation;
 
 /// Pause between two parts of the body: reading a catalog takes seconds.
 const PAUSE: Duration = Duration::from_millis(40);

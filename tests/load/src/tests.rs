@@ -1,14 +1,10 @@
 //! The clients find no violation in a correct server, and find every fault of an incorrect one.
 
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use axum::{Router, body::to_bytes, middleware::map_response, response::Response, routing::get};
 use http::{StatusCode, header::CONTENT_TYPE};
@@ -19,13 +15,11 @@ use source::{Source, SourceSettings, Sources};
 use storekit::MemoryStore;
 use tokio::{net::TcpListener, time::Instant};
 
-use crate::{
-    client::{Client, Shared},
-    report::never_checked,
-    run::{discover, line},
-    slow_client::SlowBehaviour,
-    statistics::Counts,
-};
+use crate::client::{Client, Shared};
+use crate::report::never_checked;
+use crate::run::{discover, line};
+use crate::slow_client::SlowBehaviour;
+use crate::statistics::Counts;
 
 const CATALOGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../catalogs");
 /// Maximum duration of a test, far above the time that all routes need.

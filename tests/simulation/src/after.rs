@@ -6,15 +6,13 @@ use model::{Key, Kind};
 use serde_json::Value;
 use upkeep::Retention;
 
-use crate::{
-    catalogs, commands,
-    fault::Side,
-    invariants::listed_names,
-    observed::ObservedStore,
-    repairs::{repair_all, repair_copy},
-    run::{HARNESS, SETTLED_MS, Simulation},
-    scenario::{Job, PHASE_MS, Scenario, Step, steps},
-};
+use crate::fault::Side;
+use crate::invariants::listed_names;
+use crate::observed::ObservedStore;
+use crate::repairs::{repair_all, repair_copy};
+use crate::run::{HARNESS, SETTLED_MS, Simulation};
+use crate::scenario::{Job, PHASE_MS, Scenario, Step, steps};
+use crate::{catalogs, commands};
 
 /// Number of calls after which collection has come to its end: a round that is under way, and two more.
 const STEPS_MAX: usize = 12;

@@ -1,8 +1,6 @@
-use std::{
-    fs,
-    path::PathBuf,
-    sync::{Arc, OnceLock},
-};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use model::CatalogName;
 use source::{Source, Sources};

@@ -1,7 +1,5 @@
-use std::{
-    hash::{Hash, Hasher},
-    ops::Range,
-};
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 use testkit::Random;
 

@@ -1,17 +1,11 @@
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
-use futures_util::{
-    FutureExt, StreamExt, TryStreamExt,
-    stream::{self, BoxStream},
-};
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use model::Key;
 use store::{
     Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, ReadStore, Staged, Stat, Store, StoreError, Version,

@@ -2,10 +2,8 @@ use bytes::Bytes;
 use model::Sha256;
 use serde_json::Value;
 
-use crate::{
-    fault::Side,
-    snapshot::{referenced, sha256},
-};
+use crate::fault::Side;
+use crate::snapshot::{referenced, sha256};
 
 /// Number of earlier publications that a pointer remembers.
 const REMEMBERED: usize = 16;

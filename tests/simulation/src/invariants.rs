@@ -4,12 +4,10 @@ use bytes::Bytes;
 use model::{CatalogName, Key, Kind as ObjectKind, Sha256};
 use serde_json::Value;
 
-use crate::{
-    corruption::DamageLog,
-    fault::{Kind, Operation},
-    history::{History, NEVER_PUBLISHED, State},
-    snapshot::{Content, read, referenced, sha256},
-};
+use crate::corruption::DamageLog;
+use crate::fault::{Kind, Operation};
+use crate::history::{History, NEVER_PUBLISHED, State};
+use crate::snapshot::{Content, read, referenced, sha256};
 
 /// Checks every state of one store against what must always hold. It reads the documents as plain JSON and decompresses by
 /// itself, so it shares no mistake with the crates that it checks. Damaged objects count as sound here: that they are not

@@ -1,10 +1,6 @@
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use model::{CatalogName, Outcome, Sha256, text::chain};
@@ -13,14 +9,12 @@ use store::Store;
 use sync::{Archive, Copier, Importer, Pack, PackOptions, Repair, StoreOrigin, SyncOptions, SyncReport};
 use upkeep::{GcOptions, Retention, RollbackOptions};
 
-use crate::{
-    catalogs,
-    corruption::{self, DamageKind, Part},
-    fault::Side,
-    handle::StoreHandle,
-    scenario::Job,
-    world::World,
-};
+use crate::catalogs;
+use crate::corruption::{self, DamageKind, Part};
+use crate::fault::Side;
+use crate::handle::StoreHandle;
+use crate::scenario::Job;
+use crate::world::World;
 
 /// Publication that a job reports. It must be in the history of the store.
 #[derive(Debug)]

@@ -1,17 +1,13 @@
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use model::{CatalogName, Key};
 use storekit::MemoryStore;
 
-use crate::{
-    fault::{Kind, Operation, Side},
-    invariants::InvariantChecker,
-    world::World,
-};
+use crate::fault::{Kind, Operation, Side};
+use crate::invariants::InvariantChecker;
+use crate::world::World;
 
 /// Store whose every change is checked.
 pub(crate) struct ObservedStore {

@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use model::{CatalogName, Key};
 
-use crate::{
-    catalogs::{self, NAMES},
-    fault::Side,
-    observed::ObservedStore,
-    run::Simulation,
-    scenario::Job,
-};
+use crate::catalogs::{self, NAMES};
+use crate::fault::Side;
+use crate::observed::ObservedStore;
+use crate::run::Simulation;
+use crate::scenario::Job;
 
 /// Repairs all that can be repaired. The origin may need a new poll, too: `versions` are the last versions of the sources.
 ///

@@ -3,10 +3,8 @@ use store::StoreError;
 use storekit::Injected;
 use tokio::sync::oneshot;
 
-use crate::{
-    fault::{Fault, Kind, Operation},
-    handle::StoreHandle,
-};
+use crate::fault::{Fault, Kind, Operation};
+use crate::handle::StoreHandle;
 
 /// One operation on the store, without its faults.
 pub(crate) type Effect<T> = BoxFuture<'static, Result<T, StoreError>>;

@@ -1,22 +1,18 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
-use tokio::{
-    runtime::{Builder, Runtime},
-    time::timeout,
-};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    after,
-    fault::Side,
-    handle::StoreHandle,
-    job::Done,
-    observed::ObservedStore,
-    reader::Reader,
-    scenario::{Job, Scenario, Step, Writer, moment, steps},
-    world::{Event, Passed, Record, World},
-};
+use crate::after;
+use crate::fault::Side;
+use crate::handle::StoreHandle;
+use crate::job::Done;
+use crate::observed::ObservedStore;
+use crate::reader::Reader;
+use crate::scenario::{Job, Scenario, Step, Writer, moment, steps};
+use crate::world::{Event, Passed, Record, World};
 
 /// Longest time that a job may take: a suspension of five hours in each of its attempts, and more.
 const JOB_TIME_MAX: Duration = Duration::from_secs(100 * 3600);

@@ -2,10 +2,8 @@ use std::{collections::BTreeMap, io::Read};
 
 use bytes::Bytes;
 use flate2::read::GzDecoder;
-use model::{
-    Encoding::{self, Gzip, Identity, Zstd},
-    Key, Kind, Sha256,
-};
+use model::Encoding::{self, Gzip, Identity, Zstd};
+use model::{Key, Kind, Sha256};
 use serde_json::{Map, Value};
 
 /// Content of a published state, as plain lines.

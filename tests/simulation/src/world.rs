@@ -1,23 +1,15 @@
-use std::{
-    collections::{BTreeSet, HashMap},
-    fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, ThreadId},
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::{
-    task::yield_now,
-    time::{Instant, sleep_until},
-};
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep_until};
 
-use crate::{
-    chance::Chance,
-    fault::{Fault, Faults, Kind, Operation, Side},
-};
+use crate::chance::Chance;
+use crate::fault::{Fault, Faults, Kind, Operation, Side};
 
 /// Start of every run: 2026-01-01.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);

@@ -8,14 +8,10 @@ pub mod conformance;
 mod operations;
 mod state;
 
-use std::{
-    fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
 pub use self::call::{Action, Answer, Call, Hook, Injected, Moment};
 use self::state::State;

@@ -1,8 +1,6 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    mem::take,
-    time::SystemTime,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use model::{Key, Sha256};

@@ -1,13 +1,9 @@
 //! The hooks and the log of the memory store.
 
-use std::{
-    future::{pending, ready},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::future::{pending, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use catalog_mirror_storekit::{Action, Answer, MemoryStore, Moment};
 use futures_util::FutureExt as _;

@@ -8,11 +8,9 @@ use storekit::MemoryStore;
 use tower::ServiceExt;
 
 use super::*;
-use crate::{
-    conditions::Fact,
-    poll::{next_poll, whole_seconds},
-    tests::catalog,
-};
+use crate::conditions::Fact;
+use crate::poll::{next_poll, whole_seconds};
+use crate::tests::catalog;
 
 impl Served {
     /// Serves this store as the replica that leads.

@@ -4,13 +4,10 @@ use clap::{Args, ValueEnum};
 use source::{EmptyLayers, ImageContent, Source, Sources};
 use sync::ReadCatalog;
 
-use crate::{
-    args::CatalogAccess,
-    catalog,
-    exit::Exit,
-    output::{print_report, print_text},
-    wiring,
-};
+use crate::args::CatalogAccess;
+use crate::exit::Exit;
+use crate::output::{print_report, print_text};
+use crate::{catalog, wiring};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,8 +1,6 @@
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ::compose::{ComposeFile, Composition, CompositionInput, Decision, Explanation, FoldedDecisions};
 use ::render::{ImageLayer, Rendering};
@@ -17,11 +15,9 @@ use store::{FolderStore, Store};
 use tempfile::TempDir;
 
 use super::render::{SHARD_LEVEL, print};
-use crate::{
-    args::{Access, CatalogAccess, StoreArgs, is_source},
-    output::{self, Column, Table, cell},
-    wiring,
-};
+use crate::args::{Access, CatalogAccess, StoreArgs, is_source};
+use crate::output::{self, Column, Table, cell};
+use crate::wiring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -8,12 +8,10 @@ use publish::{Catalog, Mirror, MirrorSettings, PollMetrics};
 use source::Source;
 use store::{FolderStore, Store, find_stored};
 
-use crate::{
-    args::{self, Access, CatalogAccess, RegistryArgs},
-    exit::Exit,
-    output::{self, print_rows, print_text, short},
-    published, wiring,
-};
+use crate::args::{self, Access, CatalogAccess, RegistryArgs};
+use crate::exit::Exit;
+use crate::output::{self, print_rows, print_text, short};
+use crate::{published, wiring};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

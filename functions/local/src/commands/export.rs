@@ -1,10 +1,8 @@
-use std::{
-    collections::BTreeSet,
-    fs,
-    io::{self, Write},
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use ::sync::{Pack, PackOptions, Receipt, volume_path};
 use anyhow::Context;
@@ -15,12 +13,10 @@ use serde::Serialize;
 use serde_json::json;
 use store::Store;
 
-use crate::{
-    args::{Access, StoreArgs},
-    commands::tree::{self, TreeArgs},
-    output::{Column, Table, bytes, print, print_json},
-    published,
-};
+use crate::args::{Access, StoreArgs};
+use crate::commands::tree::{self, TreeArgs};
+use crate::output::{Column, Table, bytes, print, print_json};
+use crate::published;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {

@@ -4,12 +4,10 @@ use clap::Args;
 use serde_json::json;
 use upkeep::{GcError, GcOptions, GcReport, GcStep, NextStep};
 
-use crate::{
-    args::{Access, KeyArgs, StoreArgs},
-    exit::Exit,
-    output::{self, bytes, cell, print_rows, printable},
-    wiring,
-};
+use crate::args::{Access, KeyArgs, StoreArgs};
+use crate::exit::Exit;
+use crate::output::{self, bytes, cell, print_rows, printable};
+use crate::wiring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Options that are absent have the value of `retention` in the configuration, else the default.")]

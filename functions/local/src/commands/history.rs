@@ -4,11 +4,9 @@ use model::CatalogName;
 use upkeep::HistoryState;
 
 use super::poll::changes;
-use crate::{
-    args::{Access, StoreArgs},
-    output::{Column, Table, cell, print, short},
-    published,
-};
+use crate::args::{Access, StoreArgs};
+use crate::output::{Column, Table, cell, print, short};
+use crate::published;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

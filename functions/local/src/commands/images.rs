@@ -6,12 +6,10 @@ use model::CatalogName;
 use olm::{BundleSelection, RequiredImages};
 use store::Store;
 
-use crate::{
-    args::{Access, CatalogAccess},
-    exit::Exit,
-    output::{print_json, print_text, print_yaml, printable},
-    published, wiring,
-};
+use crate::args::{Access, CatalogAccess};
+use crate::exit::Exit;
+use crate::output::{print_json, print_text, print_yaml, printable};
+use crate::{published, wiring};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,24 +1,18 @@
-use std::{
-    fs::{self, File},
-    io::{self, Seek},
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
+use std::io::{self, Seek};
+use std::path::{Path, PathBuf};
 
 use ::sync::{Archive, Importer, Manifest, PackedCatalog, SyncOptions, VolumeFile};
 use anyhow::Context;
 use clap::Args;
 use model::Outcome;
 
-use super::{
-    export::receipt,
-    sync::{AllowArgs, print},
-};
-use crate::{
-    args::{Access, ReportArgs, StoreArgs, TrustArgs},
-    exit::Exit,
-    output::{self, printable, short},
-    wiring,
-};
+use super::export::receipt;
+use super::sync::{AllowArgs, print};
+use crate::args::{Access, ReportArgs, StoreArgs, TrustArgs};
+use crate::exit::Exit;
+use crate::output::{self, printable, short};
+use crate::wiring;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {

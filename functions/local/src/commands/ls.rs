@@ -4,11 +4,9 @@ use serde::Serialize;
 use store::{Store, StoreExt};
 
 use super::history::HELD_BACK;
-use crate::{
-    args::{Access, StoreArgs},
-    output::{Column, Table, age, bytes, cell, print, printable, short},
-    published,
-};
+use crate::args::{Access, StoreArgs};
+use crate::output::{Column, Table, age, bytes, cell, print, printable, short};
+use crate::published;
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {

@@ -13,10 +13,8 @@ use source::Source;
 use store::Store;
 
 use super::images;
-use crate::{
-    args::{Access, StoreArgs},
-    output, published,
-};
+use crate::args::{Access, StoreArgs};
+use crate::{output, published};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

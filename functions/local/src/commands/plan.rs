@@ -1,9 +1,7 @@
-use std::{
-    collections::BTreeSet,
-    fs, io,
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use std::{fs, io};
 
 use ::bundle::Contents;
 use ::plan::{
@@ -15,13 +13,11 @@ use olm::{Day, PackageParser, UpgradeStep};
 use source::Sources;
 use sync::ReadCatalog;
 
-use crate::{
-    args::CatalogAccess,
-    catalog::{self, CATALOG_HELP},
-    commands::bundle,
-    exit::Exit,
-    output::{Column, Table, cell, cut, print_report, print_table, print_text, print_yaml, printable},
-};
+use crate::args::CatalogAccess;
+use crate::catalog::{self, CATALOG_HELP};
+use crate::commands::bundle;
+use crate::exit::Exit;
+use crate::output::{Column, Table, cell, cut, print_report, print_table, print_text, print_yaml, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\

@@ -6,12 +6,10 @@ use futures_util::future::join_all;
 use model::CatalogName;
 use publish::{Catalog, ChangedPackages, Report};
 
-use crate::{
-    args::{Access, CatalogArgs, ReportArgs, StoreArgs},
-    exit::Exit,
-    output::{self, Column, Table, bytes, cell, millis, print, print_error, short},
-    wiring,
-};
+use crate::args::{Access, CatalogArgs, ReportArgs, StoreArgs};
+use crate::exit::Exit;
+use crate::output::{self, Column, Table, bytes, cell, millis, print, print_error, short};
+use crate::wiring;
 
 #[derive(Debug, Args)]
 pub(crate) struct PollArgs {

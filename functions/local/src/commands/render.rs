@@ -1,7 +1,5 @@
-use std::{
-    io::{self, BufWriter},
-    sync::Arc,
-};
+use std::io::{self, BufWriter};
+use std::sync::Arc;
 
 use ::render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sink};
 use anyhow::Context;

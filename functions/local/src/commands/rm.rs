@@ -2,12 +2,10 @@ use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
 
-use crate::{
-    args::{Access, StoreArgs},
-    exit::Exit,
-    output::{self, join},
-    published,
-};
+use crate::args::{Access, StoreArgs};
+use crate::exit::Exit;
+use crate::output::{self, join};
+use crate::published;
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {

@@ -5,11 +5,9 @@ use model::CatalogName;
 use upkeep::RollbackOptions;
 
 use super::poll::print_polls;
-use crate::{
-    args::{Access, KeyArgs, ReportArgs, StoreArgs},
-    exit::Exit,
-    published, wiring,
-};
+use crate::args::{Access, KeyArgs, ReportArgs, StoreArgs};
+use crate::exit::Exit;
+use crate::{published, wiring};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true))]

@@ -5,12 +5,10 @@ use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchHit, SearchIndex, SearchQ
 use serde::Serialize;
 use store::{Store, read_stored};
 
-use crate::{
-    args::{Access, StoreArgs},
-    exit::Exit,
-    output::{self, cut, print_json, print_rows},
-    published,
-};
+use crate::args::{Access, StoreArgs};
+use crate::exit::Exit;
+use crate::output::{self, cut, print_json, print_rows};
+use crate::published;
 
 /// Longest sentence about a package in the table, in characters.
 const SUMMARY_CHARS: usize = 60;

@@ -1,13 +1,9 @@
-use std::{
-    collections::BTreeSet,
-    net::SocketAddr,
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::Args;
 use config::{Config, ServerConfig};
@@ -22,12 +18,10 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::args::{Access, CatalogArgs, StoreArgs};
 #[cfg(feature = "grpc")]
 use crate::grpc_listener;
-use crate::{
-    args::{Access, CatalogArgs, StoreArgs},
-    wiring,
-};
+use crate::wiring;
 
 /// Maximum time to send an event, where no command waits: half an hour covers most restarts of a receiver.
 const NOTIFY_TIME: Duration = Duration::from_secs(30 * 60);

@@ -1,8 +1,6 @@
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use ::sync::{Copier, FetchSettings, HttpOrigin, Origin, StoreOrigin, SyncOptions, SyncOrigin, SyncReport};
 use clap::Args;
@@ -10,12 +8,10 @@ use config::poll_interval;
 use model::CatalogName;
 use store::StorePlace;
 
-use crate::{
-    args::{Access, ReportArgs, S3Args, TrustArgs},
-    exit::Exit,
-    output::{self, Column, Table, bytes, cell, millis, print_error, short},
-    wiring,
-};
+use crate::args::{Access, ReportArgs, S3Args, TrustArgs};
+use crate::exit::Exit;
+use crate::output::{self, Column, Table, bytes, cell, millis, print_error, short};
+use crate::wiring;
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {

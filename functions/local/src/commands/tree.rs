@@ -7,11 +7,9 @@ use clap::Args;
 use config::poll_interval;
 use store::StorePlace;
 
-use crate::{
-    args::{Access, StoreArgs},
-    commands::sync::watch,
-    output::{Column, Table, bytes, print, printable},
-};
+use crate::args::{Access, StoreArgs};
+use crate::commands::sync::watch;
+use crate::output::{Column, Table, bytes, print, printable};
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeArgs {

@@ -3,12 +3,10 @@ use clap::Args;
 use model::text::did_you_mean;
 use olm::UpgradeStep;
 
-use crate::{
-    args::CatalogAccess,
-    catalog::{self, CATALOG_HELP},
-    exit::Exit,
-    output::{Column, Table, cell, print_report, print_table, print_text},
-};
+use crate::args::CatalogAccess;
+use crate::catalog::{self, CATALOG_HELP};
+use crate::exit::Exit;
+use crate::output::{Column, Table, cell, print_report, print_table, print_text};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\

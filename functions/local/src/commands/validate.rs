@@ -10,12 +10,10 @@ use source::Source;
 use store::Store;
 
 use super::render::read_source;
-use crate::{
-    args::{self, Access, CatalogAccess},
-    exit::Exit,
-    output::{Column, Table, print_report, print_table, print_text, printable},
-    published,
-};
+use crate::args::{self, Access, CatalogAccess};
+use crate::exit::Exit;
+use crate::output::{Column, Table, print_report, print_table, print_text, printable};
+use crate::published;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -6,12 +6,10 @@ use model::CatalogName;
 use upkeep::Verification;
 
 use super::sync::origin;
-use crate::{
-    args::{Access, StoreArgs},
-    exit::Exit,
-    output::{Column, Table, bytes, print},
-    published,
-};
+use crate::args::{Access, StoreArgs};
+use crate::exit::Exit;
+use crate::output::{Column, Table, bytes, print};
+use crate::published;
 
 const REPAIR: &str = "Repair";
 

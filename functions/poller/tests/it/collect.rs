@@ -1,10 +1,8 @@
 //! Garbage collection by a manual or scheduled event.
 
-use std::{
-    future::pending,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::future::pending;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use model::{Key, Kind, Sha256};

@@ -1,14 +1,10 @@
 //! Test set-up: a poller with a registry in this process, a store in memory and fake services.
 
-use std::{
-    fs,
-    path::Path,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use model::{Current, Key, Status};

@@ -5,11 +5,9 @@ use std::{collections::BTreeMap, convert::Infallible, path::Path, sync::Arc};
 use axum::body::Body;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http_api::{HttpMetrics, HttpSettings};
-use lambda_http::{
-    Context, LambdaEvent, Service,
-    http::{Method, Request},
-    tower::ServiceExt,
-};
+use lambda_http::http::{Method, Request};
+use lambda_http::tower::ServiceExt;
+use lambda_http::{Context, LambdaEvent, Service};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use reader::{PublishedCatalogs, ReaderSettings};
 use serde_json::{Value, json};

@@ -1,29 +1,23 @@
 //! The program itself, between a fake of the service and a small S3.
 
-use std::{
-    collections::VecDeque,
-    path::Path,
-    process::{Output, Stdio},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
 use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
-use axum::{
-    Router,
-    body::Bytes,
-    http::HeaderMap,
-    routing::{get, post},
-};
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::HeaderMap;
+use axum::routing::{get, post};
 use lambda_http::http::Method;
 use serde_json::Value;
 use testkit::{S3, S3Call};
-use tokio::{
-    net::TcpListener,
-    process::Command,
-    sync::{Mutex, mpsc},
-    time::timeout,
-};
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio::sync::{Mutex, mpsc};
+use tokio::time::timeout;
 
 use crate::mirror::{Answer, event, example, publish, recorded};
 

@@ -1,9 +1,7 @@
 //! Small catalogs.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io::Cursor,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Cursor;
 
 use catalog_mirror_compose::{
     ComposeError, ComposedContent, Composition, DependencyRule, Explanation, PackageSource, ReadError, ReadSeek,

@@ -7,12 +7,10 @@ use publish::{Catalog, ValidationMode};
 use serde_json::Value;
 use source::{Source, SourceError};
 
-use super::{
-    ConfigLoader,
-    file::PlacedCatalog,
-    limits::{self, OwnLimits},
-    section::Section,
-};
+use super::ConfigLoader;
+use super::file::PlacedCatalog;
+use super::limits::{self, OwnLimits};
+use super::section::Section;
 use crate::problems::count;
 
 const API_VERSION: &str = "olm.operatorframework.io/v1";

@@ -1,10 +1,8 @@
 //! `compose:` of a catalog: a composition, or the entries of an ImageSetConfiguration.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use compose::{ComposeFile, Composition};
 use model::CatalogName;
@@ -12,10 +10,8 @@ use publish::{Catalog, CatalogSource, ComposedSource, ComposedSourceError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    file::PlacedCatalog,
-    section::{Section, deserialize},
-};
+use super::file::PlacedCatalog;
+use super::section::{Section, deserialize};
 use crate::problems::Problems;
 
 /// Reference to an ImageSetConfiguration. Its relative paths start at its own folder.
@@ -111,10 +107,8 @@ pub(crate) fn connect(catalogs: &mut [PlacedCatalog], problems: &Problems) {
 mod tests {
     use publish::InputPlace;
 
-    use super::{
-        super::tests::{check_problems, load},
-        *,
-    };
+    use super::super::tests::{check_problems, load};
+    use super::*;
 
     const WRONG: &str = "
 name: a, compose: {} => catalog a, compose: a composition needs `inputs` or `add`

@@ -1,9 +1,7 @@
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use model::{Availability, CatalogName};
 use publish::{Catalog, CatalogSource, ValidationMode};
@@ -12,15 +10,11 @@ use serde_json::Value;
 use source::SourceSettings;
 use upkeep::Retention;
 
-use super::{
-    ConfigLoader, cluster_catalog, composed,
-    keys::PlacedRule,
-    limits::{self, OwnLimits},
-    poll_interval,
-    section::Section,
-    values::{self, host_and_port, platform},
-    webhook,
-};
+use super::keys::PlacedRule;
+use super::limits::{self, OwnLimits};
+use super::section::Section;
+use super::values::{self, host_and_port, platform};
+use super::{ConfigLoader, cluster_catalog, composed, poll_interval, webhook};
 use crate::problems::Problems;
 
 /// A catalog and the place where it is configured, for problems.

@@ -7,10 +7,8 @@ use publish::Catalog;
 use serde::Deserialize;
 use serde_json::Value;
 use source::{Lookaside, LookasideError, Source};
-use trust::{
-    PublicKey, Signer, SigningKey, Trust,
-    policy::{KeySources, KeyringReader, Policy},
-};
+use trust::policy::{KeySources, KeyringReader, Policy};
+use trust::{PublicKey, Signer, SigningKey, Trust};
 
 use super::section::Section;
 use crate::problems::Problems;

@@ -5,17 +5,12 @@ use publish::Catalog;
 use source::Source;
 use trust::policy::KeyringReader;
 
-use super::{
-    Config, composed,
-    file::{PlacedCatalog, check_files},
-    keys::{KeyContext, PlacedRule},
-    limits,
-    webhook::{self, PlacedWebhook},
-};
-use crate::{
-    Variables,
-    problems::{ConfigProblems, Problems},
-};
+use super::file::{PlacedCatalog, check_files};
+use super::keys::{KeyContext, PlacedRule};
+use super::webhook::{self, PlacedWebhook};
+use super::{Config, composed, limits};
+use crate::Variables;
+use crate::problems::{ConfigProblems, Problems};
 
 /// Collects a configuration from files, texts and flags, and all of its problems.
 ///

@@ -11,13 +11,11 @@ mod server;
 mod values;
 mod webhook;
 
-pub use self::{
-    keys::ConfigKeys,
-    loader::{ConfigLoader, named_catalog},
-    server::{GrpcConfig, ServerConfig, ServerLimitsConfig},
-    values::{
-        byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval, time_limit,
-    },
+pub use self::keys::ConfigKeys;
+pub use self::loader::{ConfigLoader, named_catalog};
+pub use self::server::{GrpcConfig, ServerConfig, ServerLimitsConfig};
+pub use self::values::{
+    byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval, time_limit,
 };
 
 /// A configuration without problems: `catalogs.yaml`, `ClusterCatalog` manifests and the command line together.

@@ -2,10 +2,8 @@ use std::{path::PathBuf, time::Duration};
 
 use model::CatalogName;
 
-use super::{
-    section::Section,
-    values::{origin, time_limit},
-};
+use super::section::Section;
+use super::values::{origin, time_limit};
 use crate::problems::{Problems, count};
 
 /// Largest number of connections, and of requests on one of them. Far above any machine's descriptors, and below what

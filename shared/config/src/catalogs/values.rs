@@ -1,11 +1,9 @@
 //! Values of settings. Flags and `catalogs.yaml` share these parsers, so a value means the same in both and is refused
 //! in both. An error says what can be written instead.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    ops::RangeInclusive,
-    time::Duration,
-};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use bytesize::ByteSize;
 use model::PREVIOUS_MAX;

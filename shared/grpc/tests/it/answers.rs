@@ -11,10 +11,8 @@ use rstest::rstest;
 use server::{Server, ServerLimits, ServerMetrics};
 use tonic::Code;
 
-use crate::{
-    client::Client,
-    fixture::{CRAFTED, MemoryCatalogs, SentBundle, TestServer, shown},
-};
+use crate::client::Client;
+use crate::fixture::{CRAFTED, MemoryCatalogs, SentBundle, TestServer, shown};
 
 /// Returns the canonical lines of a catalog of the workspace.
 fn lines_of(name: &str) -> Vec<u8> {

@@ -5,10 +5,8 @@ use rstest::rstest;
 use testkit::SnapshotBuilder;
 use tonic::{Code, Status};
 
-use crate::{
-    client::Client,
-    fixture::{MemoryCatalogs, TestServer, package, valid},
-};
+use crate::client::Client;
+use crate::fixture::{MemoryCatalogs, TestServer, package, valid};
 
 /// Returns catalogs with a package of their name each.
 async fn catalogs(names: &[&str]) -> MemoryCatalogs {

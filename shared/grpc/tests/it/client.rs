@@ -7,12 +7,10 @@ use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tonic::{
-    Code, Request, Status,
-    client::Grpc,
-    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
-    transport::{Channel, Endpoint},
-};
+use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status};
 
 /// Messages as bytes.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,8 +1,7 @@
-use catalog_mirror_grpc::{
-    AnswerError,
-    olm_v0::{
-        ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageContents, PackageRecorder, api::GetBundleRequest,
-    },
+use catalog_mirror_grpc::AnswerError;
+use catalog_mirror_grpc::olm_v0::api::GetBundleRequest;
+use catalog_mirror_grpc::olm_v0::{
+    ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageContents, PackageRecorder,
 };
 use model::Sha256;
 use prost::Message;

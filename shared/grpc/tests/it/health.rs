@@ -2,10 +2,8 @@ use prost::Message;
 use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
 
-use crate::{
-    client::Client,
-    fixture::{MemoryCatalogs, TestServer},
-};
+use crate::client::Client;
+use crate::fixture::{MemoryCatalogs, TestServer};
 
 fn request(service: &str) -> Vec<u8> {
     let service = service.to_owned();

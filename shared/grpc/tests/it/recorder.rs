@@ -3,10 +3,8 @@ use model::Sha256;
 use proptest::prelude::*;
 use rstest::rstest;
 
-use crate::{
-    contents::complete,
-    fixture::{CRAFTED, shards},
-};
+use crate::contents::complete;
+use crate::fixture::{CRAFTED, shards};
 
 fn record(chunks: &[&[u8]]) -> Result<PackageRecord, String> {
     let mut recorder = PackageRecorder::new("p");

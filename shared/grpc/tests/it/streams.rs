@@ -5,16 +5,12 @@ use prometheus_client::registry::Registry;
 use prost::Message;
 use server::{Server, ServerLimits, ServerMetrics};
 use testkit::until;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    time::{sleep, timeout},
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
 
-use crate::{
-    client::Client,
-    fixture::{MemoryCatalogs, TestServer, package, shown},
-};
+use crate::client::Client;
+use crate::fixture::{MemoryCatalogs, TestServer, package, shown};
 
 /// Number of bundles or other Metas of a catalog that does not fit into the buffers of a connection.
 const METAS: usize = 20_000;

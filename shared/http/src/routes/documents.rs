@@ -6,13 +6,11 @@ use bytes::Bytes;
 use model::{CachePolicy, Document, Encoding, Key, Kind, ObjectDigest, ObjectKey, Sha256};
 use reader::ReaderError;
 
-use crate::{
-    error::ApiError,
-    payload::Payload,
-    respond::Representation,
-    rfc9110::{Precondition, Tag},
-    routes::RouteCall,
-};
+use crate::error::ApiError;
+use crate::payload::Payload;
+use crate::respond::Representation;
+use crate::rfc9110::{Precondition, Tag};
+use crate::routes::RouteCall;
 
 pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;

@@ -9,10 +9,8 @@ mod metas;
 mod page;
 mod registry;
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, LazyLock},
-};
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
 use http::request::Parts;
@@ -22,12 +20,10 @@ use reader::{PublishedState, ReaderError};
 
 pub use self::page::page_files;
 pub(crate) use self::registry::Images;
-use crate::{
-    error::ApiError,
-    respond::Representation,
-    rfc9110::{decode, negotiate},
-    router::App,
-};
+use crate::error::ApiError;
+use crate::respond::Representation;
+use crate::rfc9110::{decode, negotiate};
+use crate::router::App;
 
 /// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
 const OBJECT: &str = "/{kind}/sha256/{object}";

@@ -9,12 +9,10 @@ use olm::SEARCH;
 use reader::ReaderError;
 
 use super::RouteCall;
-use crate::{
-    error::ApiError,
-    payload::Payload,
-    respond::Representation,
-    rfc9110::{Precondition, Tag},
-};
+use crate::error::ApiError;
+use crate::payload::Payload;
+use crate::respond::Representation;
+use crate::rfc9110::{Precondition, Tag};
 
 const HTML: &str = include_str!("../../page/page.html");
 

@@ -11,13 +11,11 @@ use reader::{PublishedState, ReaderError};
 use serde_json::{Value, json};
 
 use super::RouteCall;
-use crate::{
-    error::ApiError,
-    payload::Payload,
-    respond::Representation,
-    rfc9110::decode,
-    router::{App, is_read},
-};
+use crate::error::ApiError;
+use crate::payload::Payload;
+use crate::respond::Representation;
+use crate::rfc9110::decode;
+use crate::router::{App, is_read};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 

@@ -6,10 +6,8 @@ use reader::ReaderSettings;
 use serde_json::{Value, json};
 use store::Store;
 
-use crate::{
-    fixture::{LINES, Publication, Published, publish},
-    world::World,
-};
+use crate::fixture::{LINES, Publication, Published, publish};
+use crate::world::World;
 
 /// The next publication of the catalog.
 async fn publish_next(world: &World, lines: &str) -> Published {

@@ -4,10 +4,8 @@ use http::StatusCode;
 use model::{Document, Encoding, Sha256, decode_zstd};
 use olm::SEARCH;
 
-use crate::{
-    fixture::{LINES, Publication, publish},
-    world::{SITUATIONS, World},
-};
+use crate::fixture::{LINES, Publication, publish};
+use crate::world::{SITUATIONS, World};
 
 /// Returns the paths of resources that have several codings, with the hash of the content and the tag of each coding. Bytes that are
 /// stored have the tag of the object, others that of the content and the coding.

@@ -6,10 +6,8 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use model::{Availability, CatalogName, Current, Document, Key};
 use testkit::Answer;
 
-use crate::{
-    fixture::put,
-    world::{World, problem},
-};
+use crate::fixture::put;
+use crate::world::{World, problem};
 
 /// Status and word of a problem with the path that gets it, and maybe a field of the request. Below stands the detail.
 const PROBLEMS: &str = r#"

@@ -7,10 +7,8 @@ use http::StatusCode;
 use model::{Catalogs, Document, Key};
 use storekit::{Action, Answer, Moment};
 
-use crate::{
-    fixture::{LINES, Publication, publish, put},
-    world::{World, problem},
-};
+use crate::fixture::{LINES, Publication, publish, put};
+use crate::world::{World, problem};
 
 fn fail(world: &World, action: Action) {
     world.store.set_hook(move |call, moment| match moment {

@@ -4,10 +4,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use model::{Current, Document, Encoding, Key, Kind, Sha256};
 
-use crate::{
-    fixture::put,
-    world::{SITUATIONS, World},
-};
+use crate::fixture::put;
+use crate::world::{SITUATIONS, World};
 
 /// Returns every path that answers bytes of immutable objects, and the paths of those objects.
 fn paths(world: &World) -> Vec<String> {

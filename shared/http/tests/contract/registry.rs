@@ -5,10 +5,8 @@ use model::{CatalogImage, Catalogs, Document, Key, Sha256};
 use store::Store;
 use testkit::Answer;
 
-use crate::{
-    fixture::{LINES, Publication, publish, put},
-    world::{World, redirecting},
-};
+use crate::fixture::{LINES, Publication, publish, put};
+use crate::world::{World, redirecting};
 
 const OLDER: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";
 

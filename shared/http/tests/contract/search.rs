@@ -4,10 +4,8 @@ use http::StatusCode;
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::{
-    fixture::{LINES, Publication, publish},
-    world::World,
-};
+use crate::fixture::{LINES, Publication, publish};
+use crate::world::World;
 
 const PATH: &str = "/catalogs/demo/search";
 

@@ -1,9 +1,7 @@
 //! Answers as they leave a socket, where the HTTP library adds fields of its own.
 
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::{fixture::LINES, world::World};
 

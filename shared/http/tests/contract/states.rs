@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use model::{Encoding, Key, Kind, Sha256};
 
-use crate::{
-    fixture::{LINES, Publication, publish},
-    world::World,
-};
+use crate::fixture::{LINES, Publication, publish};
+use crate::world::World;
 use reader::ReaderSettings;
 
 const CHANGED: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";

@@ -7,10 +7,8 @@ use store::Store;
 use testkit::{CurrentBuilder, SnapshotBuilder};
 use trust::{Signer, SigningKey, Trust};
 
-use crate::{
-    fixture::{LINES, put},
-    world::World,
-};
+use crate::fixture::{LINES, put};
+use crate::world::World;
 
 /// A store that holds no caches between requests, and the key that its pointers are signed with.
 struct SignedSite {

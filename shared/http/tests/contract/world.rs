@@ -10,10 +10,8 @@ use store::Store;
 use storekit::MemoryStore;
 use testkit::Answer;
 
-use crate::{
-    fixture::{LINES, Publication, Published, publish},
-    openapi,
-};
+use crate::fixture::{LINES, Publication, Published, publish};
+use crate::openapi;
 
 pub(crate) struct World {
     pub(crate) store: MemoryStore,

@@ -1,10 +1,8 @@
 //! The store fails, others write at the same time, the process is killed.
 
-use std::{
-    future::pending,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use model::{Key, Kind};

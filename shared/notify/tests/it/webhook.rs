@@ -1,18 +1,14 @@
 //! Webhooks against a server in the same process.
 
-use std::{
-    fs,
-    io::Write,
-    sync::{Arc, Mutex},
-};
+use std::fs;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 
-use axum::{
-    Router,
-    body::Bytes,
-    extract::State,
-    http::{HeaderMap, StatusCode},
-    routing::post,
-};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use catalog_mirror_notify::{Event, Receiver, SecretLocation, SendError, Webhook};
 use model::text::chain;

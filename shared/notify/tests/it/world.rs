@@ -1,10 +1,8 @@
 //! A store with one catalog, receivers that record their events, and reports of polls.
 
-use std::{
-    fmt::Write,
-    future::pending,
-    sync::{Arc, Mutex},
-};
+use std::fmt::Write;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use catalog_mirror_notify::{Event, Notifier, NotifierSettings, Receiver, SendError};

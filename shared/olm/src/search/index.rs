@@ -3,10 +3,8 @@ use std::{collections::HashMap, mem, ops::Range};
 use model::{Facts, SearchPackage};
 use serde::Serialize;
 
-use super::{
-    filter::{FacetCounts, SearchFilter, accepts, count},
-    words::{fold, is_typo, terms, words},
-};
+use super::filter::{FacetCounts, SearchFilter, accepts, count};
+use super::words::{fold, is_typo, terms, words};
 
 /// Maximum number of Packages in one answer.
 pub const SEARCH_LIMIT_MAX: usize = 100;

@@ -1,23 +1,17 @@
-use std::{
-    borrow::Cow,
-    collections::{BTreeSet, HashMap, HashSet},
-    mem,
-};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::mem;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use model::{
-    IndexedMeta, SearchPackage,
-    text::{self, LineBuffer},
-};
+use model::text::{self, LineBuffer};
+use model::{IndexedMeta, SearchPackage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::words::words;
-use crate::{
-    BundleFields, PackageParser, PropertyFields,
-    facts::{FactKind, Recorder, is_json, json},
-    parser::OlmPackage,
-};
+use crate::facts::{FactKind, Recorder, is_json, json};
+use crate::parser::OlmPackage;
+use crate::{BundleFields, PackageParser, PropertyFields};
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
 pub const SEARCH: FactKind = FactKind {

@@ -1,9 +1,7 @@
 use std::collections::{BTreeSet, HashSet};
 
-use crate::{
-    VersionRange,
-    graph::{ChannelGraph, GraphEntry, GraphFault},
-};
+use crate::VersionRange;
+use crate::graph::{ChannelGraph, GraphEntry, GraphFault};
 
 use super::{Place, Report, Rule, quoted, value::Value};
 

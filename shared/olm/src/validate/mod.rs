@@ -24,11 +24,9 @@ pub use rule::{Rule, Severity};
 pub use schemas::{CSV_METADATA, ICON, RELATED_IMAGES};
 pub use shape::{Shape, ShapeField, decode_base64, field_position};
 
-use self::{
-    package::{BundleFacts, StoredLine},
-    shape::Decoded,
-    value::Value,
-};
+use self::package::{BundleFacts, StoredLine};
+use self::shape::Decoded;
+use self::value::Value;
 
 /// Maximum number of characters of a foreign text in a violation. A name may have megabytes.
 const TEXT_CHARS: usize = 300;

@@ -3,14 +3,11 @@ use std::collections::{HashMap, HashSet};
 use model::CatalogName;
 use work::OverBudget;
 
-use super::{
-    Place, Report, Rule, ShardValidator,
-    channel::check_channel,
-    quoted,
-    schemas::{BUNDLE, CHANNEL, DEPRECATIONS, META, PACKAGE},
-    shape::decode,
-    value::{Value, ValueBudget},
-};
+use super::channel::check_channel;
+use super::schemas::{BUNDLE, CHANNEL, DEPRECATIONS, META, PACKAGE};
+use super::shape::decode;
+use super::value::{Value, ValueBudget};
+use super::{Place, Report, Rule, ShardValidator, quoted};
 use crate::{LIFECYCLES, Lifecycle};
 
 /// Maximum length of a DNS label, in bytes.

@@ -1,10 +1,8 @@
 //! Fields of the schemas of OLM and of the properties of bundles, with the types of operator-registry v1.73.0 and of
 //! operator-framework/api v0.45.0.
 
-use super::shape::{
-    Shape::{self, Any, Bool, Bytes, Integer, List, Map, Object, PropertyValue, Text},
-    ShapeField,
-};
+use super::shape::Shape::{self, Any, Bool, Bytes, Integer, List, Map, Object, PropertyValue, Text};
+use super::shape::ShapeField;
 
 /// Returns a field that a structure of Go always has.
 const fn always(name: &'static str, shape: Shape) -> ShapeField {

@@ -3,21 +3,15 @@
 
 use std::{borrow::Cow, fmt};
 
-use base64::{
-    Engine,
-    alphabet::STANDARD,
-    engine::{GeneralPurpose, GeneralPurposeConfig},
-};
-use serde::{
-    Deserialize,
-    de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{
-    Rule,
-    schemas::property_shape,
-    value::{Value, ValueBudget},
-};
+use super::Rule;
+use super::schemas::property_shape;
+use super::value::{Value, ValueBudget};
 
 /// Maximum number of wrong types reported for one line. A list may have any number of them.
 const ERRORS_MAX: usize = 10;

@@ -1,9 +1,7 @@
 //! Search: texts of packages, and the packages that queries find.
 
-use std::{
-    sync::LazyLock,
-    time::{Duration, Instant},
-};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use catalog_mirror_olm::{

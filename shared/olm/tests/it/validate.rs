@@ -1,9 +1,7 @@
 //! The rules against a table of catalogs that break them, and properties that hold for all catalogs.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use crate::mutations::{self, Catalog};
 use catalog_mirror_olm::{Day, Rule, RuleViolation, SchemaCounts, Severity, ShardValidator};

@@ -1,9 +1,7 @@
 //! Facts about new content. Each is a function of the lines of a Package, so that a Package with known lines is not read again.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use model::{Facts, Sha256, ShardRef, Snapshot, ValidationCounts, text::chain};
 use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard};

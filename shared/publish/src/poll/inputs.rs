@@ -1,9 +1,7 @@
-use std::{
-    collections::HashMap,
-    env,
-    io::{Read, Seek},
-    sync::Arc,
-};
+use std::collections::HashMap;
+use std::env;
+use std::io::{Read, Seek};
+use std::sync::Arc;
 
 use compose::{ComposeError, ComposedContent, Composition, Explanation, PackageSource, ReadError, ReadSeek};
 use model::{IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd_to};

@@ -1,13 +1,12 @@
-use std::{
-    sync::{Arc, OnceLock, atomic::AtomicU64},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use model::{CatalogName, Outcome, ValidationCounts};
-use prometheus_client::{
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
-    registry::{Metric, Registry},
-};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Metric, Registry};
 use source::DownloadSpace;
 use work::MemoryPool;
 

@@ -1,9 +1,8 @@
-use std::{
-    collections::HashMap,
-    path::PathBuf,
-    sync::{Arc, atomic::Ordering},
-    time::{Duration, SystemTime},
-};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
 
 use futures_util::{FutureExt, future};
 use model::{CatalogName, Outcome, PullInputs, Status};
@@ -15,10 +14,8 @@ use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
 use work::{Budget, MemoryPool};
 
-use super::{
-    once::{Poll, SourceCheck},
-    open_pull::process_id,
-};
+use super::once::{Poll, SourceCheck};
+use super::open_pull::process_id;
 use crate::{
     Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, SourceLimits, record_status,
     status::read_status,

@@ -7,10 +7,8 @@ use store::{Staged, Staging, Store, StoreError, bridge};
 use tokio::task::JoinError;
 use work::{Budget, run};
 
-use super::{
-    facts::{CatalogFacts, NewContent},
-    once::Poll,
-};
+use super::facts::{CatalogFacts, NewContent};
+use super::once::Poll;
 use crate::{PollError, PublishError, Transaction};
 
 /// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be throttled by it.

@@ -8,14 +8,12 @@ use source::{Digest, Download};
 use tokio::time::timeout;
 use work::{Budget, stop_on_drop};
 
-use super::{
-    composing::{ResolvedInputs, refused_input},
-    facts::NewContent,
-    open_pull::OpenPull,
-    pull::{PublishedShards, copy_first, copy_image, read_content},
-    signatures::verified_source,
-    validation::check_packages,
-};
+use super::composing::{ResolvedInputs, refused_input};
+use super::facts::NewContent;
+use super::open_pull::OpenPull;
+use super::pull::{PublishedShards, copy_first, copy_image, read_content};
+use super::signatures::verified_source;
+use super::validation::check_packages;
 use crate::{
     Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, RaceRetries, Report, Transaction,
     TransactionOptions, stats::check_stored,

@@ -1,11 +1,10 @@
 //! Pulls one image: from its registry, or from a copy on disk.
 
-use std::{
-    collections::HashMap,
-    io::{self, Read},
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use model::{EmptyLayers, Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
@@ -16,11 +15,9 @@ use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 use work::{Budget, run};
 
-use super::{
-    composing::{compose_inputs, log_notices},
-    facts::NewContent,
-    once::Poll,
-};
+use super::composing::{compose_inputs, log_notices};
+use super::facts::NewContent;
+use super::once::Poll;
 use crate::{Catalog, CatalogSource, PollError, PollProgress, Transaction};
 
 /// Maximum number of Metas of a published state whose chunks count as known. The entries of its index are held beside the new ones:

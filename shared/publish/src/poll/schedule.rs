@@ -1,15 +1,11 @@
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use model::{CatalogName, Outcome};
-use tokio::{
-    sync::Notify,
-    task::JoinSet,
-    time::{sleep, timeout},
-};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Catalog, Mirror, PollOptions, PollOrder, Report};

@@ -6,11 +6,9 @@ use store::{Condition, DOCUMENT_MAX, StoreExt, optional};
 use tokio::time::timeout;
 
 use super::{COMMIT_TIMEOUT, TRANSACTION_MAX, Transaction};
-use crate::{
-    PublishError,
-    catalogs::{add_name, restore_name},
-    env::whole_seconds,
-};
+use crate::PublishError;
+use crate::catalogs::{add_name, restore_name};
+use crate::env::whole_seconds;
 
 impl Transaction {
     /// Replaces the pointer by `next`, if it is still the one that was read. Everything that was put is durable before. A

@@ -1,10 +1,8 @@
 //! The publisher's side of garbage collection: it reads `gc.json` once, spares what is condemned, and gives way to
 //! deletes.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, SystemTime},
-};
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
 
 use model::{Garbage, GcPhase, GcState, Key, ObjectKey, ObjectRef};
 use store::{ReadError, Stat, Store, StoreError, StoreExt, Version, read_usable};

@@ -1,10 +1,8 @@
 //! A mirror of one catalog with a store in memory, and the images and packages of the tests.
 
-use std::{
-    fs,
-    sync::{Arc, LazyLock},
-    time::Duration,
-};
+use std::fs;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use catalog_mirror_publish::{
     Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report, SourceLimits, ValidationMode,

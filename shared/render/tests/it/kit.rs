@@ -1,10 +1,8 @@
 //! Small catalogs, how they are rendered, and an earlier rendering.
 
-use std::{
-    collections::HashMap,
-    io::{self, Read, Write},
-    sync::{Arc, Mutex},
-};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex};
 
 use catalog_mirror_render::{
     AllFacts, KnownChunks, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink,

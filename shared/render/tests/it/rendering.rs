@@ -1,9 +1,7 @@
 //! From files to bytes, through the public API.
 
-use std::{
-    io::{self, Read, Write},
-    sync::Arc,
-};
+use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Sink, Sinks};
 use model::{Content, Index, Kind, ObjectDigest, Sha256, StoredDocument};

@@ -9,18 +9,14 @@ use std::{path::PathBuf, thread};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, StatusCode, header::AUTHORIZATION};
 use quick_cache::sync::Cache;
-use ring::{
-    hmac::{HMAC_SHA256, Key, sign},
-    rand::SystemRandom,
-};
+use ring::hmac::{HMAC_SHA256, Key, sign};
+use ring::rand::SystemRandom;
 use tokio::sync::Semaphore;
 
-use crate::{
-    metrics::{LoginOutcome, ServerMetrics},
-    reload::ReloadedFiles,
-    tls::FileError,
-    users::list::UserList,
-};
+use crate::metrics::{LoginOutcome, ServerMetrics};
+use crate::reload::ReloadedFiles;
+use crate::tls::FileError;
+use crate::users::list::UserList;
 
 /// Requests that may wait for the verification of their password. Further ones are answered with 429. At bcrypt's usual
 /// cost of 2^10 rounds the last one waits for one or two seconds.

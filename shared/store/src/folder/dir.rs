@@ -1,9 +1,7 @@
 use std::{fs::File, io, path::Path};
 
-use rustix::{
-    fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat},
-    io::Errno,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
 
 /// Mode of new folders: all users may read, because a web server over the folder has to. The umask may take that away.
 const FOLDER_MODE: Mode = Mode::from_bits_truncate(0o777);

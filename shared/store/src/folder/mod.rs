@@ -9,13 +9,11 @@ mod temp;
 
 pub use read::file_chunks;
 
-use std::{
-    fmt::Display,
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::SystemTime,
-};
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -24,14 +22,12 @@ use model::Key;
 use rustix::fs::Mode;
 use tokio::task::{JoinError, spawn_blocking};
 
+use crate::folder::dir::Dir;
+use crate::folder::publish::Unflushed;
+use crate::folder::read::ReadMode;
+use crate::folder::temp::{StagedFile, Temp, remove_leftovers};
 use crate::{
     Condition, Fetched, Get, Listed, ObjectInfo, Operation, ReadStore, Staged, Stat, Store, StoreError, Version,
-    folder::{
-        dir::Dir,
-        publish::Unflushed,
-        read::ReadMode,
-        temp::{StagedFile, Temp, remove_leftovers},
-    },
 };
 
 /// Store in a folder. Clones share it. Processes share it, too, on file systems with locks between processes.

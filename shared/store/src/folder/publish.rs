@@ -1,17 +1,14 @@
-use std::{
-    collections::BTreeSet,
-    fs::File,
-    io::{self, Write as _},
-};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write as _};
 
 use model::Key;
 use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags};
 
-use crate::{
-    Condition, Version,
-    folder::{Dir, Inner, Temp, read::file_version, split},
-};
+use crate::folder::read::file_version;
+use crate::folder::{Dir, Inner, Temp, split};
+use crate::{Condition, Version};
 
 /// Number of times that a publication makes its folder. A delete removes the folder that it empties, maybe between our
 /// making it and our putting the file there. That does not happen 100 times in a row unless something else is wrong.

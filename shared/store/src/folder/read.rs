@@ -1,11 +1,9 @@
-use std::{
-    fs::{File, Metadata},
-    io,
-    ops::Range,
-    os::unix::fs::MetadataExt as _,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::fs::{File, Metadata};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, Stream, StreamExt as _, TryStreamExt as _, stream};
@@ -13,14 +11,9 @@ use model::{Key, Sha256};
 use rustix::{buffer::spare_capacity, io::pread};
 use tokio::task::spawn_blocking;
 
-use crate::{
-    Body, Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version,
-    folder::{
-        Dir, Inner, Temp,
-        buffer::{Buffer, CHUNK},
-        joined, split,
-    },
-};
+use crate::folder::buffer::{Buffer, CHUNK};
+use crate::folder::{Dir, Inner, Temp, joined, split};
+use crate::{Body, Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version};
 
 /// Object that was found.
 pub(super) struct Opened {
@@ -174,10 +167,8 @@ fn read(file: &File, mut range: Range<u64>, length: usize) -> io::Result<Bytes> 
 mod cached {
     use std::io::IoSliceMut;
 
-    use rustix::{
-        fs::{Mode, OFlags, ResolveFlags, openat2},
-        io::{ReadWriteFlags, preadv2},
-    };
+    use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+    use rustix::io::{ReadWriteFlags, preadv2};
 
     use super::{Bytes, Dir, File, Range, io};
 

@@ -1,26 +1,18 @@
-use std::{
-    fs::File,
-    hash::{BuildHasher as _, Hasher as _, RandomState},
-    io::{self, Read as _, Seek as _, Write as _},
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::fs::File;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use model::Key;
-use rustix::{
-    fs::{AtFlags, Mode, OFlags, linkat, renameat},
-    io::Errno,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, renameat};
+use rustix::io::Errno;
 
-use crate::{
-    Condition, Operation, Staged, StoreError, Version,
-    folder::{
-        Dir, FolderStore, Inner,
-        read::{content_version, modified},
-    },
-};
+use crate::folder::read::{content_version, modified};
+use crate::folder::{Dir, FolderStore, Inner};
+use crate::{Condition, Operation, Staged, StoreError, Version};
 
 /// Mode of new files: all users may read, because a web server over the folder has to. The umask may take that away.
 const FILE_MODE: Mode = Mode::from_bits_truncate(0o666);

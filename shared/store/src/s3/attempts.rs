@@ -1,27 +1,15 @@
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use aws_runtime::auth::PayloadSigningOverride;
-use aws_sdk_s3::{
-    config::{
-        ConfigBag, Intercept, RuntimeComponents,
-        interceptors::{BeforeTransmitInterceptorContextMut, FinalizerInterceptorContextRef},
-    },
-    error::BoxError,
-    primitives::{DateTime, DateTimeFormat},
-};
-use aws_smithy_runtime_api::client::{
-    interceptors::context::InterceptorContext,
-    retries::{
-        RequestAttempts,
-        classifiers::{ClassifyRetry, RetryAction},
-    },
-};
+use aws_sdk_s3::config::interceptors::{BeforeTransmitInterceptorContextMut, FinalizerInterceptorContextRef};
+use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_s3::error::BoxError;
+use aws_sdk_s3::primitives::{DateTime, DateTimeFormat};
+use aws_smithy_runtime_api::client::interceptors::context::InterceptorContext;
+use aws_smithy_runtime_api::client::retries::RequestAttempts;
+use aws_smithy_runtime_api::client::retries::classifiers::{ClassifyRetry, RetryAction};
 use aws_smithy_types::retry::ErrorKind;
 use model::Sha256;
 use parking_lot::Mutex;

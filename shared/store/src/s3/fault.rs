@@ -1,10 +1,8 @@
 use std::{error::Error, fmt::Display};
 
 use crate::{Operation, StoreError, error::BoxedError};
-use aws_sdk_s3::{
-    error::{ProvideErrorMetadata, SdkError},
-    operation::RequestId,
-};
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::RequestId;
 
 /// Meaning of an answer that is not a success, by its status and error code (Amazon S3 API Reference, "Error responses" and
 /// "Conditional requests").

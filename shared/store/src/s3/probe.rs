@@ -1,16 +1,11 @@
-use aws_sdk_s3::{
-    config::{Config, retry::RetryConfig},
-    operation::put_object::builders::PutObjectFluentBuilder,
-};
+use aws_sdk_s3::config::Config;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::operation::put_object::builders::PutObjectFluentBuilder;
 use futures_util::future::join_all;
 
-use crate::{
-    Operation, StoreError,
-    s3::{
-        S3Store,
-        fault::{self, Meaning},
-    },
-};
+use crate::s3::S3Store;
+use crate::s3::fault::{self, Meaning};
+use crate::{Operation, StoreError};
 
 /// Name of the object of the probe. Its path is not a key, so no listing shows it and no catalog can have it.
 const NAME: &str = ".conditional-writes";

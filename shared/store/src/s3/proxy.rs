@@ -2,20 +2,16 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use aws_smithy_http_client::{
-    Connector,
-    proxy::{ProxyConfig, ProxyError},
-    tls::{Provider, TlsContext, rustls_provider::CryptoMode},
+use aws_smithy_http_client::Connector;
+use aws_smithy_http_client::proxy::{ProxyConfig, ProxyError};
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector, http_client_fn,
 };
-use aws_smithy_runtime_api::client::{
-    http::{
-        HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
-        http_client_fn,
-    },
-    orchestrator::HttpRequest,
-    result::ConnectorError,
-    runtime_components::RuntimeComponents,
-};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use parking_lot::Mutex;
 
 /// Returns the URL of the proxy for a URL, `None` if the server is asked directly, or the reason for which the proxy cannot be used.

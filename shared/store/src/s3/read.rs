@@ -1,26 +1,19 @@
-use std::{
-    ops::Range,
-    time::{Duration, SystemTime},
-};
+use std::ops::Range;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use aws_sdk_s3::{
-    error::SdkError,
-    operation::get_object::{GetObjectError, builders::GetObjectFluentBuilder},
-    presigning::PresigningConfig,
-    primitives::{ByteStream, DateTime},
-};
+use aws_sdk_s3::error::SdkError;
+use aws_sdk_s3::operation::get_object::GetObjectError;
+use aws_sdk_s3::operation::get_object::builders::GetObjectFluentBuilder;
+use aws_sdk_s3::presigning::PresigningConfig;
+use aws_sdk_s3::primitives::{ByteStream, DateTime};
 use futures_util::{StreamExt as _, stream};
 use model::Key;
 
-use crate::{
-    Body, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, StoreError, Version,
-    s3::{
-        S3Store,
-        attempts::Exchange,
-        fault::{self, Meaning},
-    },
-};
+use crate::s3::S3Store;
+use crate::s3::attempts::Exchange;
+use crate::s3::fault::{self, Meaning};
+use crate::{Body, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, StoreError, Version};
 
 /// Returns the error for an answer without a header field that this crate needs.
 pub(crate) fn lacking(operation: Operation, key: &Key, field: &str) -> StoreError {

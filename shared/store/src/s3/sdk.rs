@@ -1,21 +1,18 @@
 use std::{env, path::Path};
 
-use aws_config::{
-    BehaviorVersion, Region, SdkConfig,
-    environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider},
-    meta::region::RegionProviderChain,
-    profile::ProfileFileRegionProvider,
-    retry::RetryConfig,
-    stalled_stream_protection::StalledStreamProtectionConfig,
-    timeout::TimeoutConfig,
-};
+use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
+use aws_config::meta::region::RegionProviderChain;
+use aws_config::profile::ProfileFileRegionProvider;
+use aws_config::retry::RetryConfig;
+use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_s3::config::SharedCredentialsProvider;
 use aws_smithy_http_client::tls::{TlsContext, TrustStore};
 use model::text::pem_certificates;
-use rustls::{
-    RootCertStore,
-    pki_types::{CertificateDer, pem::PemObject as _},
-};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
 use crate::s3::{S3Error, S3Settings, proxy::client};
 

@@ -1,11 +1,9 @@
 //! Objects that are written piece by piece. They are kept in memory while they are small, then in an unnamed file, and sent
 //! when their key is known.
 
-use std::{
-    fs::File,
-    io::{self, Write as _},
-    sync::Arc,
-};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use aws_smithy_types::body::SdkBody;

@@ -2,27 +2,20 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use aws_config::SdkConfig;
-use aws_sdk_s3::{
-    Client,
-    config::{self, RequestChecksumCalculation, retry::RetryConfig},
-    operation::list_objects_v2::ListObjectsV2Output,
-    types,
-};
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::{self, RequestChecksumCalculation};
+use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
+use aws_sdk_s3::{Client, types};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use model::Key;
 use tokio::sync::OnceCell;
 
-use crate::{
-    Condition, Listed, Operation, S3Location, Staged, Stat, Store, StoreError, Version,
-    s3::{
-        S3Settings,
-        attempts::{Exchange, TooManyWrites},
-        fault,
-        read::{lacking, time},
-        staged::{Source, StagedObject},
-    },
-};
+use crate::s3::attempts::{Exchange, TooManyWrites};
+use crate::s3::read::{lacking, time};
+use crate::s3::staged::{Source, StagedObject};
+use crate::s3::{S3Settings, fault};
+use crate::{Condition, Listed, Operation, S3Location, Staged, Stat, Store, StoreError, Version};
 
 /// Store in a bucket. Clones share it.
 #[derive(Clone)]

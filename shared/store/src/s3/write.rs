@@ -1,21 +1,18 @@
 use std::time::Duration;
 
 use crate::{Condition, Object, Operation, StoreError, StoreExt as _, Version, integrity::hash};
-use aws_sdk_s3::{
-    config::{self, timeout::TimeoutConfig},
-    operation::put_object::builders::PutObjectFluentBuilder,
-    primitives::ByteStream,
-};
+use aws_sdk_s3::config;
+use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::operation::put_object::builders::PutObjectFluentBuilder;
+use aws_sdk_s3::primitives::ByteStream;
 use aws_smithy_types::base64;
 use model::{Key, Sha256};
 
-use crate::s3::{
-    S3Settings, S3Store,
-    attempts::Exchange,
-    fault::{self, Meaning},
-    read::lacking,
-    staged::Source,
-};
+use crate::s3::attempts::Exchange;
+use crate::s3::fault::{self, Meaning};
+use crate::s3::read::lacking;
+use crate::s3::staged::Source;
+use crate::s3::{S3Settings, S3Store};
 
 /// Maximum number of attempts of a write that meets another one (409). A writer that keeps losing has to look at what the
 /// others wrote.

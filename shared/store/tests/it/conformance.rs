@@ -3,10 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use catalog_mirror_store::{FolderStore, Store};
-use storekit::{
-    MemoryStore,
-    conformance::{Exceptions, conformance},
-};
+use storekit::MemoryStore;
+use storekit::conformance::{Exceptions, conformance};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn folder_store_passes_conformance() {

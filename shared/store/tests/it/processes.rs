@@ -1,13 +1,11 @@
 //! Compare-and-swap between processes: this binary starts itself as writers that count, and kills some of them.
 
-use std::{
-    env,
-    io::{BufRead as _, BufReader},
-    path::Path,
-    process::{Child, Command, Stdio},
-    thread::sleep,
-    time::Duration,
-};
+use std::env;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use catalog_mirror_store::FolderStore;
 use model::Key;

@@ -1,12 +1,10 @@
 //! Names of the files of an archive, and writing them.
 
-use std::{
-    fs::{self, File},
-    io::{self, BufWriter},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::SystemTime,
-};
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use model::{CatalogName, ObjectDigest, Sha256};
 use store::Store;

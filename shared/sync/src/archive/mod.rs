@@ -8,11 +8,9 @@ mod pack;
 mod read;
 mod receipt;
 
-pub use self::{
-    file::{archive_into, volume_path},
-    format::{ArchiveError, Manifest, PackedCatalog, PackedObject},
-    import::Importer,
-    pack::{Pack, PackOptions},
-    read::{Archive, VolumeFile},
-    receipt::{Receipt, receipt},
-};
+pub use self::file::{archive_into, volume_path};
+pub use self::format::{ArchiveError, Manifest, PackedCatalog, PackedObject};
+pub use self::import::Importer;
+pub use self::pack::{Pack, PackOptions};
+pub use self::read::{Archive, VolumeFile};
+pub use self::receipt::{Receipt, receipt};

@@ -1,9 +1,7 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io::{self, Write},
-    sync::Arc,
-    time::SystemTime,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -13,10 +11,8 @@ use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, read_stored};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
-use super::{
-    ArchiveError, Manifest, PackedCatalog, PackedObject, Receipt,
-    format::{END, Volume, entry_size, header},
-};
+use super::format::{END, Volume, entry_size, header};
+use super::{ArchiveError, Manifest, PackedCatalog, PackedObject, Receipt};
 
 /// Options of an archive. The default packs all Shards into one volume.
 #[derive(Debug, Clone, Default)]

@@ -1,10 +1,8 @@
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    fs::File,
-    io::Read,
-    ops::Range,
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt};
@@ -13,10 +11,8 @@ use store::file_chunks;
 use tar::{Entries, Entry};
 use upkeep::{ObjectProblem, check_body};
 
-use super::{
-    ArchiveError, Manifest, PackedCatalog,
-    format::{BLOCK, END, MANIFEST_MAX, Volume, entry_size},
-};
+use super::format::{BLOCK, END, MANIFEST_MAX, Volume, entry_size};
+use super::{ArchiveError, Manifest, PackedCatalog};
 use crate::{Origin, OriginBody, OriginCatalog, OriginError, SyncError};
 
 /// One file of an archive: its name for messages, and the open file.

@@ -1,10 +1,8 @@
 //! Copies through an archive.
 
-use std::{
-    fs::File,
-    io::{Seek, Write},
-    sync::Arc,
-};
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::sync::Arc;
 
 use catalog_mirror_sync::{
     Archive, ArchiveError, Importer, Pack, PackOptions, Receipt, SyncError, SyncOptions, SyncReport, receipt,

@@ -1,9 +1,7 @@
 //! Copies from store to store.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use catalog_mirror_sync::SyncOptions;

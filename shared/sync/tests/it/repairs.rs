@@ -1,9 +1,7 @@
 //! Repairs of a store from a copy.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use catalog_mirror_sync::{Repair, SyncOptions};
 use model::{Encoding, Key, Kind, ManifestEntry};

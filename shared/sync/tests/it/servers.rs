@@ -1,21 +1,15 @@
 //! Copies from servers, honest and lying ones.
 
-use std::{
-    collections::BTreeSet,
-    net::SocketAddr,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use axum::{
-    Router,
-    body::Body,
-    extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header},
-};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use bytes::Bytes;
 use catalog_mirror_sync::{Copier, HttpOrigin, SyncOptions, SyncReport};
 use fetch::{FetchSettings, RetrySchedule};

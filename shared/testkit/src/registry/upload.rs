@@ -1,17 +1,14 @@
 //! Takes pushed blobs and manifests, as a strict registry does: a manifest comes after what it names.
 
-use axum::{
-    body::Body,
-    http::{Method, Response, header::LOCATION},
-};
+use axum::body::Body;
+use axum::http::header::LOCATION;
+use axum::http::{Method, Response};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::{
-    image::digest,
-    registry::{Inner, Request, named},
-    serving::{empty, finish, status},
-};
+use crate::image::digest;
+use crate::registry::{Inner, Request, named};
+use crate::serving::{empty, finish, status};
 
 /// Answers a request that changes the registry; `None` for any other.
 pub(super) fn answer(state: &mut Inner, request: &Request, method: &Method, body: &Bytes) -> Option<Response<Body>> {

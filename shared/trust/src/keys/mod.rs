@@ -4,18 +4,15 @@ use std::{fmt, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::{Sha256, text::pem};
-use ring::{
-    rand::{SecureRandom, SystemRandom},
-    signature::{
-        ECDSA_P256_SHA256_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519, Ed25519KeyPair, KeyPair,
-        RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm,
-    },
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519, Ed25519KeyPair, KeyPair,
+    RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm,
 };
 use rustls_pki_types::pem::{PemObject, SectionKind};
-use spki::{
-    ObjectIdentifier, SubjectPublicKeyInfoRef,
-    der::{Decode, Reader, SliceReader, asn1::UintRef},
-};
+use spki::der::asn1::UintRef;
+use spki::der::{Decode, Reader, SliceReader};
+use spki::{ObjectIdentifier, SubjectPublicKeyInfoRef};
 
 /// Object identifier of Ed25519 (RFC 8410, section 3).
 const ED25519_OID: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");

@@ -1,11 +1,9 @@
 use crate::policy::OpenPgpError;
-use pgp::{
-    composed::{SignedPublicKey, SignedPublicSubKey},
-    crypto::hash::HashAlgorithm,
-    packet::{PublicKey, PublicSubkey, Signature, SignatureConfig, SignatureType, Subpacket, SubpacketData},
-    ser::Serialize,
-    types::{KeyDetails, PublicParams, SignedUser, Tag, Timestamp},
-};
+use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
+use pgp::crypto::hash::HashAlgorithm;
+use pgp::packet::{PublicKey, PublicSubkey, Signature, SignatureConfig, SignatureType, Subpacket, SubpacketData};
+use pgp::ser::Serialize;
+use pgp::types::{KeyDetails, PublicParams, SignedUser, Tag, Timestamp};
 
 use crate::openpgp::error;
 

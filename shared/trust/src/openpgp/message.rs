@@ -1,15 +1,11 @@
 use std::io::Read;
 
 use crate::policy::{OpenPgpError, SignedMessage};
-use pgp::{
-    packet::{CompressedData, LiteralData, Packet, Signature, SignatureType, SubpacketData},
-    types::Duration,
-};
+use pgp::packet::{CompressedData, LiteralData, Packet, Signature, SignatureType, SubpacketData};
+use pgp::types::Duration;
 
-use crate::openpgp::{
-    certificate::{CertificateKey, hashed, is_trusted, seconds},
-    error, packets,
-};
+use crate::openpgp::certificate::{CertificateKey, hashed, is_trusted, seconds};
+use crate::openpgp::{error, packets};
 
 /// Maximum size of a message, also decompressed, in bytes. It holds a name, a digest and one signature: 1 to 2 KiB.
 const MOST_BYTES: u64 = 128 << 10;

@@ -3,22 +3,16 @@
 mod certificate;
 mod message;
 
-use std::{
-    io::Read,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::io::Read;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use pgp::{
-    armor::Dearmor,
-    composed::{Deserializable, SignedPublicKey},
-    packet::{Packet, PacketParser},
-};
+use pgp::armor::Dearmor;
+use pgp::composed::{Deserializable, SignedPublicKey};
+use pgp::packet::{Packet, PacketParser};
 
-use crate::{
-    openpgp::certificate::{CertificateKey, signing_keys},
-    policy::{Keyring, OpenPgpError, SignedMessage},
-};
+use crate::openpgp::certificate::{CertificateKey, signing_keys};
+use crate::policy::{Keyring, OpenPgpError, SignedMessage};
 
 /// Keys of all trusted key files that may sign.
 #[derive(Debug)]

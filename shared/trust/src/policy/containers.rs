@@ -5,10 +5,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use model::ImageReference;
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::policy::{
-    IdentityRule, KeyringReader, OpenPgpError, Policy, Requirement,
-    payload::{JsonObject, object, read},
-};
+use crate::policy::payload::{JsonObject, object, read};
+use crate::policy::{IdentityRule, KeyringReader, OpenPgpError, Policy, Requirement};
 
 /// Access to the keys that a policy names.
 pub struct KeySources<'a> {

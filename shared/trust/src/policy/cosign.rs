@@ -6,10 +6,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use model::SignedBy;
 use serde::Deserialize;
 
-use crate::policy::{
-    AttachedSignature, IdentityRule, SignatureError, Subject,
-    payload::{self, JsonObject, read},
-};
+use crate::policy::payload::{self, JsonObject, read};
+use crate::policy::{AttachedSignature, IdentityRule, SignatureError, Subject};
 use crate::{PublicKey, pae};
 
 /// Predicate type of the statement with which cosign 3 signs an image (cosign, `pkg/types`).

@@ -5,10 +5,8 @@ mod cosign;
 mod identity;
 mod payload;
 
-use std::{
-    fmt::{Debug, Write as _},
-    sync::Arc,
-};
+use std::fmt::{Debug, Write as _};
+use std::sync::Arc;
 
 pub use model::{AttachedSignature, ImageSignatures};
 use model::{ImageReference, Sha256, SignedBy, Verified};

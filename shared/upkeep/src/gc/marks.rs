@@ -1,7 +1,5 @@
-use std::{
-    collections::HashSet,
-    time::{Duration, SystemTime},
-};
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, stream};
 use model::{CatalogName, Catalogs, Current, Key, ObjectKey, ObjectRef, Snapshot};

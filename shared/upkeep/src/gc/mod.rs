@@ -14,10 +14,10 @@ mod report;
 use std::{sync::Arc, time::Duration};
 
 use model::PREVIOUS_MAX;
-use prometheus_client::{
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
-    registry::Registry,
-};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
 use publish::{Env, metric};
 use store::{ReadError, Store, StoreError};
 use tokio::task::JoinHandle;

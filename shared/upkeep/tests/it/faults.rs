@@ -3,10 +3,8 @@
 use std::{sync::OnceLock, time::Duration};
 
 use publish::PublishError;
-use storekit::{
-    Answer, Call,
-    Moment::{self, After, Before},
-};
+use storekit::Moment::{self, After, Before};
+use storekit::{Answer, Call};
 use tokio::time::timeout;
 
 use super::kit::{DAY, HOUR, World};

@@ -1,12 +1,8 @@
 //! A store with a clock that tests move, and publications through the real transaction.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, UNIX_EPOCH},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
 use catalog_mirror_upkeep::{GcError, GcOptions, GcReport, Retention, gc, verify};
 use model::{CatalogName, Current, GcState, Key, Kind, ObjectDigest, ObjectRef, Snapshot};

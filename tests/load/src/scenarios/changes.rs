@@ -5,11 +5,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{any, each};
-use crate::{
-    client::{CheckedRequest, Client},
-    expectation::Expectation,
-    violation::{Violation, equal},
-};
+use crate::client::{CheckedRequest, Client};
+use crate::expectation::Expectation;
+use crate::violation::{Violation, equal};
 
 impl Client {
     /// Compares the changes since an earlier state with the two snapshots.

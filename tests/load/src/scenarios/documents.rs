@@ -3,13 +3,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{any, each};
-use crate::{
-    client::{CheckedRequest, Client},
-    expectation::Expectation,
-    history::forward,
-    statistics::Route,
-    violation::{Violation, equal},
-};
+use crate::client::{CheckedRequest, Client};
+use crate::expectation::Expectation;
+use crate::history::forward;
+use crate::statistics::Route;
+use crate::violation::{Violation, equal};
 
 /// Routes of which only the entity tag is checked.
 const PLAIN: &[Route] = &["/catalogs.json", "/healthz", "/readyz", "/openapi.json"];

@@ -1,13 +1,11 @@
 use model::Snapshot;
 
 use super::any;
-use crate::{
-    client::{CheckedRequest, Client},
-    expectation::Expectation,
-    lines::MetaFields,
-    statistics::Route,
-    violation::Violation,
-};
+use crate::client::{CheckedRequest, Client};
+use crate::expectation::Expectation;
+use crate::lines::MetaFields;
+use crate::statistics::Route;
+use crate::violation::Violation;
 
 const ALL: &[Route] = &["/catalogs/{catalog}/api/v1/all", "/catalogs/{catalog}/all.json"];
 

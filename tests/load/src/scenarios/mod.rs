@@ -12,14 +12,12 @@ use std::sync::Arc;
 use model::{Current, Document, Encoding, Kind, ObjectRef, Sha256, Snapshot, StoredDocument};
 use serde_json::Value;
 
-use crate::{
-    client::{CheckedRequest, Client},
-    expectation::{Expectation, VerifiedAnswer},
-    history::{find, keep},
-    lines::CatalogLines,
-    statistics::Route,
-    violation::{Violation, equal},
-};
+use crate::client::{CheckedRequest, Client};
+use crate::expectation::{Expectation, VerifiedAnswer};
+use crate::history::{find, keep};
+use crate::lines::CatalogLines;
+use crate::statistics::Route;
+use crate::violation::{Violation, equal};
 
 const OBJECT: Route = "/{kind}/sha256/{object}";
 

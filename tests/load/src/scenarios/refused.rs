@@ -1,14 +1,10 @@
-use http::{
-    HeaderName, Method, StatusCode,
-    header::{ACCEPT_ENCODING, ALLOW, CONTENT_TYPE, IF_MATCH},
-};
+use http::header::{ACCEPT_ENCODING, ALLOW, CONTENT_TYPE, IF_MATCH};
+use http::{HeaderName, Method, StatusCode};
 
 use super::any;
-use crate::{
-    client::Client,
-    connection::RequestSpec,
-    violation::{Violation, equal},
-};
+use crate::client::Client;
+use crate::connection::RequestSpec;
+use crate::violation::{Violation, equal};
 
 /// Request that must be refused, with its status. `{c}` stands for an existing catalog, `{h}` for a hash that nothing has.
 type Case = (Method, &'static str, Option<(HeaderName, &'static str)>, u16);

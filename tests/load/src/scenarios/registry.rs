@@ -3,12 +3,10 @@ use model::{CatalogImage, ObjectDigest, Sha256};
 use serde_json::{Value, json};
 
 use super::{any, each, stored::image_of};
-use crate::{
-    client::{CheckedRequest, Client},
-    expectation::Expectation,
-    statistics::Route,
-    violation::{Violation, equal},
-};
+use crate::client::{CheckedRequest, Client};
+use crate::expectation::Expectation;
+use crate::statistics::Route;
+use crate::violation::{Violation, equal};
 
 const MANIFEST: Route = "/v2/{catalog}/manifests/{reference}";
 const BLOB: Route = "/v2/{catalog}/blobs/{digest}";

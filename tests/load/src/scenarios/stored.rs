@@ -1,11 +1,9 @@
 use model::{CatalogImage, Encoding, Index, Key, Kind, Sha256, ShardRef, Snapshot, StoredDocument};
 
 use super::{OBJECT, any, stored};
-use crate::{
-    client::{CheckedRequest, Client},
-    expectation::{Expectation, VerifiedAnswer},
-    violation::{Violation, equal},
-};
+use crate::client::{CheckedRequest, Client};
+use crate::expectation::{Expectation, VerifiedAnswer};
+use crate::violation::{Violation, equal};
 
 impl Client {
     /// Checks everything that the pointer names: the shards together are the catalog in every encoding, and the index fits.

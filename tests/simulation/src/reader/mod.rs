@@ -3,22 +3,18 @@ mod walk;
 use std::{collections::BTreeSet, sync::Arc};
 
 use ::reader::{PublishedCatalogs, ReaderSettings};
-use axum::{
-    Router,
-    body::Body,
-    http::{Request, StatusCode},
-};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 use http_api::{HttpMetrics, HttpSettings, router};
 use model::{CatalogName, Key, Kind, Sha256};
 use testkit::Answer;
 
-use crate::{
-    catalogs::{self, NAMES, PACKAGES},
-    chance::Chance,
-    handle::StoreHandle,
-    history::State,
-    snapshot::Content,
-};
+use crate::catalogs::{self, NAMES, PACKAGES};
+use crate::chance::Chance;
+use crate::handle::StoreHandle;
+use crate::history::State;
+use crate::snapshot::Content;
 
 /// Client of the HTTP API over a store handle without faults, while others write.
 pub(crate) struct Reader {

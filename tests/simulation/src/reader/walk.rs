@@ -4,10 +4,8 @@ use model::{CatalogName, Key, Kind, Sha256};
 use serde_json::{Map, Value};
 
 use super::{Reader, check_tag};
-use crate::{
-    chance::Chance,
-    snapshot::{decode, referenced, sha256},
-};
+use crate::chance::Chance;
+use crate::snapshot::{decode, referenced, sha256};
 
 /// Longest time that a client takes from the pointer to the last object that it leads to, in milliseconds. Collection
 /// keeps for two hours what a pointer named; some minutes are for the requests themselves.

@@ -1,11 +1,9 @@
 //! Damage by a disk, repairs, and removals of catalogs.
 
 use super::{ERA_MS, HOUR_MS, Job, Step, Writer, steps, which};
-use crate::{
-    chance::Chance,
-    corruption::{DamageKind, Part},
-    fault::Side,
-};
+use crate::chance::Chance;
+use crate::corruption::{DamageKind, Part};
+use crate::fault::Side;
 
 /// Returns, for one run of three, a disk that damages an object in each era, and mostly a writer that repairs it.
 pub(super) fn damage(chance: Chance, others: &[Writer]) -> Vec<Writer> {

@@ -7,12 +7,10 @@ use std::time::Duration;
 use upkeep::Retention;
 
 use self::{crowd::crowd, damage::damage, duel::duel};
-use crate::{
-    catalogs::{MOST, NAMES},
-    chance::Chance,
-    corruption::{DamageKind, Part},
-    fault::{Faults, Side},
-};
+use crate::catalogs::{MOST, NAMES};
+use crate::chance::Chance;
+use crate::corruption::{DamageKind, Part};
+use crate::fault::{Faults, Side};
 
 /// Everything that happens in one run, before the faults.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,11 +5,8 @@ mod determinism;
 mod seeds;
 mod systematic;
 
-use std::{
-    env,
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, thread};
 
 use catalog_mirror_simulation::{Job, STRICT, Scenario, Side, run};
 

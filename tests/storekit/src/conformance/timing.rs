@@ -1,7 +1,5 @@
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use super::{both, current, head, put};
 use store::Store;

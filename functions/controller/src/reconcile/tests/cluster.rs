@@ -1,14 +1,12 @@
 //! An API server in this process, with one ClusterCatalog and one Secret, and a controller for it.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::{Duration, Instant},
-};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use kube::{
-    Api,
-    runtime::{events::Recorder, reflector, watcher::Event},
-};
+use kube::Api;
+use kube::runtime::events::Recorder;
+use kube::runtime::reflector;
+use kube::runtime::watcher::Event;
 use model::{Current, Key};
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use serde_json::{Value, json};
@@ -18,19 +16,17 @@ use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry};
 use tokio::sync::watch;
 
-use crate::{
-    catalog::ClusterCatalog,
-    election::{Election, Role},
-    metrics::ControllerMetrics,
-    named::hold,
-    poll::Puller,
-    reconcile::{Action, Context, ReconcileError, reconcile},
-    schedule::LastWork,
-    secrets::{ClusterSecrets, ObjectName},
-    served::Served,
-    tests::{ApiServer, LEASE_PATH},
-    worker::Worker,
-};
+use crate::catalog::ClusterCatalog;
+use crate::election::{Election, Role};
+use crate::metrics::ControllerMetrics;
+use crate::named::hold;
+use crate::poll::Puller;
+use crate::reconcile::{Action, Context, ReconcileError, reconcile};
+use crate::schedule::LastWork;
+use crate::secrets::{ClusterSecrets, ObjectName};
+use crate::served::Served;
+use crate::tests::{ApiServer, LEASE_PATH};
+use crate::worker::Worker;
 
 const CATALOG: &str = "/apis/olm.operatorframework.io/v1/clustercatalogs/a";
 const SECRET: &str = "/api/v1/namespaces/olmv1-system/secrets/global";

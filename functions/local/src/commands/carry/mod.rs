@@ -2,12 +2,10 @@
 
 mod tools;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::SystemTime,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use ::carry::{CarriedFolder, ImagePlace, TargetRegistry, lock_folder, remove_partial};
 use ::compose::ComposeFile;
@@ -20,16 +18,12 @@ use publish::{Catalog, CatalogSource, ComposedSource};
 use store::{FolderStore, Store};
 
 use self::tools::{Collected, Tools};
-use super::{
-    compose,
-    import::open_volume,
-    sync::{AllowArgs, print},
-};
-use crate::{
-    args::{Access, RegistryArgs, ReportArgs, StoreArgs},
-    exit::Exit,
-    output::join,
-};
+use super::compose;
+use super::import::open_volume;
+use super::sync::{AllowArgs, print};
+use crate::args::{Access, RegistryArgs, ReportArgs, StoreArgs};
+use crate::exit::Exit;
+use crate::output::join;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

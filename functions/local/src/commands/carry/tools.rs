@@ -12,11 +12,11 @@ use source::{Source, Sources};
 use store::{Store, read_object};
 
 use super::{ClusterArgs, CopyArgs};
-use crate::{
-    commands::{images, manifests::check_names, poll::print_polls},
-    output::{self, say},
-    published, wiring,
-};
+use crate::commands::images;
+use crate::commands::manifests::check_names;
+use crate::commands::poll::print_polls;
+use crate::output::{self, say};
+use crate::{published, wiring};
 
 /// The parts that do the work.
 pub(super) struct Tools {

@@ -6,10 +6,8 @@
 use std::time::UNIX_EPOCH;
 
 use allocation_counter::AllocationInfo;
-use http::{
-    HeaderMap, HeaderName, HeaderValue,
-    header::{ACCEPT_ENCODING, IF_MATCH, IF_NONE_MATCH, RANGE},
-};
+use http::header::{ACCEPT_ENCODING, IF_MATCH, IF_NONE_MATCH, RANGE};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use model::{Encoding, Sha256};
 
 use crate::rfc9110::{Modified, Precondition, Tag, evaluate, negotiate, parse_range};

@@ -1,10 +1,6 @@
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use catalog_mirror_store::{Store, s3::S3Store};
 use storekit::conformance::{Exceptions, conformance};
