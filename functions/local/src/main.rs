@@ -27,8 +27,10 @@ fn main() -> Exit {
     complete::answer();
     let cli = commands::Cli::parse();
     config::logs::init(cli.log_format, cli.log_filter());
-    // Also for commands that move no catalogs: it takes them some milliseconds, and a list of the others was never complete.
-    if let Err(error) = server::limit_arenas(cli.runs_for_long()) {
+    // To start again takes 5 ms, as long as a small command needs in all.
+    if !cli.moves_no_catalog()
+        && let Err(error) = server::limit_arenas(cli.runs_for_long())
+    {
         tracing::debug!(%error, "cannot start again with fewer arenas");
     }
     match commands::run(cli) {

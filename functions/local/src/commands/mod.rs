@@ -143,6 +143,15 @@ impl Cli {
         }
     }
 
+    /// Returns true if the command reads and writes small documents only.
+    pub(crate) const fn moves_no_catalog(&self) -> bool {
+        use Command::{Completions, History, Keygen, Ls, Receipt, Rm, Rollback};
+        matches!(
+            self.command,
+            Completions { .. } | History(_) | Keygen(_) | Ls(_) | Receipt(_) | Rm(_) | Rollback(_)
+        )
+    }
+
     /// Returns the log filter for the command and the number of `-v`.
     ///
     /// Commands that run on log everything of interest. The others print their results, and the errors in them, so
