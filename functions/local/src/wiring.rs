@@ -46,19 +46,23 @@ fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader
 
 /// Returns the reader of sources and the limits, from the files and the arguments together.
 pub(crate) fn sources(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<(Sources, publish::SourceLimits)> {
-    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
-    args.apply(&mut loader);
-    let config = loader.finish()?;
+    let config = source_config(files, args)?;
     Ok((Sources::new(config.images)?, config.limits))
 }
 
 /// Returns another mirror, with connections and credentials from arguments alone.
 pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpOrigin> {
-    let (sources, _) = sources(&[], args)?;
-    let settings = sources.settings;
+    let settings = source_config(&[], args)?.images;
     let address: sync::Address = mirror.parse()?;
     let headers = settings.header_files.read(&address.host())?;
-    Ok(sync::HttpOrigin::new(address, settings.http.clone(), headers)?)
+    Ok(sync::HttpOrigin::new(address, settings.http, headers)?)
+}
+
+/// Returns the configuration of sources, from the files and the arguments together.
+fn source_config(files: &[PathBuf], args: &RegistryArgs) -> Result<Config, ConfigProblems> {
+    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
+    args.apply(&mut loader);
+    loader.finish()
 }
 
 /// Returns the keys that verify publications, from arguments alone.
