@@ -27,10 +27,10 @@ pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Re
     let names = publish::catalog_names(store).await?;
     let similar = did_you_mean(name.as_str(), names.iter().map(CatalogName::as_str));
     // A source needs a colon or a slash, so the name of a folder alone is taken for that of a catalog.
-    let is_folder = Path::new(name.as_str()).exists();
-    let folder = match is_folder {
-        true => format!("; write ./{name} for the folder"),
-        false => String::new(),
+    let folder = if Path::new(name.as_str()).exists() {
+        format!("; write ./{name} for the folder")
+    } else {
+        String::new()
     };
     Ok(format!("the store has no catalog {name}{similar}{folder}"))
 }
