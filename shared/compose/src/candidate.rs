@@ -7,11 +7,13 @@ use olm::Channel;
 use semver::Version;
 
 use crate::dependencies::{BundleDependencies, Dependencies};
-use crate::include::IncludeReasons;
 use crate::kept_channel::{self, KeptEntries};
 use crate::lines::PackageReader;
 use crate::outline::PackageOutline;
 use crate::{ComposeError, PackageSelection, SelectedBundle};
+
+/// Reason for each bundle, or for the whole package with an empty name.
+pub(crate) type IncludeReasons = BTreeMap<Rc<str>, Rc<str>>;
 
 /// Package of an input that the result does not have.
 pub(crate) struct IncludeCandidate {

@@ -1,38 +1,22 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io::Read;
 
 use model::{Hasher, text::did_you_mean};
 use work::Budget;
 
 use crate::dependencies::Dependencies;
 use crate::edit::{self, EditedLines};
-use crate::error::{WHOLE, shown};
+use crate::error::{WHOLE, edit_error, shown};
 use crate::include::{IncludedPackage, Includer};
 use crate::lines::{NamedCatalog, PackageReader, push_lines};
 use crate::merge::Merger;
 use crate::outline::{PackageOutline, Remaining};
 use crate::{
-    ComposeError, Composition, ConflictRule, Decision, DependencyRule, Explanation, PackageSource, ReadError, Removal,
+    ComposeError, ComposedContent, Composition, ConflictRule, Decision, DependencyRule, Explanation, PackageSink,
+    PackageSource, Removal,
 };
 
 /// Maximum size of the documents without a package if several inputs have some, in bytes: they are sorted in memory.
 const GLOBAL_BYTES_MAX: usize = 32 << 20;
-
-/// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
-/// and after them those of [`DependencyRule::Include`], in byte order too.
-/// The name of the documents without a package is empty.
-pub type PackageSink<'a> = dyn FnMut(&str, ComposedContent<'_>) -> Result<(), ReadError> + 'a;
-
-/// Lines of a composed package.
-pub enum ComposedContent<'a> {
-    /// All lines of an input, whose shard can be used again.
-    Shard {
-        /// Number of the input; the first is 0.
-        input: usize,
-    },
-    /// New lines in canonical form, made while they are read. One line is held at a time.
-    Lines(&'a mut dyn Read),
-}
 
 /// Composes a catalog of `catalogs`: one for each input, then one for each addition. Calls `sink` with each package. Holds one line
 /// at a time, and of the bundles names, versions and requirements. A package is read once to decide and once to be written;
@@ -261,7 +245,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         }
         let merged = merger.finish()?;
         merged.values().try_for_each(|line| new.add(name, line))?;
-        new.check_readable(name).map_err(|problem| edit::edit_error(&problem))?;
+        new.check_readable(name).map_err(|problem| edit_error(&problem))?;
         let mut rest = Remaining::all(name, &new);
         for removal in removals {
             edit::remove(&mut rest, removal)?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::error::{no_bundle, no_default_channel};
+use crate::error::{edit_error, no_bundle, no_default_channel};
 use crate::kept_channel::{self, BrokenAdvice, KeptEntries};
 use crate::lines::PackageReader;
 use crate::merge::MergedLines;
@@ -121,8 +121,4 @@ pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), Co
 /// Returns the error of a removal that names what is not there.
 pub(crate) fn nothing_to_remove(package: &str, what: &str) -> ComposeError {
     ComposeError::Refused(format!("remove: the composition has no {what} of package {package}"))
-}
-
-pub(crate) fn edit_error(problem: &str) -> ComposeError {
-    ComposeError::Refused(format!("add and remove leave an invalid package: {problem}"))
 }

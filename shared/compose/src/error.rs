@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, error::Error};
 
 use work::OverBudget;
-
-use crate::ReadError;
 
 /// Largest number of names in a message. A channel may have thousands.
 const NAMES_MAX: usize = 5;
@@ -12,6 +10,9 @@ const TEXT_CHARS_MAX: usize = 300;
 
 /// Place of work that is not about one package.
 pub(crate) const WHOLE: &str = "the composition";
+
+/// Error of the storage that holds a catalog.
+pub type ReadError = Box<dyn Error + Send + Sync>;
 
 /// Error of a composition.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +72,11 @@ pub(crate) fn too_large(package: &str, limit: usize) -> ComposeError {
         "package {}: names, versions and requirements exceed {limit} bytes; select fewer packages, or set dependencies: ignore",
         shown(package)
     ))
+}
+
+/// Returns the error of a package that `add` and `remove` leave invalid.
+pub(crate) fn edit_error(problem: &str) -> ComposeError {
+    ComposeError::Refused(format!("add and remove leave an invalid package: {problem}"))
 }
 
 /// Escapes and shortens text of a catalog for a message.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 use olm::Constraint;
 
-use crate::candidate::IncludeCandidate;
+use crate::candidate::{IncludeCandidate, IncludeReasons};
 use crate::dependencies::{Dependencies, RequiredBy};
 use crate::error::{listed, shown};
 use crate::lines::NamedCatalog;
@@ -67,9 +67,6 @@ pub(crate) struct IncludedPackage {
     pub(crate) selection: Option<PackageSelection>,
     pub(crate) reasons: IncludeReasons,
 }
-
-/// Reason for each bundle, or for the whole package with an empty name.
-pub(crate) type IncludeReasons = BTreeMap<Rc<str>, Rc<str>>;
 
 impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
     /// Creates an includer for a result that has the requirements `dependencies`. Packages that are `excluded` are in the

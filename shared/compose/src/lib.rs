@@ -18,11 +18,11 @@ mod select;
 mod selection;
 mod version_constraint;
 
-pub use compose::{ComposedContent, PackageSink, compose};
+pub use compose::compose;
 pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
-pub use error::ComposeError;
+pub use error::{ComposeError, ReadError};
 pub use explain::{Decision, Explanation, FoldedDecisions};
 pub use file::{ComposeFile, ImageSet};
-pub use lines::{PackageSource, ReadError, ReadSeek};
+pub use lines::{ComposedContent, PackageSink, PackageSource, ReadSeek};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
 pub use version_constraint::VersionConstraint;

@@ -1,12 +1,11 @@
 //! Lines of packages: read from the inputs, and passed to the receiver.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 
 use work::Budget;
 
-use crate::{ComposeError, ComposedContent, PackageSink};
+use crate::{ComposeError, ReadError};
 
 /// Size of one read, in bytes.
 const BLOCK: usize = 64 << 10;
@@ -15,9 +14,6 @@ const BLOCK: usize = 64 << 10;
 pub trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> ReadSeek for T {}
-
-/// Error of the storage that holds a catalog.
-pub type ReadError = Box<dyn Error + Send + Sync>;
 
 /// Packages of one catalog, read one by one.
 pub trait PackageSource {
@@ -30,6 +26,22 @@ pub trait PackageSource {
     /// # Errors
     /// Fails if the lines cannot be read, or are not those that were published.
     fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError>;
+}
+
+/// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
+/// and after them those of [`DependencyRule::Include`], in byte order too.
+/// The name of the documents without a package is empty.
+pub type PackageSink<'a> = dyn FnMut(&str, ComposedContent<'_>) -> Result<(), ReadError> + 'a;
+
+/// Lines of a composed package.
+pub enum ComposedContent<'a> {
+    /// All lines of an input, whose shard can be used again.
+    Shard {
+        /// Number of the input; the first is 0.
+        input: usize,
+    },
+    /// New lines in canonical form, made while they are read. One line is held at a time.
+    Lines(&'a mut dyn Read),
 }
 
 /// Catalog with the name by which messages call it: the text of the composition.

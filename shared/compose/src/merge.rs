@@ -7,7 +7,7 @@ use model::Sha256;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::ComposeError;
-use crate::edit::edit_error;
+use crate::error::edit_error;
 use crate::lines::PackageReader;
 use crate::rewrite::{EntryList, LineHeader, RewriteError, not_rewritten, set};
 
