@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
-use tokio::time::timeout;
 
-use crate::error::{FailedFetch, FetchError, Peer};
+use crate::error::{FailedFetch, FetchError, Peer, RedirectRefusal};
 use crate::network::{AddressScope, ScopedResolver};
-use crate::redirect::{RedirectRefusal, RedirectTarget};
+use crate::redirect::RedirectTarget;
 use crate::request::RequestSpec;
 use crate::response::{FetchResponse, ThroughputGuard, content_coding};
 use crate::settings::{FetchSettings, FetchSettingsError, USER_AGENT};
 use crate::tls::TrustedCertificates;
+use crate::traffic::{Traffic, TrafficCounter};
 
 /// Maximum number of redirects of one request. A CDN in front of a CDN takes two; more is a loop.
 const MAX_REDIRECTS: usize = 5;
@@ -28,24 +28,6 @@ pub struct Fetcher {
     settings: Arc<FetchSettings>,
     pools: Arc<Mutex<Pools>>,
     pub(crate) traffic: Arc<TrafficCounter>,
-}
-
-/// Amount of traffic of a [`Fetcher`] so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Bytes of bodies received, without headers.
-    pub bytes: u64,
-    /// Requests sent, redirects and retries included.
-    pub requests: u64,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct TrafficCounter {
-    pub(crate) counted: Mutex<Traffic>,
-    /// Time spent waiting for servers. Waits that overlap count each.
-    waited: Mutex<Duration>,
-    /// Maximum of `waited`. `None` for no limit.
-    wait_max: Option<Duration>,
 }
 
 /// The CA certificates in use, and the connections that trust them.
@@ -268,19 +250,5 @@ impl fmt::Debug for Fetcher {
         f.debug_struct("Fetcher")
             .field("settings", self.settings())
             .finish_non_exhaustive()
-    }
-}
-
-impl TrafficCounter {
-    /// Waits for a server, or before another attempt, within what is left of the limit.
-    pub(crate) async fn wait<T>(&self, awaited: impl Future<Output = T>) -> Result<T, FetchError> {
-        let Some(max) = self.wait_max else {
-            return Ok(awaited.await);
-        };
-        let left = max.saturating_sub(*self.waited.lock());
-        let started = Instant::now();
-        let waited = timeout(left, awaited).await;
-        *self.waited.lock() += started.elapsed();
-        waited.map_err(|_| FetchError::WaitedTooLong(max))
     }
 }

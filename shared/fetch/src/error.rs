@@ -1,12 +1,11 @@
 //! Errors of outgoing HTTP, and the decision to retry them.
 
-use std::{error::Error as StdError, fmt, time::Duration};
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::{Duration, SystemTime};
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{StatusCode, Url};
-
-use crate::redirect::{RedirectRefusal, authority};
-use crate::retry::retry_after;
 
 /// A failure of one exchange. No variant prints a URL, because a URL can carry a signature that grants access.
 #[derive(Debug, thiserror::Error)]
@@ -232,10 +231,83 @@ fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (
     })
 }
 
+/// The reason for which a redirect, a token realm or a next page is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RedirectRefusal {
+    /// The location cannot be parsed as a URL.
+    #[error("the location is not a URL")]
+    NotUrl,
+    /// The scheme is neither `http` nor `https`.
+    #[error("it is not http")]
+    Scheme,
+    /// Plain HTTP to a host for which it is not allowed.
+    #[error("the host is not listed under plainHttp")]
+    PlainHttp,
+    /// From HTTPS to plain HTTP, which would expose the rest of the exchange.
+    #[error("it leads from https to plain http")]
+    Downgrade,
+    /// A user name or password in the URL: credentials come from the configuration only.
+    #[error("the URL carries credentials")]
+    Userinfo,
+    /// A link-local address or a metadata service, [`AddressScope::Forbidden`].
+    #[error("the address is link-local or a metadata service")]
+    LinkLocal,
+    /// An address nearer than the server that sent the redirect.
+    #[error("the address is private")]
+    Private,
+    /// More redirects than one request may take, most likely a loop.
+    #[error("there are too many redirects")]
+    TooMany,
+    /// A next page on another server, which would decide which entries the list has.
+    #[error("the next page of a list has to be on the same server")]
+    OtherServer,
+}
+
+impl RedirectRefusal {
+    /// Wraps the reason into an error that names the host of `to`.
+    pub fn error(self, to: &Url) -> FetchError {
+        FetchError::Redirect {
+            to: authority(to),
+            reason: self,
+        }
+    }
+}
+
+/// Reads `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3). A date in the past is zero; a value that
+/// cannot be parsed is `None`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let mut headers = http::HeaderMap::new();
+/// headers.insert("retry-after", "120".parse().unwrap());
+/// assert_eq!(catalog_mirror_fetch::retry_after(&headers), Some(Duration::from_secs(120)));
+/// ```
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+/// Returns the host of a URL, with the port if one is written.
+///
+/// ```
+/// use catalog_mirror_fetch::authority;
+///
+/// assert_eq!(authority(&"https://quay.io:8443/v2/".parse().unwrap()), "quay.io:8443");
+/// assert_eq!(authority(&"https://quay.io/v2/".parse().unwrap()), "quay.io");
+/// ```
+pub fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or("nowhere");
+    url.port()
+        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
 #[cfg(test)]
 mod tests {
-    use reqwest::header::RETRY_AFTER;
-
     use super::*;
 
     #[test]
@@ -249,6 +321,20 @@ mod tests {
                 assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
                 assert!(error.to_string().contains("asks to wait 7 s"), "{error}");
             }
+        }
+    }
+
+    #[test]
+    fn retry_after_accepts_seconds_and_dates() {
+        let parse = |value: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]));
+        for seconds in [0, 120, u64::MAX] {
+            assert_eq!(parse(&seconds.to_string()), Some(Duration::from_secs(seconds)));
+        }
+        assert_eq!(parse("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
+        assert!(parse(&soon).unwrap() > Duration::from_secs(90));
+        for wrong in ["soon", "-1", "1.5", "99999999999999999999999999"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
         }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::redirect::RedirectRefusal;
+use crate::error::RedirectRefusal;
 
 /// The distance of an address, from far to near.
 ///
@@ -73,6 +73,14 @@ pub(crate) struct ScopedResolver {
 }
 
 impl AddressScope {
+    /// Returns the reason to refuse an address of this scope that is too near.
+    pub(crate) const fn refusal(self) -> RedirectRefusal {
+        match self {
+            Self::Forbidden => RedirectRefusal::LinkLocal,
+            Self::Internet | Self::Site | Self::Machine => RedirectRefusal::Private,
+        }
+    }
+
     /// Returns the scope of an address. An IPv6 address that embeds an IPv4 address has the scope of the latter.
     pub fn of(address: IpAddr) -> Self {
         match address {
@@ -122,7 +130,7 @@ impl Network {
         // The client replaces port 0 by the port of the URL.
         let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, 0)).collect();
         match found.iter().map(|address| scope(&address)).max() {
-            Some(scope) if allowed.is_empty() => Err(RedirectRefusal::of_scope(scope)),
+            Some(scope) if allowed.is_empty() => Err(scope.refusal()),
             _ => Ok(allowed),
         }
     }

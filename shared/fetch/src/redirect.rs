@@ -3,7 +3,7 @@
 use reqwest::Url;
 use reqwest::header::{HeaderMap, LINK, LOCATION};
 
-use crate::error::FetchError;
+use crate::error::{FetchError, RedirectRefusal, authority};
 use crate::network::AddressScope;
 use crate::settings::{FetchSettings, is_listed};
 
@@ -14,56 +14,6 @@ pub struct RedirectTarget {
     pub url: Url,
     /// The nearest scope that may be connected to.
     pub nearest: AddressScope,
-}
-
-/// The reason for which a redirect, a token realm or a next page is not followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RedirectRefusal {
-    /// The location cannot be parsed as a URL.
-    #[error("the location is not a URL")]
-    NotUrl,
-    /// The scheme is neither `http` nor `https`.
-    #[error("it is not http")]
-    Scheme,
-    /// Plain HTTP to a host for which it is not allowed.
-    #[error("the host is not listed under plainHttp")]
-    PlainHttp,
-    /// From HTTPS to plain HTTP, which would expose the rest of the exchange.
-    #[error("it leads from https to plain http")]
-    Downgrade,
-    /// A user name or password in the URL: credentials come from the configuration only.
-    #[error("the URL carries credentials")]
-    Userinfo,
-    /// A link-local address or a metadata service, [`AddressScope::Forbidden`].
-    #[error("the address is link-local or a metadata service")]
-    LinkLocal,
-    /// An address nearer than the server that sent the redirect.
-    #[error("the address is private")]
-    Private,
-    /// More redirects than one request may take, most likely a loop.
-    #[error("there are too many redirects")]
-    TooMany,
-    /// A next page on another server, which would decide which entries the list has.
-    #[error("the next page of a list has to be on the same server")]
-    OtherServer,
-}
-
-impl RedirectRefusal {
-    /// Returns the reason to refuse an address that is too near.
-    pub(crate) const fn of_scope(scope: AddressScope) -> Self {
-        match scope {
-            AddressScope::Forbidden => Self::LinkLocal,
-            AddressScope::Internet | AddressScope::Site | AddressScope::Machine => Self::Private,
-        }
-    }
-
-    /// Wraps the reason into an error that names the host of `to`.
-    pub fn error(self, to: &Url) -> FetchError {
-        FetchError::Redirect {
-            to: authority(to),
-            reason: self,
-        }
-    }
 }
 
 impl RedirectTarget {
@@ -139,24 +89,10 @@ pub fn unusable(to: &Url) -> Option<RedirectRefusal> {
     }
 }
 
-/// Returns the host of a URL, with the port if one is written.
-///
-/// ```
-/// use catalog_mirror_fetch::authority;
-///
-/// assert_eq!(authority(&"https://quay.io:8443/v2/".parse().unwrap()), "quay.io:8443");
-/// assert_eq!(authority(&"https://quay.io/v2/".parse().unwrap()), "quay.io");
-/// ```
-pub fn authority(url: &Url) -> String {
-    let host = url.host_str().unwrap_or("nowhere");
-    url.port()
-        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
 fn too_near(to: &Url, nearest: AddressScope) -> Option<RedirectRefusal> {
     AddressScope::written_in(to)
         .filter(|scope| *scope > nearest)
-        .map(RedirectRefusal::of_scope)
+        .map(AddressScope::refusal)
 }
 
 /// Returns the target of the first link to a next page in the `Link` header (RFC 8288, "Web Linking"), as written.

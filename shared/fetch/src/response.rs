@@ -9,13 +9,13 @@ use flate2::bufread::MultiGzDecoder;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE};
 use reqwest::{Response, StatusCode, Url};
 
-use crate::client::TrafficCounter;
 use crate::error::{FailedFetch, FetchError, Peer};
 use crate::network::AddressScope;
 use crate::redact::SentSecrets;
 use crate::request::RequestSpec;
 use crate::retry::{RequestError, Retries};
 use crate::settings::MinThroughput;
+use crate::traffic::TrafficCounter;
 
 /// Start of every body that is compressed with gzip (RFC 1952, section 2.3.1).
 const GZIP: &[u8] = &[0x1f, 0x8b];

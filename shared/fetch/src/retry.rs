@@ -1,27 +1,12 @@
 //! Attempts of one request and the waits between them.
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use http::{HeaderMap, header::RETRY_AFTER};
 use tokio::time::{Instant, sleep};
 
-use crate::{client::Fetcher, error::FetchError};
-
-/// Limits on the attempts of one request. The waits double from `first` to `longest`, with jitter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetrySchedule {
-    /// Wait after the first attempt. Default: 200 ms.
-    pub first: Duration,
-    /// Longest wait that is chosen here; `Retry-After` can ask for more. Default: 10 s.
-    pub longest: Duration,
-    /// Maximum number of attempts, or `None` if only `total` ends them. Default: 5.
-    pub attempts: Option<usize>,
-    /// Time from the first attempt to the end of the last wait. A longer `Retry-After` is reported, not waited for.
-    /// Default: 60 s.
-    pub total: Duration,
-}
+use crate::{client::Fetcher, error::FetchError, settings::RetrySchedule};
 
 /// The waits between the attempts of one request.
 #[derive(Debug)]
@@ -44,17 +29,6 @@ impl fmt::Display for AttemptCount {
         match self.repeats {
             0 => Ok(()),
             repeats => write!(f, " ({} attempts)", repeats + 1),
-        }
-    }
-}
-
-impl Default for RetrySchedule {
-    fn default() -> Self {
-        Self {
-            first: Duration::from_millis(200),
-            longest: Duration::from_secs(10),
-            attempts: Some(5),
-            total: Duration::from_secs(60),
         }
     }
 }
@@ -88,25 +62,6 @@ impl RetryWaits {
         self.attempts.repeats += usize::from(fits);
         fits.then_some(delay)
     }
-}
-
-/// Reads `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3). A date in the past is zero; a value that
-/// cannot be parsed is `None`.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// let mut headers = http::HeaderMap::new();
-/// headers.insert("retry-after", "120".parse().unwrap());
-/// assert_eq!(catalog_mirror_fetch::retry_after(&headers), Some(Duration::from_secs(120)));
-/// ```
-pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(value).ok()?;
-    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
 /// Error of a request that can be repeated.
@@ -258,20 +213,6 @@ mod tests {
         assert!(retries.pause(rate_limited(None)).await.is_err());
         for error in [rate_limited(Some(61)), rate_limited(Some(u64::MAX)), FetchError::NotTls] {
             assert!(Retries::new(&fetcher).pause(error).await.is_err());
-        }
-    }
-
-    #[test]
-    fn retry_after_accepts_seconds_and_dates() {
-        let parse = |value: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]));
-        for seconds in [0, 120, u64::MAX] {
-            assert_eq!(parse(&seconds.to_string()), Some(Duration::from_secs(seconds)));
-        }
-        assert_eq!(parse("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
-        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
-        assert!(parse(&soon).unwrap() > Duration::from_secs(90));
-        for wrong in ["soon", "-1", "1.5", "99999999999999999999999999"] {
-            assert_eq!(parse(wrong), None, "{wrong}");
         }
     }
 }

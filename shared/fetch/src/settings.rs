@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{network::Network, proxy::Proxy, retry::RetrySchedule};
+use crate::{network::Network, proxy::Proxy};
 
 /// Value of the `User-Agent` header.
 pub const USER_AGENT: &str = concat!("catalog-mirror/", env!("CARGO_PKG_VERSION"));
@@ -103,6 +103,31 @@ pub(crate) fn is_listed(list: &[String], host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let matches = |listed: &String| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name);
     list.iter().any(matches)
+}
+
+/// Limits on the attempts of one request. The waits double from `first` to `longest`, with jitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetrySchedule {
+    /// Wait after the first attempt. Default: 200 ms.
+    pub first: Duration,
+    /// Longest wait that is chosen here; `Retry-After` can ask for more. Default: 10 s.
+    pub longest: Duration,
+    /// Maximum number of attempts, or `None` if only `total` ends them. Default: 5.
+    pub attempts: Option<usize>,
+    /// Time from the first attempt to the end of the last wait. A longer `Retry-After` is reported, not waited for.
+    /// Default: 60 s.
+    pub total: Duration,
+}
+
+impl Default for RetrySchedule {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(200),
+            longest: Duration::from_secs(10),
+            attempts: Some(5),
+            total: Duration::from_secs(60),
+        }
+    }
 }
 
 #[cfg(test)]
