@@ -8,7 +8,6 @@ use crate::BundleError;
 use crate::crd::Crd;
 use crate::documents::{BundleDocument, BundleFiles, DocumentField};
 use crate::permissions::{self, Permissions};
-use crate::report::FACT_KINDS;
 
 /// Largest object that etcd takes, in bytes (`--max-request-bytes`, "1.5 MiB").
 const ETCD_BYTES: usize = 3 << 19;
@@ -18,7 +17,23 @@ const WEBHOOK: &str = "{type} {generateName} at {webhookPath}, failure policy {f
 const API: &str = "{group}/{version} {kind}";
 const REQUIRED_API: &str = "API {group}/{version} {kind}";
 
-/// Texts by their kind, which `report.rs` lists.
+/// Kinds of facts as JSON names them, each with its title for people.
+pub(crate) const FACT_KINDS: [(&str, &str); 12] = [
+    ("crds", "CustomResourceDefinitions"),
+    ("crdVersions", "Versions of CustomResourceDefinitions"),
+    ("permissions", "Permissions"),
+    ("images", "Images"),
+    ("webhooks", "Webhooks"),
+    ("installModes", "Install modes"),
+    ("minKubeVersion", "Minimum version of Kubernetes"),
+    ("ownedApis", "APIs owned"),
+    ("requiredApis", "APIs required"),
+    ("dependencies", "Dependencies"),
+    ("objects", "Other objects"),
+    ("size", "Size"),
+];
+
+/// Texts by their kind.
 pub(crate) type BundleFacts = BTreeMap<&'static str, BTreeSet<String>>;
 
 /// Content of a bundle. As JSON, and as text for people, it is all that the bundle brings.

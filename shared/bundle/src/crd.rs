@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use serde_json::Value;
 
-use crate::BundleError;
 use crate::documents::DocumentField;
 use crate::schema::{self, SchemaComparison};
+use crate::{BundleError, UnsafeChange};
 
 /// A CustomResourceDefinition.
 #[derive(Debug, PartialEq)]
@@ -16,21 +15,6 @@ pub(crate) struct Crd {
     spec: Value,
     /// Versions in which objects are stored: what the status says, and the one that is written.
     stored: BTreeSet<String>,
-}
-
-/// Change of a CustomResourceDefinition for which OLM v1 stops an upgrade.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct UnsafeChange {
-    /// Name of the CustomResourceDefinition.
-    pub crd: String,
-    /// Version, or two served versions as `v1alpha1 -> v1`; empty for the whole definition.
-    pub version: String,
-    /// Path of the property as crdify writes it, such as `^.spec.size`; empty for the whole definition.
-    pub property: String,
-    /// Name of crdify's validation, such as `maximum`.
-    pub rule: &'static str,
-    /// Old and new value, shortened.
-    pub change: String,
 }
 
 /// Place of a version such as `v2beta1` among others, and its name.

@@ -8,6 +8,6 @@ mod report;
 mod schema;
 
 pub use contents::Contents;
-pub use crd::UnsafeChange;
 pub use documents::{BundleError, BundleFiles, CatalogBundle};
 pub use report::BundleDifference;
+pub use schema::UnsafeChange;

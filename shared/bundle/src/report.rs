@@ -5,25 +5,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::contents::BundleIdentity;
+use crate::contents::{BundleIdentity, FACT_KINDS};
 use crate::permissions::{gained, sentences};
 use crate::{Contents, UnsafeChange};
 
-/// Kinds of facts as JSON names them, each with its title for people.
-pub(crate) const FACT_KINDS: [(&str, &str); 12] = [
-    ("crds", "CustomResourceDefinitions"),
-    ("crdVersions", "Versions of CustomResourceDefinitions"),
-    ("permissions", "Permissions"),
-    ("images", "Images"),
-    ("webhooks", "Webhooks"),
-    ("installModes", "Install modes"),
-    ("minKubeVersion", "Minimum version of Kubernetes"),
-    ("ownedApis", "APIs owned"),
-    ("requiredApis", "APIs required"),
-    ("dependencies", "Dependencies"),
-    ("objects", "Other objects"),
-    ("size", "Size"),
-];
 /// Longest line for people, in characters.
 const LINE_CHARS: usize = 400;
 

@@ -6,9 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use serde_json::Value;
-
-use crate::UnsafeChange;
 
 /// Longest value in a text about a change, in characters.
 const VALUE_CHARS: usize = 60;
@@ -121,6 +120,21 @@ fn shown(value: &Value) -> String {
         Value::String(text) => model::text::line(text, VALUE_CHARS),
         value => model::text::line(&value.to_string(), VALUE_CHARS),
     }
+}
+
+/// Change of a CustomResourceDefinition for which OLM v1 stops an upgrade.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct UnsafeChange {
+    /// Name of the CustomResourceDefinition.
+    pub crd: String,
+    /// Version, or two served versions as `v1alpha1 -> v1`; empty for the whole definition.
+    pub version: String,
+    /// Path of the property as crdify writes it, such as `^.spec.size`; empty for the whole definition.
+    pub property: String,
+    /// Name of crdify's validation, such as `maximum`.
+    pub rule: &'static str,
+    /// Old and new value, shortened.
+    pub change: String,
 }
 
 /// Unsafe changes of a CustomResourceDefinition that were found so far.

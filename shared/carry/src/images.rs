@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use source::{Digest, Source, Sources};
 
-use crate::{CarryError, Skopeo, TargetRegistry, printable, skopeo::shown};
+use crate::{CarryError, SayLine, Skopeo, TargetRegistry, printable, skopeo::shown};
 
 /// Images that are copied at the same time. skopeo copies six layers of each at once.
 const COPIES: usize = 4;
@@ -22,9 +22,6 @@ const PARTIAL: &str = ".partial";
 
 /// Requests to registries at the same time: enough to hide the delay of a distant one, too few to look like an attack.
 const LOOKUPS: usize = 8;
-
-/// Receiver of the lines for people: commands, and what failed.
-pub type SayLine<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// Image to copy, or a manifest that is attached to one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -11,8 +11,8 @@ mod skopeo;
 
 pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
 pub use crate::images::{
-    CarriedImage, CopyCounts, ImageChecks, ImageCopier, ImagePlace, SayLine, check_images, images_document,
-    list_images, remove_partial,
+    CarriedImage, CopyCounts, ImageChecks, ImageCopier, ImagePlace, check_images, images_document, list_images,
+    remove_partial,
 };
 pub use crate::imageset::{FoundImages, SkopeoRegistry, skopeo_sync};
 pub use crate::manifests::{
@@ -21,6 +21,9 @@ pub use crate::manifests::{
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
 pub use crate::skopeo::Skopeo;
+
+/// Receiver of the lines for people: commands, and what failed.
+pub type SayLine<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// Error of copying images, and of naming manifests.
 #[derive(Debug, thiserror::Error)]
