@@ -7,8 +7,6 @@ use model::{Key, ObjectRef, Snapshot};
 use serde::Serialize;
 use store::{Store, StoreError};
 
-use crate::{PollError, PublishError, Transaction};
-
 /// Number of objects that are looked at, not read, at a time: each is one small request.
 const STATS_IN_FLIGHT: usize = 32;
 
@@ -56,14 +54,4 @@ async fn stat(store: &dyn Store, object: ObjectRef) -> Result<Option<(Key, Strin
         None => "which is missing".to_owned(),
     };
     Ok(Some((key, problem)))
-}
-
-/// Fails if an object of the published state is missing or has another size than recorded.
-pub(crate) async fn check_stored(store: &dyn Store, transaction: &Transaction) -> Result<(), PollError> {
-    let damaged = match transaction.base_snapshot().await? {
-        Some(snapshot) => find_unservable(store, snapshot).await?.into_keys().next(),
-        // The snapshot itself.
-        None => transaction.base().map(|base| base.snapshot.key()),
-    };
-    damaged.map_or(Ok(()), |key| Err(PublishError::Damaged(key.to_string()).into()))
 }

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use model::{Current, EmptyLayers, Outcome, Publication, RENDER_VERSION, SourceRef};
 use render::{RenderSettings, Renderer};
 use source::{Digest, Download};
+use store::Store;
 use tokio::time::timeout;
 use work::{Budget, stop_on_drop};
 
@@ -15,8 +16,8 @@ use super::pull::{PublishedShards, copy_first, copy_image, read_content};
 use super::signatures::verified_source;
 use super::validation::check_packages;
 use crate::{
-    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, RaceRetries, Report, Transaction,
-    TransactionOptions, stats::check_stored,
+    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, PublishError, RaceRetries, Report,
+    Transaction, TransactionOptions, find_unservable,
 };
 
 /// Maximum number of attempts of one poll after lost races, the first included.
@@ -316,4 +317,14 @@ impl<'a> Poll<'a> {
         self.report.validation = counts;
         Ok(Outcome::Published)
     }
+}
+
+/// Fails if an object of the published state is missing or has another size than recorded.
+async fn check_stored(store: &dyn Store, transaction: &Transaction) -> Result<(), PollError> {
+    let damaged = match transaction.base_snapshot().await? {
+        Some(snapshot) => find_unservable(store, snapshot).await?.into_keys().next(),
+        // The snapshot itself.
+        None => transaction.base().map(|base| base.snapshot.key()),
+    };
+    damaged.map_or(Ok(()), |key| Err(PublishError::Damaged(key.to_string()).into()))
 }

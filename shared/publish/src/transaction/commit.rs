@@ -5,7 +5,8 @@ use model::{Current, Document, Key};
 use store::{Condition, DOCUMENT_MAX, StoreExt, optional};
 use tokio::time::timeout;
 
-use super::{COMMIT_TIMEOUT, TRANSACTION_MAX, Transaction};
+use super::error::COMMIT_TIMEOUT;
+use super::{TRANSACTION_MAX, Transaction};
 use crate::PublishError;
 use crate::catalogs::{add_name, restore_name};
 use crate::env::whole_seconds;

@@ -5,6 +5,9 @@ use store::{ReadError, StoreError};
 
 use crate::Env;
 
+/// Longest wait for the answer to a commit. The hour of [`TRANSACTION_MAX`](super::TRANSACTION_MAX) is checked just before the commit is sent.
+pub(crate) const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Failure of a publication. What was published before stays served.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
@@ -24,7 +27,7 @@ pub enum PublishError {
     #[error("the publication took more than an hour and has to start again")]
     Expired,
     /// The store did not answer the commit in time. It may still happen.
-    #[error("the store did not answer the commit within {} s", super::COMMIT_TIMEOUT.as_secs())]
+    #[error("the store did not answer the commit within {} s", COMMIT_TIMEOUT.as_secs())]
     CommitTimeout,
     /// Readers that verify would not accept an unsigned pointer after a signed one.
     #[error(

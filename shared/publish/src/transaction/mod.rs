@@ -25,9 +25,6 @@ use crate::{Env, ObjectStats};
 /// earliest, and the collector marks again before: half of that leaves an hour for slow commits.
 const TRANSACTION_MAX: Duration = Duration::from_secs(3600);
 
-/// Longest wait for the answer to a commit. The hour of [`TRANSACTION_MAX`] is checked just before the commit is sent.
-const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// Options of a [`Transaction`]. The default signs nothing and relies on what is published.
 #[derive(Debug, Clone, Default)]
 pub struct TransactionOptions {
