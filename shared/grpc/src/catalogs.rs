@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use reader::{PublishedCatalogs, PublishedState, ReaderError};
 use tokio::time::sleep;
 
-use crate::{AnswerError, indexing::make_index, olm_v0::ApiIndex};
+use crate::error::{AnswerError, failed};
+use crate::{indexing::make_index, olm_v0::ApiIndex};
 
 /// Time for which the names of the catalogs are not asked for again. Each call needs them, and they change when a catalog is
 /// published for the first time or removed.
@@ -172,10 +173,4 @@ impl RegistryCatalogs {
 /// Returns the label of a host that names a catalog, which has no dots.
 fn as_label(name: &str) -> String {
     name.replace('.', "-")
-}
-
-/// Logs a failure. The client learns only that there was one.
-pub(crate) fn failed(error: &(dyn std::error::Error + 'static)) -> AnswerError {
-    tracing::error!(error, "cannot answer a call");
-    AnswerError::Unavailable
 }

@@ -7,7 +7,7 @@ use tokio::{runtime::Handle, sync::Semaphore};
 use work::Budget;
 
 use crate::olm_v0::{ContentsBuilder, PackageContents, PackageRecord};
-use crate::{AnswerError, catalogs::failed};
+use crate::{AnswerError, error::failed};
 
 /// Memory for contents, in bytes: those of a large catalog.
 const CONTENTS_BYTES: usize = 24 << 20;

@@ -2,8 +2,6 @@ use reader::ReaderError;
 use tonic::{Code, Status};
 use work::OverBudget;
 
-use crate::catalogs::failed;
-
 /// Reason for which a call has no answer. The texts of opm are kept where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
@@ -90,4 +88,10 @@ impl From<ReaderError> for AnswerError {
             error => failed(&error),
         }
     }
+}
+
+/// Logs a failure. The client learns only that there was one.
+pub(crate) fn failed(error: &(dyn std::error::Error + 'static)) -> AnswerError {
+    tracing::error!(error, "cannot answer a call");
+    AnswerError::Unavailable
 }

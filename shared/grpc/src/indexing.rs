@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use work::Budget;
 
 use crate::olm_v0::{ApiIndex, PackageRecord, PackageRecorder};
-use crate::{AnswerError, catalogs::failed};
+use crate::{AnswerError, error::failed};
 
 /// Maximum memory of the index of one catalog, in bytes: some ten times that of the largest real one.
 const INDEX_BYTES_MAX: usize = 64 << 20;

@@ -9,7 +9,8 @@ use reader::pick;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
 use work::Budget;
 
-use crate::catalogs::{IndexedState, failed};
+use crate::catalogs::IndexedState;
+use crate::error::failed;
 use crate::olm_v0::api::{CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind};
 use crate::olm_v0::{ApiIndex, BundlePlace, meta_struct};
 use crate::{AnswerError, call::ApiCall, routes::REGISTRY};

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::api::{GroupVersionKind, TypedValue};
 use super::go::{self, Wrong};
 use super::record::{BundleRecord, LineRange};
-use super::{answers::BundlePlace, json, recorder::texts};
+use super::{answers::BundlePlace, json};
 
 const PROVIDED_TAG: u32 = 7;
 const REQUIRED_TAG: u32 = 8;
@@ -127,4 +127,14 @@ fn typed_value(tag: u32, kind: &str, value: &str, out: &mut Vec<u8>) {
         value: value.to_owned(),
     };
     message::encode(tag, &typed, out);
+}
+
+/// Returns the texts of the fields of an object.
+pub(crate) fn texts<'a, const N: usize>(raw: &'a str, names: &[&str; N]) -> Result<[Cow<'a, str>; N], Wrong> {
+    let fields = go::fields(raw, names)?;
+    let mut texts = [const { Cow::Borrowed("") }; N];
+    for (slot, field) in texts.iter_mut().zip(fields) {
+        *slot = go::text(field)?;
+    }
+    Ok(texts)
 }

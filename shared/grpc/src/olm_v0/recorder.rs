@@ -1,12 +1,12 @@
 //! From the lines of a Shard to the record of its Package.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::{borrow::Cow, fmt, mem};
+use std::{fmt, mem};
 
 use model::{Sha256, text::LineBuffer};
 use serde_json::value::RawValue;
 
-use super::bundle::read_bundle_line;
+use super::bundle::{read_bundle_line, texts};
 use super::go::{self, Wrong};
 use super::record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord};
 
@@ -223,16 +223,6 @@ fn only(is_second: bool, name: fmt::Arguments<'_>) -> Result<(), Wrong> {
         return Err(format!("a second {name}"));
     }
     Ok(())
-}
-
-/// Returns the texts of the fields of an object.
-pub(crate) fn texts<'a, const N: usize>(raw: &'a str, names: &[&str; N]) -> Result<[Cow<'a, str>; N], Wrong> {
-    let fields = go::fields(raw, names)?;
-    let mut texts = [const { Cow::Borrowed("") }; N];
-    for (slot, field) in texts.iter_mut().zip(fields) {
-        *slot = go::text(field)?;
-    }
-    Ok(texts)
 }
 
 #[cfg(test)]
