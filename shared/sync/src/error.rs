@@ -1,11 +1,12 @@
-use model::{CatalogName, DocumentError, Outcome, PREVIOUS_MAX};
+use fetch::{AttemptCount, FailedFetch, FetchError, RequestError};
+use model::{CatalogName, DocumentError, Key, Outcome, PREVIOUS_MAX};
 use publish::{PublishError, RetryableError};
 use render::RenderError;
 use store::{ReadError, StoreError};
 use trust::TrustError;
 use upkeep::ObjectProblem;
 
-use crate::{ArchiveError, OriginError};
+use crate::ArchiveError;
 
 /// A copy, import or repair that failed. Readers are served the same state as before.
 #[derive(Debug, thiserror::Error)]
@@ -127,6 +128,74 @@ impl RetryableError for SyncError {
             // The origin published and collected meanwhile. Its new pointer leads to objects that exist.
             Self::Origin(error) => matches!(error, OriginError::NotFound(_)),
             _ => false,
+        }
+    }
+}
+
+/// An origin that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum OriginError {
+    /// The origin has no such object.
+    #[error("there is no {0}")]
+    NotFound(String),
+    /// The origin has the object and does not give it, or not as it should be. Holds the reason for people.
+    #[error("{0}")]
+    Refused(String),
+    /// The list of catalogs cannot be used.
+    #[error("cannot use the list of catalogs")]
+    Names(#[source] DocumentError),
+    /// A store that is the origin failed, or a document of it cannot be read.
+    #[error(transparent)]
+    Store(ReadError),
+    /// A server failed, or could not be reached.
+    #[error("cannot fetch {key}{attempts}")]
+    Fetch {
+        /// Key of the object, which is its path.
+        key: String,
+        /// Number of attempts.
+        attempts: AttemptCount,
+        /// Error of the server or of the connection.
+        source: FailedFetch,
+    },
+    /// A file of an archive failed.
+    #[error("cannot read {key} from the archive")]
+    Archive {
+        /// Key of the object, which is its path.
+        key: String,
+        /// Error that the file system returned.
+        source: std::io::Error,
+    },
+}
+
+impl OriginError {
+    /// Adds the key that was requested.
+    pub(crate) fn fetch(key: &Key, failed: FailedFetch) -> Self {
+        Self::Fetch {
+            key: key.to_string(),
+            attempts: AttemptCount::default(),
+            source: failed,
+        }
+    }
+
+    pub(crate) fn too_large(key: &Key, max: u64) -> Self {
+        Self::Refused(format!("{key} has more than {max} bytes"))
+    }
+}
+
+impl RequestError for OriginError {
+    fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
+        match self {
+            Self::Fetch { attempts, source, .. } => Some((&mut source.error, attempts)),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for OriginError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound(key) => Self::NotFound(key),
+            error => Self::Store(error.into()),
         }
     }
 }

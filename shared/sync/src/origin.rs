@@ -4,16 +4,14 @@ use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fetch::{AttemptCount, FailedFetch, FetchError, RequestError};
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
-use model::{CatalogName, Catalogs, Current, Document, DocumentError, Key, Kind, ObjectDigest, Snapshot, decode_zstd};
+use model::{CatalogName, Catalogs, Current, Document, Key, Kind, ObjectDigest, Snapshot, StoredDocument, decode_zstd};
 use publish::catalog_names;
-use render::Rendering;
-use store::{DOCUMENT_MAX, Object, ReadError, Store, StoreError, StoreExt, collect};
+use render::{RenderLimits, Rendering};
+use store::{DOCUMENT_MAX, Object, Store, StoreExt, collect};
 use upkeep::ObjectProblem;
 
-use crate::SyncError;
-use crate::plan::{fetch_pointer, fetch_snapshot, parse_pointer, parse_snapshot};
+use crate::{OriginError, SyncError};
 
 /// A mirror to copy from: a server, a store or an archive.
 #[async_trait]
@@ -45,74 +43,6 @@ pub trait Origin: Debug + Send + Sync + 'static {
 
 /// Bytes of an object as a stream of chunks.
 pub type OriginBody = BoxStream<'static, Result<Bytes, OriginError>>;
-
-/// An origin that cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum OriginError {
-    /// The origin has no such object.
-    #[error("there is no {0}")]
-    NotFound(String),
-    /// The origin has the object and does not give it, or not as it should be. Holds the reason for people.
-    #[error("{0}")]
-    Refused(String),
-    /// The list of catalogs cannot be used.
-    #[error("cannot use the list of catalogs")]
-    Names(#[source] DocumentError),
-    /// A store that is the origin failed, or a document of it cannot be read.
-    #[error(transparent)]
-    Store(ReadError),
-    /// A server failed, or could not be reached.
-    #[error("cannot fetch {key}{attempts}")]
-    Fetch {
-        /// Key of the object, which is its path.
-        key: String,
-        /// Number of attempts.
-        attempts: AttemptCount,
-        /// Error of the server or of the connection.
-        source: FailedFetch,
-    },
-    /// A file of an archive failed.
-    #[error("cannot read {key} from the archive")]
-    Archive {
-        /// Key of the object, which is its path.
-        key: String,
-        /// Error that the file system returned.
-        source: std::io::Error,
-    },
-}
-
-impl OriginError {
-    /// Adds the key that was requested.
-    pub(crate) fn fetch(key: &Key, failed: FailedFetch) -> Self {
-        Self::Fetch {
-            key: key.to_string(),
-            attempts: AttemptCount::default(),
-            source: failed,
-        }
-    }
-
-    pub(crate) fn too_large(key: &Key, max: u64) -> Self {
-        Self::Refused(format!("{key} has more than {max} bytes"))
-    }
-}
-
-impl RequestError for OriginError {
-    fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
-        match self {
-            Self::Fetch { attempts, source, .. } => Some((&mut source.error, attempts)),
-            _ => None,
-        }
-    }
-}
-
-impl From<StoreError> for OriginError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::NotFound(key) => Self::NotFound(key),
-            error => Self::Store(error.into()),
-        }
-    }
-}
 
 /// A store as an origin, for copies without a server.
 #[derive(Debug)]
@@ -229,4 +159,59 @@ impl OriginCatalog {
         let lines = decode_zstd(&bytes, shard.lines.size);
         lines.map(Some).map_err(|_| damaged(ObjectProblem::Content))
     }
+}
+
+/// Fetches the pointer of a catalog, unless it has the `known` bytes.
+pub(crate) async fn fetch_pointer(
+    origin: &dyn Origin,
+    name: &CatalogName,
+    known: Option<&Bytes>,
+) -> Result<Bytes, SyncError> {
+    match origin.document(&Key::Current(name.clone()), known).await {
+        Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(name.clone())),
+        read => Ok(read?),
+    }
+}
+
+/// Parses the pointer of a catalog, which has at most as many bytes as a poll reads by default.
+pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current, SyncError> {
+    let current = Current::from_bytes(bytes).map_err(|source| SyncError::Document {
+        key: Key::Current(name.clone()).to_string(),
+        source,
+    })?;
+    // A pointer may name any object, and its bytes would hash to its key.
+    if current.snapshot.kind != Kind::Snapshot {
+        return Err(SyncError::Disagrees(name.clone()));
+    }
+    // A small object may unpack to any size, and all of it is unpacked to be checked. The Snapshot repeats this size, and every
+    // object of it is unpacked no further than the Snapshot says.
+    let limit = RenderLimits::default().content_bytes;
+    if current.size > limit {
+        return Err(SyncError::TooLarge {
+            name: name.clone(),
+            size: current.size,
+            limit,
+        });
+    }
+    Ok(current)
+}
+
+/// Fetches the Snapshot that a pointer names. An untrusted one may state any size.
+pub(crate) async fn fetch_snapshot(origin: &dyn Origin, current: &Current) -> Result<Bytes, OriginError> {
+    let max = current.snapshot.digest.size.min(DOCUMENT_MAX);
+    collect(origin.object(&current.snapshot.key(), max).await?, max).await
+}
+
+/// Parses the Snapshot that a pointer names, if it is that one and belongs to the pointer.
+pub(crate) fn parse_snapshot(name: &CatalogName, current: &Current, bytes: &[u8]) -> Result<Snapshot, SyncError> {
+    let disagrees = || SyncError::Disagrees(name.clone());
+    if ObjectDigest::of(bytes) != current.snapshot.digest {
+        return Err(disagrees());
+    }
+    let snapshot = Snapshot::from_stored(bytes).map_err(|source| SyncError::Document {
+        key: current.snapshot.key().to_string(),
+        source,
+    })?;
+    let belong = current.describes(&snapshot) && snapshot.is_consistent();
+    belong.then_some(snapshot).ok_or_else(disagrees)
 }

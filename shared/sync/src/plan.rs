@@ -4,17 +4,15 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{
-    CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, ObjectDigest, Outcome, Snapshot,
-    StoredDocument,
-};
+use model::{CatalogName, Current, Document, DocumentError, Kind, ManifestEntry, Outcome, Snapshot, StoredDocument};
 use publish::{PublishError, Transaction, TransactionOptions};
 use render::RenderLimits;
-use store::{DOCUMENT_MAX, collect, read_object};
+use store::read_object;
 use upkeep::check_entry;
 
 use crate::copier::{CopyState, OBJECTS_IN_FLIGHT};
-use crate::{Copier, Origin, OriginError, SyncError, SyncReport, history};
+use crate::origin::{fetch_pointer, fetch_snapshot, parse_pointer, parse_snapshot};
+use crate::{Copier, SyncError, SyncReport, history};
 
 /// Maximum number of stored bytes for each byte of content that is allowed: the Shards, three encodings of `all.json`, the layer of
 /// the image and the documents about them, none of which compresses in the worst case.
@@ -218,59 +216,4 @@ impl Copier {
         let checked = check_entry(&*self.store, entry).await?;
         checked.map(|()| true).map_err(SyncError::damaged(&entry.key()))
     }
-}
-
-/// Fetches the pointer of a catalog, unless it has the `known` bytes.
-pub(crate) async fn fetch_pointer(
-    origin: &dyn Origin,
-    name: &CatalogName,
-    known: Option<&Bytes>,
-) -> Result<Bytes, SyncError> {
-    match origin.document(&Key::Current(name.clone()), known).await {
-        Err(OriginError::NotFound(_)) => Err(SyncError::UnknownCatalog(name.clone())),
-        read => Ok(read?),
-    }
-}
-
-/// Parses the pointer of a catalog, which has at most as many bytes as a poll reads by default.
-pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current, SyncError> {
-    let current = Current::from_bytes(bytes).map_err(|source| SyncError::Document {
-        key: Key::Current(name.clone()).to_string(),
-        source,
-    })?;
-    // A pointer may name any object, and its bytes would hash to its key.
-    if current.snapshot.kind != Kind::Snapshot {
-        return Err(SyncError::Disagrees(name.clone()));
-    }
-    // A small object may unpack to any size, and all of it is unpacked to be checked. The Snapshot repeats this size, and every
-    // object of it is unpacked no further than the Snapshot says.
-    let limit = RenderLimits::default().content_bytes;
-    if current.size > limit {
-        return Err(SyncError::TooLarge {
-            name: name.clone(),
-            size: current.size,
-            limit,
-        });
-    }
-    Ok(current)
-}
-
-/// Fetches the Snapshot that a pointer names. An untrusted one may state any size.
-pub(crate) async fn fetch_snapshot(origin: &dyn Origin, current: &Current) -> Result<Bytes, OriginError> {
-    let max = current.snapshot.digest.size.min(DOCUMENT_MAX);
-    collect(origin.object(&current.snapshot.key(), max).await?, max).await
-}
-
-/// Parses the Snapshot that a pointer names, if it is that one and belongs to the pointer.
-pub(crate) fn parse_snapshot(name: &CatalogName, current: &Current, bytes: &[u8]) -> Result<Snapshot, SyncError> {
-    let disagrees = || SyncError::Disagrees(name.clone());
-    if ObjectDigest::of(bytes) != current.snapshot.digest {
-        return Err(disagrees());
-    }
-    let snapshot = Snapshot::from_stored(bytes).map_err(|source| SyncError::Document {
-        key: current.snapshot.key().to_string(),
-        source,
-    })?;
-    let belong = current.describes(&snapshot) && snapshot.is_consistent();
-    belong.then_some(snapshot).ok_or_else(disagrees)
 }
