@@ -2,6 +2,7 @@
 
 mod connection;
 mod connections;
+mod error;
 mod limits;
 mod metrics;
 mod process;
@@ -13,9 +14,9 @@ mod users;
 mod watch;
 mod watched;
 
+pub use error::FileError;
 pub use limits::ServerLimits;
 pub use metrics::{ServerMetrics, metrics_route};
 pub use process::{block_on, limit_arenas, stop_on_signals};
 pub use request::Front;
 pub use server::Server;
-pub use tls::FileError;

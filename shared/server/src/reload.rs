@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 use model::Sha256;
 use parking_lot::{Mutex, RwLock};
 
-use crate::{metrics::ServerMetrics, tls::FileError};
+use crate::{error::FileError, metrics::ServerMetrics};
 
 /// Time between two checks of the files. Reading a few kB costs nothing, and an administrator who replaces a certificate
 /// or removes a user does not want to wait.

@@ -12,9 +12,9 @@ use crate::limits::{ServerLimits, raise_limit};
 use crate::metrics::{CloseReason, ServerMetrics};
 use crate::reload::{CHECK_INTERVAL, ReloadedFiles};
 use crate::request::Front;
-use crate::tls::{self, FileError};
 use crate::users::Authenticator;
 use crate::watch::ConnectionWatch;
+use crate::{FileError, tls};
 
 /// Wait after an accept that failed for lack of a resource, such as file descriptors, which other connections free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

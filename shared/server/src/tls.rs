@@ -1,11 +1,11 @@
-use std::{io, path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
 
-use crate::users::COST_MAX;
+use crate::error::FileError;
 
 /// Parses a chain of certificates and its key, in this order, both PEM. HTTP/2 is offered before HTTP/1.1.
 pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<ServerConfig, FileError> {
@@ -26,40 +26,6 @@ pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<ServerConfig, FileError> {
     // RFC 7301; RFC 9113, section 3.2.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
-}
-
-/// A certificate, key or user list that cannot be used. No message quotes the content of a file.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// The file is missing or its permissions forbid reading.
-    #[error("cannot read {path}", path = .path.display())]
-    Read {
-        /// Path of the file that cannot be used.
-        path: PathBuf,
-        /// The underlying error, which the chain prints after this one.
-        source: io::Error,
-    },
-    /// The certificate file is not PEM or is empty.
-    #[error("the certificate file contains no chain of certificates in PEM")]
-    Certificate(#[source] pem::Error),
-    /// The key file is not PEM or is empty.
-    #[error("the key file contains no private key in PEM")]
-    Key(#[source] pem::Error),
-    /// Certificate and key belong to different pairs, or are of an unsupported kind.
-    #[error("the certificate and the key do not belong together")]
-    KeyPair(#[source] rustls::Error),
-    /// The user list is not text.
-    #[error("the user list is not UTF-8")]
-    UserEncoding,
-    /// A line of the user list has an unknown form.
-    #[error("line {0} of the user list is neither NAME:$2y$... (htpasswd -B) nor NAME:sha256:HEX")]
-    UserLine(usize),
-    /// A password that takes too long to verify.
-    #[error("line {0} of the user list has a bcrypt hash of a cost above {COST_MAX}")]
-    UserCost(usize),
-    /// A user list without users, which would deny every request.
-    #[error("the user list names no users")]
-    NoUsers,
 }
 
 #[cfg(test)]

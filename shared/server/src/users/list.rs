@@ -1,11 +1,8 @@
 use model::Sha256;
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::{tls::FileError, users::VerifiedLogins};
-
-/// Highest bcrypt cost that is accepted. 2^14 rounds take a second. With more, one request could occupy a processor for
-/// minutes.
-pub(crate) const COST_MAX: u32 = 14;
+use crate::error::{COST_MAX, FileError};
+use crate::users::VerifiedLogins;
 
 /// Users with the hashes of their tokens and passwords. They cannot be printed.
 ///

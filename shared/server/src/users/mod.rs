@@ -2,8 +2,6 @@
 
 mod list;
 
-pub(crate) use list::COST_MAX;
-
 use std::{path::PathBuf, thread};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -13,9 +11,9 @@ use ring::hmac::{HMAC_SHA256, Key, sign};
 use ring::rand::SystemRandom;
 use tokio::sync::Semaphore;
 
+use crate::error::FileError;
 use crate::metrics::{LoginOutcome, ServerMetrics};
 use crate::reload::ReloadedFiles;
-use crate::tls::FileError;
 use crate::users::list::UserList;
 
 /// Requests that may wait for the verification of their password. Further ones are answered with 429. At bcrypt's usual
