@@ -14,7 +14,9 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use crate::s3::{S3Error, S3Settings, proxy::client};
+use crate::s3::proxy::client;
+use crate::s3::settings::{endpoint, variable};
+use crate::s3::{S3Error, S3Settings};
 
 /// Region of an endpoint without regions: the name that most S3-compatible servers take.
 const ANY_REGION: &str = "us-east-1";
@@ -74,10 +76,6 @@ fn stalls(settings: &S3Settings) -> StalledStreamProtectionConfig {
         .build()
 }
 
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
-}
-
 /// Returns the time limits up to the head of an answer. The SDK hands a body over as a stream, on which only the limit on
 /// stalls holds. A put has limits of its own.
 fn timeouts(settings: &S3Settings) -> TimeoutConfig {
@@ -88,12 +86,6 @@ fn timeouts(settings: &S3Settings) -> TimeoutConfig {
         .operation_attempt_timeout(settings.attempt_timeout)
         .operation_timeout(settings.total_timeout)
         .build()
-}
-
-/// Returns the URL of another server than AWS, if the environment names one (AWS SDKs and Tools Reference Guide, "Service-specific
-/// endpoints").
-pub(crate) fn endpoint() -> Option<String> {
-    variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
 
 /// Variable from which other AWS tools take CA certificates. The SDK for Rust does not read it.

@@ -1,6 +1,6 @@
-use std::time::Duration;
+use std::{env, time::Duration};
 
-use crate::s3::{ProxyOfUrl, S3Error, sdk::endpoint};
+use crate::s3::{ProxyOfUrl, S3Error};
 
 /// Settings of the connection to S3. Unset ones come from the environment and the profile, as in every AWS tool:
 /// credentials, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, `AWS_CA_BUNDLE`.
@@ -79,6 +79,17 @@ impl S3Settings {
         let what = format!("the S3 endpoint {shown:?} is not an http:// or https:// URL of a host");
         Err(S3Error { what, source: None })
     }
+}
+
+/// Returns the URL of another server than AWS, if the environment names one (AWS SDKs and Tools Reference Guide, "Service-specific
+/// endpoints").
+pub(crate) fn endpoint() -> Option<String> {
+    variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"))
+}
+
+/// Returns the value of a variable that is not empty.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]
