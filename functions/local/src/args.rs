@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use config::{Config, ConfigLoader, host_and_port, named_catalog, platform, poll_interval};
+use config::{Config, ConfigLoader, ConfigProblems, host_and_port, named_catalog, platform, poll_interval};
 use publish::Catalog;
 use source::TargetPlatform;
 #[cfg(feature = "s3")]
 use store::s3::{S3Settings, S3Store, sdk_config};
 use store::{FolderStore, Store, StorePlace};
-
-use crate::wiring;
 
 pub(crate) const DEFAULT_STORE: &str = "./store";
 const REGISTRIES: &str = "Registries";
@@ -189,6 +187,27 @@ fn check_store(path: &Path) -> anyhow::Result<()> {
     anyhow::bail!("{path} is not a store: it has no catalogs.json{hint}")
 }
 
+/// Returns the configuration of files and keys, for commands that poll nothing.
+pub(crate) fn files_and_keys(files: &[PathBuf], keys: &KeyArgs) -> Result<Config, ConfigProblems> {
+    // These commands poll nothing, so the interval for catalogs without their own does not matter.
+    loader(Duration::ZERO, files, keys).finish()
+}
+
+pub(crate) fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader {
+    let mut loader = ConfigLoader::new(interval);
+    // Only this program links OpenPGP; the Lambda functions leave its crates out.
+    #[cfg(feature = "openpgp")]
+    loader.openpgp(trust::openpgp::read_keyring);
+    files.iter().for_each(|file| loader.file(file));
+    for file in &keys.signing_key {
+        loader.signing_key("--signing-key", &file.display().to_string());
+    }
+    for file in &keys.trust.verify_key {
+        loader.verify_key("--verify-key", &file.display().to_string());
+    }
+    loader
+}
+
 impl StoreArgs {
     /// Returns the location on the command line, else in the configuration, else the default. The options for S3 apply to
     /// `other` too.
@@ -208,7 +227,7 @@ impl StoreArgs {
         // not to look at a store.
         let config = match self.store {
             Some(_) => Config::default(),
-            None => wiring::files_and_keys(&self.config, &KeyArgs::default())?,
+            None => files_and_keys(&self.config, &KeyArgs::default())?,
         };
         self.place(&config, other)
     }

@@ -3,7 +3,7 @@
 use std::{mem, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use config::{Config, ConfigLoader, ConfigProblems, ServerConfig, ServerLimitsConfig};
+use config::{Config, ConfigProblems, ServerConfig, ServerLimitsConfig};
 use notify::Notifier;
 use publish::Mirror;
 use source::Sources;
@@ -11,7 +11,7 @@ use store::{Store, StorePlace};
 use tokio::net::TcpListener;
 use trust::Trust;
 
-use crate::args::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs};
+use crate::args::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs, files_and_keys, loader};
 
 /// Returns the configuration of the files and the arguments together.
 pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig) -> Result<Config, ConfigProblems> {
@@ -21,27 +21,6 @@ pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig
     args.registries.apply(&mut loader);
     loader.config.server.extend(server);
     loader.finish()
-}
-
-/// Returns the configuration of files and keys, for commands that poll nothing.
-pub(crate) fn files_and_keys(files: &[PathBuf], keys: &KeyArgs) -> Result<Config, ConfigProblems> {
-    // These commands poll nothing, so the interval for catalogs without their own does not matter.
-    loader(Duration::ZERO, files, keys).finish()
-}
-
-fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> ConfigLoader {
-    let mut loader = ConfigLoader::new(interval);
-    // Only this program links OpenPGP; the Lambda functions leave its crates out.
-    #[cfg(feature = "openpgp")]
-    loader.openpgp(trust::openpgp::read_keyring);
-    files.iter().for_each(|file| loader.file(file));
-    for file in &keys.signing_key {
-        loader.signing_key("--signing-key", &file.display().to_string());
-    }
-    for file in &keys.trust.verify_key {
-        loader.verify_key("--verify-key", &file.display().to_string());
-    }
-    loader
 }
 
 /// Returns the reader of sources and the limits, from the files and the arguments together.

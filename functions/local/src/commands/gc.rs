@@ -4,10 +4,9 @@ use clap::Args;
 use serde_json::json;
 use upkeep::{GcError, GcOptions, GcReport, GcStep, NextStep};
 
-use crate::args::{Access, KeyArgs, StoreArgs};
+use crate::args::{Access, KeyArgs, StoreArgs, files_and_keys};
 use crate::exit::Exit;
 use crate::output::{self, bytes, cell, print_rows, printable};
-use crate::wiring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Options that are absent have the value of `retention` in the configuration, else the default.")]
@@ -35,7 +34,7 @@ pub(crate) struct GcArgs {
 }
 
 pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
-    let config = wiring::files_and_keys(&args.store.config, &KeyArgs::default())?;
+    let config = files_and_keys(&args.store.config, &KeyArgs::default())?;
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = args.store.s3.open(&args.store.place(&config, None)?, access).await?;
     let configured = config.retention.unwrap_or_default();

@@ -5,7 +5,7 @@ use model::CatalogName;
 use upkeep::RollbackOptions;
 
 use super::poll::print_polls;
-use crate::args::{Access, KeyArgs, ReportArgs, StoreArgs};
+use crate::args::{Access, KeyArgs, ReportArgs, StoreArgs, files_and_keys};
 use crate::exit::Exit;
 use crate::{published, wiring};
 
@@ -36,7 +36,7 @@ pub(crate) struct RollbackArgs {
 }
 
 pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
-    let mut config = wiring::files_and_keys(&args.store.config, &args.keys)?;
+    let mut config = files_and_keys(&args.store.config, &args.keys)?;
     let place = args.store.place(&config, None)?;
     let store = args.store.s3.open(&place, Access::Write).await?;
     // Refuses a name that the store does not have, before anything is sent.
