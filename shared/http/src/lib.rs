@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod app;
 mod error;
 mod metrics;
 mod payload;

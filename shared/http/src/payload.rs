@@ -5,7 +5,7 @@ use flate2::{Compression, write::GzEncoder};
 use model::{Encoding, Key, Kind, ObjectRef, Sha256};
 use reader::{BodyKey, Chunks, PublishedLines, ReaderError, map_chunks};
 
-use crate::{rfc9110::Tag, router::App};
+use crate::{app::App, rfc9110::Tag};
 
 /// The bytes of a representation, described before anything is read: conditions are evaluated first.
 #[derive(Debug, Clone)]

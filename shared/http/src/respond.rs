@@ -7,10 +7,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, hea
 use model::{CachePolicy, Encoding};
 use reader::{Extent, small};
 
+use crate::app::StateHead;
 use crate::error::ApiError;
 use crate::payload::{Payload, encode};
 use crate::rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range};
-use crate::router::StateHead;
 use crate::routes::RouteCall;
 use crate::settings::LargeBodies;
 

@@ -5,6 +5,8 @@ mod conditional;
 mod query;
 mod range;
 
+use http::Method;
+
 pub(crate) use accept::negotiate;
 pub(crate) use conditional::{Modified, Precondition, Tag, evaluate, if_range_holds};
 pub(crate) use query::{decode, metas_filter, parameters, search_query};
@@ -21,6 +23,11 @@ pub(crate) fn elements(field: &[u8]) -> impl Iterator<Item = &[u8]> {
         })
         .map(<[u8]>::trim_ascii)
         .filter(|element| !element.is_empty())
+}
+
+/// True for the methods that read, the only ones that are answered.
+pub(crate) fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
 #[cfg(test)]

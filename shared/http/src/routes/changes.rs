@@ -7,11 +7,11 @@ use olm::{CHANGES_VERSION, ChangedShard, Changes, Package, PackageParser, change
 use reader::{BodyKey, PublishedState, ReaderError};
 
 use super::RouteCall;
+use crate::app::App;
 use crate::error::ApiError;
 use crate::payload::Payload;
 use crate::respond::Representation;
 use crate::rfc9110::{Precondition, Tag, parameters};
-use crate::router::App;
 
 /// Maximum bytes of lines that are read for one comparison. A week of a large catalog has a few megabytes; a whole catalog
 /// of 130 MB read twice would keep a small function busy for seconds. Packages beyond are named and marked as omitted.

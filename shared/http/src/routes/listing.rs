@@ -9,7 +9,7 @@ use reader::{Corruption, PublishedState, ReaderError};
 use serde_json::{Value, json};
 
 use super::RouteCall;
-use crate::{error::ApiError, respond::Representation, rfc9110::search_query, router::App};
+use crate::{app::App, error::ApiError, respond::Representation, rfc9110::search_query};
 
 /// Reads pointers only, so the cost does not depend on the size of the catalogs.
 pub(super) async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {

@@ -19,11 +19,10 @@ use model::{CatalogName, Encoding};
 use reader::{PublishedState, ReaderError};
 
 pub use self::page::page_files;
-pub(crate) use self::registry::Images;
+use crate::app::App;
 use crate::error::ApiError;
 use crate::respond::Representation;
 use crate::rfc9110::{decode, negotiate};
-use crate::router::App;
 
 /// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
 const OBJECT: &str = "/{kind}/sha256/{object}";

@@ -1,7 +1,7 @@
 //! The catalogs as container images, to be pulled (OCI distribution specification 1.1, "Pull" and "Content Discovery").
 //! Every catalog is a repository of its name. Nothing can be pushed.
 
-use std::{collections::BTreeSet, sync::Arc, time::UNIX_EPOCH};
+use std::{collections::BTreeSet, time::UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -11,11 +11,11 @@ use reader::{PublishedState, ReaderError};
 use serde_json::{Value, json};
 
 use super::RouteCall;
+use crate::app::{App, Images};
 use crate::error::ApiError;
 use crate::payload::Payload;
 use crate::respond::Representation;
-use crate::rfc9110::decode;
-use crate::router::{App, is_read};
+use crate::rfc9110::{decode, is_read};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
@@ -145,9 +145,6 @@ fn listed(list: &Value, link: Option<HeaderValue>) -> Representation {
 
 /// Maximum number of Snapshots that are read at a time.
 const CONCURRENT_READS: usize = 4;
-
-/// Images by content hash, newest publication first.
-pub(crate) type Images = Arc<[(Sha256, CatalogImage)]>;
 
 impl App {
     /// Returns the images of earlier publications whose Snapshots are still stored.
