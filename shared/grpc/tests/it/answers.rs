@@ -103,7 +103,9 @@ async fn unknown_method_and_service_are_unimplemented() {
 #[tokio::test]
 async fn request_that_is_no_message_or_too_large_is_refused() {
     let catalogs = MemoryCatalogs::of("a").await;
-    let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
+    let server = TestServer::start(&catalogs, None).await;
+    // A refusal must leave the connection usable.
+    let client = Client::connect_once(server.port).await;
     // A key and a length of three bytes stand before the name.
     let name = |bytes: usize| [&[0x0a, 0xfc, 0xff, 0x03][..], &vec![b'a'; bytes - 4]].concat();
     for (message, code) in [
