@@ -3,12 +3,10 @@
 use std::{fs, path::Path};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use catalog_mirror_grpc::{GrpcMetrics, olm_v0::api::GetReplacementRequest};
+use catalog_mirror_grpc::olm_v0::api::GetReplacementRequest;
 use fbc::{Chunks, FbcLimits};
-use prometheus_client::registry::Registry;
 use prost::Message;
 use rstest::rstest;
-use server::{Server, ServerLimits, ServerMetrics};
 use tonic::Code;
 
 use crate::client::Client;
@@ -137,20 +135,4 @@ async fn calls_are_counted_by_method_catalog_and_code() {
     ] {
         assert!(found.lines().any(|known| known == line), "{line} in\n{found}");
     }
-}
-
-#[tokio::test]
-async fn answers_come_over_tls_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
-    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    std::fs::write(&certificate, pair.cert.pem()).unwrap();
-    std::fs::write(&key, pair.signing_key.serialize_pem()).unwrap();
-    let catalogs = MemoryCatalogs::of("a").await;
-    let server = Server::new(ServerLimits::grpc(), ServerMetrics::default(), None);
-    let server = server.with_tls(certificate, key).unwrap();
-    let server = TestServer::run(&catalogs, None, GrpcMetrics::register(&mut Registry::default()), server).await;
-    let client = Client::connect_tls(server.port, pair.cert.der().clone()).await;
-    let packages = client.call("/api.Registry/ListPackages", b"").await.unwrap();
-    assert_eq!(packages, [b"\x0a\x01a"]);
 }

@@ -1,12 +1,8 @@
 //! A client that sends and receives encoded messages.
 
-use std::sync::Arc;
-
 use bytes::{Buf, BufMut};
 use hyper_util::rt::TokioIo;
-use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint};
@@ -74,29 +70,6 @@ impl Client {
             async move { stream.ok_or_else(|| std::io::Error::other("the first connection has ended")) }
         });
         let endpoint = Endpoint::try_from("http://lab").unwrap();
-        Self(endpoint.connect_with_connector(connector).await.unwrap())
-    }
-
-    /// Connects with TLS to the name `localhost`, and believes the certificate.
-    pub(crate) async fn connect_tls(port: u16, certificate: CertificateDer<'static>) -> Self {
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec()];
-        let tls = TlsConnector::from(Arc::new(config));
-        let connector = tower::service_fn(move |_| {
-            let tls = tls.clone();
-            async move {
-                let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-                let stream = tls.connect("localhost".try_into().unwrap(), stream).await?;
-                Ok::<_, std::io::Error>(TokioIo::new(stream))
-            }
-        });
-        let endpoint = Endpoint::try_from("http://localhost").unwrap();
         Self(endpoint.connect_with_connector(connector).await.unwrap())
     }
 
