@@ -1,5 +1,7 @@
 //! A client that sends and receives encoded messages.
 
+use std::io;
+
 use bytes::{Buf, BufMut};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -51,25 +53,20 @@ impl Decoder for RawCodec {
 pub(crate) struct Client(Channel);
 
 impl Client {
-    /// Connects to a port of this machine. `host` is what the client believes to ask.
+    /// Connects to a port of this machine, and fails instead of connecting a second time. `host` is what the client believes to ask.
     pub(crate) async fn connect(port: u16, host: &str) -> Self {
-        let endpoint = Endpoint::try_from(format!("http://127.0.0.1:{port}")).unwrap();
-        let origin = format!("http://{host}:{port}").parse().unwrap();
-        // The windows of most clients. hyper's own has 2 MB.
-        let endpoint = endpoint
-            .initial_stream_window_size(65_535)
-            .initial_connection_window_size(65_535);
-        Self(endpoint.origin(origin).connect().await.unwrap())
-    }
-
-    /// Connects to a port of this machine, and fails instead of connecting a second time.
-    pub(crate) async fn connect_once(port: u16) -> Self {
-        let mut stream = Some(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut stream = Some(stream);
         let connector = tower::service_fn(move |_| {
             let stream = stream.take().map(TokioIo::new);
-            async move { stream.ok_or_else(|| std::io::Error::other("the first connection has ended")) }
+            async move { stream.ok_or_else(|| io::Error::other("the first connection has ended")) }
         });
-        let endpoint = Endpoint::try_from("http://lab").unwrap();
+        // The windows of most clients. hyper's own has 2 MB.
+        let endpoint = Endpoint::try_from(format!("http://{host}:{port}"))
+            .unwrap()
+            .initial_stream_window_size(65_535)
+            .initial_connection_window_size(65_535);
         Self(endpoint.connect_with_connector(connector).await.unwrap())
     }
 

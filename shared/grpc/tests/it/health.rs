@@ -22,7 +22,7 @@ async fn check(client: &Client, service: &str) -> Result<ServingStatus, Code> {
 
 #[tokio::test]
 async fn check_knows_the_server_the_api_and_each_catalog() {
-    let catalogs = MemoryCatalogs::of("a").await;
+    let catalogs = MemoryCatalogs::of(&["a"]).await;
     // opm would serve none of it.
     let broken = "{\"schema\":\"olm.channel\",\"name\":\"c\"}\n";
     let catalogs = catalogs.with("b", broken).await;
@@ -50,7 +50,7 @@ async fn check_knows_the_server_the_api_and_each_catalog() {
 
 #[tokio::test]
 async fn check_follows_the_catalog() {
-    let catalogs = MemoryCatalogs::of("a").await;
+    let catalogs = MemoryCatalogs::of(&["a"]).await;
     let (_server, client) = TestServer::connected(&catalogs, "lab").await;
     assert_eq!(check(&client, "a").await, Ok(ServingStatus::Serving));
     catalogs.remove("a").await;

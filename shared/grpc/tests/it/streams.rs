@@ -1,16 +1,15 @@
 use std::{fmt::Write, time::Duration};
 
-use catalog_mirror_grpc::{GrpcMetrics, olm_v0::api::CustomSchemasRequest};
-use prometheus_client::registry::Registry;
+use catalog_mirror_grpc::olm_v0::api::CustomSchemasRequest;
 use prost::Message;
-use server::{Server, ServerLimits, ServerMetrics};
+use server::ServerLimits;
 use testkit::until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::client::Client;
-use crate::fixture::{MemoryCatalogs, TestServer, package, shown};
+use crate::fixture::{MemoryCatalogs, TestServer, package};
 
 /// Number of bundles or other Metas of a catalog that does not fit into the buffers of a connection.
 const METAS: usize = 20_000;
@@ -45,7 +44,7 @@ fn large_lines() -> String {
 #[tokio::test]
 async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
     let catalogs = MemoryCatalogs::new().with("a", custom_lines()).await;
-    let (_server, client, registry) = TestServer::counted(&catalogs).await;
+    let (server, client) = TestServer::connected(&catalogs, "lab").await;
     let request = CustomSchemasRequest {
         schema: "custom".to_owned(),
         package_name: "p".to_owned(),
@@ -54,7 +53,7 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
     let mut stream = client.start(method, &request.encode_to_vec()).await.unwrap();
     stream.message().await.unwrap().unwrap();
     sleep(Duration::from_millis(300)).await;
-    let found = shown(&registry);
+    let found = server.metrics();
     // It would have ended if the messages were made ahead of the client.
     assert!(found.contains("calls_running 1"), "{found}");
 
@@ -70,12 +69,12 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
 #[tokio::test]
 async fn stream_that_is_given_up_ends() {
     let catalogs = MemoryCatalogs::new().with("a", large_lines()).await;
-    let (_server, client, registry) = TestServer::counted(&catalogs).await;
+    let (server, client) = TestServer::connected(&catalogs, "lab").await;
     let mut stream = client.start("/api.Registry/ListBundles", b"").await.unwrap();
     stream.message().await.unwrap().unwrap();
     drop(stream);
     let cancelled = r#"calls_total{method="ListBundles",catalog="a",code="CANCELLED"} 1"#;
-    until("the call ends", async || shown(&registry).contains(cancelled)).await;
+    until("the call ends", async || server.metrics().contains(cancelled)).await;
 }
 
 #[tokio::test]
@@ -84,11 +83,9 @@ async fn client_may_wait_with_its_first_request_but_must_speak_http2() {
         first_request: Duration::from_millis(100),
         ..ServerLimits::grpc()
     };
-    let catalogs = MemoryCatalogs::of("a").await;
-    let metrics = GrpcMetrics::register(&mut Registry::default());
-    let server = Server::new(limits, ServerMetrics::default(), None);
-    let server = TestServer::run(&catalogs, None, metrics, server).await;
-    let client = Client::connect_once(server.port).await;
+    let catalogs = MemoryCatalogs::of(&["a"]).await;
+    let server = TestServer::start(&catalogs, None, limits).await;
+    let client = Client::connect(server.port, "lab").await;
     let mut silent = TcpStream::connect(("127.0.0.1", server.port)).await.unwrap();
     silent.write_all(b"PRI * HTTP/2.0").await.unwrap();
     // The server sends its settings and then closes.
