@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use catalog_mirror_grpc::{GrpcMetrics, RegistryCatalogs, router};
+use catalog_mirror_grpc::{GrpcMetrics, RegistryCatalogs, olm_v0::api::CustomSchemasRequest, router};
 use fbc::{Chunks, FbcLimits, Meta};
 use model::{Catalogs, Current, Document, Facts, Key};
 use olm::FINDINGS;
@@ -43,10 +43,17 @@ pub(crate) fn package(name: &str) -> String {
     )
 }
 
+/// Returns the request for the Metas of the schema `custom` in the package `p`.
+pub(crate) fn custom_schemas() -> CustomSchemasRequest {
+    CustomSchemasRequest {
+        schema: "custom".to_owned(),
+        package_name: "p".to_owned(),
+    }
+}
+
 /// Returns a Snapshot without Packages whose validation has found nothing.
 pub(crate) fn valid() -> SnapshotBuilder {
-    let findings: Facts = Facts::new(FINDINGS.version);
-    SnapshotBuilder::new().facts(FINDINGS.name, &findings)
+    SnapshotBuilder::new().facts(FINDINGS.name, &<Facts>::new(FINDINGS.version))
 }
 
 /// Returns the canonical lines of a file by package.

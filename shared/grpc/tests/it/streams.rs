@@ -1,64 +1,43 @@
 use std::{fmt::Write, time::Duration};
 
-use catalog_mirror_grpc::olm_v0::api::CustomSchemasRequest;
 use prost::Message;
 use server::ServerLimits;
 use testkit::until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
+use tonic::Streaming;
 
 use crate::client::Client;
-use crate::fixture::{MemoryCatalogs, TestServer, package};
+use crate::fixture::{MemoryCatalogs, TestServer, custom_schemas, package};
 
-/// Number of bundles or other Metas of a catalog that does not fit into the buffers of a connection.
+/// Number of Metas that do not fit into the buffers of a connection.
 const METAS: usize = 20_000;
 
-/// Returns a catalog of Metas of a custom schema, whose lines are read while they are sent.
-fn custom_lines() -> String {
+/// Starts a stream of Metas of a custom schema, whose lines are read while they are sent, and takes the first one.
+async fn begun() -> (MemoryCatalogs, TestServer, Streaming<Vec<u8>>) {
     let mut lines = package("p");
     for at in 0..METAS {
         writeln!(lines, r#"{{"name":"meta-{at:05}","package":"p","schema":"custom"}}"#).unwrap();
     }
-    lines
-}
-
-/// Returns a catalog of bundles without images, whose contents are sent by `ListBundles`.
-fn large_lines() -> String {
-    let mut lines = String::from(r#"{"defaultChannel":"c","name":"p","schema":"olm.package"}"#);
-    let names: Vec<String> = (0..METAS)
-        .map(|at| format!("bundle-with-a-long-name-{at:05}"))
-        .collect();
-    let entry = |pair: &[String]| format!(r#",{{"name":"{}","replaces":"{}"}}"#, pair[1], pair[0]);
-    let entries: String = names.windows(2).map(entry).collect();
-    let first = format!(r#"{{"name":"{}"}}"#, names[0]);
-    lines +=
-        &format!("\n{{\"entries\":[{first}{entries}],\"name\":\"c\",\"package\":\"p\",\"schema\":\"olm.channel\"}}\n");
-    for name in names {
-        lines += &format!(r#"{{"image":"","name":"{name}","package":"p","properties":[],"schema":"olm.bundle"}}"#);
-        lines.push('\n');
-    }
-    lines
+    let catalogs = MemoryCatalogs::new().with("a", lines).await;
+    let (server, client) = TestServer::connected(&catalogs, "lab").await;
+    let method = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
+    let mut stream = client.start(method, &custom_schemas().encode_to_vec()).await.unwrap();
+    stream.message().await.unwrap().unwrap();
+    (catalogs, server, stream)
 }
 
 #[tokio::test]
 async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
-    let catalogs = MemoryCatalogs::new().with("a", custom_lines()).await;
-    let (server, client) = TestServer::connected(&catalogs, "lab").await;
-    let request = CustomSchemasRequest {
-        schema: "custom".to_owned(),
-        package_name: "p".to_owned(),
-    };
-    let method = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
-    let mut stream = client.start(method, &request.encode_to_vec()).await.unwrap();
-    stream.message().await.unwrap().unwrap();
+    let (catalogs, server, mut stream) = begun().await;
     sleep(Duration::from_millis(300)).await;
     let found = server.metrics();
     // It would have ended if the messages were made ahead of the client.
     assert!(found.contains("calls_running 1"), "{found}");
 
     // A publication does not change a stream that runs.
-    catalogs.clone().with("a", package("other")).await;
+    catalogs.with("a", package("other")).await;
     let mut taken = 1;
     while stream.message().await.unwrap().is_some() {
         taken += 1;
@@ -68,12 +47,9 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
 
 #[tokio::test]
 async fn stream_that_is_given_up_ends() {
-    let catalogs = MemoryCatalogs::new().with("a", large_lines()).await;
-    let (server, client) = TestServer::connected(&catalogs, "lab").await;
-    let mut stream = client.start("/api.Registry/ListBundles", b"").await.unwrap();
-    stream.message().await.unwrap().unwrap();
+    let (_catalogs, server, stream) = begun().await;
     drop(stream);
-    let cancelled = r#"calls_total{method="ListBundles",catalog="a",code="CANCELLED"} 1"#;
+    let cancelled = r#"{method="ExperimentalListPackageCustomSchemas",catalog="a",code="CANCELLED"} 1"#;
     until("the call ends", async || server.metrics().contains(cancelled)).await;
 }
 
