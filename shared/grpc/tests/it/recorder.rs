@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use crate::contents::complete;
 use crate::fixture::{CRAFTED, custom_schemas, shards};
 
-fn record(name: &str, lines: impl AsRef<[u8]>) -> Result<PackageRecord, String> {
+/// Returns the record of the lines of a package.
+pub(crate) fn record(name: &str, lines: impl AsRef<[u8]>) -> Result<PackageRecord, String> {
     let mut recorder = PackageRecorder::new(name);
     recorder.push(lines.as_ref());
     recorder.finish(Sha256::of(b""))
