@@ -89,7 +89,7 @@ proptest! {
                 parts.push(chunk);
                 rest = after;
             }
-            prop_assert_eq!(record(&name, &lines), parts.finish(Sha256::of(b"")));
+            prop_assert_eq!(record(&name, lines), parts.finish(Sha256::of(b"")));
         }
     }
 
@@ -109,7 +109,7 @@ proptest! {
 
         // The record of the lines as they were, and other lines in their place.
         let mut index = ApiIndex::default();
-        index.insert(record(&name, &unchanged).unwrap().into());
+        index.insert(record(&name, unchanged).unwrap().into());
         for place in index.entries() {
             let _ = complete(&lines, place);
         }

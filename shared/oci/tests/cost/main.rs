@@ -99,8 +99,8 @@ fn grew(before: &AllocationInfo, now: &AllocationInfo) -> bool {
 fn measure_all(sizes: &[usize]) {
     let families = families();
     let wrong = thread::scope(|scope| {
-        let measure = |family| scope.spawn(move || measure(family, sizes));
-        let measured: Vec<_> = families.iter().map(measure).collect();
+        let spawn = |family| scope.spawn(move || measure(family, sizes));
+        let measured: Vec<_> = families.iter().map(spawn).collect();
         let wrong = measured.into_iter().flat_map(|family| family.join().unwrap());
         wrong.collect::<Vec<_>>()
     });
