@@ -185,26 +185,3 @@ fn space_end(bytes: &[u8]) -> usize {
     let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     text.len() - text.trim_start().len()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Mode, PEEK, guess, yaml_start};
-
-    #[test]
-    fn guess_returns_json_if_a_brace_is_first_within_peek() {
-        let brace_after = |spaces| [" ".repeat(spaces), "{".into()].concat();
-        assert_eq!(guess(brace_after(PEEK - 1).as_bytes()), Mode::Json);
-        assert_eq!(guess(brace_after(PEEK).as_bytes()), Mode::Yaml);
-        assert_eq!(guess("\u{a0}\u{2028}{".as_bytes()), Mode::Json);
-        assert_eq!(guess("\u{feff}{".as_bytes()), Mode::Yaml);
-        assert_eq!(guess(b"[{}]"), Mode::Yaml);
-    }
-
-    #[test]
-    fn yaml_start_skips_the_rest_of_the_json_line() {
-        assert_eq!(yaml_start(b" \t\n a: 1", 0), Some(3));
-        assert_eq!(yaml_start(b"  #cc\n", 0), Some(2));
-        assert_eq!(yaml_start(b"  #c\n", 0), None, "the last three bytes are not looked at");
-        assert_eq!(yaml_start(b"\xff\n\n\n\n", 0), None);
-    }
-}

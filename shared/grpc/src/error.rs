@@ -2,6 +2,10 @@ use reader::ReaderError;
 use tonic::{Code, Status};
 use work::OverBudget;
 
+/// Maximum number of characters of a message, which may repeat a name of the request. It is sent in a header field, with up to twelve
+/// bytes for a character, and clients close the connection if their limit for header fields, 16 KiB for many, is exceeded.
+const MESSAGE_CHARS: usize = 1_000;
+
 /// Reason for which a call has no answer. The texts of opm are kept where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
@@ -67,7 +71,8 @@ impl From<AnswerError> for Status {
             AnswerError::Unavailable => Code::Unavailable,
             AnswerError::ClientGone => Code::Cancelled,
         };
-        Self::new(code, error.to_string())
+        let message: String = error.to_string().chars().take(MESSAGE_CHARS).collect();
+        Self::new(code, message)
     }
 }
 

@@ -46,26 +46,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clean_path_follows_go() {
-        let cases: &[(&str, Option<&str>)] = &[
-            ("configs", Some("configs")),
-            ("/configs/", Some("configs")),
-            ("./configs//a/./b", Some("configs/a/b")),
-            ("configs/../other", Some("other")),
-            ("/../x", Some("x")),
-            ("..", None),
-            ("../x", None),
-            ("configs/../../evil", None),
-            ("/", Some("")),
-            ("", Some("")),
-        ];
-        for (input, expected) in cases {
-            let cleaned = clean_path(input).map(|parts| parts.join("/"));
-            assert_eq!(cleaned.as_deref(), *expected, "{input}");
-        }
-    }
-
-    #[test]
     fn ancestors_are_listed_from_the_top() {
         assert_eq!(ancestors("a/b/c").collect::<Vec<_>>(), ["a", "a/b"]);
         assert_eq!(ancestors("a").count(), 0);

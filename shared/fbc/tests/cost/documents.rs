@@ -1,7 +1,5 @@
 //! Families of documents that are as expensive as one can make them.
 
-use std::fmt::Write as _;
-
 /// Documents of one kind.
 pub(crate) struct Family {
     pub(crate) name: &'static str,
@@ -13,80 +11,57 @@ pub(crate) struct Family {
 
 pub(crate) fn families() -> Vec<Family> {
     vec![
-        refused("alias of a list", "x: &a [", "1,", "]\ny: *a\n"),
-        refused("many aliases", "x: &a {b: 1, a: 2}\ny: [", "*a,", "]\n"),
-        refused("alias of a long string", "x: &a '", "x", "'\ny: [*a,*a,*a,*a,*a,*a]\n"),
-        refused("merges of nothing", "<<: [", "{},", "]\n"),
-        refused("merges", "<<: [", "{abc: 1, def: 2},", "]\n"),
-        refused("merges of an alias", "x: &a {b: 1, a: 2}\n<<: [", "*a,", "]\n"),
-        family_of("flow depth", |size| {
-            between("x: [", &nested("[", "],", 5000), size, "]\n")
-        }),
-        family_of("block depth", |size| {
-            between("x:\n", &format!("{}x\n", "- ".repeat(450)), size, "")
-        }),
-        refused_of("anchors never used", |size| {
-            numbered("x:\n", size, |at, out| writeln!(out, "- &a{at} x"), "")
-        }),
-        refused("one anchor, set often", "x: [", "&a x,", "]\n"),
+        family("alias of a list", "x: &a [", "1,", "]\ny: *a\n").refused(),
+        family("many aliases", "x: &a {b: 1, a: 2}\ny: [", "*a,", "]\n").refused(),
+        family("alias of a long string", "x: &a '", "x", "'\ny: [*a,*a,*a,*a,*a,*a]\n").refused(),
+        family("merges of nothing", "<<: [", "{},", "]\n").refused(),
+        family("merges", "<<: [", "{abc: 1, def: 2},", "]\n").refused(),
+        family("merges of an alias", "x: &a {b: 1, a: 2}\n<<: [", "*a,", "]\n").refused(),
+        family("flow depth", "x: [", &nested("[", "],", 5000), "]\n"),
+        family("block depth", "x:\n", &format!("{}x\n", "- ".repeat(450)), ""),
+        numbered("anchors never used", "x:\n", |at| format!("- &a{at} x\n"), "").refused(),
+        family("one anchor, set often", "x: [", "&a x,", "]\n").refused(),
         family("long key", "? '", "k", "'\n: 1\n"),
         family("comments", "a: 1\n", "# comment\n", ""),
         family("comments, separators", "a: \"\u{2028}\"\n", "# comment\n", ""),
         family("empty documents", "a: 1\n", "---\n", ""),
         family("ended documents", "a: 1\n", "...\n", ""),
-        family_of("keys", |size| {
-            numbered("", size, |at, out| writeln!(out, "k{at}: {at}"), "")
-        }),
-        refused("keys without a value", "v: {", "n,", "}\n"),
+        numbered("keys", "", |at| format!("k{at}: {at}\n"), ""),
+        family("keys without a value", "v: {", "n,", "}\n").refused(),
         family("nulls", "v: [", "~,", "]\n"),
         family("empty YAML containers", "v: [", "{},[],", "]\n"),
         family("lines of one string", "v: >\n", " text of a line\n", ""),
         family("quoted lines", "v: '", "text of a line\n  ", "'\n"),
         family("escapes in YAML", "v: \"", "\\x01", "\"\n"),
-        refused("base64", "v: !!binary '", "////", "'\n"),
+        family("base64", "v: !!binary '", "////", "'\n").refused(),
         family("long number", "v: 1", "0", "\n"),
-        family_of("UTF-16", |size| {
-            utf16(&between("v: '", "\u{20ac}", size * 3 / 2, "'\n"))
-        }),
+        family("UTF-16", "v: '", "\u{20ac}", "'\n").encoded(utf16, |size| size * 3 / 2),
         family("next lines", "v: '", "text\u{85}  ", "'\n"),
-        refused_of("directives", |size| {
-            numbered("", size, |at, out| write!(out, "%TAG !{at}! x\r"), "--- {}\n")
-        }),
+        numbered("directives", "", |at| format!("%TAG !{at}! x\r"), "--- {}\n").refused(),
         family("CRLF", "v:\r\n", "- a\r\n", ""),
-        family_of("JSON depth", |size| {
-            between("{\"v\":[0", &format!(",{}", nested("[", "]", 9000)), size, "]}")
-        }),
+        family("JSON depth", "{\"v\":[0", &format!(",{}", nested("[", "]", 9000)), "]}"),
         family("escapes in JSON", "{\"v\":\"", "\\u0001", "\"}"),
         family("line separators", "{\"v\":\"", "\u{2028}", "\"}"),
-        family_of("invalid UTF-8", |size| {
-            latin1(&between("{\"v\":\"", "\u{ff}", size * 2, "\"}"))
-        }),
+        family("invalid UTF-8", "{\"v\":\"", "\u{ff}", "\"}").encoded(latin1, |size| size * 2),
         family("duplicate keys", "{\"z\":0", ",\"\":0", "}"),
         family("duplicate escaped keys", "{\"z\":0", ",\"\\n\":0", "}"),
-        family_of("distinct keys", |size| {
-            numbered("{\"z\":0", size, |at, out| write!(out, ",\"{at:x}\":0"), "}")
-        }),
-        refused_of("upper case", |size| {
-            numbered("{\"z\":0", size, |at, out| write!(out, ",\"K{at:X}\":0"), "}")
-        }),
+        numbered("distinct keys", "{\"z\":0", |at| format!(",\"{at:x}\":0"), "}"),
+        numbered("upper case", "{\"z\":0", |at| format!(",\"K{at:X}\":0"), "}").refused(),
         family("unsorted objects", "{\"v\":[0", ",{\"b\":1,\"a\":2}", "]}"),
         family("empty JSON containers", "{\"v\":[0", ",{},[]", "]}"),
-        refused("exponents", "{\"v\":[0", ",1e20", "]}"),
+        family("exponents", "{\"v\":[0", ",1e20", "]}").refused(),
         family("small JSON documents", "{\"a\":1}", "{}\n", ""),
         family("long name", "{\"name\":\"", "\\u00e9", "\"}"),
     ]
 }
 
 /// Documents of a start, a part as often as it fits, and an end.
-fn family(name: &'static str, start: &'static str, part: &'static str, end: &'static str) -> Family {
-    family_of(name, move |size| between(start, part, size, end))
-}
-
-fn refused(name: &'static str, start: &'static str, part: &'static str, end: &'static str) -> Family {
-    refused_of(name, move |size| between(start, part, size, end))
-}
-
-fn family_of(name: &'static str, document: impl Fn(usize) -> Vec<u8> + 'static) -> Family {
+fn family(name: &'static str, start: &'static str, part: &str, end: &'static str) -> Family {
+    let part = part.to_owned();
+    let document = move |size: usize| {
+        let parts = size.saturating_sub(start.len() + end.len()) / part.len();
+        [start, &part.repeat(parts), end].concat().into_bytes()
+    };
     Family {
         name,
         document: Box::new(document),
@@ -94,29 +69,37 @@ fn family_of(name: &'static str, document: impl Fn(usize) -> Vec<u8> + 'static) 
     }
 }
 
-fn refused_of(name: &'static str, document: impl Fn(usize) -> Vec<u8> + 'static) -> Family {
+/// As `family`, with numbered parts.
+fn numbered(name: &'static str, start: &'static str, part: fn(usize) -> String, end: &'static str) -> Family {
+    let document = move |size: usize| {
+        let mut text = String::from(start);
+        for at in 0.. {
+            if text.len() + end.len() >= size {
+                break;
+            }
+            text += &part(at);
+        }
+        (text + end).into_bytes()
+    };
     Family {
-        refused: true,
-        ..family_of(name, document)
+        document: Box::new(document),
+        ..family(name, start, "", end)
     }
 }
 
-/// Returns `start`, as often as it fits `part`, and `end`.
-fn between(start: &str, part: &str, size: usize, end: &str) -> Vec<u8> {
-    let parts = size.saturating_sub(start.len() + end.len()) / part.len();
-    [start, &part.repeat(parts), end].concat().into_bytes()
-}
-
-/// As `between`, with numbered parts.
-fn numbered(start: &str, size: usize, part: fn(usize, &mut String) -> std::fmt::Result, end: &str) -> Vec<u8> {
-    let mut text = String::from(start);
-    let mut at = 0;
-    while text.len() + end.len() < size {
-        part(at, &mut text).expect("writing to memory does not fail");
-        at += 1;
+impl Family {
+    fn refused(self) -> Self {
+        Self { refused: true, ..self }
     }
-    text.push_str(end);
-    text.into_bytes()
+
+    /// Encodes the text of another size, which has the wanted one then.
+    fn encoded(self, encode: fn(&str) -> Vec<u8>, text: fn(usize) -> usize) -> Self {
+        let document = move |size| encode(&String::from_utf8_lossy(&(self.document)(text(size))));
+        Self {
+            document: Box::new(document),
+            ..self
+        }
+    }
 }
 
 fn nested(open: &str, close: &str, depth: usize) -> String {
@@ -124,13 +107,11 @@ fn nested(open: &str, close: &str, depth: usize) -> String {
     format!("{}{}{close}", open.repeat(depth), inner.repeat(depth - 1))
 }
 
-fn utf16(text: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(text);
+fn utf16(text: &str) -> Vec<u8> {
     let units = std::iter::once(0xFEFF).chain(text.encode_utf16());
     units.flat_map(u16::to_be_bytes).collect()
 }
 
-fn latin1(text: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(text);
+fn latin1(text: &str) -> Vec<u8> {
     text.chars().filter_map(|c| u8::try_from(u32::from(c)).ok()).collect()
 }

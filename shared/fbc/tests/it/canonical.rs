@@ -3,134 +3,58 @@
 use crate::common::lines;
 use catalog_mirror_fbc::{Chunks, FbcLimits, Meta, is_yaml, yaml_to_json};
 
-#[track_caller]
-fn check(table: &[(&str, &str)]) {
-    for (file, expected) in table {
-        match lines(file.as_bytes()) {
-            Ok(lines) => assert_eq!(lines, *expected, "of {file:?}"),
-            Err(error) => panic!("{file:?} is refused: {error}"),
-        }
-    }
-}
-
-/// Checks rows such as `file => lines` and `file =! error`, where `⏎` is a line feed.
-#[track_caller]
-fn check_rows(rows: &str) {
-    for row in rows.trim().lines() {
-        let row = row.replace('⏎', "\n");
-        if let Some((file, error)) = row.split_once(" =! ") {
-            refuse(&[(file, error)]);
-        } else {
-            let (file, expected) = row.split_once(" => ").unwrap();
-            check(&[(file, &format!("{expected}\n"))]);
-        }
-    }
-}
-
-#[track_caller]
-fn refuse(table: &[(&str, &str)]) {
-    for (file, expected) in table {
-        match lines(file.as_bytes()) {
-            Ok(lines) => panic!("{file:?} is accepted as {lines}"),
-            Err(error) => assert!(error.contains(expected), "{file:?} gives: {error}"),
-        }
-    }
-}
-
-#[test]
-fn keys_are_sorted_by_bytes_at_every_level() {
-    check_rows(
-        r#"
+/// Rows `file => lines` and `file =! error`, under headings. In both parts `⏎` is a line feed, `«e2»` a byte, and `«2028»` a character.
+const ROWS: &str = r##"
+## keys are sorted by bytes at every level
 {"b":1,"a":{"d":[{"z":1,"y":2}],"c":2}} => {"a":{"c":2,"d":[{"y":2,"z":1}]},"b":1}
 {"é":1,"z":2,"😀":4,"ﬁ":5} => {"z":2,"é":1,"ﬁ":5,"😀":4}
 {"a\"":1,"a!":2,"a#":3} => {"a!":2,"a\"":1,"a#":3}
 {"":1,"a":2} => {"":1,"a":2}
-"#,
-    );
-}
 
-#[test]
-fn duplicate_keys_keep_the_last_value() {
-    check_rows(
-        r#"
+## duplicate keys keep the last value
 {"v":{"a":1,"b":2,"a":3}} => {"v":{"a":3,"b":2}}
 {"v":{"a":1,"\u0061":2}} => {"v":{"a":2}}
 v: {y: 1, yes: 2, 'true': 3}⏎ => {"v":{"true":3}}
 v: {1: a, '1': b}⏎ => {"v":{"1":"b"}}
-"#,
-    );
-}
 
-#[test]
-fn strings_are_escaped_as_go_escapes_them() {
-    check_rows(
-        r#"
+## strings are escaped as Go escapes them, and each invalid byte is replaced
 {"v":"<>&\/'"} => {"v":"<>&/'"}
 {"v":"\u0000\b\f\n\r\t\u001f"} => {"v":"\u0000\b\f\n\r\t\u001f"}
 {"v":"\u2028\u2029"} => {"v":"\u2028\u2029"}
 {"v":"\ud83d\ude00"} => {"v":"😀"}
-"#,
-    );
-    // Each invalid byte is replaced, also beside characters that start like a line separator.
-    for (json, line) in [
-        (&br#"{"v":"\u007f\u202a"}"#[..], "{\"v\":\"\u{7f}\u{202a}\"}\n"),
-        (
-            br#"{"v":"\ud800x\udc00\ud800A"}"#,
-            "{\"v\":\"\u{fffd}x\u{fffd}\u{fffd}A\"}\n",
-        ),
-        (b"{\"v\":\"\xe2\x80\xa8\xe2\x82\xac\"}", "{\"v\":\"\\u2028\u{20ac}\"}\n"),
-        (b"{\"v\":\"\xff\xe2\x80\"}", "{\"v\":\"\u{fffd}\u{fffd}\u{fffd}\"}\n"),
-        (b"{\"v\":\"\xe2\x80\xa8\xe2\"}", "{\"v\":\"\\u2028\u{fffd}\"}\n"),
-        (b"{\"v\":\"\xe2\x80\xa2\xe2\\n\"}", "{\"v\":\"\u{2022}\u{fffd}\\n\"}\n"),
-        (
-            b"{\"\xe4\xbd\":1,\"a\\u0000\xff\":2}",
-            "{\"a\\u0000\u{fffd}\":2,\"\u{fffd}\u{fffd}\":1}\n",
-        ),
-    ] {
-        assert_eq!(lines(json).as_deref(), Ok(line));
-    }
-}
+{"v":"\u007f\u202a"} => {"v":"«007f»«202a»"}
+{"v":"\ud800x\udc00\ud800A"} => {"v":"«fffd»x«fffd»«fffd»A"}
+{"v":"«e2»«80»«a8»«e2»«82»«ac»"} => {"v":"\u2028€"}
+{"v":"«ff»«e2»«80»"} => {"v":"«fffd»«fffd»«fffd»"}
+{"v":"«e2»«80»«a8»«e2»"} => {"v":"\u2028«fffd»"}
+{"v":"«e2»«80»«a2»«e2»\n"} => {"v":"•«fffd»\n"}
+{"«e4»«bd»":1,"a\u0000«ff»":2} => {"a\u0000«fffd»":2,"«fffd»«fffd»":1}
 
-#[test]
-fn json_numbers_print_as_float64_or_keep_their_digits() {
-    check_rows(
-        r#"
+## JSON numbers print as float64 or keep their digits
 {"v":[1.0,1e20,1e21,1E+2,-0.0,-0,0]} => {"v":[1,100000000000000000000,1e+21,100,-0,-0,0]}
 {"v":[1.50,0.10,1e-6,1e-7,-1.5e-300,5e-324]} => {"v":[1.5,0.1,0.000001,1e-7,-1.5e-300,5e-324]}
 {"v":[123456789.12345679,1.2345678901234568e29]} => {"v":[123456789.12345679,1.2345678901234568e+29]}
 {"v":[9007199254740993,123456789012345678901234567890]} => {"v":[9007199254740993,123456789012345678901234567890]}
-"#,
-    );
-}
 
-#[test]
-fn json_and_yaml_may_alternate_in_one_file() {
-    check_rows(
-        r#"
+## JSON and YAML may alternate in one file
 {"a":1}{"b":2}⏎ {"c":3} => {"a":1}⏎{"b":2}⏎{"c":3}
 {"a":1}⏎---⏎b: 2⏎ => {"a":1}⏎{"b":2}
 {'a':1} => {"a":1}
 ---⏎{"a":1}⏎---⏎{"b":2}⏎ => {"a":1}⏎{"b":2}
 a: 1⏎---⏎{"b":2}⏎ => {"a":1}⏎{"b":2}
 {"a":1} # more⏎ => {"a":1}
+{"a":1} ⏎ b: 2⏎ c: 3⏎ => {"a":1}⏎{"b":2,"c":3}
 {"a":1}⏎null⏎ => {"a":1}⏎null
 {"a":1}{"b":2}⏎---⏎c: 3⏎ =! document 3, line 2
 {"a":1} #x =! document 2, line 1
 {"a": =! ends too early
 {"a":1} garbage =! invalid JSON
-"#,
-    );
-    check(&[("\u{feff}{\"a\":1}", "{\"a\":1}\n"), ("\u{a0}{\"a\":1}", "{\"a\":1}\n")]);
-    refuse(&[
-        ("{\"a\":1}\0", "invalid JSON"),
-        ("{\"a\":\"\u{1}\"}", "control character"),
-    ]);
-}
+«feff»{"a":1} => {"a":1}
+«00a0»{"a":1} => {"a":1}
+{"a":1}«00» =! invalid JSON
+{"a":"«01»"} =! control character
 
-#[test]
-fn documents_are_separated_by_lines() {
-    check_rows(
-        r#"
+## documents are separated by lines
 ---⏎---⏎a: 1⏎---⏎# nothing⏎--- # b⏎b: 2⏎---⏎null⏎---⏎~⏎--- => {"a":1}⏎{"b":2}
 a: |+⏎  x => {"a":"x\n"}
 a: |⏎  x⏎  ---⏎ => {"a":"x\n---\n"}
@@ -138,23 +62,10 @@ a: |⏎  x⏎  ---⏎ => {"a":"x\n---\n"}
 a: 1⏎---b: 1⏎ =! document 1, line 2: only a comment may follow the document separator, not `b: 1`
 a: 1⏎--- {b: 1}⏎ =! separator
 a: 1⏎---⏎b: [⏎---⏎ =! document 2
-"#,
-    );
-    check(&[
-        ("", ""),
-        ("# comment\n\n", ""),
-        (
-            "a: 1\r\n---\t\r\nb: |+\r\n  x\r\n\r\n",
-            "{\"a\":1}\n{\"b\":\"x\\n\\n\"}\n",
-        ),
-        ("a: 1\rb: 2\r", "{\"a\":1,\"b\":2}\n"),
-    ]);
-}
+a: 1«0d»⏎---«09»«0d»⏎b: |+«0d»⏎  x«0d»⏎«0d»⏎ => {"a":1}⏎{"b":"x\n\n"}
+a: 1«0d»b: 2«0d» => {"a":1,"b":2}
 
-#[test]
-fn merge_keys_merge_at_their_position() {
-    check_rows(
-        r#"
+## merge keys merge at their position
 b: &b {x: 1, z: 2}⏎m: {<<: *b, z: 3}⏎ => {"b":{"x":1,"z":2},"m":{"x":1,"z":3}}
 b: &b {x: 1, z: 2}⏎m: {z: 3, <<: *b}⏎ => {"b":{"x":1,"z":2},"m":{"x":1,"z":2}}
 b: &b {x: 1}⏎m: {<<: [*b, {x: 2, w: 3}]}⏎ => {"b":{"x":1},"m":{"w":3,"x":1}}
@@ -174,14 +85,8 @@ a: &a {x: 1}⏎*a : 1⏎ =! cannot be a key
 m: {<<: [{x: 1}, [{u: 2}]]}⏎ =! merge key
 a: &a {<<: *a}⏎ =! alias
 a: *b⏎ =! unknown anchor
-"#,
-    );
-}
 
-#[test]
-fn keys_become_strings_or_errors() {
-    check_rows(
-        r#"
+## keys become strings or errors
 v: {y: 1}⏎ => {"v":{"true":1}}
 v: {0x10: 1, 1.5: 2, 1e6: 3, .inf: 4, .nan: 5}⏎ => {"v":{".inf":4,".nan":5,"1.5":2,"16":1,"1e+06":3}}
 v: {2020-01-01: 1, !!binary aGk=: 2}⏎ => {"v":{"2020-01-01":1,"hi":2}}
@@ -189,14 +94,8 @@ v: {~: 1}⏎ =! null cannot be a key
 v: {[a]: 1}⏎ =! a mapping or sequence cannot be a key
 v: {~: 1}⏎v: 2⏎ =! null cannot be a key
 v: {18446744073709551615: 1}⏎ =! so large an integer cannot be a key
-"#,
-    );
-}
 
-#[test]
-fn meta_keys_match_in_any_case() {
-    check_rows(
-        r#"
+## meta keys match in any case
 Schema: a⏎NAME: b⏎ => {"NAME":"b","Schema":"a"}
 {"\u017fchema":"a"} => {"ſchema":"a"}
 schema: a⏎schema: b⏎ => {"schema":"b"}
@@ -209,14 +108,8 @@ name: n⏎ =! "name" must be a string
 package: null⏎ =! "package" must be a string
 - a⏎ =! not a list
 hello⏎ =! not a string
-"#,
-    );
-}
 
-#[test]
-fn content_that_catalogd_loses_is_kept_or_refused() {
-    check_rows(
-        r#"
+## content that catalogd loses is kept or refused
 v: [9007199254740993, 18446744073709551616]⏎ => {"v":[9007199254740993,18446744073709551616]}
 v: 0xFFFFFFFFFFFFFFFF⏎ => {"v":18446744073709551615}
 a: 1⏎...⏎b: 2⏎ => {"a":1}⏎{"b":2}
@@ -233,40 +126,64 @@ v: [a:]⏎ =! white space is needed
 v: [?a]⏎ =! white space is needed
 v: [:a]⏎ =! white space is needed
 v: {:a}⏎ =! white space is needed
-"#,
-    );
+
+## line separators are line breaks in YAML
+v: |⏎  a«2028»  b⏎ => {"v":"a\u2028b\n"}
+v: 'a «2028» b'⏎ => {"v":"a\u2028b"}
+a: 1«0085»b: 2⏎ => {"a":1,"b":2}
+# a«2028»⏎v: 1 # b«2029» # c⏎ => {"v":1}
+v: a«2028»b⏎ =! line separator
+# a«2028»w: 2⏎v: 1⏎ =! line separator
+v: 1 # a«2029»w: 2⏎ =! line separator
+v: |-⏎  a«2028»⏎ =! line separator
+v: |⏎  a⏎  «2028»⏎⏎ =! line separator
+v: >⏎  «2028»a⏎ =! line separator
+v: a«01»b⏎ =! control
+# c⏎«feff»v: 1⏎ =! byte order mark
+«feff»«feff»v: 1⏎ =! byte order mark
+---⏎ «feff»v: 1⏎ =! byte order mark
+
+## UTF-16 is accepted if its lines are whole: in little endian, a line feed is added to an odd byte
+«fe»«ff»«00»a«00»:«00» «00»«e9»«00»⏎ => {"a":"é"}
+«ff»«fe»a«00»:«00» «00»b«00»⏎«00» =! UTF-16
+a: "«ff»"⏎ =! UTF-8
+"##;
+
+/// Returns the bytes of a part of a row.
+fn bytes(part: &str) -> Vec<u8> {
+    let part = part.replace('⏎', "\n");
+    let texts = part.split(['«', '»']).enumerate();
+    let bytes = texts.map(|(at, text)| match u32::from_str_radix(text, 16) {
+        Ok(byte) if at % 2 == 1 && text.len() == 2 => vec![byte as u8],
+        Ok(code) if at % 2 == 1 => char::from_u32(code).unwrap().to_string().into_bytes(),
+        _ => text.as_bytes().to_vec(),
+    });
+    bytes.collect::<Vec<_>>().concat()
 }
 
 #[test]
-fn line_separators_are_line_breaks_in_yaml() {
-    check(&[
-        ("v: |\n  a\u{2028}  b\n", "{\"v\":\"a\\u2028b\\n\"}\n"),
-        ("v: 'a \u{2028} b'\n", "{\"v\":\"a\\u2028b\"}\n"),
-        ("a: 1\u{85}b: 2\n", "{\"a\":1,\"b\":2}\n"),
-        ("# a\u{2028}\nv: 1 # b\u{2029} # c\n", "{\"v\":1}\n"),
-    ]);
-    refuse(&[
-        ("v: a\u{2028}b\n", "line separator"),
-        ("# a\u{2028}w: 2\nv: 1\n", "line separator"),
-        ("v: 1 # a\u{2029}w: 2\n", "line separator"),
-        ("v: |-\n  a\u{2028}\n", "line separator"),
-        ("v: |\n  a\n  \u{2028}\n\n", "line separator"),
-        ("v: >\n  \u{2028}a\n", "line separator"),
-        ("v: a\u{1}b\n", "control"),
-        ("# c\n\u{feff}v: 1\n", "byte order mark"),
-        ("\u{feff}\u{feff}v: 1\n", "byte order mark"),
-        ("---\n \u{feff}v: 1\n", "byte order mark"),
-    ]);
+fn file_has_the_lines_of_catalogd_or_is_refused() {
+    for row in ROWS.lines().filter(|row| !row.is_empty() && !row.starts_with("##")) {
+        if let Some((file, expected)) = row.split_once(" => ") {
+            let expected = String::from_utf8(bytes(expected)).unwrap();
+            assert_eq!(lines(&bytes(file)), Ok(expected + "\n"), "{row}");
+        } else {
+            let (file, expected) = row.split_once(" =! ").unwrap();
+            let error = lines(&bytes(file)).expect_err(row);
+            assert!(error.contains(expected), "{row}: {error}");
+        }
+    }
+    for empty in ["", "# comment\n\n"] {
+        assert_eq!(lines(empty.as_bytes()).as_deref(), Ok(""), "{empty:?}");
+    }
 }
 
 #[test]
-fn utf_16_is_accepted_if_its_lines_are_whole() {
-    let units = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> { text.encode_utf16().flat_map(bytes).collect() };
-    let big = units("\u{feff}a: é\n", u16::to_be_bytes);
-    assert_eq!(lines(&big).as_deref(), Ok("{\"a\":\"é\"}\n"));
-    let little = units("\u{feff}a: b\n", u16::to_le_bytes);
-    assert!(lines(&little).is_err(), "a line feed is added to an odd byte");
-    assert!(lines(b"a: \"\xff\"\n").is_err());
+fn file_is_json_if_a_brace_is_within_its_first_4096_bytes() {
+    for (spaces, is_json) in [(4095, true), (4096, false)] {
+        let file = " ".repeat(spaces) + "{\"a\":1}{\"b\":2}";
+        assert_eq!(lines(file.as_bytes()).is_ok(), is_json, "{spaces}");
+    }
 }
 
 /// In chunks of any size, and where invalid bytes in JSON are replaced by longer ones.

@@ -1,45 +1,30 @@
 //! Answers that operator-registry v1.73.0 gave, recorded by `opm-oracle answers` with `OPM_ORACLE_FULL`, and others.
 
-use std::{fs, path::Path};
-
 use base64::{Engine, engine::general_purpose::STANDARD};
-use catalog_mirror_grpc::{GrpcMetrics, olm_v0::api::GetReplacementRequest};
-use fbc::{Chunks, FbcLimits};
-use prometheus_client::registry::Registry;
+use catalog_mirror_grpc::olm_v0::api::GetReplacementRequest;
 use prost::Message;
 use rstest::rstest;
-use server::{Server, ServerLimits, ServerMetrics};
 use tonic::Code;
 
-use crate::client::Client;
-use crate::fixture::{CRAFTED, MemoryCatalogs, SentBundle, TestServer, shown};
+use crate::fixture::{CRAFTED, MemoryCatalogs, SentBundle, TestServer, shards};
 
-/// Returns the canonical lines of a catalog of the workspace.
-fn lines_of(name: &str) -> Vec<u8> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/catalogs")
-        .join(name);
-    let mut lines = Vec::new();
-    let packages = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
-    for file in packages
-        .filter(|path| path.is_dir())
-        .flat_map(|path| fs::read_dir(path).unwrap())
-    {
-        let bytes = fs::read(file.unwrap().path()).unwrap();
-        for chunk in Chunks::new(bytes.as_slice(), FbcLimits::default(), 1 << 20) {
-            let sink = &mut |meta: fbc::Meta<'_>| lines.extend_from_slice(meta.line);
-            chunk.unwrap().metas(&FbcLimits::default(), sink).unwrap();
-        }
-    }
-    lines
-}
+/// Files of a catalog of the workspace.
+const EXAMPLE: [&[u8]; 4] = [
+    include_bytes!("../../../../tests/catalogs/v1/demo-cache/catalog.json"),
+    include_bytes!("../../../../tests/catalogs/v1/demo-database/catalog.yaml"),
+    include_bytes!("../../../../tests/catalogs/v1/demo-queue/catalog.yaml"),
+    include_bytes!("../../../../tests/catalogs/v1/demo-search/catalog.yaml"),
+];
 
 #[rstest]
-#[case::crafted(CRAFTED.to_vec(), include_str!("../recorded/crafted.answers.jsonl"))]
-#[case::example(lines_of("v1"), include_str!("../recorded/v1.answers.jsonl"))]
+#[case::crafted(&[CRAFTED], include_str!("../recorded/crafted.answers.jsonl"))]
+#[case::example(&EXAMPLE, include_str!("../recorded/v1.answers.jsonl"))]
 #[tokio::test]
-async fn answers_are_those_of_opm(#[case] lines: Vec<u8>, #[case] recorded: &str) {
-    let catalogs = MemoryCatalogs::new().with("crafted", lines).await;
+async fn answers_are_those_of_opm(#[case] files: &[&[u8]], #[case] recorded: &str) {
+    let lines = files.iter().flat_map(|file| shards(file).into_values());
+    let catalogs = MemoryCatalogs::new()
+        .with("a", lines.collect::<Vec<_>>().concat())
+        .await;
     let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
     for line in recorded.lines() {
         let expected: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -69,63 +54,59 @@ async fn answers_are_those_of_opm(#[case] lines: Vec<u8>, #[case] recorded: &str
     }
 }
 
-#[rstest]
-#[case("graph", "Alpha", "g.v1.0.0", "g.v4.0.0-rc.10")]
-#[case("build", "stable", "b1", "b2")]
 #[tokio::test]
-async fn replacement_is_the_highest_version(
-    #[case] package: &str,
-    #[case] channel: &str,
-    #[case] replaced: &str,
-    #[case] expected: &str,
-) {
-    let catalogs = MemoryCatalogs::new().with("crafted", CRAFTED).await;
+async fn replacement_is_the_highest_version() {
+    let catalogs = MemoryCatalogs::new().with("a", CRAFTED).await;
     let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
-    let request = GetReplacementRequest {
-        csv_name: replaced.to_owned(),
-        pkg_name: package.to_owned(),
-        channel_name: channel.to_owned(),
-    };
-    let method = "/api.Registry/GetBundleThatReplaces";
-    let messages = client.call(method, &request.encode_to_vec()).await.unwrap();
-    assert_eq!(SentBundle::decode(messages[0].as_slice()).unwrap().csv_name, expected);
-}
-
-#[tokio::test]
-async fn unknown_method_and_service_are_unimplemented() {
-    let catalogs = MemoryCatalogs::of("a").await;
-    let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
-    for path in ["/api.Registry/Absent", "/api.Absent/GetPackage", "/x"] {
-        assert_eq!(client.code(path, b"").await, Code::Unimplemented, "{path}");
+    for [pkg_name, channel_name, csv_name, expected] in [
+        ["graph", "Alpha", "g.v1.0.0", "g.v4.0.0-rc.10"],
+        ["build", "stable", "b1", "b2"],
+    ] {
+        let request = GetReplacementRequest {
+            csv_name: csv_name.to_owned(),
+            pkg_name: pkg_name.to_owned(),
+            channel_name: channel_name.to_owned(),
+        };
+        let method = "/api.Registry/GetBundleThatReplaces";
+        let messages = client.call(method, &request.encode_to_vec()).await.unwrap();
+        assert_eq!(SentBundle::decode(messages[0].as_slice()).unwrap().csv_name, expected);
     }
 }
 
 #[tokio::test]
-async fn request_that_is_no_message_or_too_large_is_refused() {
-    let catalogs = MemoryCatalogs::of("a").await;
+async fn request_without_a_method_or_a_fitting_message_is_refused() {
+    let catalogs = MemoryCatalogs::of(&["a"]).await;
     let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
     // A key and a length of three bytes stand before the name.
     let name = |bytes: usize| [&[0x0a, 0xfc, 0xff, 0x03][..], &vec![b'a'; bytes - 4]].concat();
-    for (message, code) in [
-        (b"\x0a\xff".to_vec(), Code::Internal),
-        (name(64 << 10), Code::Unknown),
-        (name((64 << 10) + 1), Code::OutOfRange),
+    for (path, message, code) in [
+        ("/api.Registry/Absent", Vec::new(), Code::Unimplemented),
+        ("/api.Absent/GetPackage", Vec::new(), Code::Unimplemented),
+        ("/x", Vec::new(), Code::Unimplemented),
+        ("/api.Registry/GetPackage", b"\x0a\xff".to_vec(), Code::Internal),
+        ("/api.Registry/GetPackage", name(64 << 10), Code::Unknown),
+        ("/api.Registry/GetPackage", name((64 << 10) + 1), Code::OutOfRange),
     ] {
-        assert_eq!(client.code("/api.Registry/GetPackage", &message).await, code);
+        assert_eq!(
+            client.code(path, &message).await,
+            code,
+            "{path}, {} bytes",
+            message.len()
+        );
     }
 }
 
 #[tokio::test]
 async fn calls_are_counted_by_method_catalog_and_code() {
-    let catalogs = MemoryCatalogs::of("a").await;
-    let (_server, client, registry) = TestServer::counted(&catalogs).await;
+    let catalogs = MemoryCatalogs::of(&["a"]).await;
+    let (server, client) = TestServer::connected(&catalogs, "localhost").await;
     client.call("/api.Registry/ListBundles", b"").await.unwrap();
     assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::Unknown);
     catalogs.remove("a").await;
     // Names of catalogs are known for a second.
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::NotFound);
-    let found = shown(&registry);
+    let found = server.metrics();
     for line in [
         r#"calls_total{method="ListBundles",catalog="a",code="OK"} 1"#,
         r#"calls_total{method="GetPackage",catalog="a",code="UNKNOWN"} 1"#,
@@ -135,20 +116,4 @@ async fn calls_are_counted_by_method_catalog_and_code() {
     ] {
         assert!(found.lines().any(|known| known == line), "{line} in\n{found}");
     }
-}
-
-#[tokio::test]
-async fn answers_come_over_tls_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
-    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    std::fs::write(&certificate, pair.cert.pem()).unwrap();
-    std::fs::write(&key, pair.signing_key.serialize_pem()).unwrap();
-    let catalogs = MemoryCatalogs::of("a").await;
-    let server = Server::new(ServerLimits::grpc(), ServerMetrics::default(), None);
-    let server = server.with_tls(certificate, key).unwrap();
-    let server = TestServer::run(&catalogs, None, GrpcMetrics::register(&mut Registry::default()), server).await;
-    let client = Client::connect_tls(server.port, pair.cert.der().clone()).await;
-    let packages = client.call("/api.Registry/ListPackages", b"").await.unwrap();
-    assert_eq!(packages, [b"\x0a\x01a"]);
 }

@@ -1,12 +1,10 @@
 //! A client that sends and receives encoded messages.
 
-use std::sync::Arc;
+use std::io;
 
 use bytes::{Buf, BufMut};
 use hyper_util::rt::TokioIo;
-use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint};
@@ -55,48 +53,20 @@ impl Decoder for RawCodec {
 pub(crate) struct Client(Channel);
 
 impl Client {
-    /// Connects to a port of this machine. `host` is what the client believes to ask.
+    /// Connects to a port of this machine, and fails instead of connecting a second time. `host` is what the client believes to ask.
     pub(crate) async fn connect(port: u16, host: &str) -> Self {
-        let endpoint = Endpoint::try_from(format!("http://127.0.0.1:{port}")).unwrap();
-        let origin = format!("http://{host}:{port}").parse().unwrap();
-        // The windows of most clients. hyper's own has 2 MB.
-        let endpoint = endpoint
-            .initial_stream_window_size(65_535)
-            .initial_connection_window_size(65_535);
-        Self(endpoint.origin(origin).connect().await.unwrap())
-    }
-
-    /// Connects to a port of this machine, and fails instead of connecting a second time.
-    pub(crate) async fn connect_once(port: u16) -> Self {
-        let mut stream = Some(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut stream = Some(stream);
         let connector = tower::service_fn(move |_| {
             let stream = stream.take().map(TokioIo::new);
-            async move { stream.ok_or_else(|| std::io::Error::other("the first connection has ended")) }
+            async move { stream.ok_or_else(|| io::Error::other("the first connection has ended")) }
         });
-        let endpoint = Endpoint::try_from("http://lab").unwrap();
-        Self(endpoint.connect_with_connector(connector).await.unwrap())
-    }
-
-    /// Connects with TLS to the name `localhost`, and believes the certificate.
-    pub(crate) async fn connect_tls(port: u16, certificate: CertificateDer<'static>) -> Self {
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
+        // The windows of most clients. hyper's own has 2 MB.
+        let endpoint = Endpoint::try_from(format!("http://{host}:{port}"))
             .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec()];
-        let tls = TlsConnector::from(Arc::new(config));
-        let connector = tower::service_fn(move |_| {
-            let tls = tls.clone();
-            async move {
-                let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-                let stream = tls.connect("localhost".try_into().unwrap(), stream).await?;
-                Ok::<_, std::io::Error>(TokioIo::new(stream))
-            }
-        });
-        let endpoint = Endpoint::try_from("http://localhost").unwrap();
+            .initial_stream_window_size(65_535)
+            .initial_connection_window_size(65_535);
         Self(endpoint.connect_with_connector(connector).await.unwrap())
     }
 

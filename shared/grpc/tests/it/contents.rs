@@ -1,14 +1,12 @@
 use catalog_mirror_grpc::AnswerError;
 use catalog_mirror_grpc::olm_v0::api::GetBundleRequest;
-use catalog_mirror_grpc::olm_v0::{
-    ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageContents, PackageRecorder,
-};
-use model::Sha256;
+use catalog_mirror_grpc::olm_v0::{ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageContents};
 use prost::Message;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::fixture::SentBundle;
+use crate::recorder::record;
 
 /// Returns the message of a bundle with its manifests, as they are in the lines of the Shard.
 pub(crate) fn complete(lines: &[u8], place: BundlePlace<'_>) -> Result<SentBundle, AnswerError> {
@@ -31,10 +29,9 @@ fn contents(lines: &[u8], place: BundlePlace<'_>, limit: usize) -> Result<Packag
 /// Returns the lines of a package with one bundle for each description, and its index.
 fn package(descriptions: &[String]) -> (Vec<u8>, ApiIndex) {
     let names: Vec<String> = (0..descriptions.len()).map(|at| format!("b{at}")).collect();
-    let mut entries: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
-    for (at, entry) in entries.iter_mut().enumerate().skip(1) {
-        entry["replaces"] = json!(names[at - 1]);
-    }
+    let replaced = |at: usize| at.checked_sub(1).map(|before| &names[before]);
+    let entry = |(at, name)| json!({ "name": name, "replaces": replaced(at) });
+    let entries: Vec<Value> = names.iter().enumerate().map(entry).collect();
     let icon = json!({ "base64data": "aWNvbg==", "mediatype": "image/svg+xml" });
     let mut metas = vec![
         json!({ "schema": "olm.package", "name": "p", "defaultChannel": "c", "icon": icon }),
@@ -50,10 +47,8 @@ fn package(descriptions: &[String]) -> (Vec<u8>, ApiIndex) {
         );
     }
     let lines: String = metas.iter().map(|meta| format!("{meta}\n")).collect();
-    let mut recorder = PackageRecorder::new("p");
-    recorder.push(lines.as_bytes());
     let mut index = ApiIndex::default();
-    index.insert(recorder.finish(Sha256::of(lines.as_bytes())).unwrap().into());
+    index.insert(record("p", &lines).unwrap().into());
     (lines.into_bytes(), index)
 }
 

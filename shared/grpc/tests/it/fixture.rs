@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use catalog_mirror_grpc::{GrpcMetrics, RegistryCatalogs, router};
-use model::{CatalogName, Catalogs, Current, Document, Facts, Key};
+use catalog_mirror_grpc::{GrpcMetrics, RegistryCatalogs, olm_v0::api::CustomSchemasRequest, router};
+use fbc::{Chunks, FbcLimits, Meta};
+use model::{Catalogs, Current, Document, Facts, Key};
 use olm::FINDINGS;
 use prometheus_client::{encoding::text, registry::Registry};
 use reader::{PublishedCatalogs, ReaderSettings};
@@ -42,32 +43,27 @@ pub(crate) fn package(name: &str) -> String {
     )
 }
 
+/// Returns the request for the Metas of the schema `custom` in the package `p`.
+pub(crate) fn custom_schemas() -> CustomSchemasRequest {
+    CustomSchemasRequest {
+        schema: "custom".to_owned(),
+        package_name: "p".to_owned(),
+    }
+}
+
 /// Returns a Snapshot without Packages whose validation has found nothing.
 pub(crate) fn valid() -> SnapshotBuilder {
-    let findings: Facts = Facts::new(FINDINGS.version);
-    SnapshotBuilder::new().facts(FINDINGS.name, &findings)
+    SnapshotBuilder::new().facts(FINDINGS.name, &<Facts>::new(FINDINGS.version))
 }
 
-/// Groups canonical lines by package, as a publication does.
-pub(crate) fn shards(lines: &[u8]) -> BTreeMap<String, Vec<u8>> {
+/// Returns the canonical lines of a file by package.
+pub(crate) fn shards(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut shards: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    for line in lines.split_inclusive(|byte| *byte == b'\n') {
-        let meta: serde_json::Value = serde_json::from_slice(line).unwrap();
-        let name = match meta["package"].as_str() {
-            None if meta["schema"] == "olm.package" => meta["name"].as_str(),
-            package => package,
-        };
-        let shard = shards.entry(name.unwrap_or_default().to_owned());
-        shard.or_default().extend_from_slice(line);
+    for chunk in Chunks::new(file, FbcLimits::default(), 1 << 20) {
+        let mut add = |meta: Meta<'_>| shards.entry(meta.group().to_owned()).or_default().extend(meta.line);
+        chunk.unwrap().metas(&FbcLimits::default(), &mut add).unwrap();
     }
     shards
-}
-
-/// Returns the page of the metrics.
-pub(crate) fn shown(registry: &Registry) -> String {
-    let mut page = String::new();
-    text::encode(&mut page, registry).unwrap();
-    page
 }
 
 /// Catalogs in memory, which tests change.
@@ -79,105 +75,93 @@ impl MemoryCatalogs {
         Self(Arc::new(MemoryStore::default()))
     }
 
-    /// Returns one catalog with a package of its name.
-    pub(crate) async fn of(name: &str) -> Self {
-        Self::new().with(name, package(name)).await
+    /// Returns catalogs with a package of their name each.
+    pub(crate) async fn of(names: &[&str]) -> Self {
+        let mut catalogs = Self::new();
+        for name in names {
+            catalogs = catalogs.with(name, package(name)).await;
+        }
+        catalogs
     }
 
     /// Publishes a catalog whose validation has found nothing.
-    pub(crate) async fn with(self, name: &str, lines: impl AsRef<[u8]>) -> Self {
-        self.publish(name, lines.as_ref(), valid()).await;
-        self
+    pub(crate) async fn with(self, name: &str, file: impl AsRef<[u8]>) -> Self {
+        self.publish(name, file.as_ref(), valid()).await
     }
 
-    /// Publishes a catalog, and returns the keys of its objects.
-    pub(crate) async fn publish(&self, name: &str, lines: &[u8], mut builder: SnapshotBuilder) -> Vec<Key> {
-        for (package, lines) in shards(lines) {
+    pub(crate) async fn publish(self, name: &str, file: &[u8], mut builder: SnapshotBuilder) -> Self {
+        for (package, lines) in shards(file) {
             builder = builder.package(&package, lines);
         }
         let built = builder.build();
         for (key, bytes) in &built.objects {
             self.put(key, bytes.to_vec()).await;
         }
-        let name: CatalogName = name.parse().unwrap();
-        let key = Key::Current(name.clone());
+        let key = Key::Current(name.parse().unwrap());
         let before = self.0.read_document::<Current>(&key).await.unwrap();
         let current = CurrentBuilder::new(&built.snapshot).after(before.as_ref().map(|(current, _)| current));
         self.put(&key, current.build().to_bytes()).await;
-        let mut names = self.names().await;
-        names.push(name);
-        self.set_names(names).await;
-        built.objects.into_keys().collect()
+        self.list().await;
+        self
     }
 
     pub(crate) async fn remove(&self, name: &str) {
-        let name: CatalogName = name.parse().unwrap();
-        self.0.delete(&Key::Current(name.clone())).await.unwrap();
-        let names = self.names().await.into_iter().filter(|known| *known != name);
-        self.set_names(names.collect()).await;
+        self.0.delete(&Key::Current(name.parse().unwrap())).await.unwrap();
+        self.list().await;
     }
 
-    async fn names(&self) -> Vec<CatalogName> {
-        let names = self.0.read_document::<Catalogs>(&Key::Catalogs).await.unwrap();
-        names.map_or_else(Vec::new, |(names, _)| names.catalogs.into_iter().collect())
+    /// Writes the list of the catalogs that have a pointer.
+    async fn list(&self) {
+        let keys = self.0.objects().into_keys();
+        let names = keys.filter_map(|key| match key {
+            Key::Current(name) => Some(name),
+            _ => None,
+        });
+        self.put(&Key::Catalogs, names.collect::<Catalogs>().to_bytes()).await;
     }
 
-    async fn set_names(&self, names: Vec<CatalogName>) {
-        self.put(&Key::Catalogs, Catalogs::from_iter(names).to_bytes()).await;
-    }
-
-    pub(crate) async fn put(&self, key: &Key, bytes: Vec<u8>) {
+    async fn put(&self, key: &Key, bytes: Vec<u8>) {
         self.0.put(key, bytes.into(), Condition::Always).await.unwrap();
     }
 }
 
-/// A server on a free port. It ends when this is dropped.
+/// A server on a free port, which counts its calls. It ends when this is dropped.
 pub(crate) struct TestServer {
     pub(crate) port: u16,
+    registry: Registry,
     /// Stops the server when it is dropped.
     _stop: DropGuard,
 }
 
 impl TestServer {
-    pub(crate) async fn start(catalogs: &MemoryCatalogs, default: Option<&str>) -> Self {
-        Self::start_counting(catalogs, default, &mut Registry::default()).await
-    }
-
     /// Starts a server, and connects a client that asks this host.
     pub(crate) async fn connected(catalogs: &MemoryCatalogs, host: &str) -> (Self, Client) {
-        let server = Self::start(catalogs, None).await;
+        let server = Self::start(catalogs, None, ServerLimits::grpc()).await;
         let client = Client::connect(server.port, host).await;
         (server, client)
     }
 
-    /// Starts a server whose calls are counted, and connects a client.
-    pub(crate) async fn counted(catalogs: &MemoryCatalogs) -> (Self, Client, Registry) {
+    pub(crate) async fn start(catalogs: &MemoryCatalogs, default: Option<&str>, limits: ServerLimits) -> Self {
         let mut registry = Registry::default();
-        let server = Self::start_counting(catalogs, None, &mut registry).await;
-        let client = Client::connect(server.port, "lab").await;
-        (server, client, registry)
-    }
-
-    async fn start_counting(catalogs: &MemoryCatalogs, default: Option<&str>, registry: &mut Registry) -> Self {
-        let server = Server::new(ServerLimits::grpc(), ServerMetrics::default(), None);
-        Self::run(catalogs, default, GrpcMetrics::register(registry), server).await
-    }
-
-    pub(crate) async fn run(
-        catalogs: &MemoryCatalogs,
-        default: Option<&str>,
-        metrics: GrpcMetrics,
-        server: Server,
-    ) -> Self {
+        let metrics = GrpcMetrics::register(&mut registry);
         let stop = CancellationToken::new();
         let published = PublishedCatalogs::new(catalogs.0.clone(), ReaderSettings::default());
         let catalogs = Arc::new(RegistryCatalogs::new(published, default.map(str::to_owned), None));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
+        let server = Server::new(limits, ServerMetrics::default(), None);
         tokio::spawn(server.run(listener, router(catalogs, metrics), stop.clone()));
         Self {
             port,
+            registry,
             _stop: stop.drop_guard(),
         }
+    }
+
+    /// Returns the page of the metrics.
+    pub(crate) fn metrics(&self) -> String {
+        let mut page = String::new();
+        text::encode(&mut page, &self.registry).unwrap();
+        page
     }
 }

@@ -5,27 +5,19 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_res
 use crate::client::Client;
 use crate::fixture::{MemoryCatalogs, TestServer};
 
-fn request(service: &str) -> Vec<u8> {
-    let service = service.to_owned();
-    HealthCheckRequest { service }.encode_to_vec()
-}
-
-fn status(message: &[u8]) -> ServingStatus {
-    HealthCheckResponse::decode(message).unwrap().status()
-}
-
 async fn check(client: &Client, service: &str) -> Result<ServingStatus, Code> {
-    let messages = client.call("/grpc.health.v1.Health/Check", &request(service)).await;
+    let service = service.to_owned();
+    let request = HealthCheckRequest { service }.encode_to_vec();
+    let messages = client.call("/grpc.health.v1.Health/Check", &request).await;
     let messages = messages.map_err(|status| status.code())?;
-    Ok(status(&messages[0]))
+    Ok(HealthCheckResponse::decode(messages[0].as_slice()).unwrap().status())
 }
 
 #[tokio::test]
 async fn check_knows_the_server_the_api_and_each_catalog() {
-    let catalogs = MemoryCatalogs::of("a").await;
     // opm would serve none of it.
     let broken = "{\"schema\":\"olm.channel\",\"name\":\"c\"}\n";
-    let catalogs = catalogs.with("b", broken).await;
+    let catalogs = MemoryCatalogs::of(&["a"]).await.with("b", broken).await;
     let (server, client) = TestServer::connected(&catalogs, "a.lab").await;
     for (service, expected) in [
         ("", Ok(ServingStatus::Serving)),
@@ -50,7 +42,7 @@ async fn check_knows_the_server_the_api_and_each_catalog() {
 
 #[tokio::test]
 async fn check_follows_the_catalog() {
-    let catalogs = MemoryCatalogs::of("a").await;
+    let catalogs = MemoryCatalogs::of(&["a"]).await;
     let (_server, client) = TestServer::connected(&catalogs, "lab").await;
     assert_eq!(check(&client, "a").await, Ok(ServingStatus::Serving));
     catalogs.remove("a").await;

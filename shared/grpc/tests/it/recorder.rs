@@ -1,67 +1,61 @@
-use catalog_mirror_grpc::olm_v0::{ApiIndex, PackageRecord, PackageRecorder, api::CustomSchemasRequest, meta_struct};
+use catalog_mirror_grpc::olm_v0::{ApiIndex, PackageRecord, PackageRecorder, meta_struct};
 use model::Sha256;
 use proptest::prelude::*;
-use rstest::rstest;
 
 use crate::contents::complete;
-use crate::fixture::{CRAFTED, shards};
+use crate::fixture::{CRAFTED, custom_schemas, shards};
 
-fn record(chunks: &[&[u8]]) -> Result<PackageRecord, String> {
-    let mut recorder = PackageRecorder::new("p");
-    for chunk in chunks {
-        recorder.push(chunk);
-    }
+/// Returns the record of the lines of a package.
+pub(crate) fn record(name: &str, lines: impl AsRef<[u8]>) -> Result<PackageRecord, String> {
+    let mut recorder = PackageRecorder::new(name);
+    recorder.push(lines.as_ref());
     recorder.finish(Sha256::of(b""))
 }
 
-const CHANNEL: &str = r#"{"entries":[{"name":"b"}],"name":"c","schema":"olm.channel"}"#;
-const BUNDLE: &str = r#"{"name":"b","properties":[],"schema":"olm.bundle"}"#;
-const DEPRECATIONS: &str = r#"{"entries":[],"schema":"olm.deprecations"}"#;
+/// One line of each schema, without a fault.
+const LINES: &str = r#"{"name":"p","schema":"olm.package"}
+{"entries":[{"name":"b"}],"name":"c","schema":"olm.channel"}
+{"name":"b","properties":[],"schema":"olm.bundle"}
+{"entries":[],"schema":"olm.deprecations"}
+"#;
 
-#[rstest]
-#[case::not_json("{", "EOF while parsing")]
-#[case::cut_text("\"\\", "EOF while parsing")]
-#[case::no_object("[]", "invalid type: sequence, expected an object")]
-#[case::schema_is_a_number(r#"{"schema":5}"#, "invalid type: integer `5`, expected a string")]
-#[case::entries_are_an_object(r#"{"entries":{},"schema":"olm.channel"}"#, "expected a list")]
-#[case::no_entries(r#"{"name":"c","schema":"olm.channel"}"#, "channel \"c\" has not one head")]
-#[case::two_heads(
-    r#"{"entries":[{"name":"a"},{"name":"b"}],"name":"c","schema":"olm.channel"}"#,
-    "channel \"c\" has not one head"
-)]
-#[case::entry_twice(
-    r#"{"entries":[{"name":"a"},{"name":"a"}],"schema":"olm.channel"}"#,
-    "a second entry \"a\""
-)]
-#[case::skips_are_numbers(
-    r#"{"entries":[{"name":"a","skips":[1]}],"schema":"olm.channel"}"#,
-    "expected a string"
-)]
-#[case::properties_are_a_text(r#"{"properties":"x","schema":"olm.bundle"}"#, "expected a list")]
-#[case::property_is_a_text(r#"{"properties":["x"],"schema":"olm.bundle"}"#, "expected an object")]
-#[case::version_is_a_number(
-    r#"{"properties":[{"type":"olm.package","value":{"version":1}}],"schema":"olm.bundle"}"#,
-    "expected a string"
-)]
-fn line_that_does_not_fit_its_schema_is_an_error(#[case] line: &str, #[case] expected: &str) {
-    let lines = format!("{BUNDLE}\n{line}\n");
-    let error = record(&[lines.as_bytes()]).unwrap_err();
-    assert!(error.starts_with("line 2: ") && error.contains(expected), "{error}");
-}
+/// Lines that do not fit their schema or the lines before, and the error.
+const WRONG: &str = r#"
+{ => EOF while parsing
+"\ => EOF while parsing
+[] => invalid type: sequence, expected an object
+{"schema":5} => invalid type: integer `5`, expected a string
+{"entries":{},"schema":"olm.channel"} => expected a list
+{"name":"d","schema":"olm.channel"} => channel "d" has not one head
+{"entries":[{"name":"a"},{"name":"b"}],"name":"d","schema":"olm.channel"} => channel "d" has not one head
+{"entries":[{"name":"a"},{"name":"a"}],"schema":"olm.channel"} => a second entry "a"
+{"entries":[{"name":"a","skips":[1]}],"schema":"olm.channel"} => expected a string
+{"properties":"x","schema":"olm.bundle"} => expected a list
+{"properties":["x"],"schema":"olm.bundle"} => expected an object
+{"properties":[{"type":"olm.package","value":{"version":1}}],"schema":"olm.bundle"} => expected a string
+{"name":"q","schema":"olm.package"} => a second olm.package
+{"entries":[{"name":"b"}],"name":"c","schema":"olm.channel"} => a second channel "c"
+{"name":"b","properties":[],"schema":"olm.bundle"} => a second bundle "b"
+{"entries":[],"schema":"olm.deprecations"} => a second olm.deprecations
+"#;
 
-#[rstest]
-#[case::package(r#"{"name":"p","schema":"olm.package"}"#, "a second olm.package")]
-#[case::channel(CHANNEL, "a second channel \"c\"")]
-#[case::bundle(BUNDLE, "a second bundle \"b\"")]
-#[case::deprecations(DEPRECATIONS, "a second olm.deprecations")]
-fn second_meta_of_one_name_is_an_error(#[case] line: &str, #[case] expected: &str) {
-    let twice = format!("{line}\n{line}");
-    assert_eq!(record(&[twice.as_bytes()]).unwrap_err(), format!("line 2: {expected}"));
+#[test]
+fn line_that_does_not_fit_is_an_error() {
+    assert!(record("p", LINES).is_ok());
+    for row in WRONG.trim().lines() {
+        let (line, expected) = row.split_once(" => ").unwrap();
+        let error = record("p", [LINES, line].concat()).unwrap_err();
+        assert!(
+            error.starts_with("line 5: ") && error.contains(expected),
+            "{row}: {error}"
+        );
+    }
 }
 
 #[test]
 fn entry_without_a_bundle_is_an_error() {
-    let error = record(&[CHANNEL.as_bytes()]).unwrap_err();
+    let channel = LINES.lines().nth(1).unwrap();
+    let error = record("p", channel).unwrap_err();
     assert_eq!(error, "channel \"c\" has no bundle \"b\"");
 }
 
@@ -69,12 +63,8 @@ fn entry_without_a_bundle_is_an_error() {
 fn custom_lines_of_a_shard_without_a_package_are_found() {
     let line = "{\"entries\":5,\"name\":[],\"properties\":\"x\",\"schema\":\"custom\"}\n";
     let mut index = ApiIndex::default();
-    index.insert(record(&[line.repeat(3).as_bytes()]).unwrap().into());
-    let request = CustomSchemasRequest {
-        schema: "custom".to_owned(),
-        package_name: "p".to_owned(),
-    };
-    let ranges = index.list_custom_schemas(&request).unwrap();
+    index.insert(record("p", line.repeat(3)).unwrap().into());
+    let ranges = index.list_custom_schemas(&custom_schemas()).unwrap();
     let length = line.len() as u64;
     assert!(ranges.iter().map(|range| range.start).eq([0, length, 2 * length]));
     assert_eq!(index.list_packages().count(), 0);
@@ -92,8 +82,6 @@ proptest! {
     #[test]
     fn record_does_not_depend_on_chunk_sizes(sizes in proptest::collection::vec(1..2000usize, 1..20)) {
         for (name, lines) in shards(CRAFTED) {
-            let mut whole = PackageRecorder::new(&name);
-            whole.push(&lines);
             let mut parts = PackageRecorder::new(&name);
             let (mut rest, mut sizes) = (lines.as_slice(), sizes.iter().cycle());
             while !rest.is_empty() {
@@ -101,14 +89,13 @@ proptest! {
                 parts.push(chunk);
                 rest = after;
             }
-            let hash = Sha256::of(&lines);
-            prop_assert_eq!(whole.finish(hash), parts.finish(hash));
+            prop_assert_eq!(record(&name, lines), parts.finish(Sha256::of(b"")));
         }
     }
 
     #[test]
     fn any_bytes_are_recorded_or_refused_without_panic(lines in "(\\{\"(entries|name|properties|schema)\":[\\[\\]{}\":,a-z0-9\u{0}-\u{ff}]{0,40}\n?){0,4}") {
-        let _ = record(&[lines.as_bytes()]);
+        let _ = record("p", lines);
     }
 
     #[test]
@@ -118,15 +105,11 @@ proptest! {
         let unchanged = lines.clone();
         let at = at.index(lines.len());
         lines[at] = byte;
-        let mut recorder = PackageRecorder::new(&name);
-        recorder.push(&lines);
-        let _ = recorder.finish(Sha256::of(b""));
+        let _ = record(&name, &lines);
 
         // The record of the lines as they were, and other lines in their place.
-        let mut recorder = PackageRecorder::new(&name);
-        recorder.push(&unchanged);
         let mut index = ApiIndex::default();
-        index.insert(recorder.finish(Sha256::of(b"")).unwrap().into());
+        index.insert(record(&name, unchanged).unwrap().into());
         for place in index.entries() {
             let _ = complete(&lines, place);
         }

@@ -1,65 +1,43 @@
 use std::{fmt::Write, time::Duration};
 
-use catalog_mirror_grpc::{GrpcMetrics, olm_v0::api::CustomSchemasRequest};
-use prometheus_client::registry::Registry;
 use prost::Message;
-use server::{Server, ServerLimits, ServerMetrics};
+use server::ServerLimits;
 use testkit::until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
+use tonic::Streaming;
 
 use crate::client::Client;
-use crate::fixture::{MemoryCatalogs, TestServer, package, shown};
+use crate::fixture::{MemoryCatalogs, TestServer, custom_schemas, package};
 
-/// Number of bundles or other Metas of a catalog that does not fit into the buffers of a connection.
+/// Number of Metas that do not fit into the buffers of a connection.
 const METAS: usize = 20_000;
 
-/// Returns a catalog of Metas of a custom schema, whose lines are read while they are sent.
-fn custom_lines() -> String {
+/// Starts a stream of Metas of a custom schema, whose lines are read while they are sent, and takes the first one.
+async fn begun() -> (MemoryCatalogs, TestServer, Streaming<Vec<u8>>) {
     let mut lines = package("p");
     for at in 0..METAS {
         writeln!(lines, r#"{{"name":"meta-{at:05}","package":"p","schema":"custom"}}"#).unwrap();
     }
-    lines
-}
-
-/// Returns a catalog of bundles without images, whose contents are sent by `ListBundles`.
-fn large_lines() -> String {
-    let mut lines = String::from(r#"{"defaultChannel":"c","name":"p","schema":"olm.package"}"#);
-    let names: Vec<String> = (0..METAS)
-        .map(|at| format!("bundle-with-a-long-name-{at:05}"))
-        .collect();
-    let entry = |pair: &[String]| format!(r#",{{"name":"{}","replaces":"{}"}}"#, pair[1], pair[0]);
-    let entries: String = names.windows(2).map(entry).collect();
-    let first = format!(r#"{{"name":"{}"}}"#, names[0]);
-    lines +=
-        &format!("\n{{\"entries\":[{first}{entries}],\"name\":\"c\",\"package\":\"p\",\"schema\":\"olm.channel\"}}\n");
-    for name in names {
-        lines += &format!(r#"{{"image":"","name":"{name}","package":"p","properties":[],"schema":"olm.bundle"}}"#);
-        lines.push('\n');
-    }
-    lines
+    let catalogs = MemoryCatalogs::new().with("a", lines).await;
+    let (server, client) = TestServer::connected(&catalogs, "lab").await;
+    let method = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
+    let mut stream = client.start(method, &custom_schemas().encode_to_vec()).await.unwrap();
+    stream.message().await.unwrap().unwrap();
+    (catalogs, server, stream)
 }
 
 #[tokio::test]
 async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
-    let catalogs = MemoryCatalogs::new().with("a", custom_lines()).await;
-    let (_server, client, registry) = TestServer::counted(&catalogs).await;
-    let request = CustomSchemasRequest {
-        schema: "custom".to_owned(),
-        package_name: "p".to_owned(),
-    };
-    let method = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
-    let mut stream = client.start(method, &request.encode_to_vec()).await.unwrap();
-    stream.message().await.unwrap().unwrap();
+    let (catalogs, server, mut stream) = begun().await;
     sleep(Duration::from_millis(300)).await;
-    let found = shown(&registry);
+    let found = server.metrics();
     // It would have ended if the messages were made ahead of the client.
     assert!(found.contains("calls_running 1"), "{found}");
 
     // A publication does not change a stream that runs.
-    catalogs.clone().with("a", package("other")).await;
+    catalogs.with("a", package("other")).await;
     let mut taken = 1;
     while stream.message().await.unwrap().is_some() {
         taken += 1;
@@ -69,13 +47,10 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
 
 #[tokio::test]
 async fn stream_that_is_given_up_ends() {
-    let catalogs = MemoryCatalogs::new().with("a", large_lines()).await;
-    let (_server, client, registry) = TestServer::counted(&catalogs).await;
-    let mut stream = client.start("/api.Registry/ListBundles", b"").await.unwrap();
-    stream.message().await.unwrap().unwrap();
+    let (_catalogs, server, stream) = begun().await;
     drop(stream);
-    let cancelled = r#"calls_total{method="ListBundles",catalog="a",code="CANCELLED"} 1"#;
-    until("the call ends", async || shown(&registry).contains(cancelled)).await;
+    let cancelled = r#"{method="ExperimentalListPackageCustomSchemas",catalog="a",code="CANCELLED"} 1"#;
+    until("the call ends", async || server.metrics().contains(cancelled)).await;
 }
 
 #[tokio::test]
@@ -84,11 +59,9 @@ async fn client_may_wait_with_its_first_request_but_must_speak_http2() {
         first_request: Duration::from_millis(100),
         ..ServerLimits::grpc()
     };
-    let catalogs = MemoryCatalogs::of("a").await;
-    let metrics = GrpcMetrics::register(&mut Registry::default());
-    let server = Server::new(limits, ServerMetrics::default(), None);
-    let server = TestServer::run(&catalogs, None, metrics, server).await;
-    let client = Client::connect_once(server.port).await;
+    let catalogs = MemoryCatalogs::of(&["a"]).await;
+    let server = TestServer::start(&catalogs, None, limits).await;
+    let client = Client::connect(server.port, "lab").await;
     let mut silent = TcpStream::connect(("127.0.0.1", server.port)).await.unwrap();
     silent.write_all(b"PRI * HTTP/2.0").await.unwrap();
     // The server sends its settings and then closes.

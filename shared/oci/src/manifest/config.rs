@@ -102,6 +102,12 @@ catalog=/configs => ("configs", [""])
 catalog=/a//b/../c/ => ("a/c", [""])
 catalog=/ => ("", [""])
 catalog=configs => ("configs", [""])
+catalog=./a/./b => ("a/b", [""])
+catalog=a/../b => ("b", [""])
+catalog=/../x => ("x", [""])
+catalog= => ("", [""])
+catalog=.. => leads out
+catalog=a/../../b => leads out
 catalog=/c database=/db => ("c", [""])
 catalog=../x => leads out
 database=/db => sqlite

@@ -298,17 +298,12 @@ mod tests {
     #[test]
     fn parse_names_kind_of_other_documents() {
         let helm = "application/vnd.cncf.helm.config.v1+json";
+        let artifact = format!("artifact ({helm})");
         for (body, says) in [
             (json!({"schemaVersion": 1, "fsLayers": []}), "schema 1"),
-            (
-                manifest(helm, TAR, 1),
-                "artifact (application/vnd.cncf.helm.config.v1+json)",
-            ),
+            (manifest(helm, TAR, 1), &artifact),
             (manifest(OCI, "application/vnd.in-toto+json", 1), "in-toto"),
-            (
-                manifest(OCI, "application/vnd.oci.image.layer.v1.tar+gzip+encrypted", 1),
-                "encrypted",
-            ),
+            (manifest(OCI, &format!("{TAR}+encrypted"), 1), "encrypted"),
             (manifest(OCI, TAR, -1), "negative"),
             (json!({"schemaVersion": 2}), "neither"),
             (json!({"schemaVersion": 2, "layers": [], "manifests": []}), "at once"),

@@ -100,29 +100,3 @@ impl Read for ContentReader<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn content_reader_keeps_error_of_truncated_content() {
-        for (size, expected) in [(4, None), (8, Some("4 bytes are missing"))] {
-            let mut content: &[u8] = b"half";
-            let mut reader = ContentReader {
-                inner: &mut content,
-                missing: size,
-                failure: None,
-            };
-            let error = io::copy(&mut reader, &mut io::sink())
-                .err()
-                .map(|error| error.to_string());
-            let failure = reader.failure.map(|failure| failure.to_string());
-            assert_eq!(failure.as_deref(), expected);
-            assert_eq!(
-                error.as_deref(),
-                expected.map(|_| "the content cannot be read to its end")
-            );
-        }
-    }
-}

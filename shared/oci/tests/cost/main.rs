@@ -12,7 +12,7 @@ use allocation_counter::AllocationInfo;
 use catalog_mirror_oci::{
     BlobRef, Digest, FileSink, ImageLimits, LayerScan, OverlayState, Root, UnpackBudget, UnpackError,
 };
-use layers::{FAMILIES, Family};
+use layers::{Family, families};
 use testkit::grew_more_than_fourfold;
 
 /// Size of the largest layer, in bytes. A family with a limit exceeds it with a layer of this size, or a smaller one.
@@ -97,12 +97,11 @@ fn grew(before: &AllocationInfo, now: &AllocationInfo) -> bool {
 }
 
 fn measure_all(sizes: &[usize]) {
+    let families = families();
     let wrong = thread::scope(|scope| {
-        let families: Vec<_> = FAMILIES
-            .iter()
-            .map(|family| scope.spawn(|| measure(family, sizes)))
-            .collect();
-        let wrong = families.into_iter().flat_map(|family| family.join().unwrap());
+        let spawn = |family| scope.spawn(move || measure(family, sizes));
+        let measured: Vec<_> = families.iter().map(spawn).collect();
+        let wrong = measured.into_iter().flat_map(|family| family.join().unwrap());
         wrong.collect::<Vec<_>>()
     });
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -1,8 +1,7 @@
 //! Small catalogs, how they are rendered, and an earlier rendering.
 
-use std::collections::HashMap;
-use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex};
+use std::io::{self, Read, Seek};
+use std::{collections::HashMap, fs::File, sync::Arc};
 
 use catalog_mirror_render::{
     AllFacts, KnownChunks, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink,
@@ -21,13 +20,14 @@ pub(crate) fn settings() -> RenderSettings {
     }
 }
 
-pub(crate) fn try_render(
-    files: Files<'_>,
+pub(crate) fn try_render<P: AsRef<str>, T: AsRef<str>>(
+    files: &[(P, T)],
     stored: Arc<dyn StoredShards>,
     settings: RenderSettings,
 ) -> Result<Rendering, RenderError> {
     let mut renderer = Renderer::start(settings, stored);
     for (path, content) in files {
+        let (path, content) = (path.as_ref(), content.as_ref());
         match content.strip_prefix("-> ") {
             Some(target) => renderer.link(path, target),
             None => renderer.file(path, &mut content.as_bytes()).unwrap(),
@@ -36,22 +36,8 @@ pub(crate) fn try_render(
     renderer.finish()
 }
 
-pub(crate) fn render(files: Files<'_>) -> Rendering {
+pub(crate) fn render<P: AsRef<str>, T: AsRef<str>>(files: &[(P, T)]) -> Rendering {
     try_render(files, Arc::new(NoStoredShards), settings()).unwrap()
-}
-
-#[derive(Clone, Default)]
-pub(crate) struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 pub(crate) const GZIP: Kind = Kind::All(Encoding::Gzip);
@@ -66,10 +52,18 @@ pub(crate) fn written<const N: usize>(
     rendering: &Rendering,
     kinds: [Kind; N],
 ) -> Result<([Vec<u8>; N], AllFacts), RenderError> {
-    let buffers = kinds.map(|kind| (kind, Buffer::default()));
-    let sinks = buffers.clone().map(|(kind, buffer)| (kind, Box::new(buffer) as Sink));
+    let files = kinds.map(|kind| (kind, tempfile::tempfile().unwrap()));
+    let sinks = files
+        .each_ref()
+        .map(|(kind, file)| (*kind, Box::new(file.try_clone().unwrap()) as Sink));
     let facts = rendering.write_all(sinks.into())?;
-    Ok((buffers.map(|(_, buffer)| buffer.0.lock().unwrap().clone()), facts))
+    let read = |(_, mut file): (Kind, File)| {
+        let mut bytes = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    };
+    Ok((files.map(read), facts))
 }
 
 pub(crate) fn all(rendering: &Rendering) -> String {
@@ -117,16 +111,13 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn of(rendering: &Rendering) -> Self {
-        let shards = rendering.shards().iter().map(|shard| {
+        let mut store = Self::default();
+        for shard in rendering.shards() {
             let bytes = rendering.compressed(shard).unwrap();
-            (shard.lines.sha256, (shard.stored, bytes))
-        });
-        let contents = rendering.shards().iter();
-        Self {
-            shards: shards.collect(),
-            contents: contents.map(|shard| (shard.name.clone(), shard.lines)).collect(),
-            ..Self::default()
+            store.shards.insert(shard.lines.sha256, (shard.stored, bytes));
+            store.contents.push((shard.name.clone(), shard.lines));
         }
+        store
     }
 }
 
@@ -141,10 +132,8 @@ impl StoredShards for Store {
         {
             budget.stop();
         }
-        let found = self.shards.values().find(|(digest, _)| digest == stored);
-        found
-            .map(|(_, bytes)| bytes.clone())
-            .ok_or_else(|| io::ErrorKind::NotFound.into())
+        let (_, bytes) = self.shards.values().find(|(digest, _)| digest == stored).unwrap();
+        Ok(bytes.clone())
     }
 
     fn gzip(&self) -> Option<PublishedGzip> {

@@ -6,24 +6,28 @@ use catalog_mirror_render::{KnownChunks, RenderSettings, Rendering, ShardPart, k
 use model::Hasher;
 use work::Budget;
 
-use crate::kit::{CATALOG, Files, Store, all, render, settings, shard_refs, try_render};
+use crate::kit::{CATALOG, Store, all, render, settings, shard_refs, try_render};
 
 /// Returns the chunks of a rendering, all of whose Shards are published.
 fn known(rendering: &Rendering) -> KnownChunks {
     known_chunks(rendering.chunks(), shard_refs(rendering))
 }
 
-/// Renders files whose chunks are hashed.
-fn render_hashed(files: Files<'_>) -> Rendering {
-    let store = Store {
+/// Returns an empty store for which chunks are hashed.
+fn hashing() -> Arc<Store> {
+    Arc::new(Store {
         known: Some(KnownChunks::new()),
         ..Store::default()
-    };
-    try_render(files, Arc::new(store), settings()).unwrap()
+    })
+}
+
+/// Renders files whose chunks are hashed.
+fn render_hashed<T: AsRef<str>>(files: &[(&str, T)]) -> Rendering {
+    try_render(files, hashing(), settings()).unwrap()
 }
 
 /// Returns the published state of some files, with their chunks.
-fn published(files: Files<'_>) -> Store {
+fn published<T: AsRef<str>>(files: &[(&str, T)]) -> Store {
     let rendering = render_hashed(files);
     Store {
         known: Some(known(&rendering)),
@@ -59,12 +63,10 @@ fn known_chunks_make_the_same_catalog_as_parsed_ones() {
         vec![("f", p(&[3, 3, 1])), ("q", q.replace(':', ": "))],
     ];
     for (from, before) in states.iter().enumerate() {
-        let before: Vec<_> = before.iter().map(|(path, text)| (*path, text.as_str())).collect();
-        let store = Arc::new(published(&before));
+        let store = Arc::new(published(before));
         for (to, after) in states.iter().enumerate() {
-            let after: Vec<_> = after.iter().map(|(path, text)| (*path, text.as_str())).collect();
-            let again = try_render(&after, store.clone(), settings()).unwrap();
-            let parsed = render_hashed(&after);
+            let again = try_render(after, store.clone(), settings()).unwrap();
+            let parsed = render_hashed(after);
             assert_eq!(all(&again), all(&parsed), "{from} {to}");
             assert_eq!(again.chunks(), parsed.chunks(), "{from} {to}");
             let stored =
@@ -121,16 +123,9 @@ fn chunks_beyond_a_number_are_not_recorded() {
     let package = |name: usize| format!("{{\"schema\":\"example\",\"package\":\"{name}\"}}\n");
     for (packages, files, recorded) in [(RECORDED_PARTS, 1, 1), (RECORDED_PARTS, 2, 1), (1, 3, 3)] {
         let text: String = (0..packages).map(package).collect();
-        let texts: Vec<String> = (0..files).map(|file| text.clone() + &" ".repeat(file)).collect();
-        let files: Vec<_> = ["a", "b", "c"]
-            .into_iter()
-            .zip(texts.iter().map(String::as_str))
-            .collect();
-        let store = Store {
-            known: Some(KnownChunks::new()),
-            ..Store::default()
-        };
-        let rendering = try_render(&files, Arc::new(store), RenderSettings::default()).unwrap();
+        let file = |at: usize| (at.to_string(), text.clone() + &" ".repeat(at));
+        let files: Vec<_> = (0..files).map(file).collect();
+        let rendering = try_render(&files, hashing(), RenderSettings::default()).unwrap();
         assert_eq!(rendering.chunks().len(), recorded, "{packages}");
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderLimits, RenderSettings, Renderer};
 use work::{Budget, DEFAULT_STEPS, MemoryPool};
 
-use crate::kit::{Files, try_render};
+use crate::kit::try_render;
 
-fn render(files: Files<'_>, limits: RenderLimits) -> Result<usize, RenderError> {
+fn render<T: AsRef<str>>(files: &[(&str, T)], limits: RenderLimits) -> Result<usize, RenderError> {
     // With one worker the files come in order, so it is the last one that exceeds a limit.
     let settings = RenderSettings {
         budget: Budget::new(limits.steps, MemoryPool::default()),
@@ -22,8 +22,8 @@ fn render(files: Files<'_>, limits: RenderLimits) -> Result<usize, RenderError> 
 const A: &str = "{\"schema\":\"olm.package\",\"name\":\"a\"}";
 const B: &str = "{\"schema\":\"olm.package\",\"name\":\"b\"}";
 
-/// The limit, what exactly passes, where it is exceeded by one, and the files: `PATH CONTENT`, with `|` between. The line of `A`
-/// has 36 bytes.
+/// The limit, what exactly passes, where it is exceeded by one, and the files: `PATH CONTENT`, with `|` between, and `⏎` for a line
+/// feed. The line of `A` has 36 bytes.
 const LIMITS: &str = r#"
 documents / 3 / x.json / x.json {"a":1}{"a":2}{"a":3}
 documents / 2 / l / a A|l -> a
@@ -35,6 +35,7 @@ contentBytes / 72 / l / a A|l -> a
 nameBytes / 12 / a / a A
 nameBytes / 9 / a / a {"schema":"abc","package":"def","name":"ghi"}
 ignoreBytes / 8 / d/.indexignore / .indexignore *.md|d/.indexignore x.md
+ignorePatterns / 2 / .indexignore / a A|.indexignore c⏎d
 "#;
 
 #[test]
@@ -45,35 +46,31 @@ fn limits_are_exact() {
         };
         let exact: u64 = exact.parse().unwrap();
         let files = files.split('|').map(|file| file.split_once(' ').unwrap());
-        let content = |text| match text {
-            "A" => A,
-            "B" => B,
-            other => other,
+        let content = |text: &str| match text {
+            "A" => A.to_owned(),
+            "B" => B.to_owned(),
+            other => other.replace('⏎', "\n"),
         };
         let files: Vec<_> = files.map(|(path, text)| (path, content(text))).collect();
         let at = |value| {
             let mut limits = RenderLimits::default();
-            let limit = match name {
-                "documents" => &mut limits.documents,
-                "packages" => &mut limits.packages,
-                "contentBytes" => &mut limits.content_bytes,
-                "nameBytes" => &mut limits.name_bytes,
-                _ => &mut limits.ignore_bytes,
-            };
-            *limit = value;
+            match name {
+                "documents" => limits.documents = value,
+                "packages" => limits.packages = value,
+                "contentBytes" => limits.content_bytes = value,
+                "nameBytes" => limits.name_bytes = value,
+                "ignoreBytes" => limits.ignore_bytes = value,
+                _ => limits.ignore_patterns = value as usize,
+            }
             render(&files, limits)
         };
         assert!(at(exact).is_ok(), "{row}: {:?}", at(exact));
-        match at(exact - 1) {
-            Err(RenderError::Limit(limit)) => {
-                assert_eq!(
-                    (limit.name, limit.limit, &*limit.place),
-                    (name, exact - 1, place),
-                    "{row}"
-                );
-            }
-            other => panic!("{row}: {other:?}"),
-        }
+        let error = at(exact - 1).unwrap_err();
+        assert_eq!(error.limits(), [name].into(), "{row}");
+        let RenderError::Limit(found) = error else {
+            panic!("{row}: {error}")
+        };
+        assert_eq!((found.limit, &*found.place), (exact - 1, place), "{row}");
     }
 }
 
@@ -86,8 +83,8 @@ fn a_document_beyond_its_limit_is_a_problem_of_its_file() {
         },
         ..RenderLimits::default()
     };
-    let files: Files<'_> = &[("a", A), ("d/b.json", B)];
-    assert_eq!(render(files, limits(A.len())).unwrap(), 2);
+    let files = [("a", A), ("d/b.json", B)];
+    assert_eq!(render(&files, limits(A.len())).unwrap(), 2);
     let error = render(&files[1..], limits(A.len() - 1)).unwrap_err();
     let text = error.to_string();
     assert!(
@@ -104,31 +101,20 @@ fn errors_repeat_little_of_what_is_wrong() {
 }
 
 #[test]
-fn ignore_limits_are_errors_of_the_catalog() {
-    let limits = |patterns, steps| RenderLimits {
-        ignore_patterns: patterns,
+fn steps_of_ignore_files_are_a_limit_of_the_catalog() {
+    let limits = |steps| RenderLimits {
         steps,
         ..RenderLimits::default()
     };
-    let files: Files<'_> = &[("a", A), ("b", B), (".indexignore", "c\nd\n")];
-    assert_eq!(render(files, limits(2, 1000)).unwrap(), 2);
-    for (limits, name) in [(limits(1, 1000), "ignorePatterns"), (limits(2, 3), "steps")] {
-        let error = render(files, limits).unwrap_err();
-        assert!(
-            matches!(&error, RenderError::Limit(limit) if limit.name == name),
-            "{error}"
-        );
-        assert_eq!(error.limits().into_iter().collect::<Vec<_>>(), [name]);
-    }
+    let files = [("a", A), ("b", B), (".indexignore", "c\nd\n")];
+    assert_eq!(render(&files, limits(1000)).unwrap(), 2);
+    let error = render(&files, limits(3)).unwrap_err();
+    assert_eq!(error.limits(), ["steps"].into());
 }
 
 #[test]
 fn excludes_beyond_the_limit_of_steps_fails_the_catalog() {
     let settings = RenderSettings {
-        limits: RenderLimits {
-            ignore_patterns: 9,
-            ..RenderLimits::default()
-        },
         budget: Budget::new(100, MemoryPool::default()),
         ..RenderSettings::default()
     };
@@ -139,10 +125,7 @@ fn excludes_beyond_the_limit_of_steps_fails_the_catalog() {
         .count();
     assert!((900..1000).contains(&excluded), "{excluded}");
     let error = renderer.finish().err().unwrap();
-    assert!(
-        matches!(&error, RenderError::Limit(limit) if limit.name == "steps"),
-        "{error}"
-    );
+    assert_eq!(error.limits(), ["steps"].into());
 }
 
 #[test]
@@ -178,9 +161,7 @@ fn document_that_never_fits_into_the_budget_is_refused() {
     let error = try_render(&[("large", &large)], Arc::new(NoStoredShards), settings)
         .err()
         .unwrap();
-    assert!(
-        error.to_string().contains("exceeds the limit memoryBytes of 8000"),
-        "{error}"
-    );
-    assert!(error.limits().contains("memoryBytes"));
+    let text = error.to_string();
+    assert!(text.contains("exceeds the limit memoryBytes of 8000"), "{text}");
+    assert_eq!(error.limits(), ["memoryBytes"].into());
 }

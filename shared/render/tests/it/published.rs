@@ -15,13 +15,8 @@ fn stored_shards_are_recognised_and_read_back() {
     let mut files = CATALOG.to_vec();
     files[0].1 = "schema: olm.package\nname: b\n";
     let rendering = try_render(&files, Arc::new(published), settings()).unwrap();
-    let new: Vec<&str> = rendering
-        .shards()
-        .iter()
-        .filter(|shard| !shard.is_stored())
-        .map(|shard| shard.name.as_str())
-        .collect();
-    assert_eq!(new, ["b"]);
+    let new = rendering.shards().iter().filter(|shard| !shard.is_stored());
+    assert_eq!(new.map(|shard| &*shard.name).collect::<Vec<_>>(), ["b"]);
     assert_eq!(all(&rendering), LINES.rsplit_once("{\"name\":\"b.v1\"").unwrap().0);
 }
 
@@ -48,12 +43,11 @@ fn whole_stored_shards_and_files_make_the_same_catalog_as_files_alone() {
 
 /// Renders packages, given by name and text.
 fn packages(packages: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Rendering {
-    let files = packages.iter().map(|(name, text)| {
+    let file = |(name, text): &(&str, &str)| {
         let text = format!("schema: olm.package\nname: {name}\nfield: \"{text}\"\n");
         (format!("{name}.yaml"), text)
-    });
-    let files: Vec<_> = files.collect();
-    let files: Vec<_> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
+    };
+    let files: Vec<_> = packages.iter().map(file).collect();
     try_render(&files, stored, RenderSettings::default()).unwrap()
 }
 

@@ -33,45 +33,44 @@ impl Generator {
 
     pub(super) fn flow_sequence(&mut self, depth: usize) {
         self.out.push('[');
-        for _ in 0..self.random.below(4) {
-            self.space();
-            if self.random.one_in(10) {
+        self.flow_items(|this| {
+            if this.random.one_in(10) {
                 // A pair is a mapping of its own.
-                self.out.push_str("k: ");
+                this.out.push_str("k: ");
             }
-            self.flow_value(depth);
-            self.space();
-            self.out.push(',');
-        }
-        if !self.random.one_in(4) && self.out.ends_with(',') {
-            self.out.pop();
-        }
+            this.flow_value(depth);
+        });
         self.out.push(']');
     }
 
     pub(super) fn flow_mapping(&mut self, depth: usize) {
         self.out.push('{');
+        self.flow_items(|this| match this.random.below(12) {
+            0 => {
+                this.out.push_str("<<:");
+                this.merged(depth);
+            }
+            1 => this.add("k¦? k¦? k :¦k :¦\"k\":¦'k':v¦k:v¦:¦: v"),
+            _ => {
+                this.key();
+                this.out.push(' ');
+                this.flow_value(depth);
+            }
+        });
+        self.out.push('}');
+    }
+
+    /// Adds some items with commas, of which the last one is rare.
+    fn flow_items(&mut self, item: impl Fn(&mut Self)) {
         for _ in 0..self.random.below(4) {
             self.space();
-            match self.random.below(12) {
-                0 => {
-                    self.out.push_str("<<:");
-                    self.merged(depth);
-                }
-                1 => self.add("k¦? k¦? k :¦k :¦\"k\":¦'k':v¦k:v¦:¦: v"),
-                _ => {
-                    self.key();
-                    self.out.push(' ');
-                    self.flow_value(depth);
-                }
-            }
+            item(self);
             self.space();
             self.out.push(',');
         }
         if !self.random.one_in(4) && self.out.ends_with(',') {
             self.out.pop();
         }
-        self.out.push('}');
     }
 
     fn flow_value(&mut self, depth: usize) {

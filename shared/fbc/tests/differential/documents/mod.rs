@@ -156,9 +156,7 @@ impl Generator {
         } else {
             self.random.pick(&self.anchors)
         };
-        self.out.push('*');
-        self.out.push_str(name);
-        self.out.push(' ');
+        self.out += &format!("*{name} ");
     }
 
     /// Adds an anchor and a tag, or none.
@@ -171,9 +169,7 @@ impl Generator {
             };
             let name = self.random.pick(names);
             self.anchors.push(name);
-            self.out.push('&');
-            self.out.push_str(name);
-            self.out.push(' ');
+            self.out += &format!("&{name} ");
         }
         if self.random.one_in(40) {
             self.add(TAGS);

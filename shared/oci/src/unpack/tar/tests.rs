@@ -23,15 +23,8 @@ fn list(archive: &[u8]) -> Vec<String> {
     loop {
         match archive.next() {
             Ok(Some(member)) => {
-                let (path, target) = (
-                    String::from_utf8_lossy(&member.path),
-                    String::from_utf8_lossy(&member.target),
-                );
-                found.push(format!(
-                    "{}{path}>{target}:{}",
-                    char::from(member.kind.as_byte()),
-                    member.size
-                ));
+                let path = String::from_utf8_lossy(&member.path);
+                found.push(format!("{path}:{}", member.size));
             }
             Ok(None) => return found,
             Err(TarError::Malformed(what)) => {
@@ -48,34 +41,23 @@ fn unread_content_is_skipped() {
     let file =
         |name: &str, size: usize| [header(b'0', name, size, |_| {}), vec![b'x'; size.next_multiple_of(512)]].concat();
     let archive = [file("a", 0), file("b", 1), file("c", 512), file("d", 513)].concat();
-    assert_eq!(list(&archive), ["0a>:0", "0b>:1", "0c>:512", "0d>:513"]);
-    assert_eq!(
-        list(&archive[..archive.len() - 511]).len(),
-        4,
-        "the last block need not be padded"
-    );
-    assert_eq!(
-        list(&archive[..archive.len() - 512])[3..],
-        ["0d>:513", "the archive ends inside an entry"]
-    );
+    assert_eq!(list(&archive), ["a:0", "b:1", "c:512", "d:513"]);
+    // The last block need not be padded.
+    assert_eq!(list(&archive[..archive.len() - 511]).len(), 4);
+    let cut = list(&archive[..archive.len() - 512]);
+    assert_eq!(cut[3..], ["d:513", "the archive ends inside an entry"]);
 }
 
 #[test]
-fn sparse_map_is_bounded_and_of_gnu() {
+fn sparse_map_is_bounded() {
     let gnu = |block: &mut [u8; 512]| {
         block[257..265].copy_from_slice(b"ustar  \0");
         block[482] = 1;
     };
-    assert_eq!(
-        list(&header(b'S', "x", 0, |_| {})),
-        ["a sparse file has no header of GNU"]
-    );
     let mut endless = header(b'S', "x", 0, gnu);
     endless.resize(512 * 3000, 1);
-    assert!(matches!(
-        TarReader::new(&endless[..], 1 << 20).next(),
-        Err(TarError::HeaderBytes)
-    ));
+    let read = TarReader::new(&endless[..], 1 << 20).next().map(drop);
+    assert!(matches!(read, Err(TarError::HeaderBytes)));
 }
 
 #[test]
@@ -85,5 +67,5 @@ fn path_of_star_header_ends_before_its_times() {
         block[476..488].copy_from_slice(b"00000000000\0");
         block[508..512].copy_from_slice(b"tar\0");
     });
-    assert_eq!(list(&star), [format!("0{}/x>:0", "p".repeat(131))]);
+    assert_eq!(list(&star), [format!("{}/x:0", "p".repeat(131))]);
 }
