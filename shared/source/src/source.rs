@@ -69,6 +69,15 @@ impl Source {
         }
     }
 
+    /// Returns the path on this machine that the source names.
+    pub fn local_path(&self) -> Option<&Path> {
+        match self {
+            Self::OciLayout { dir, .. } => Some(dir),
+            Self::Dir(path) => Some(path),
+            Self::Registry { .. } | Self::Archive(_) | Self::Git(_) => None,
+        }
+    }
+
     /// Parses a source of a command line, where a folder needs no scheme: an image layout, or else a folder of FBC files.
     ///
     /// # Errors

@@ -137,7 +137,7 @@ impl ConfigLoader {
 fn refuse_paths(catalogs: &[PlacedCatalog], problems: &Problems) {
     for PlacedCatalog { place, catalog, .. } in catalogs {
         let sources = catalog.source.pulled_sources();
-        for source in sources.filter(|source| matches!(source, Source::OciLayout { .. } | Source::Dir(_))) {
+        for source in sources.filter(|source| source.local_path().is_some()) {
             let problem = format!("the source {source} is a path, not an image in a registry or an archive");
             problems.add(place, problem);
         }
