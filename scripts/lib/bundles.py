@@ -86,17 +86,22 @@ def mutations():
 def print_mutations():
     """Prints the catalog."""
     for at, pair in enumerate(mutations()):
-        package = f"mutation-{at:04}"
-        names = [f"{package}.v{version}" for version in (1, 2)]
-        entries = [{"name": names[0]}, {"name": names[1], "replaces": names[0]}]
-        print(json.dumps({"schema": "olm.package", "name": package, "defaultChannel": "a"}))
-        print(json.dumps({"schema": "olm.channel", "package": package, "name": "a", "entries": entries}))
-        for version, (name, crd) in enumerate(zip(names, pair), 1):
-            operator = {"kind": "ClusterServiceVersion", "metadata": {"name": name}, "spec": {"version": f"{version}.0.0"}}
-            data = [base64.b64encode(json.dumps(manifest).encode()).decode() for manifest in (operator, crd)]
-            properties = [{"type": "olm.bundle.object", "value": {"data": text}} for text in data]
-            properties.append({"type": "olm.package", "value": {"packageName": package, "version": f"{version}.0.0"}})
-            print(json.dumps({"schema": "olm.bundle", "package": package, "name": name, "properties": properties}))
+        print_package(f"mutation-{at:04}", [({}, [definition]) for definition in pair])
+
+
+def print_package(name, versions):
+    """Prints a package; each of its versions has more fields of the spec of its operator, and more objects."""
+    names = [f"{name}.v{version}" for version in range(1, len(versions) + 1)]
+    entries = [{"name": new, **({"replaces": old} if old else {})} for old, new in zip([None, *names], names)]
+    print(json.dumps({"schema": "olm.package", "name": name, "defaultChannel": "a"}))
+    print(json.dumps({"schema": "olm.channel", "package": name, "name": "a", "entries": entries}))
+    for version, (bundle, (spec, objects)) in enumerate(zip(names, versions), 1):
+        kind = {"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": {"name": bundle}}
+        manifests = [kind | {"spec": {"version": f"{version}.0.0", **spec}}, *objects]
+        data = [base64.b64encode(json.dumps(manifest).encode()).decode() for manifest in manifests]
+        properties = [{"type": "olm.bundle.object", "value": {"data": text}} for text in data]
+        properties.append({"type": "olm.package", "value": {"packageName": name, "version": f"{version}.0.0"}})
+        print(json.dumps({"schema": "olm.bundle", "package": name, "name": bundle, "properties": properties}))
 
 
 def bundles(lines):
@@ -114,8 +119,6 @@ def bundles(lines):
             version = values["olm.package"][0]["version"]
             found.append((document["package"], version_key(version), version, objects, document["name"]))
     return [(package, *rest) for package, _, *rest in sorted(found, key=lambda row: row[:2])]
-
-
 
 
 def definitions(objects):

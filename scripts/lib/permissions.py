@@ -7,7 +7,6 @@ What a difference says is gained must be allowed with the rules of the new bundl
 says is lost the other way round. LINES are canonical lines of the catalog NAME. kubectl is on the path.
 """
 
-import base64
 import json
 import random
 import re
@@ -15,7 +14,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from bundles import bundles
+from bundles import bundles, print_package
 
 SENTENCE = re.compile(
     r"(?P<account>\S+) may (?P<verbs>do everything with|read and write|read|[a-z*, ]+?) (?:the URL (?P<url>\S+)|(?P<resource>all resources|\S+)"
@@ -39,27 +38,21 @@ def random_rules(source):
     return rules
 
 
+def random_spec(source):
+    """Returns what the spec of a ClusterServiceVersion has of permissions."""
+    urls = {"verbs": ["get"], "nonResourceURLs": [source.choice(["/metrics", "/metrics/*", "/a*", "*"])]}
+    install = {
+        "permissions": [{"serviceAccountName": "a", "rules": random_rules(source)}],
+        "clusterPermissions": [{"serviceAccountName": "a", "rules": [*random_rules(source)[:2], urls]}],
+        "deployments": [],
+    }
+    return {"install": {"strategy": "deployment", "spec": install}}
+
+
 def print_generated():
     source = random.Random(1)
     for package in range(150):
-        for version in "12":
-            urls = [{"verbs": ["get"], "nonResourceURLs": [source.choice(["/metrics", "/metrics/*", "/a*", "*"])]}]
-            install = {
-                "permissions": [{"serviceAccountName": "a", "rules": random_rules(source)}],
-                "clusterPermissions": [{"serviceAccountName": "a", "rules": random_rules(source)[:2] + urls}],
-            }
-            manifest = {"kind": "ClusterServiceVersion", "apiVersion": "operators.coreos.com/v1alpha1", "metadata": {"name": f"p{package}.v{version}"}}
-            manifest["spec"] = {"version": f"{version}.0.0", "install": {"strategy": "deployment", "spec": install | {"deployments": []}}}
-            data = base64.b64encode(json.dumps(manifest).encode()).decode()
-            properties = [
-                {"type": "olm.package", "value": {"packageName": f"p{package}", "version": f"{version}.0.0"}},
-                {"type": "olm.bundle.object", "value": {"data": data}},
-            ]
-            name = manifest["metadata"]["name"]
-            print(json.dumps({"schema": "olm.bundle", "package": f"p{package}", "name": name, "properties": properties}))
-        entries = [{"name": f"p{package}.v2", "replaces": f"p{package}.v1"}, {"name": f"p{package}.v1"}]
-        print(json.dumps({"schema": "olm.channel", "package": f"p{package}", "name": "a", "entries": entries}))
-        print(json.dumps({"schema": "olm.package", "name": f"p{package}", "defaultChannel": "a"}))
+        print_package(f"p{package}", [(random_spec(source), []) for _ in range(2)])
 
 
 def roles(prefix, objects):

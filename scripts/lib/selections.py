@@ -28,7 +28,7 @@ def version_key(text):
 
 class Package:
     def __init__(self, name):
-        self.name, self.default, self.channels, self.versions = name, None, {}, {}
+        self.name, self.default, self.channels, self.versions, self.properties = name, None, {}, {}, {}
 
     def add(self, meta):
         if meta["schema"] == "olm.package":
@@ -36,7 +36,8 @@ class Package:
         elif meta["schema"] == "olm.channel":
             self.channels[meta["name"]] = {entry["name"]: entry for entry in meta["entries"]}
         elif meta["schema"] == "olm.bundle":
-            values = [prop["value"] for prop in meta.get("properties", []) if prop["type"] == "olm.package"]
+            self.properties[meta["name"]] = meta.get("properties", [])
+            values = [prop["value"] for prop in self.properties[meta["name"]] if prop["type"] == "olm.package"]
             self.versions[meta["name"]] = values[0]["version"] if values else None
 
     def skipped(self, channel, kept):
