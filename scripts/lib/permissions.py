@@ -12,9 +12,8 @@ import random
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
-from bundles import bundles, print_package
+from bundles import consecutive, differences, print_package
 
 SENTENCE = re.compile(
     r"(?P<account>\S+) may (?P<verbs>do everything with|read and write|read|[a-z*, ]+?) (?:the URL (?P<url>\S+)|(?P<resource>all resources|\S+)"
@@ -112,18 +111,9 @@ def create(objects):
 
 def compare(lines, program, store, catalog):
     """Prints each sentence that the API server contradicts, and fails if there is one."""
-    all_bundles = [one for one in bundles(lines) if b"ClusterServiceVersion" in b"".join(one[2])]
-    pairs = [(old, new) for old, new in zip(all_bundles, all_bundles[1:]) if old[0] == new[0]]
-
-    def difference(pair):
-        (package, old, *_), (_, new, *_) = pair
-        command = [program, "bundle", "diff", "--json", "--store", store, catalog, package, old, new]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-
-    with ThreadPoolExecutor(2) as workers:
-        differences = list(workers.map(difference, pairs))
+    pairs = [pair for pair in consecutive(lines) if all(b"ClusterServiceVersion" in b"".join(one[2]) for one in pair)]
     objects, asked = [], []
-    for number, ((old, new), found) in enumerate(zip(pairs, differences)):
+    for number, ((old, new), found) in enumerate(zip(pairs, differences(pairs, program, store, catalog))):
         prefixes = [f"{catalog}-{number}-old", f"{catalog}-{number}-new"]
         for prefix, bundle in zip(prefixes, (old, new)):
             objects += roles(prefix, bundle[2])
