@@ -240,22 +240,19 @@ closed_mirror() {
   is "as those of others may not" "$(access "$(preflight https://other.lab)")" '204 none'
 }
 
+# Shortest time, time without a word of the origin, longest time; headers, cookies and query of the key, and no coding made by the CDN.
 cache_policies() {
-  local policy
-  for policy in NegotiatedCache QueriedCache ImmutableCache; do
-    is "$policy leaves the time to the origin" "$(property $policy '.CachePolicyConfig | [.MinTTL, .DefaultTTL, .MaxTTL]')" '[0,0,31536000]'
-    is "$policy leaves Accept-Encoding as it is" "$(property $policy '.CachePolicyConfig.ParametersInCacheKeyAndForwardedToOrigin | [.EnableAcceptEncodingGzip, .EnableAcceptEncodingBrotli]')" '[false,false]'
-  done
-  is "what programs ask for is kept for five minutes" "$(property AskedCache '.CachePolicyConfig | [.MinTTL, .DefaultTTL, .MaxTTL]')" '[300,300,31536000]'
+  same_lines "the cache policies leave codings and times to the origin, but five minutes for what programs ask for" \
+    "$(of_type CloudFront::CachePolicy '.CachePolicyConfig | .ParametersInCacheKeyAndForwardedToOrigin as $key
+      | [$name, .MinTTL, .DefaultTTL, .MaxTTL, ($key | .HeadersConfig.Headers // [], .CookiesConfig.CookieBehavior,
+        .QueryStringsConfig.QueryStringBehavior, .EnableAcceptEncodingGzip, .EnableAcceptEncodingBrotli)]')" \
+    '["NegotiatedCache",0,0,31536000,["Accept-Encoding"],"none","none",false,false]
+["AskedCache",300,300,31536000,["Accept-Encoding"],"none","none",false,false]
+["QueriedCache",0,0,31536000,["Accept-Encoding"],"none","all",false,false]
+["ImmutableCache",0,0,31536000,[],"none","none",false,false]'
   is "scripts/cost counts with that" "$(sed -n "s/^AWS_MINUTES = //p" "$ROOT/scripts/cost")" 5
-  is "it is the same in all else" "$(property AskedCache '.CachePolicyConfig | del(.Name, .Comment, .MinTTL, .DefaultTTL)')" \
-    "$(property NegotiatedCache '.CachePolicyConfig | del(.Name, .Comment, .MinTTL, .DefaultTTL)')"
   is "these are the hash and the pointer" "$(property Distribution '[.DistributionConfig.CacheBehaviors[] | select(.CachePolicyId == "AskedCache") | .PathPattern]')" \
     '["/catalogs/*/content-hash","/catalogs/*/current.json"]'
-  local key='.CachePolicyConfig.ParametersInCacheKeyAndForwardedToOrigin | [.HeadersConfig.Headers // [], .QueryStringsConfig.QueryStringBehavior]'
-  is "codings are kept apart" "$(property NegotiatedCache "$key")" '[["Accept-Encoding"],"none"]'
-  is "queries too" "$(property QueriedCache "$key")" '[["Accept-Encoding"],"all"]'
-  is "a stored object is one thing" "$(property ImmutableCache "$key")" '[[],"none"]'
 }
 
 # echo_events true|false: whether moto answers invocations with the event instead of running containers. While it does,
