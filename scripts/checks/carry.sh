@@ -28,22 +28,6 @@ push() {
   echo "$digest"
 }
 
-# push_list NAME TAG MEDIATYPE MANIFEST-DIGEST...: an index with these manifests of the same repository; its digest is printed.
-push_list() {
-  local name=$1 tag=$2 digest entries=() at=0 size
-  local architectures=(amd64 arm64)
-  for digest in "${@:3}"; do
-    size=$(registry_curl -H "Accept: $MANIFEST" "https://$LOW/v2/$name/manifests/$digest" | wc -c)
-    entries+=("$(jq -nc --arg d "$digest" --argjson s "$size" --arg m "$MANIFEST" --arg a "${architectures[at++]}" \
-      '{mediaType: $m, digest: $d, size: $s, platform: {os: "linux", architecture: $a}}')")
-  done
-  printf '%s\n' "${entries[@]}" | jq -sc --arg m "$INDEX" '{schemaVersion: 2, mediaType: $m, manifests: .}' >"$WORK/index.json"
-  registry_curl -f -X PUT -H "Content-Type: $INDEX" --data-binary "@$WORK/index.json" "https://$LOW/v2/$name/manifests/$tag"
-  digest=sha256:$(sha256 "$WORK/index.json")
-  echo "$name $digest" >>"$PUSHED"
-  echo "$digest"
-}
-
 # Three packages among those of a real catalog, two of them with operators of one name in repositories of two owners.
 make_images() {
   local one two signature
@@ -52,12 +36,12 @@ make_images() {
   BUNDLE=$(push team/bundle bundle)
   MORE=$(push more/image more)
   one=$(push team/many amd64) two=$(push team/many arm64)
-  MANY=$(push_list team/many v2 "$one" "$two")
+  MANY=$(push_index team/many v2 "$one" "$two")
   push deep/er/still/tagged tagged >/dev/null
   # cosign's tag, and the tag that lists the referrers of an image.
   signature=$(push team/operator signature)
   copy_image "docker://$LOW/team/operator@$signature" "docker://$LOW/team/operator:${TEAM/:/-}.sig"
-  push_list team/operator "${TEAM/:/-}" "$signature" >/dev/null
+  printf '%s\n' "team/many $MANY" "team/operator $(push_index team/operator "${TEAM/:/-}" "$signature")" >>"$PUSHED"
 }
 
 make_catalog() {

@@ -119,19 +119,14 @@ judge_openpgp() {
 
 # What is asked of an index: skopeo asks for the signature of the manifest that it takes of it, and so do we.
 judge_indexes() {
-  local name
-  for name in mine none; do put_index "index-$name" "$(digest_of "judged:$name")"; done
+  local name digest
+  for name in mine none; do
+    digest=$(digest_of "judged:$name")
+    # For every platform that could be asked for.
+    push_index judged "index-$name" "$digest" "$digest" >/dev/null
+  done
   verdict accept judged:index-mine "$(by_mine matchRepository)"
   verdict reject judged:index-none "$(by_mine matchRepository)"
-}
-
-# put_index TAG DIGEST: an index that names this manifest for every platform that could be asked for.
-put_index() {
-  local size
-  size=$(registry_curl -H "Accept: $MANIFEST" "https://$REGISTRY/v2/judged/manifests/$2" | wc -c)
-  jq -nc --arg digest "$2" --argjson size "$size" --arg type "$MANIFEST" --arg index "$INDEX" '{schemaVersion: 2,
-    mediaType: $index, manifests: [("amd64", "arm64") as $cpu | {mediaType: $type, digest: $digest, size: $size,
-    platform: {os: "linux", architecture: $cpu}}]}' | put_manifest "$INDEX" judged "$1"
 }
 
 judge_mistakes() {
