@@ -30,6 +30,3 @@ each_overlay() {
     "$1" "$variant" "${components[@]}"
   done
 }
-
-# page_commands PAGE NAME: the commands of the block that a page marks with `sh NAME`.
-page_commands() { awk -v begin="^\`\`\`sh $2\$" '$0 ~ begin {found = 1; next} /^```$/ {found = 0} found' "$1"; }
