@@ -46,14 +46,9 @@ prepare_olm() {
   kubectl create namespace "$NAMESPACE" >/dev/null
   kubectl create serviceaccount -n "$NAMESPACE" "$ACCOUNT" >/dev/null
   kubectl apply -f "$ROOT/infra/kubernetes/controller/base/rbac.yaml" >/dev/null
-  allow_secrets login global
-  kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
-}
-
-# allow_secrets NAME...: our service account may read them.
-allow_secrets() {
-  kubectl create role -n "$NAMESPACE" secrets --verb get --resource secrets "${@/#/--resource-name=}" >/dev/null
+  kubectl create role -n "$NAMESPACE" secrets --verb get --resource secrets --resource-name login --resource-name global >/dev/null
   kubectl create rolebinding -n "$NAMESPACE" secrets --role secrets --serviceaccount "$NAMESPACE:$ACCOUNT" >/dev/null
+  kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
 }
 
 # secret NAME REGISTRY [NAMESPACE]: a pull secret with the suite's login.
