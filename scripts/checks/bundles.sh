@@ -19,12 +19,10 @@ bundle_report() { "$CATALOG_MIRROR" bundle "$@" --json | jq -S 'del(.size, .depe
 need_go_folder crds crds
 mkdir -p "$WORK/mutations" "$WORK/layouts"
 python3 -B "$LIB/bundles.py" mutations >"$WORK/mutations/catalog.json"
-FOLDER=$WORK/mutations
-compares "mutations of definitions" "$FOLDER"
+compares "mutations of definitions" "$WORK/mutations"
 if [[ -n $DATA ]]; then
   unpack "$DATA/community-v4.14.tar.zst" "$WORK/data"
-  FOLDER=$(configs_folder "$WORK/data")
-  compares "all versions of a real catalog" "$FOLDER"
+  compares "all versions of a real catalog" "$(configs_folder "$WORK/data")"
 fi
 
 IN_REGISTRY=(--ca-file "$REGISTRY_CA" --auth-file "$AUTH_FILE")
@@ -32,7 +30,7 @@ python3 -B "$LIB/bundles.py" layout "$WORK/lines" "$WORK/layouts" 20 >"$WORK/pus
 count=0 last=
 while read -r layout package name; do
   image=$REGISTRY/bundle:$((count += 1))
-  skopeo copy -q --dest-authfile "$AUTH_FILE" --dest-tls-verify=false "oci:$layout" "docker://$image" </dev/null
+  copy_image "oci:$layout" "docker://$image" </dev/null
   is "$name is the same in the registry" \
     "$(bundle_report show "${IN_REGISTRY[@]}" "$image")" "$(bundle_report show --store "$WORK/store" "c/$name")"
   if [[ $package == "${last% *}" ]]; then

@@ -28,22 +28,6 @@ push() {
   echo "$digest"
 }
 
-# push_list NAME TAG MEDIATYPE MANIFEST-DIGEST...: an index with these manifests of the same repository; its digest is printed.
-push_list() {
-  local name=$1 tag=$2 digest entries=() at=0 size
-  local architectures=(amd64 arm64)
-  for digest in "${@:3}"; do
-    size=$(registry_curl -H "Accept: $MANIFEST" "https://$LOW/v2/$name/manifests/$digest" | wc -c)
-    entries+=("$(jq -nc --arg d "$digest" --argjson s "$size" --arg m "$MANIFEST" --arg a "${architectures[at++]}" \
-      '{mediaType: $m, digest: $d, size: $s, platform: {os: "linux", architecture: $a}}')")
-  done
-  printf '%s\n' "${entries[@]}" | jq -sc --arg m "$INDEX" '{schemaVersion: 2, mediaType: $m, manifests: .}' >"$WORK/index.json"
-  registry_curl -f -X PUT -H "Content-Type: $INDEX" --data-binary "@$WORK/index.json" "https://$LOW/v2/$name/manifests/$tag"
-  digest=sha256:$(sha256 "$WORK/index.json")
-  echo "$name $digest" >>"$PUSHED"
-  echo "$digest"
-}
-
 # Three packages among those of a real catalog, two of them with operators of one name in repositories of two owners.
 make_images() {
   local one two signature
@@ -52,12 +36,12 @@ make_images() {
   BUNDLE=$(push team/bundle bundle)
   MORE=$(push more/image more)
   one=$(push team/many amd64) two=$(push team/many arm64)
-  MANY=$(push_list team/many v2 "$one" "$two")
+  MANY=$(push_index team/many v2 "$one" "$two")
   push deep/er/still/tagged tagged >/dev/null
   # cosign's tag, and the tag that lists the referrers of an image.
   signature=$(push team/operator signature)
   copy_image "docker://$LOW/team/operator@$signature" "docker://$LOW/team/operator:${TEAM/:/-}.sig"
-  push_list team/operator "${TEAM/:/-}" "$signature" >/dev/null
+  printf '%s\n' "team/many $MANY" "team/operator $(push_index team/operator "${TEAM/:/-}" "$signature")" >>"$PUSHED"
 }
 
 make_catalog() {
@@ -95,6 +79,7 @@ SH
 carry() { "$CATALOG_MIRROR" carry "$@" --skopeo "$WORK/skopeo" --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA"; }
 out() { carry out "$WORK/isc.yaml" "$DISK" "$@"; }
 in_() { carry in "$DISK" "$HIGH/olm" --store "$HIGH_STORE" --manifests "$MANIFESTS_OUT" "$@"; }
+across() { carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests"; }
 
 # killed PATTERN COMMAND...: kill -9 when the command has printed a line, only of the program: skopeo lives on. Without a pattern it
 # is killed while it composes or imports.
@@ -119,28 +104,30 @@ missing() {
   done
 }
 
-check_out() {
-  for line in '' '^.1/' '^.3/' '^.5/'; do killed "$line" out; done
-  is "the next run ends well" "$(code_of out)" 0
-  is "nothing is left of the runs that were killed" "$(find "$DISK" -name '*partial*')" ""
-  before=$(find "$DISK/images" -printf '%p %i %T@\n' | sort)
+# resumes FOLDER COMMAND PATTERN...: the command is killed at each pattern. The next run ends well, and one more copies nothing and
+# leaves the folder as it is.
+resumes() {
+  local line before
+  for line in "${@:3}"; do killed "$line" "$2"; done
+  is "$2 ends well after that" "$(code_of "$2")" 0
+  before=$(listing "$1")
   : >"$WORK/copies"
-  is "the next one has nothing to do" "$(code_of out) $(copies)" "0 0"
-  same_lines "and writes no image" "$(find "$DISK/images" -printf '%p %i %T@\n' | sort)" "$before"
+  is "and has nothing to do the next time" "$(code_of "$2") $(copies)" "0 0"
+  same_lines "and writes no image" "$(listing "$1")" "$before"
+}
+
+check_out() {
+  resumes "$DISK/images" out '' '^.1/' '^.3/' '^.5/'
+  is "nothing is left of the runs that were killed" "$(find "$DISK" -name '*partial*')" ""
   is "there is one archive" "$(find "$DISK" -maxdepth 1 -name '*.tar' | wc -l)" 1
 }
 
 check_in() {
-  for line in '' '^.1/' '^.5/' '^8 images'; do killed "$line" in_; done
-  is "the next run ends well" "$(code_of in_)" 0
+  resumes "$WORK/high/data" in_ '' '^.1/' '^.5/' '^8 images'
   is "every digest that was pushed to the one registry is in the other" "$(missing)" ""
   is "a tag too" "$(skopeo inspect --raw --authfile "$AUTH_FILE" --tls-verify=false "docker://$HIGH/olm/${LOW/:/-}/deep/er/still/tagged:v1" | sha256 -)" \
     "$(raw "$LOW" deep/er/still/tagged v1)"
   is "and the signature has the tag that cosign looks for" "$(raw "$HIGH" "olm/${LOW/:/-}/team/operator" "${TEAM/:/-}.sig")" "$(raw "$LOW" team/operator "${TEAM/:/-}.sig")"
-  before=$(find "$WORK/high/data" -type f -printf '%p %i %T@\n' | sort)
-  : >"$WORK/copies"
-  is "the next run copies nothing" "$(code_of in_) $(copies)" "0 0"
-  same_lines "and the registry writes nothing" "$(find "$WORK/high/data" -type f -printf '%p %i %T@\n' | sort)" "$before"
 }
 
 check_lost() {
@@ -169,13 +156,8 @@ check_nodes() {
 }
 
 check_across() {
-  : >"$WORK/copies"
-  killed '^.2/' carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests"
-  is "across ends well" "$(code_of carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests")" 0
+  resumes "$WORK/high/data" across '^.2/'
   is "and has the other operator" "$(raw "$HIGH" "across/${LOW/:/-}/other/operator" "$OTHER")" "${OTHER#sha256:}"
-  : >"$WORK/copies"
-  is "and nothing to do the next time" \
-    "$(code_of carry across "$WORK/isc.yaml" "$HIGH/across" --store "$WORK/across" --manifests "$WORK/across-manifests") $(copies)" "0 0"
 }
 
 start_second_registry "$WORK/high"

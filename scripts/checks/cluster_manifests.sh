@@ -1,7 +1,7 @@
 # The manifests at a real API server: it accepts all of them, their pods keep to Pod Security "restricted", and the controller runs
-# with exactly the arguments, the service account and the roles of its manifests. Without any of the verbs in these it fails. The
-# pages' commands to replace catalogd, to go back and to uninstall do what they say. The Helm chart renders what kustomize builds,
-# and the dashboard asks for metrics that the controller exports. It accepts the mirror sets that the program prints for OpenShift.
+# with exactly the arguments, the service account and the roles of its manifests, each verb of which it uses. The pages' commands to
+# replace catalogd, to go back and to uninstall do what they say. The Helm chart renders what kustomize builds, and the dashboard asks
+# for metrics that the controller exports. The API server accepts the mirror sets that the program prints for OpenShift.
 # shellcheck shell=bash
 
 PAGE=$MANIFESTS/controller/README.md
@@ -9,6 +9,7 @@ HOST=catalogd-service.$NAMESPACE.svc
 CONTROLLER=$TESTED/catalog-mirror-controller
 FINALIZER=olm.operatorframework.io/delete-server-cache
 STARTS=0
+AUDIT=$WORK/audit.log
 DEPLOYMENT=(deployment -n "$NAMESPACE" catalogd-controller-manager)
 
 prepare() {
@@ -19,7 +20,9 @@ prepare() {
   need_helm
   need_promql
   [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
-  start_cluster
+  jq -n --arg account "system:serviceaccount:$NAMESPACE:$ACCOUNT" \
+    '{apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{level: "Metadata", users: [$account]}]}' >"$WORK/audit.json"
+  start_cluster --audit-policy-file "$WORK/audit.json" --audit-log-path "$AUDIT"
   for folder in "$CRDS" "${OPERATOR_CRDS[@]}"; do kubectl apply --server-side -f "$folder" >/dev/null; done
   wait_for 30 kubectl get certificates,servicemonitors,clustercatalogs -A
   for folder in "$NAMESPACE" mirrors openshift-config restricted; do kubectl create namespace "$folder" >/dev/null; done
@@ -83,17 +86,6 @@ built() {
   accepted "$name" "$WORK/built.yaml"
 }
 
-accept_all() {
-  local variant components component
-  refused
-  for variant in mirror/volume mirror/s3 controller/base; do
-    read -ra components <<<"${COMPONENTS[${variant%/*}]}"
-    built "$variant"
-    for component in "${components[@]}"; do built "$variant" "$component"; done
-    built "$variant" "${components[@]}"
-  done
-}
-
 # chart NAME ARGUMENTS PATCHES [COMPONENT...]: the chart renders what kustomize builds of the same components and patches. ARGUMENTS
 # are lines that are added to the controller's; they become patches for kustomize.
 chart() {
@@ -123,9 +115,9 @@ charts() {
     ]' pull-secret s3
 }
 
-# page NAME: runs a block of the page where it says: in the folder of the sources.
+# page NAME: runs the block that the page marks with `sh NAME` where it says: in the folder of the sources.
 page() {
-  page_commands "$PAGE" "$1" >"$WORK/$1.sh"
+  awk -v begin="^\`\`\`sh $1\$" '$0 ~ begin {found = 1; next} /^```$/ {found = 0} found' "$PAGE" >"$WORK/$1.sh"
   [[ -s $WORK/$1.sh ]] || return 1
   (cd "$ROOT" && PATH=$WORK/bin:$PATH bash -euo pipefail "$WORK/$1.sh")
 }
@@ -195,34 +187,20 @@ down() { end_process "$CONTROLLER_PID"; }
 # catalog NAME REFERENCE
 catalog() { clustercatalog "$@" | kubectl apply -f - >/dev/null; }
 
-# verbs: `KIND NAMESPACE NAME RULE VERB RESOURCE`, one a line, of all rules that were installed.
-verbs() {
+# rights: `VERB RESOURCE NAMESPACE NAME`, one a line, of all rules about the API server's resources that were installed.
+rights() {
   kubectl get clusterroles,roles -A -o json | jq -r '.items[] | select(.metadata.name | startswith("catalog-mirror")) | . as $role
-    | .rules | to_entries[] | .key as $rule | .value
-    | (.resources // .nonResourceURLs)[] as $resource | .verbs[]
-    | "\($role.kind) \($role.metadata.namespace // "-") \($role.metadata.name) \($rule) \(.) \($resource)"'
+    | .rules[] | .verbs[] as $verb | (.resources // [])[] as $resource | (.resourceNames // ["*"])[]
+    | "\($verb) \($resource) \($role.metadata.namespace // "-") \(.)"'
 }
 
-# provoke VERB RESOURCE NAMESPACE: makes the controller, which runs, do something that needs the verb.
-provoke() {
-  case "$1 $2 $3" in
-    # What each start does, with a catalog to poll.
-    "list clustercatalogs "* | "watch clustercatalogs "* | "get leases "* | "update leases "* | "get serviceaccounts "* | "get secrets "*) ;;
-    "create leases "*) ;;
-    "patch clustercatalogs -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
-    "patch clustercatalogs/status -") catalog "new-$STARTS" "$REGISTRY/ns/catalog:v1" ;;
-    "create events default") catalog "new-$STARTS" "$REGISTRY/ns/catalog:missing" ;;
-    # The same failure of another generation.
-    "patch events default")
-      catalog "new-$STARTS" "$REGISTRY/ns/catalog:missing"
-      wait_for 10 has_event "new-$STARTS"
-      kubectl patch clustercatalog "new-$STARTS" --type merge -p '{"spec": {"priority": 1}}' >/dev/null
-      ;;
-    "create tokenreviews -" | "create subjectaccessreviews -") scrape >/dev/null ;;
-    "get /metrics -") scrape >>"$LOG" ;;
-    *) return 1 ;;
-  esac
+# unused: the rights that the controller has not used so far.
+unused() {
+  comm -23 <(sort -u "$WORK/rights") <(jq -r '.verb as $verb | .objectRef // empty | (.name // "*", "*") as $name
+    | [$verb, ([.resource, .subresource // empty] | join("/")), .namespace // "-", $name] | join(" ")' "$AUDIT" | sort -u)
 }
+uses_all() { [[ -z $(unused) ]]; }
+
 has_finalizer() { [[ $(kubectl get clustercatalog "$1" -o jsonpath='{.metadata.finalizers}') == *"$FINALIZER"* ]]; }
 # scrape: reads the metrics with a token of Prometheus.
 scrape() {
@@ -230,63 +208,33 @@ scrape() {
     -H "Authorization: Bearer $(kubectl create token -n openshift-monitoring prometheus-k8s)"
 }
 
-# lease: one that nothing holds.
-lease() {
+# suffices: the controller does all that it can do, and needs each of its rights for that.
+suffices() {
+  rights >"$WORK/rights"
+  matches "the roles have rules" "$(wc -l <"$WORK/rights")" '^[1-9][0-9]$'
   kubectl delete lease -n "$NAMESPACE" --all >/dev/null
-  kubectl create -f - >/dev/null <<YAML
-apiVersion: coordination.k8s.io/v1
-kind: Lease
-metadata: {name: catalogd-operator-lock, namespace: $NAMESPACE}
-spec: {holderIdentity: '', leaseDurationSeconds: 3600}
-YAML
-}
-
-# symptom VERB RESOURCE: what the log says if the verb is missing.
-symptom() {
-  case $2 in
-    /metrics) echo 'metrics: 403' ;;
-    secrets) echo 'the secret .* may not be read' ;;
-    serviceaccounts) echo 'the service account .* may not be read' ;;
-    *) echo "cannot $1 resource .*${2%/status}.* in API group" ;;
-  esac
-}
-has_symptom() { grep -qE "$(symptom "$@")" "$LOG"; }
-
-# needed KIND NAMESPACE NAME RULE VERB RESOURCE: takes the verb away, sees what is missing, and puts it back.
-needed() {
-  local kind=$1 namespace=$2 name=$3 rule=$4 verb=$5 resource=$6 role=$WORK/role.json title
-  title="$namespace/$name needs to $verb $resource"
-  kubectl get "$kind" -n "$namespace" "$name" -o json | jq 'del(.metadata.resourceVersion)' >"$role"
-  jq --argjson rule "$rule" --arg verb "$verb" '.rules[$rule].verbs -= [$verb] | .rules |= map(select(.verbs != []))' "$role" | kubectl replace -f - >/dev/null
-  case "$verb $resource $namespace" in
-    "update leases "*) lease ;;
-    *" leases "*) kubectl delete lease -n "$NAMESPACE" --all >/dev/null ;;
-  esac
   up
-  if ! provoke "$verb" "$resource" "$namespace"; then
-    not_ok "$title" "nothing here needs it"
-  elif wait_for 20 has_symptom "$verb" "$resource"; then
-    ok "$title"
-  else
-    not_ok "$title" "$(tail -n 8 "$LOG")"
-  fi
-  kubectl replace -f "$role" >/dev/null
+  catalog always "$REGISTRY/ns/catalog:v1"
+  catalog failing "$REGISTRY/ns/catalog:missing"
+  wait_for 20 has_event failing
+  # The same failure of another generation.
+  kubectl patch clustercatalog failing --type merge -p '{"spec": {"priority": 1}}' >/dev/null
+  succeeds "with all rules the catalog is served" kubectl wait --for condition=Serving clustercatalog/always --timeout 30s
+  is "a catalog is served over TLS with the page's certificate" "$(ask "$API" /catalogs/always/api/v1/all -o /dev/null -w '%{http_code}')" 200
+  matches "Prometheus may read the metrics" "$(scrape)" 200
+  wait_for 10 uses_all
+  is "each of the rules is needed" "$(unused)" ""
+  is "and nothing is forbidden" "$(grep -E 'forbidden|may not be read' "$LOG")" ""
   down
 }
 
-# With all rules, the same actions show no symptom.
-suffices() {
-  local kind namespace name rule verb resource
-  kubectl delete lease -n "$NAMESPACE" --all >/dev/null
+# lacks KIND NAME WORDS: without a binding the log says what is forbidden.
+lacks() {
+  kubectl delete "$1" "$2" >/dev/null
   up
-  while read -r kind namespace name rule verb resource; do
-    STARTS=$((STARTS + 1))
-    provoke "$verb" "$resource" "$namespace" >/dev/null
-  done <"$WORK/verbs"
-  succeeds "with all rules the catalogs are served" wait_for 30 serves_all
-  is "and nothing is forbidden" "$(grep -E 'forbidden|may not be read|metrics: 403' "$LOG")" ""
-  is "a catalog is served over TLS with the page's certificate" "$(ask "$API" /catalogs/always/api/v1/all -o /dev/null -w '%{http_code}')" 200
-  matches "Prometheus may read the metrics" "$(scrape)" 200
+  succeeds "without the $1 $2 the log says what is forbidden" wait_for 20 grep -qE "$3" "$LOG"
+  kubectl apply -k "$WORK/installed" >/dev/null
+  down
 }
 
 # ask PORT PATH OPTION...: as a client in the cluster.
@@ -301,18 +249,12 @@ dashboard() {
   is "all of which the controller exports" "$(comm -23 - <(grep -o '^[a-z_]*' "$WORK/metrics" | sort -u) <<<"$names")" ""
 }
 
-serves_all() {
-  kubectl get clustercatalogs -o json | jq -e '[.items[] | select(.spec.source.image.ref | endswith(":v1"))
-    | any(.status.conditions[]?; .type == "Serving" and .status == "True")] | all and length > 2'
-}
-
 # deletes SECONDS: whether the API server gets rid of all ClusterCatalogs.
 deletes() { kubectl delete clustercatalogs --all --timeout="$1s"; }
 is_empty() { [[ -z $(kubectl get clustercatalogs -o name) ]]; }
 
 # Without the controller nothing removes its finalizers. The page does, or lets the controller work first.
 uninstalls() {
-  down
   is "without the controller a deletion hangs" "$(deletes 3 2>&1 | grep -o 'timed out' | head -n 1)" "timed out"
   succeeds "the page takes the finalizers away" page orphans
   succeeds "and no ClusterCatalog hangs" wait_for 10 is_empty
@@ -335,18 +277,18 @@ with_helm() {
 }
 
 prepare
-accept_all
+refused
+each_overlay built
 charts
 mirror_sets
 write_kubectl
 mkdir "$WORK/tls"
 replaces
 install
-verbs >"$WORK/verbs"
-matches "the roles have rules" "$(wc -l <"$WORK/verbs")" '^[1-9][0-9]$'
-catalog always "$REGISTRY/ns/catalog:v1"
-while read -r -u 3 line; do needed $line; done 3<"$WORK/verbs"
 suffices
+lacks clusterrolebinding catalog-mirror-controller 'cannot list resource .*clustercatalogs.* in API group'
+lacks rolebinding catalog-mirror-controller 'cannot get resource .*leases.* in API group'
+lacks rolebinding catalog-mirror-pull-secret 'the secret .* may not be read'
 dashboard
 uninstalls
 with_helm

@@ -48,14 +48,6 @@ start_mirror() {
 
 from_mirror() { curl -sSf --cacert "$REGISTRY_CA" -u "cluster:$SECRET" "https://$MIRROR_HOST$1"; }
 
-stop_controller() { end_process "$CONTROLLER_PID"; }
-
-progress() { kubectl get clustercatalog "$1" -o json | jq -r '.status.conditions[]? | select(.type == "Progressing") | "\(.status) \(.reason) \(.message)"'; }
-has_progress() { [[ $(progress "$1") =~ $2 ]]; }
-# becomes NAME TEXT [SECONDS]
-becomes() {
-  if wait_for "${3:-40}" has_progress "$1" "$2"; then ok "$1 becomes $2"; else not_ok "$1 becomes $2" "$(progress "$1")" "$(tail -n 5 "$WORK/controller.log")"; fi
-}
 lines() { curl -sS --cacert "$REGISTRY_CA" "https://127.0.0.1:$CONTROLLER_API/catalogs/$1/api/v1/all" | sha256; }
 expected() { "$CATALOG_MIRROR" render "oci:$IMAGES:$1" | sha256; }
 manifests() { "$CATALOG_MIRROR" manifests --store "$WORK/origin" --url "https://$MIRROR_HOST" --kind clustercatalog --interval 1m "$@"; }
@@ -64,7 +56,7 @@ image() { manifests --pin | grep -o "$MIRROR_HOST/up@sha256:[0-9a-f]*"; }
 
 pulls() {
   manifests | kubectl apply -f - >/dev/null
-  becomes "$NAME" '^True Succeeded'
+  succeeds "the ClusterCatalog of the mirror is served" kubectl wait --for condition=Serving "clustercatalog/$NAME" --timeout 40s
   is "the content of the mirror is served" "$(lines "$NAME")" "$(expected first)"
   is "the status names the mirror's image" "$(resolved "$NAME")" "$(image)"
   publish second
@@ -98,7 +90,7 @@ labels() {
   configure_webhook
   succeeds "the controller answers catalogd's webhook" wait_for 20 is_labelled
   is "and keeps other labels, and corrects a wrong one" "$(created "$LABEL=old")" "$(both_labels)"
-  stop_controller
+  end_process "$CONTROLLER_PID"
   succeeds "with nothing behind the webhook a ClusterCatalog without label is refused" is_refused
   is "but not one with the label" "$(created "$LABEL=new")" "$(both_labels)"
   label_policy

@@ -11,7 +11,7 @@ plans() {
   wait_for 30 kubectl get subscriptions.operators.coreos.com,clusterserviceversions,clusterextensions -A
   for name in first second copies; do kubectl create namespace "$name" >/dev/null; done
   "$CATALOG_MIRROR" render "oci:$LAYOUT:step-000" >"$WORK/lines"
-  for name in objects list; do python3 "$LIB/installed.py" "$name" "$WORK/lines" >"$WORK/$name"; done
+  for name in objects list; do python3 -B "$LIB/installed.py" "$name" "$WORK/lines" >"$WORK/$name"; done
   kubectl apply --server-side -f "$WORK/objects" >/dev/null
   kubectl apply --server-side --subresource=status -f <(jq '.items |= map(select(.status))' "$WORK/objects") >/dev/null
   # The command of infra/disconnected/upgrade.md.

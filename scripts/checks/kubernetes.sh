@@ -57,27 +57,22 @@ push() { copy_image "oci:$LAYOUT:$2" "docker://$OWN/ns/catalog:$1"; }
 
 digest() { registry_digest "$OWN/ns/catalog:$1"; }
 
-# Both programs have the same flags. PEER says which one runs.
-flags() {
-  printf '%s\n' --external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key" \
-    --pull-cas-dir="$CERTIFICATES" --global-pull-secret="$NAMESPACE/global" --cache-dir="$WORK/$PEER-cache" \
-    --catalogs-server-addr="127.0.0.1:$API" --metrics-bind-address="127.0.0.1:$METRICS" --health-probe-bind-address="127.0.0.1:$HEALTH"
+# ports: those of the next program, with the flags that both have. PEER says which one runs.
+ports() {
+  API=$(free_port) METRICS=$(free_port) HEALTH=$(free_port)
+  FLAGS=(--external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key"
+    --pull-cas-dir="$CERTIFICATES" --global-pull-secret="$NAMESPACE/global" --cache-dir="$WORK/$PEER-cache"
+    --catalogs-server-addr="127.0.0.1:$API" --metrics-bind-address="127.0.0.1:$METRICS" --health-probe-bind-address="127.0.0.1:$HEALTH")
 }
 
-ports() { API=$(free_port) METRICS=$(free_port) HEALTH=$(free_port); }
-
 start_catalogd() {
-  local flags
-  mapfile -t flags < <(flags)
-  run_catalogd "$WORK/catalogd.log" "${flags[@]}" "$@"
+  run_catalogd "$WORK/catalogd.log" "${FLAGS[@]}" "$@"
   CONTROLLER_PID=$STARTED_PID CATALOGD_PID=$STARTED_PID
 }
 
 start_ours() {
-  local flags
-  mapfile -t flags < <(flags)
   BEGAN=$(now_ms)
-  start "$WORK/ours.log" env -u KUBECONFIG "$CONTROLLER" "${flags[@]}" --kubeconfig "$WORK/account.yaml" --leader-elect \
+  start "$WORK/ours.log" env -u KUBECONFIG "$CONTROLLER" "${FLAGS[@]}" --kubeconfig "$WORK/account.yaml" --leader-elect \
     --webhook-server-port "$(free_port)" "$@"
   CONTROLLER_PID=$STARTED_PID
 }
@@ -215,21 +210,18 @@ foreign_condition() {
 ask() { curl -sS --cacert "$REGISTRY_CA" "${@:2}" "https://127.0.0.1:$API$1"; }
 code() { ask "$1" -o /dev/null -w '%{http_code}' "${@:2}"; }
 metrics() { curl -sS --cacert "$REGISTRY_CA" "https://127.0.0.1:$METRICS/metrics" "$@"; }
-# versions: those of digest, once and tag, in this order.
-versions() { kubectl get clustercatalogs -o json | jq -c '[.items[] | select(.metadata.name | IN("tag", "once", "digest")) | .metadata.resourceVersion]'; }
+# versions: those of two catalogs that nothing changes before they are compared.
+versions() { kubectl get clustercatalogs tag digest -o json | jq -c '[.items[].metadata.resourceVersion]'; }
 
 after_creation() {
   is "a catalog is served" "$(ask /catalogs/tag/api/v1/all | sha256)" "$("$CATALOG_MIRROR" render "oci:$LAYOUT:step-000" | sha256)"
   is "one that is unavailable is not" "$(code /catalogs/hidden/api/v1/all)" 404
   is "it is ready" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz")" ok
-  matches "and says that it leads" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose")" 'this replica leads'
   is "/metrics wants a token" "$(metrics -o /dev/null -w '%{http_code}')" 401
   is "a valid one" "$(metrics -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer nonsense')" 401
   is "of a user who may get it" "$(metrics -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $(account_token)")" 403
   matches "the metrics tell the leader" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_leader 1'
   succeeds "a failure is an event" wait_for 20 has_event missing
-  matches "kubectl shows what the definition prints" "$(kubectl get clustercatalogs tag)" \
-    $'^NAME +LASTUNPACKED +SERVING +AGE\ntag +[0-9]+[ms0-9]* +True +[0-9]+[ms0-9]*$'
   has_label || not_ok "the name is a label of each available catalog" "$(kubectl get clustercatalogs --show-labels)"
   handover
   VERSIONS=$(versions)
@@ -242,20 +234,20 @@ after_switch() {
   second_replica
   # Long enough for a poll of the catalog with an interval.
   sleep 62
-  is "unchanged polls write nothing" "$(jq -c '.[0, 2]' <<<"$(versions)")" "$(jq -c '.[0, 2]' <<<"$VERSIONS")"
+  is "unchanged polls write nothing" "$(versions)" "$VERSIONS"
 }
 
 # catalogd and the controller have one Lease: only one of them leads. From one to the other and back, as the page for administrators
 # says, each read is answered with the same content.
 handover() {
-  local ours=$CONTROLLER_PID ours_api=$API holder
+  local ours=$CONTROLLER_PID holder
   holder=$(holder)
   echo "$API" >"$WORK/service"
   : >"$WORK/read"
   read_always &
   READING=$!
-  ports
-  PEER=catalogd start_catalogd --leader-elect
+  PEER=catalogd ports
+  start_catalogd --leader-elect
   succeeds "catalogd waits for the Lease" wait_for 30 grep -qi 'attempting to acquire leader lease' "$WORK/catalogd.log"
   sleep 3
   is "while the controller has it" "$(holder)" "$holder"
@@ -339,7 +331,6 @@ authorities() {
   is "without its authority the registry is not asked, and the content stays served" "$(code /catalogs/once/api/v1/all)" 200
   mv "$WORK/removed.crt" "$CERTIFICATES/ca.crt"
   for name in tag once; do becomes "$name" Progressing "True Succeeded true" 30; done
-  succeeds "a changed folder of authorities needs no restart" kill -0 "$CONTROLLER_PID"
 }
 
 while_down() {

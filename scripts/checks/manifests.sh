@@ -83,6 +83,11 @@ built() {
   if (($# == 2)); then return; fi
   accepted "$name" "$objects"
   restricted "$name" "$objects"
+  case "$# $1" in
+    *controller/*) ;;
+    '1 '*) starts "$name" "$objects" catalog-mirror http ;;
+    *) starts "$name" "$objects" catalog-mirror https registry-api ;;
+  esac
 }
 
 need_python_tools
@@ -92,13 +97,5 @@ make_certificates "$WORK/etc/catalog-mirror-tls"
 start_moto
 use_s3 "$MOTO_URL"
 make_bucket catalog-mirror
-for variant in mirror/volume mirror/s3 controller/base; do
-  read -ra components <<<"${COMPONENTS[${variant%/*}]}"
-  objects=$WORK/${variant/\//-}.json
-  for component in "${components[@]}"; do built "$variant" "$component"; done
-  built "$variant"
-  [[ $variant != mirror/* ]] || starts "$variant" "$objects" catalog-mirror http
-  built "$variant" "${components[@]}"
-  [[ $variant != mirror/* ]] || starts "$variant with ${components[*]}" "$objects" catalog-mirror https registry-api
-done
+each_overlay built
 starts mirror/s3 "$WORK/mirror-s3.json" catalog-mirror-poller https

@@ -31,7 +31,7 @@ olm_agrees() {
   need_olm
   olm-oracle "$2" >"$WORK/steps"
   succeeds "a plan of $(wc -l <"$WORK/steps") versions of $1 has the steps of OLM v0" \
-    python3 "$LIB/olm_steps.py" "$WORK/steps" "$CATALOG_MIRROR" "$WORK/store" c
+    python3 -B "$LIB/olm_steps.py" "$WORK/steps" "$CATALOG_MIRROR" "$WORK/store" c
 }
 
 # What the page makes of the published catalog: upgrades, ways, manifests, and a basket.

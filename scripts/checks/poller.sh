@@ -6,17 +6,9 @@ PLACE=s3://mirror/poller
 SOURCE=$REGISTRY/ns/poller:v1
 EVENTS=$ROOT/functions/poller/tests/events
 
-# aws_json SERVICE TARGET BODY: a signed request in AWS's JSON protocol.
-aws_json() {
-  curl -sSf --aws-sigv4 "aws:amz:us-east-1:$1" --user "$S3_KEY:$S3_SECRET" -H "X-Amz-Target: $2" \
-    -H "Content-Type: application/x-amz-json-${4:-1.1}" -d "$3" "$MOTO_URL/"
-}
-sqs() { aws_json sqs "AmazonSQS.$1" "$2" 1.0; }
-bus() { aws_json events "AWSEvents.$1" "$2"; }
-
-# new_queue NAME: prints its URL.
-new_queue() { sqs CreateQueue "$(jq -n --arg name "$1" '{QueueName: $name} + if $name | endswith(".fifo") then {Attributes: {FifoQueue: "true"}} else {} end')" | jq -r .QueueUrl; }
-messages() { sqs ReceiveMessage "$(jq -n --arg url "$1" '{QueueUrl: $url, MaxNumberOfMessages: 10, VisibilityTimeout: 0}')" | jq -c '[.Messages // [] | .[].Body | fromjson]'; }
+# What the service's client says to moto.
+service() { env -u AWS_CA_BUNDLE aws --endpoint-url "$MOTO_URL" --region us-east-1 --output json "$@"; }
+messages() { service sqs receive-message --queue-url "$1" --max-number-of-messages 10 --visibility-timeout 0 | jq -c '[.Messages // [] | .[].Body | fromjson]'; }
 
 # What the function finds around it.
 surroundings() {
@@ -24,12 +16,11 @@ surroundings() {
   use_s3 "$MOTO_URL"
   make_bucket mirror
   make_bucket config
-  aws_json secretsmanager secretsmanager.CreateSecret \
-    "$(jq -n --rawfile auth "$AUTH_FILE" '{Name: "pull", SecretString: $auth, ClientRequestToken: "00000000-0000-0000-0000-000000000000"}')" >/dev/null
-  QUEUE=$(new_queue changed.fifo)
-  HEARD=$(new_queue heard)
-  bus PutRule '{"Name": "changes", "EventPattern": "{\"source\": [\"catalog-mirror\"]}"}' >/dev/null
-  bus PutTargets '{"Rule": "changes", "Targets": [{"Id": "1", "Arn": "arn:aws:sqs:us-east-1:123456789012:heard"}]}' >/dev/null
+  service secretsmanager create-secret --name pull --secret-string "file://$AUTH_FILE" >/dev/null
+  QUEUE=$(service sqs create-queue --queue-name changed.fifo --attributes FifoQueue=true | jq -r .QueueUrl)
+  HEARD=$(service sqs create-queue --queue-name heard | jq -r .QueueUrl)
+  service events put-rule --name changes --event-pattern '{"source": ["catalog-mirror"]}' >/dev/null
+  service events put-targets --rule changes --targets Id=1,Arn=arn:aws:sqs:us-east-1:123456789012:heard >/dev/null
 }
 
 # configure NAME...: catalogs.yaml, with each name at the one source.

@@ -15,23 +15,16 @@ prepare() {
 
 # Small images, and the hash of the content of each.
 push_images() {
-  local step tree digest
-  : >"$WORK/refs"
+  local step image=$REGISTRY/replicas/catalog tree=$WORK/tree
+  mkdir -p "$tree/configs/demo"
+  new_image "$WORK/layout:base"
   for ((step = 0; step < IMAGES; step++)); do
-    tree=$WORK/tree-$step
-    mkdir -p "$tree/configs/demo"
-    printf 'schema: olm.package\nname: demo-%s\n---\nschema: olm.channel\npackage: demo-%s\nname: stable\n' "$step" "$step" >"$tree/configs/demo/catalog.yaml"
-    new_image "$WORK/layout:base"
+    generated_package demo "$step" >"$tree/configs/demo/catalog.yaml"
     add_layer "$WORK/layout:base" "$tree" "step-$step"
-    copy_image "oci:$WORK/layout:step-$step" "docker://$REGISTRY/replicas/catalog:step-$step"
-    digest=$(registry_digest "$REGISTRY/replicas/catalog:step-$step")
-    echo "$REGISTRY/replicas/catalog@$digest $("$CATALOG_MIRROR" render "oci:$WORK/layout:step-$step" | sha256)" >>"$WORK/refs"
-    rm -r "$WORK/layout"
+    copy_image "oci:$WORK/layout:step-$step" "docker://$image:step-$step"
+    echo "$image@$(registry_digest "$image:step-$step") $("$CATALOG_MIRROR" render "oci:$WORK/layout:step-$step" | sha256)" >>"$WORK/refs"
   done
 }
-
-# image STEP: reference of an image.
-image() { sed -n "$(($1 + 1))p" "$WORK/refs" | cut -d' ' -f1; }
 
 # start_replica NAME
 start_replica() {
@@ -47,30 +40,26 @@ leader() { for each in "${!PID[@]}"; do if replica_leads "$each"; then echo "$ea
 has_leader() { [[ -n $(leader) ]]; }
 followers() { for each in "${!PID[@]}"; do replica_leads "$each" || echo "$each"; done; }
 
-# serve NAME...: the replicas that the service has.
-serve() { for each in "$@"; do echo "127.0.0.1:${API[$each]}"; done >"$WORK/service.new" && mv "$WORK/service.new" "$WORK/service"; }
+# serve: the replicas that run are those of the service.
+serve() { for each in "${!PID[@]}"; do echo "127.0.0.1:${API[$each]}"; done >"$WORK/service.new" && mv "$WORK/service.new" "$WORK/service"; }
 
-serve_without() {
-  local each rest=()
-  for each in a b c; do [[ $each == "$1" ]] || rest+=("$each"); done
-  serve "${rest[@]}"
-}
-
-# end NAME SIGNAL
+# end NAME SIGNAL: a replica, which the service forgets before.
 end() {
-  kill "-$2" "${PID[$1]}"
-  wait "${PID[$1]}" 2>/dev/null
+  local pid=${PID[$1]}
   unset "PID[$1]"
+  serve
+  kill "-$2" "$pid"
+  wait "$pid" 2>/dev/null
 }
 
 create_catalogs() {
-  local index
+  local index image
+  image=$(head -1 "$WORK/refs" | cut -d' ' -f1)
   for ((index = 0; index < CATALOGS; index++)); do
-    clustercatalog "changing-$index" "$(image 0)"
+    clustercatalog "changing-$index" "$image"
   done | kubectl apply -f - >/dev/null
-  succeeds "all catalogs are served" wait_for 120 all_serve
+  succeeds "all catalogs are served" kubectl wait --for condition=Serving clustercatalogs --all --timeout 120s
 }
-all_serve() { (($(serving) == CATALOGS)); }
 
 # change UPDATES: changes all catalogs at once that many times each, and prints what was read.
 change() {
@@ -101,7 +90,7 @@ three_replicas() {
   for each in a b c; do succeeds "$each is ready" wait_for 30 is_ready "$each"; done
   is "one replica leads" "$(leader | wc -w)" 1
   create_catalogs
-  serve a b c
+  serve
 }
 
 # A follower dies without a word and comes back with an old store.
@@ -109,23 +98,21 @@ disturb() {
   local follower
   follower=$(followers | head -1)
   sleep 5
-  serve_without "$follower"
   end "$follower" KILL
   sleep 5
   start_replica "$follower"
   wait_for 60 is_ready "$follower"
-  serve a b c
+  serve
 }
 
 leader_leaves() {
   local old
   old=$(leader)
-  serve_without "$old"
   end "$old" TERM
   succeeds "after a clean stop another replica leads at its next try" wait_for 35 has_leader
   start_replica "$old"
   succeeds "the stopped one comes back" wait_for 60 is_ready "$old"
-  serve a b c
+  serve
 }
 
 # No replica serves what is withdrawn.

@@ -86,17 +86,22 @@ def mutations():
 def print_mutations():
     """Prints the catalog."""
     for at, pair in enumerate(mutations()):
-        package = f"mutation-{at:04}"
-        names = [f"{package}.v{version}" for version in (1, 2)]
-        entries = [{"name": names[0]}, {"name": names[1], "replaces": names[0]}]
-        print(json.dumps({"schema": "olm.package", "name": package, "defaultChannel": "a"}))
-        print(json.dumps({"schema": "olm.channel", "package": package, "name": "a", "entries": entries}))
-        for version, (name, crd) in enumerate(zip(names, pair), 1):
-            operator = {"kind": "ClusterServiceVersion", "metadata": {"name": name}, "spec": {"version": f"{version}.0.0"}}
-            data = [base64.b64encode(json.dumps(manifest).encode()).decode() for manifest in (operator, crd)]
-            properties = [{"type": "olm.bundle.object", "value": {"data": text}} for text in data]
-            properties.append({"type": "olm.package", "value": {"packageName": package, "version": f"{version}.0.0"}})
-            print(json.dumps({"schema": "olm.bundle", "package": package, "name": name, "properties": properties}))
+        print_package(f"mutation-{at:04}", [({}, [definition]) for definition in pair])
+
+
+def print_package(name, versions):
+    """Prints a package; each of its versions has more fields of the spec of its operator, and more objects."""
+    names = [f"{name}.v{version}" for version in range(1, len(versions) + 1)]
+    entries = [{"name": new, **({"replaces": old} if old else {})} for old, new in zip([None, *names], names)]
+    print(json.dumps({"schema": "olm.package", "name": name, "defaultChannel": "a"}))
+    print(json.dumps({"schema": "olm.channel", "package": name, "name": "a", "entries": entries}))
+    for version, (bundle, (spec, objects)) in enumerate(zip(names, versions), 1):
+        kind = {"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": {"name": bundle}}
+        manifests = [kind | {"spec": {"version": f"{version}.0.0", **spec}}, *objects]
+        data = [base64.b64encode(json.dumps(manifest).encode()).decode() for manifest in manifests]
+        properties = [{"type": "olm.bundle.object", "value": {"data": text}} for text in data]
+        properties.append({"type": "olm.package", "value": {"packageName": name, "version": f"{version}.0.0"}})
+        print(json.dumps({"schema": "olm.bundle", "package": name, "name": bundle, "properties": properties}))
 
 
 def bundles(lines):
@@ -116,21 +121,35 @@ def bundles(lines):
     return [(package, *rest) for package, _, *rest in sorted(found, key=lambda row: row[:2])]
 
 
+def consecutive(lines):
+    """Returns the pairs of bundles of one package that follow each other."""
+    found = bundles(lines)
+    return [(old, new) for old, new in zip(found, found[1:]) if old[0] == new[0]]
 
 
-def definitions(objects):
-    """Returns the definitions among objects by their names."""
-    objects = [json.loads(text) for text in objects]
-    return {one["metadata"]["name"]: one for one in objects if one["kind"] == "CustomResourceDefinition"}
+def differences(pairs, program, store, catalog):
+    """Returns what `bundle diff` says about each pair."""
+
+    def difference(pair):
+        (package, old, *_), (_, new, *_) = pair
+        command = [program, "bundle", "diff", "--json", "--store", store, catalog, package, old, new]
+        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    with ThreadPoolExecutor(2) as workers:
+        return list(workers.map(difference, pairs))
+
+
+def definitions(pair):
+    """Returns the name, the old and the new form of each definition that both bundles have."""
+    objects = [[json.loads(text) for text in texts] for _, _, texts, _ in pair]
+    old, new = ({one["metadata"]["name"]: one for one in side if one["kind"] == "CustomResourceDefinition"} for side in objects)
+    return [(name, crd, new[name]) for name, crd in old.items() if name in new]
 
 
 def changed(lines, folder):
     """Writes the definitions that differ from one version to the next as two bundles, each under a name of its own."""
-    found, all_bundles = [], bundles(lines)
-    for (package, _, olds, _), (other, _, news, _) in zip(all_bundles, all_bundles[1:]):
-        news = definitions(news) if package == other else {}
-        pairs = [(crd, news[name]) for name, crd in definitions(olds).items() if name in news]
-        found += [pair for pair in pairs if pair[0]["spec"] != pair[1]["spec"]]
+    both = [crds for pair in consecutive(lines) for _, *crds in definitions(pair)]
+    found = [(old, new) for old, new in both if old["spec"] != new["spec"]]
     for at, pair in enumerate(found):
         for side, crd in zip(("old", "new"), pair):
             crd["metadata"]["name"] = f"c{at}.example.com"
@@ -152,30 +171,19 @@ def write_manifest(folder, side, name, manifest):
 
 def compare(lines, oracle, program, store, catalog):
     """Prints each pair of versions that is judged in another way, and fails if there is one."""
-    pairs, asked = [], []
-    all_bundles = bundles(lines)
-    for (package, old, olds, _), (other, new, news, _) in zip(all_bundles, all_bundles[1:]):
-        if package == other:
-            pairs.append((package, old, new))
-            news = definitions(news)
-            asked += [(pairs[-1], name, [crd, news[name]]) for name, crd in definitions(olds).items() if name in news]
+    pairs = consecutive(lines)
+    asked = [(at, name, crds) for at, pair in enumerate(pairs) for name, *crds in definitions(pair)]
     text = "".join(json.dumps(crds) + "\n" for _, _, crds in asked)
     answers = subprocess.run([oracle], input=text, capture_output=True, text=True, check=True).stdout.splitlines()
-    expected = defaultdict(set)
-    for (pair, name, _), answer in zip(asked, answers, strict=True):
-        expected[pair].update(f"{name} {finding}" for finding in json.loads(answer))
-
-    def found(pair):
-        command = [program, "bundle", "diff", "--json", "--store", store, catalog, *pair]
-        answer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        parts = [[one["crd"], one["version"] or "-", one["property"] or "-", one["rule"]] for one in answer["unsafe"]]
-        return {" ".join(part) for part in parts}
-
-    with ThreadPoolExecutor(2) as workers:
-        actual = dict(zip(pairs, workers.map(found, pairs)))
-    different = [pair for pair in pairs if actual[pair] != expected[pair]]
-    for pair in different:
-        print(*pair, "here", sorted(actual[pair] - expected[pair]), "crdify", sorted(expected[pair] - actual[pair]))
+    expected = [set() for _ in pairs]
+    for (at, name, _), answer in zip(asked, answers, strict=True):
+        expected[at].update(f"{name} {finding}" for finding in json.loads(answer))
+    different = 0
+    for (old, new), found, crdify in zip(pairs, differences(pairs, program, store, catalog), expected):
+        here = {" ".join([one["crd"], one["version"] or "-", one["property"] or "-", one["rule"]]) for one in found["unsafe"]}
+        if here != crdify:
+            different += 1
+            print(*old[:2], new[1], "here", sorted(here - crdify), "crdify", sorted(crdify - here))
     print(len(asked), "pairs of definitions,", sum(answer != "[]" for answer in answers), "of them unsafe")
     sys.exit(1 if different or not asked else 0)
 

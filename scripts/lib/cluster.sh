@@ -3,8 +3,9 @@
 
 NAMESPACE=olmv1-system ACCOUNT=catalogd-controller-manager SERVICE=catalogd-service.olmv1-system.svc
 
-# start_cluster: KUBECONFIG is that of an administrator afterwards, CLUSTER_URL the API server, CLUSTER_CA its authority, and ETCD_URL
-# what it writes to.
+# start_cluster [OPTION...]: with more options of the API server. KUBECONFIG is that of an administrator afterwards, CLUSTER_URL the API
+# server, CLUSTER_CA its authority, and ETCD_URL what it writes to.
+# shellcheck disable=SC2120 # The options are those of another file.
 start_cluster() {
   local home=$WORK/cluster etcd peer
   mkdir -p "$home"
@@ -19,7 +20,7 @@ start_cluster() {
   echo 'administrator,admin,1,system:masters' >"$home/tokens.csv"
   APISERVER_PORT=$(free_port)
   CLUSTER_URL=https://127.0.0.1:$APISERVER_PORT CLUSTER_CA=$home/certs/apiserver.crt
-  start_api_server
+  start_api_server "$@"
   export KUBECONFIG=$home/admin.yaml
   write_kubeconfig "$KUBECONFIG" administrator
 }
@@ -30,7 +31,7 @@ start_api_server() {
     --bind-address 127.0.0.1 --secure-port "$APISERVER_PORT" --cert-dir "$home/certs" --token-auth-file "$home/tokens.csv" \
     --authorization-mode RBAC --service-cluster-ip-range 10.0.0.0/24 --service-account-issuer https://kubernetes.default.svc \
     --service-account-key-file "$home/account.key" --service-account-signing-key-file "$home/account.key" \
-    --disable-admission-plugins ServiceAccount
+    --disable-admission-plugins ServiceAccount "$@"
   APISERVER_PID=$STARTED_PID
   wait_for 90 curl -sf --cacert "$CLUSTER_CA" -H 'Authorization: Bearer administrator' "$CLUSTER_URL/readyz"
 }
@@ -45,14 +46,9 @@ prepare_olm() {
   kubectl create namespace "$NAMESPACE" >/dev/null
   kubectl create serviceaccount -n "$NAMESPACE" "$ACCOUNT" >/dev/null
   kubectl apply -f "$ROOT/infra/kubernetes/controller/base/rbac.yaml" >/dev/null
-  allow_secrets login global
-  kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
-}
-
-# allow_secrets NAME...: our service account may read them.
-allow_secrets() {
-  kubectl create role -n "$NAMESPACE" secrets --verb get --resource secrets "${@/#/--resource-name=}" >/dev/null
+  kubectl create role -n "$NAMESPACE" secrets --verb get --resource secrets --resource-name login --resource-name global >/dev/null
   kubectl create rolebinding -n "$NAMESPACE" secrets --role secrets --serviceaccount "$NAMESPACE:$ACCOUNT" >/dev/null
+  kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
 }
 
 # secret NAME REGISTRY [NAMESPACE]: a pull secret with the suite's login.
@@ -81,12 +77,10 @@ leads() { curl -s "http://127.0.0.1:${1:-$HEALTH}/readyz?verbose" | grep -q 'thi
 
 # make_service_certificate: $WORK/tls has a certificate for the service, by the suite's authority.
 make_service_certificate() {
-  local ca
-  ca=$(dirname "$REGISTRY_CA")
   mkdir -p "$WORK/tls"
-  openssl req -newkey rsa:2048 -nodes -subj "/CN=service" -keyout "$WORK/tls/tls.key" -out "$WORK/tls/tls.csr" 2>/dev/null
-  openssl x509 -req -days 2 -in "$WORK/tls/tls.csr" -CA "$REGISTRY_CA" -CAkey "$ca/ca.key" -CAserial "$WORK/tls/serial" -CAcreateserial \
-    -extfile <(echo "subjectAltName=DNS:$SERVICE,IP:127.0.0.1") -out "$WORK/tls/tls.crt" 2>/dev/null
+  openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=service" -CA "$REGISTRY_CA" -CAkey "${REGISTRY_CA%.crt}.key" \
+    -addext basicConstraints=critical,CA:FALSE -addext "subjectAltName=DNS:$SERVICE,IP:127.0.0.1" \
+    -keyout "$WORK/tls/tls.key" -out "$WORK/tls/tls.crt" 2>/dev/null
 }
 
 # prepare_controller: the same as prepare_catalogd, with CONTROLLER as the program.

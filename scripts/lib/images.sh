@@ -45,3 +45,15 @@ push_folder() {
   copy_image "oci:$layout:v1" "docker://$PLAIN_REGISTRY/ns/$1:v1"
   rm -r "$layout" "$tree"
 }
+
+# push_index REPOSITORY TAG AMD64 [ARM64]: an index with the manifests of these digests in the same repository; its digest is printed.
+push_index() {
+  local digest size architectures=(amd64 arm64) at=0
+  for digest in "${@:3}"; do
+    size=$(registry_curl -H "Accept: $MANIFEST" "https://$REGISTRY/v2/$1/manifests/$digest" | wc -c)
+    jq -nc --arg digest "$digest" --argjson size "$size" --arg type "$MANIFEST" --arg architecture "${architectures[at++]}" \
+      '{mediaType: $type, digest: $digest, size: $size, platform: {os: "linux", architecture: $architecture}}'
+  done | jq -sc --arg type "$INDEX" '{schemaVersion: 2, mediaType: $type, manifests: .}' >"$WORK/index.json"
+  registry_curl -f -X PUT -H "Content-Type: $INDEX" --data-binary "@$WORK/index.json" "https://$REGISTRY/v2/$1/manifests/$2"
+  echo "sha256:$(sha256 "$WORK/index.json")"
+}

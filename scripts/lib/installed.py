@@ -10,23 +10,8 @@ ClusterServiceVersion, and some of these are copied into another namespace.
 import json
 import re
 import sys
-from collections import defaultdict
 
-command, path = sys.argv[1:]
-packages, channels, bundles = {}, {}, defaultdict(dict)
-with open(path) as lines:
-    for meta in map(json.loads, lines):
-        match meta["schema"]:
-            case "olm.package":
-                packages[meta["name"]] = meta.get("defaultChannel")
-            case "olm.channel":
-                channels[meta["package"], meta["name"]] = meta["entries"]
-            case "olm.bundle":
-                bundles[meta["package"]][meta["name"]] = meta["properties"]
-
-
-def version_of(properties):
-    return next(one["value"]["version"] for one in properties if one["type"] == "olm.package")
+from selections import read
 
 
 # Names of objects have neither capitals nor plus signs, and names of some bundles do.
@@ -34,16 +19,19 @@ def is_name(name):
     return re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name) and len(name) <= 250
 
 
-def operators():
-    for package, channel in sorted(packages.items()):
-        names = [entry["name"] for entry in channels.get((package, channel), [])]
-        names = [name for name in names if is_name(name) and name in bundles[package]]
-        if names and is_name(package):
-            oldest = names[-1]
-            yield package, channel, oldest, bundles[package][oldest]
+def operators(path):
+    """Yields package, channel, bundle, version and properties of each operator."""
+    with open(path) as lines:
+        packages = read(lines)
+    for name, package in sorted(packages.items()):
+        entries = package.channels.get(package.default, {})
+        bundles = [bundle for bundle in entries if is_name(bundle) and bundle in package.versions]
+        if bundles and is_name(name):
+            oldest = bundles[-1]
+            yield name, package.default, oldest, package.versions[oldest], package.properties[oldest]
 
 
-def extension(package, channel, bundle, properties):
+def extension(package, channel, bundle, version):
     return {
         "apiVersion": "olm.operatorframework.io/v1",
         "kind": "ClusterExtension",
@@ -52,7 +40,7 @@ def extension(package, channel, bundle, properties):
             "namespace": "first",
             "source": {"sourceType": "Catalog", "catalog": {"packageName": package, "channels": [channel]}},
         },
-        "status": {"install": {"bundle": {"name": bundle, "version": version_of(properties)}}},
+        "status": {"install": {"bundle": {"name": bundle, "version": version}}},
     }
 
 
@@ -66,7 +54,7 @@ def subscription(namespace, package, channel, bundle):
     }
 
 
-def installed_version(namespace, origin, bundle, properties):
+def installed_version(namespace, origin, bundle, version, properties):
     kept = [one for one in properties if one["type"] in ("olm.package", "olm.maxOpenShiftVersion")]
     annotations = {"olm.operatorNamespace": origin, "operatorframework.io/properties": json.dumps({"properties": kept})}
     labels = {} if namespace == origin else {"olm.copiedFrom": origin}
@@ -75,24 +63,28 @@ def installed_version(namespace, origin, bundle, properties):
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "ClusterServiceVersion",
         "metadata": {"name": bundle, "namespace": namespace, "annotations": annotations, "labels": labels},
-        "spec": {"displayName": bundle, "version": version_of(properties), "install": install},
+        "spec": {"displayName": bundle, "version": version, "install": install},
     }
 
 
-def objects():
-    for number, (package, channel, bundle, properties) in enumerate(operators()):
+def objects(path):
+    for number, (package, channel, bundle, version, properties) in enumerate(operators(path)):
         if number % 3 == 0:
-            yield extension(package, channel, bundle, properties)
+            yield extension(package, channel, bundle, version)
             continue
         namespace = ("first", "second")[number % 2]
         yield subscription(namespace, package, channel, bundle)
-        yield installed_version(namespace, namespace, bundle, properties)
-        if number % 5 == 0:
-            yield installed_version("copies", namespace, bundle, properties)
+        for place in [namespace, *(["copies"] if number % 5 == 0 else [])]:
+            yield installed_version(place, namespace, bundle, version, properties)
 
 
-if command == "objects":
-    json.dump({"apiVersion": "v1", "kind": "List", "items": list(objects())}, sys.stdout)
-else:
-    for package, channel, _, properties in operators():
-        print(package, version_of(properties), channel)
+def main(command, path):
+    if command == "objects":
+        json.dump({"apiVersion": "v1", "kind": "List", "items": list(objects(path))}, sys.stdout)
+        return
+    for package, channel, _, version, _ in operators(path):
+        print(package, version, channel)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -20,5 +20,13 @@ write_overlay() {
   } >"$folder/kustomization.yaml"
 }
 
-# page_commands PAGE NAME: the commands of the block that a page marks with `sh NAME`.
-page_commands() { awk -v begin="^\`\`\`sh $2\$" '$0 ~ begin {found = 1; next} /^```$/ {found = 0} found' "$1"; }
+# each_overlay COMMAND: calls it with each variant and its components: none, each alone, all.
+each_overlay() {
+  local variant component components
+  for variant in mirror/volume mirror/s3 controller/base; do
+    read -ra components <<<"${COMPONENTS[${variant%/*}]}"
+    "$1" "$variant"
+    for component in "${components[@]}"; do "$1" "$variant" "$component"; done
+    "$1" "$variant" "${components[@]}"
+  done
+}

@@ -10,21 +10,12 @@ import json
 import subprocess
 import sys
 
+from installed import subscription
+
 STEPS, PROGRAM, STORE, CATALOG = sys.argv[1:5]
 lines = [line.rstrip("\n").split("\t") for line in open(STEPS, encoding="utf-8")]
-
-
-def subscription(package, channel, bundle):
-    return {
-        "apiVersion": "operators.coreos.com/v1alpha1",
-        "kind": "Subscription",
-        "metadata": {"name": package, "namespace": channel},
-        "spec": {"name": package, "channel": channel},
-        "status": {"installedCSV": bundle},
-    }
-
-
-items = {"apiVersion": "v1", "kind": "List", "items": [subscription(*line[:3]) for line in lines]}
+subscriptions = [subscription(channel, package, channel, bundle) for package, channel, bundle, *_ in lines]
+items = {"apiVersion": "v1", "kind": "List", "items": subscriptions}
 command = [PROGRAM, "plan", "--json", "--store", STORE, "--from", CATALOG, "--to", CATALOG, "-"]
 answer = subprocess.run(command, input=json.dumps(items), capture_output=True, text=True, check=False)
 if not answer.stdout:

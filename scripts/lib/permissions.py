@@ -7,15 +7,13 @@ What a difference says is gained must be allowed with the rules of the new bundl
 says is lost the other way round. LINES are canonical lines of the catalog NAME. kubectl is on the path.
 """
 
-import base64
 import json
 import random
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
-from bundles import bundles
+from bundles import consecutive, differences, print_package
 
 SENTENCE = re.compile(
     r"(?P<account>\S+) may (?P<verbs>do everything with|read and write|read|[a-z*, ]+?) (?:the URL (?P<url>\S+)|(?P<resource>all resources|\S+)"
@@ -39,27 +37,21 @@ def random_rules(source):
     return rules
 
 
+def random_spec(source):
+    """Returns what the spec of a ClusterServiceVersion has of permissions."""
+    urls = {"verbs": ["get"], "nonResourceURLs": [source.choice(["/metrics", "/metrics/*", "/a*", "*"])]}
+    install = {
+        "permissions": [{"serviceAccountName": "a", "rules": random_rules(source)}],
+        "clusterPermissions": [{"serviceAccountName": "a", "rules": [*random_rules(source)[:2], urls]}],
+        "deployments": [],
+    }
+    return {"install": {"strategy": "deployment", "spec": install}}
+
+
 def print_generated():
     source = random.Random(1)
     for package in range(150):
-        for version in "12":
-            urls = [{"verbs": ["get"], "nonResourceURLs": [source.choice(["/metrics", "/metrics/*", "/a*", "*"])]}]
-            install = {
-                "permissions": [{"serviceAccountName": "a", "rules": random_rules(source)}],
-                "clusterPermissions": [{"serviceAccountName": "a", "rules": random_rules(source)[:2] + urls}],
-            }
-            manifest = {"kind": "ClusterServiceVersion", "apiVersion": "operators.coreos.com/v1alpha1", "metadata": {"name": f"p{package}.v{version}"}}
-            manifest["spec"] = {"version": f"{version}.0.0", "install": {"strategy": "deployment", "spec": install | {"deployments": []}}}
-            data = base64.b64encode(json.dumps(manifest).encode()).decode()
-            properties = [
-                {"type": "olm.package", "value": {"packageName": f"p{package}", "version": f"{version}.0.0"}},
-                {"type": "olm.bundle.object", "value": {"data": data}},
-            ]
-            name = manifest["metadata"]["name"]
-            print(json.dumps({"schema": "olm.bundle", "package": f"p{package}", "name": name, "properties": properties}))
-        entries = [{"name": f"p{package}.v2", "replaces": f"p{package}.v1"}, {"name": f"p{package}.v1"}]
-        print(json.dumps({"schema": "olm.channel", "package": f"p{package}", "name": "a", "entries": entries}))
-        print(json.dumps({"schema": "olm.package", "name": f"p{package}", "defaultChannel": "a"}))
+        print_package(f"p{package}", [(random_spec(source), []) for _ in range(2)])
 
 
 def roles(prefix, objects):
@@ -119,18 +111,9 @@ def create(objects):
 
 def compare(lines, program, store, catalog):
     """Prints each sentence that the API server contradicts, and fails if there is one."""
-    all_bundles = [one for one in bundles(lines) if b"ClusterServiceVersion" in b"".join(one[2])]
-    pairs = [(old, new) for old, new in zip(all_bundles, all_bundles[1:]) if old[0] == new[0]]
-
-    def difference(pair):
-        (package, old, *_), (_, new, *_) = pair
-        command = [program, "bundle", "diff", "--json", "--store", store, catalog, package, old, new]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-
-    with ThreadPoolExecutor(2) as workers:
-        differences = list(workers.map(difference, pairs))
+    pairs = [pair for pair in consecutive(lines) if all(b"ClusterServiceVersion" in b"".join(one[2]) for one in pair)]
     objects, asked = [], []
-    for number, ((old, new), found) in enumerate(zip(pairs, differences)):
+    for number, ((old, new), found) in enumerate(zip(pairs, differences(pairs, program, store, catalog))):
         prefixes = [f"{catalog}-{number}-old", f"{catalog}-{number}-new"]
         for prefix, bundle in zip(prefixes, (old, new)):
             objects += roles(prefix, bundle[2])

@@ -6,22 +6,16 @@
 A request is a line `ACTION RESOURCE [KEY=VALUE...]`; the condition keys that it does not name it does not carry, and
 `principal` is who asks. The answer is a line: Deny, Allow, or None where no statement says anything. How S3 and IAM
 evaluate one policy: IAM User Guide, "Policy evaluation logic" and "IAM JSON policy elements: Condition operators".
-Only the operators of our own template are known here; another one is an error.
+Only the operators of our own template are known here; another one is an error. `*` is any text and `?` one character, slashes included.
 """
 
 import json
-import re
 import sys
+from fnmatch import fnmatchcase
 
 
 def as_list(value):
     return value if isinstance(value, list) else [value]
-
-
-def is_like(text, pattern):
-    """In a policy `*` is any text and `?` one character, slashes included."""
-    parts = {"*": ".*", "?": "."}
-    return re.fullmatch("".join(parts.get(char) or re.escape(char) for char in pattern), text) is not None
 
 
 def holds(operator, key, wanted, context):
@@ -44,8 +38,8 @@ def is_about(statement, action, resource, context):
     names = ["*"] if principal == "*" else [name for value in principal.values() for name in as_list(value)]
     return (
         any(name in ("*", context.get("principal")) for name in names)
-        and any(is_like(action.lower(), pattern.lower()) for pattern in as_list(statement["Action"]))
-        and any(is_like(resource, pattern) for pattern in as_list(statement["Resource"]))
+        and any(fnmatchcase(action.lower(), pattern.lower()) for pattern in as_list(statement["Action"]))
+        and any(fnmatchcase(resource, pattern) for pattern in as_list(statement["Resource"]))
         and all(
             holds(operator, key, wanted, context)
             for operator, block in statement.get("Condition", {}).items()

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/crdify/pkg/config"
 	"sigs.k8s.io/crdify/pkg/runner"
 	"sigs.k8s.io/crdify/pkg/validations/property"
-	"sigs.k8s.io/crdify/pkg/validators/version"
 )
 
 // Settings of operator-controller v1.11.0.
@@ -37,20 +35,13 @@ var settings = &config.Config{
 func main() {
 	checks, err := runner.New(settings, runner.DefaultRegistry())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		panic(err)
 	}
-	lines := bufio.NewReaderSize(os.Stdin, 1<<20)
-	answers := json.NewEncoder(os.Stdout)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return
-		}
+	lines, answers := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for lines.More() {
 		var pair [2]apiextensionsv1.CustomResourceDefinition
-		if err := json.Unmarshal(line, &pair); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+		if err := lines.Decode(&pair); err != nil {
+			panic(err)
 		}
 		// A bundle lacks the status. In the cluster, the version that is written is stored for certain.
 		for _, one := range pair[0].Spec.Versions {
@@ -59,7 +50,7 @@ func main() {
 			}
 		}
 		if err := answers.Encode(findings(checks.Run(&pair[0], &pair[1]))); err != nil {
-			os.Exit(1)
+			panic(err)
 		}
 	}
 }
@@ -78,37 +69,32 @@ func findings(results *runner.Results) []string {
 			removed[strings.Replace(field, ".", " ", 1)] = true
 		}
 	}
-	inside := func(field string) bool {
-		for other := range removed {
-			if field != other && (strings.HasPrefix(field, other+".") || strings.HasPrefix(field, other+"[")) {
-				return true
-			}
-		}
-		return false
-	}
 	for field := range removed {
-		if !inside(field) {
+		if !isInside(field, removed) {
 			found = append(found, field+" existingFieldRemoval")
 		}
 	}
-	properties := func(versions []version.VersionedPropertyComparisonResult) {
-		for _, one := range versions {
-			for _, changed := range one.PropertyComparisons {
-				// The comparison with nothing, of a field that is gone.
-				field := one.Version + " " + changed.Property
-				if removed[field] {
-					continue
-				}
-				for _, result := range changed.ComparisonResults {
-					if len(result.Errors) > 0 {
-						found = append(found, field+" "+result.Name)
-					}
+	for _, one := range slices.Concat(results.SameVersionValidation, results.ServedVersionValidation) {
+		for _, changed := range one.PropertyComparisons {
+			field := one.Version + " " + changed.Property
+			for _, result := range changed.ComparisonResults {
+				// A field that is gone is compared with nothing.
+				if !removed[field] && len(result.Errors) > 0 {
+					found = append(found, field+" "+result.Name)
 				}
 			}
 		}
 	}
-	properties(results.SameVersionValidation)
-	properties(results.ServedVersionValidation)
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// isInside tells whether a field is below one that was removed.
+func isInside(field string, removed map[string]bool) bool {
+	for other := range removed {
+		if strings.HasPrefix(field, other+".") || strings.HasPrefix(field, other+"[") {
+			return true
+		}
+	}
+	return false
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -103,21 +104,21 @@ func main() {
 				continue
 			}
 			way := []string{channel.Package, channel.Name, entry.Name}
-			passed := map[string]bool{}
-			for at := entry.Name; !passed[at]; at = next[at] {
-				passed[at] = true
+			for at := entry.Name; ; {
 				if next[at] == "" {
 					if next[at], err = step(channel, all, at, known[at]); err != nil {
 						next[at] = "!"
 					}
 				}
-				if next[at] == "!" {
-					way = append(way[:3], "!")
+				at = next[at]
+				if at == "!" {
+					way = append(way[:3], at)
 					break
 				}
-				if !passed[next[at]] {
-					way = append(way, next[at])
+				if slices.Contains(way[2:], at) {
+					break
 				}
+				way = append(way, at)
 			}
 			fmt.Fprintln(out, strings.Join(way, "\t"))
 		}

@@ -21,7 +21,11 @@ type question struct {
 }
 
 func main() {
-	count, taken, refused, differ := 0, 0, 0, 0
+	count, taken, refused, differences := 0, 0, 0, 0
+	differ := func(asked question, text string, more ...any) {
+		differences++
+		fmt.Printf("%s %q: %s\n", asked.Library, asked.Range, fmt.Sprintf(text, more...))
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var asked question
@@ -29,18 +33,16 @@ func main() {
 			panic(err)
 		}
 		count++
-		takes, err := reader(asked.Library)(asked.Range)
+		takes, err := reader(asked.Library, asked.Range)
 		if err != nil {
 			refused++
 			if asked.Takes != nil {
-				differ++
-				fmt.Printf("%s %q: the mirror takes it, and the library says %v\n", asked.Library, asked.Range, err)
+				differ(asked, "the mirror takes it, and the library says %v", err)
 			}
 			continue
 		}
 		if asked.Takes == nil {
-			differ++
-			fmt.Printf("%s %q: the mirror refuses it\n", asked.Library, asked.Range)
+			differ(asked, "the mirror refuses it")
 			continue
 		}
 		for at, version := range asked.Versions {
@@ -49,13 +51,12 @@ func main() {
 				taken++
 			}
 			if !crashes && expected != ((*asked.Takes)[at] == '1') {
-				differ++
-				fmt.Printf("%s %q: the library says %v of %s\n", asked.Library, asked.Range, expected, version)
+				differ(asked, "the library says %v of %s", expected, version)
 			}
 		}
 	}
-	fmt.Printf("%d ranges, %d of them refused, take %d versions; %d differ\n", count, refused, taken, differ)
-	if differ > 0 || taken == 0 || refused == 0 {
+	fmt.Printf("%d ranges, %d of them refused, take %d versions; %d differ\n", count, refused, taken, differences)
+	if differences > 0 || taken == 0 || refused == 0 {
 		os.Exit(1)
 	}
 }
@@ -66,25 +67,12 @@ func answer(takes func(string) bool, version string) (taken, crashes bool) {
 	return takes(version), false
 }
 
-func reader(library string) func(string) (func(string) bool, error) {
+// reader returns what tells whether a range takes a version.
+func reader(library, text string) (func(string) bool, error) {
 	if library == "blang" {
-		return readBlang
+		within, err := blang.ParseRange(text)
+		return func(version string) bool { return within(blang.MustParse(version)) }, err
 	}
-	return readMasterminds
-}
-
-func readMasterminds(text string) (func(string) bool, error) {
 	constraint, err := masterminds.NewConstraint(text)
-	if err != nil {
-		return nil, err
-	}
-	return func(version string) bool { return constraint.Check(masterminds.MustParse(version)) }, nil
-}
-
-func readBlang(text string) (func(string) bool, error) {
-	within, err := blang.ParseRange(text)
-	if err != nil {
-		return nil, err
-	}
-	return func(version string) bool { return within(blang.MustParse(version)) }, nil
+	return func(version string) bool { return constraint.Check(masterminds.MustParse(version)) }, err
 }

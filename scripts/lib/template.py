@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Transforms a template of SAM or CloudFormation.
+
+    template.py reduce TEMPLATE                   prints what of it moto's CloudFormation makes
+    template.py resolve TEMPLATE [NAME=VALUE...]  prints its resources with every intrinsic function resolved
+
+NAME is a parameter, such as AWS::Region too, or a resource, which otherwise is called as in the template. Its attributes are called
+NAME.ATTRIBUTE.
+"""
+
+import json
+import re
+import sys
+
+import boto3
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+from samtranslator.yaml_helper import yaml_parse
+
+from intrinsics import Stack
+
+REGION = "us-east-1"
+KNOWN_TO_MOTO = re.compile(
+    "AWS::(S3::Bucket|SQS::Queue|SNS::Topic|IAM::Role|Logs::LogGroup|CloudWatch::Dashboard"
+    "|Lambda::(Function|Permission|EventSourceMapping))"
+)
+PSEUDO = {
+    "AWS::AccountId": "123456789012",
+    "AWS::Partition": "aws",
+    "AWS::Region": REGION,
+    "AWS::StackName": "catalog-mirror",
+    "AWS::URLSuffix": "amazonaws.com",
+}
+
+
+def transform(path):
+    with open(path) as file:
+        template = yaml_parse(file.read())
+    if "Transform" not in template:
+        return template
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::Serverless::Function":
+            resource["Properties"]["CodeUri"] = "s3://functions/function.zip"
+    session = boto3.Session(region_name=REGION)
+    return Translator({}, Parser(), boto_session=session).translate(template, {})
+
+
+def attribute(name, wanted):
+    # Its host is cut out of the URL.
+    return f"https://{name}.on.aws/" if wanted == "FunctionUrl" else f"{name}.{wanted}"
+
+
+def reduced(template):
+    """The template without what moto's CloudFormation cannot make, and without references to it."""
+    made = {name: resource for name, resource in template["Resources"].items() if KNOWN_TO_MOTO.fullmatch(resource["Type"])}
+    others = template["Resources"].keys() - made.keys()
+
+    def walk(node):
+        match node:
+            case list():
+                return [walk(child) for child in node]
+            case str():
+                return re.sub(r"\$\{(%s)\}" % "|".join(others), r"\1", node)
+            case {"Ref": name} if name in others:
+                return name
+            case {"Fn::GetAtt": [name, wanted]} if name in others:
+                return attribute(name, wanted)
+            case dict():
+                return {key: walk(child) for key, child in node.items()}
+        return node
+
+    return walk({**template, "Resources": made})
+
+
+def resolved(template, parameters):
+    """The resources whose condition holds, resolved."""
+    refs = {name: name for name in template["Resources"]} | PSEUDO | parameters
+    stack = Stack(template, parameters, refs, attribute)
+    return {
+        name: {"Type": resource["Type"], "Properties": stack.value(resource.get("Properties", {}))}
+        for name, resource in template["Resources"].items()
+        if "Condition" not in resource or stack.holds(resource["Condition"])
+    }
+
+
+def main(command, path, *pairs):
+    template = transform(path)
+    return reduced(template) if command == "reduce" else resolved(template, dict(pair.split("=", 1) for pair in pairs))
+
+
+if __name__ == "__main__":
+    json.dump(main(*sys.argv[1:]), sys.stdout, indent=1)
