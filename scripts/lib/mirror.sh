@@ -1,19 +1,16 @@
 # The program under test as the parts use it, and functions that read a store without it.
 # shellcheck shell=bash
 
-# poll STORE NAME=SOURCE [OPTION...]: prints the report of the one catalog; the exit code is the poll's.
-poll() {
-  local store=$1 pair=$2
-  shift 2
-  "$CATALOG_MIRROR" poll --json --detailed-exitcode --store "$store" --catalog "$pair" \
-    --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA" "$@" | jq -c '.[0]'
+# outcome_of COMMAND...: `outcome exit-code` of the first catalog. The report is in $WORK/report, errors are in $WORK/poll.err.
+outcome_of() {
+  local code=0
+  "$@" --json --detailed-exitcode >"$WORK/report" 2>"$WORK/poll.err" || code=$?
+  printf '%s %s\n' "$(jq -r '.[0].outcome' "$WORK/report" 2>/dev/null)" "$code"
 }
 
 # outcome STORE NAME=SOURCE [OPTION...]: `outcome exit-code`. Errors go to $WORK/poll.err.
 outcome() {
-  local report code=0
-  report=$(poll "$@" 2>"$WORK/poll.err") || code=$?
-  printf '%s %s\n' "$(jq -r .outcome <<<"$report" 2>/dev/null)" "$code"
+  outcome_of "$CATALOG_MIRROR" poll --store "$1" --catalog "$2" --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA" "${@:3}"
 }
 
 # serve STORE [OPTION...]: URL, SERVER_LOG and SERVER_PID are set afterwards.
