@@ -36,16 +36,13 @@ shards() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) \(.lines.sha256)"
 # shard_keys STORE NAME: `package key` of each shard.
 shard_keys() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) packages/sha256/\(.sha256).json.zst"' | sort; }
 
-# blobs <SNAPSHOT: the keys of the parts of its image: the layer, a manifest and a configuration for each platform, the index.
-blobs() { jq -r '.image | .layer, .manifests[], .configs[], .index | "blobs/sha256/\(.sha256)"'; }
-
-# object_keys FILE: the key of each object that the snapshot in a file names.
+# object_keys STORE NAME: the key of the published snapshot, and of each object that it names.
 object_keys() {
-  jq -r '(.packages[], (.global // empty) | "packages/sha256/\(.sha256).json.zst"), "indexes/sha256/\(.index.sha256).json.zst",
+  current "$1" "$2" | jq -r .snapshot.key
+  snapshot "$1" "$2" | jq -r '(.packages[], (.global // empty) | "packages/sha256/\(.sha256).json.zst"), "indexes/sha256/\(.index.sha256).json.zst",
     ((.facts // {})[] | "facts/sha256/\(.sha256).json.zst"),
-    (.all | "all/sha256/\(.zstd.sha256).json.zst", "all/sha256/\(.gzip.sha256).json.gz",
-      (.identity // empty | "all/sha256/\(.sha256).json"))' "$1"
-  blobs <"$1"
+    (.all | "all/sha256/\(.zstd.sha256).json.zst", "all/sha256/\(.gzip.sha256).json.gz", (.identity // empty | "all/sha256/\(.sha256).json")),
+    (.image | .layer, .manifests[], .configs[], .index | "blobs/sha256/\(.sha256)")'
 }
 
 # listing STORE: every object with what changes when it is written again; .tmp holds no objects.
