@@ -8,20 +8,20 @@ outcome_of() {
   printf '%s %s\n' "$(jq -r '.[0].outcome' "$WORK/report" 2>/dev/null)" "$code"
 }
 
-# outcome STORE NAME=SOURCE [OPTION...]: `outcome exit-code`. Errors go to $WORK/poll.err.
+# outcome STORE NAME=SOURCE [OPTION...]: the same of a poll.
 outcome() {
   outcome_of "$CATALOG_MIRROR" poll --store "$1" --catalog "$2" --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA" "${@:3}"
 }
 
-# serve STORE [OPTION...]: URL, SERVER_LOG and SERVER_PID are set afterwards.
+# serve STORE [OPTION...]: URL, HOST, SERVER_LOG and SERVER_PID are set afterwards. SCHEME is https where the options want TLS.
 serve() {
   local port
   port=$(free_port)
-  URL=http://127.0.0.1:$port
+  HOST=127.0.0.1:$port URL=${SCHEME:-http}://127.0.0.1:$port
   SERVER_LOG=$WORK/serve-$port.log
-  start "$SERVER_LOG" "$CATALOG_MIRROR" serve --no-poll --store "$1" --listen "127.0.0.1:$port" "${@:2}"
+  start "$SERVER_LOG" "$CATALOG_MIRROR" serve --no-poll --store "$1" --listen "$HOST" "${@:2}"
   SERVER_PID=$STARTED_PID
-  wait_for 10 curl -sf "$URL/healthz"
+  wait_for 10 curl -sfk "$URL/healthz"
 }
 
 # content_hash STORE NAME; current STORE NAME: the pointer; snapshot STORE NAME: the published snapshot as JSON.
@@ -65,6 +65,9 @@ field() {
   curl -sS -o /dev/null -D - "${@:3}" "$1" | tr -d '\r' | sed -n "s/^$2: //Ip"
 }
 
+# counted NAME{LABELS} [CURL-OPTION...]: a counter of the metrics, 0 if it is not there.
+counted() { curl -sSfk "${@:2}" "$URL/metrics" | grep -F "catalog_mirror_$1" | cut -d' ' -f2 | grep . || echo 0; }
+
 # status URL [CURL-OPTION...]: the status of the answer.
 status() { curl -sS -o /dev/null -w '%{http_code}' "${@:2}" "$1"; }
 
@@ -83,7 +86,7 @@ kills() {
     before=$(serials "$store")
     "${@//\{\}/$((round % 2))}" >/dev/null 2>&1 &
     process=$!
-    sleep "$(random_seconds "$limit")"
+    sleep "$(shuf -n 1 -i "0-$limit")e-3"
     # The first run may have taken much longer than the others. So about every other run is killed, at any time of it.
     if kill -9 "$process" 2>/dev/null; then
       hits=$((hits + 1)) limit=$((limit * 11 / 10 + 1))
