@@ -141,7 +141,7 @@ check_lost() {
 
 # The catalog is what the mirror would serve.
 check_catalog() {
-  poll "$WORK/read" "back=$HIGH/olm/redhat-operator-index:v4.20" >/dev/null
+  outcome "$WORK/read" "back=$HIGH/olm/redhat-operator-index:v4.20" >/dev/null
   is "the pushed catalog has the packages of the configuration" "$(shards "$WORK/read" back | cut -d' ' -f1 | paste -sd' ')" "one two"
   is "and the content hash of the mirror" "$(content_hash "$WORK/read" back)" "$(content_hash "$HIGH_STORE" redhat-operator-index-v4-20)"
 }

@@ -7,63 +7,39 @@ STORE=$WORK/store
 STATES=$WORK/states
 mkdir -p "$STORE" "$STATES"
 
-# note STEP: what the lines of a state say, computed by jq alone: `schema package name hash` of every meta, and all heads.
+# note STEP: what jq alone finds in the lines of a state, by `kind package name`: a package is all of its lines in their order.
 note() {
   # shellcheck disable=SC2016
-  local package='(if (.package // "") != "" then .package elif .schema == "olm.package" then .name else "" end) as $package |'
-  paste <(jq -r "$package"' [.schema, $package, .name // ""] | @tsv' "$STATES/$1") \
-    <(python3 -c 'import hashlib, sys
-for line in sys.stdin.buffer: print(hashlib.sha256(line).hexdigest())' <"$STATES/$1") >"$STATES/$1.metas"
+  jq -nR 'reduce inputs as $line ({}; ($line | fromjson) as $meta | $meta.name as $name |
+      (if ($meta.package // "") != "" then $meta.package elif $meta.schema == "olm.package" then $name else "" end) as $package |
+      if $package == "" then . else .["package \($package)"] += $line end |
+      if $meta.schema == "olm.bundle" then .["bundle \($package) \($name)"] = $line
+      elif $meta.schema == "olm.channel" then
+        ([$meta.entries[] | (.replaces // empty), (.skips // [])[]] | map({key: ., value: true}) | from_entries) as $updated |
+        .["channel \($package) \($name)"] = $line |
+        .["heads \($package) \($name)"] = ([$meta.entries[].name | select($updated[.] | not)] | unique | join(","))
+      else . end)' "$STATES/$1" >"$STATES/$1.json"
+}
+
+# by_jq OLD NEW: what came (+), went (-) or changed (~). Heads only of channels that both states have.
+by_jq() {
   # shellcheck disable=SC2016
-  jq -r "$package"' select(.schema == "olm.channel") |
-    ([.entries[] | (.replaces // empty), (.skips // [])[]] | map({key: ., value: true}) | from_entries) as $updated |
-    "\($package)/\(.name) \([.entries[].name | select($updated[.] | not)] | unique | join(","))"' "$STATES/$1" |
-    sort >"$STATES/$1.heads"
+  jq -nr --slurpfile old "$STATES/$1.json" --slurpfile new "$STATES/$2.json" '$old[0] as $old | $new[0] as $new |
+    ($old + $new | keys_unsorted[]) | select($old[.] != $new[.]) |
+    if startswith("heads") then select($old[.] and $new[.]) | "\(.) \($old[.]) \($new[.])"
+    elif $old[.] == null then "+ \(.)" elif $new[.] == null then "- \(.)" else "~ \(.)" end'
 }
 
-# of SCHEMA STEP: `package name<TAB>hash` of all metas of a schema.
-of() { awk -F '\t' -v schema="$1" '$1 == schema {print $2 " " $3 "\t" $4}' "$STATES/$2.metas" | sort; }
-
-# differing_by_jq SCHEMA OLD NEW: what came (+), went (-) or changed (~).
-differing_by_jq() { differing_lines <(of "$1" "$2") <(of "$1" "$3"); }
-differing_lines() {
-  join -t "$(printf '\t')" -a 1 -a 2 -e none -o 0,1.2,2.2 "$1" "$2" |
-    awk -F '\t' '$2 == "none" {print "+", $1; next} $3 == "none" {print "-", $1; next} $2 != $3 {print "~", $1}'
-}
-
-# A package is all of its lines in their order.
-packages_by_jq() { differing_lines <(packages_of "$1") <(packages_of "$2"); }
-packages_of() {
-  awk -F '\t' '$2 != "" {lines[$2] = lines[$2] $4} END {for (name in lines) print name "\t" lines[name]}' "$STATES/$1.metas" | sort
-}
-
-# listed DOCUMENT KIND: the same from the document.
+# listed DOCUMENT: the same of the document.
 listed() {
   # shellcheck disable=SC2016
-  jq -r --arg kind "$2" '.packages |
-    (.added[] | .name as $package | .[$kind][] | "+ \($package) \(.name)"),
-    (.removed[] | .name as $package | .[$kind][] | "- \($package) \(.name)"),
-    (.changed[] | .name as $package | .[$kind] |
-      (.added[] | "+ \($package) \(.name)"), (.removed[] | "- \($package) \(.name)"), (.changed[] | "~ \($package) \(.name)"))
-    ' <<<"$1"
-}
-
-# The heads of channels that both states have.
-heads_by_jq() { join "$STATES/$1.heads" "$STATES/$2.heads" | awk '$2 != $3 {print $1, $2, $3}'; }
-heads_listed() {
-  # shellcheck disable=SC2016
-  jq -r '.packages.changed[] | .name as $package | .channels.changed[] | select(.heads) |
-    "\($package)/\(.name) \(.heads.from | join(",")) \(.heads.to | join(","))"' <<<"$1"
-}
-
-# compared NAME DOCUMENT OLD NEW: everything that the document says is what jq finds.
-compared() {
-  local name=$1 document=$2 old=$3 new=$4 packages
-  packages=$(jq -r '.packages | (.added[] | "+ \(.name)"), (.removed[] | "- \(.name)"), (.changed[] | "~ \(.name)")' <<<"$document")
-  same_lines "$name: packages" "$packages" "$(packages_by_jq "$old" "$new")"
-  same_lines "$name: bundles" "$(listed "$document" bundles)" "$(differing_by_jq olm.bundle "$old" "$new")"
-  same_lines "$name: channels" "$(listed "$document" channels)" "$(differing_by_jq olm.channel "$old" "$new")"
-  same_lines "$name: heads" "$(heads_listed "$document")" "$(heads_by_jq "$old" "$new")"
+  jq -r 'def signs($kind): (.added[] | "+ \($kind) \(.name)"), (.removed[] | "- \($kind) \(.name)"), (.changed[] | "~ \($kind) \(.name)");
+    .packages | signs("package"), (("bundle", "channel") as $kind | "\($kind)s" as $field |
+      (.added[] | .name as $package | .[$field][] | "+ \($kind) \($package) \(.name)"),
+      (.removed[] | .name as $package | .[$field][] | "- \($kind) \($package) \(.name)"),
+      (.changed[] | .name as $package | .[$field] | signs("\($kind) \($package)"))),
+    (.changed[] | .name as $package | .channels.changed[] | select(.heads) |
+      "heads \($package) \(.name) \(.heads.from | join(",")) \(.heads.to | join(","))")' <<<"$1"
 }
 
 publish_step() {
@@ -74,41 +50,21 @@ publish_step() {
   HASHES[$1]=$(content_hash "$STORE" up)
 }
 
-# changed_packages DOCUMENT; expected_packages STEP: the packages of the series' own account of the step.
-changed_packages() { jq -r '.packages | .added[].name, .removed[].name, .changed[].name' <<<"$1"; }
-expected_packages() { { changed "$1"; removed "$1"; } | sort -u; }
-
 one_step() {
-  local step=$1 document
-  publish_step "$step"
-  ((step > 0)) || return 0
-  document=$(curl -sSf "$URL/catalogs/up/changes?since=${HASHES[step - 1]}")
-  compared "step $step" "$document" $((step - 1)) "$step"
-  same_lines "step $step: the packages are those of steps.json" "$(changed_packages "$document")" "$(expected_packages "$step")"
-  is "step $step: the command line says the same" \
-    "$("$CATALOG_MIRROR" diff --json --store "$STORE" up "${HASHES[step - 1]}" current | jq -cS .)" "$(jq -cS . <<<"$document")"
+  publish_step "$1"
+  (($1 == 0)) || since "$(($1 - 1))" "$1"
 }
 
-# jump FROM: from an older state, one of the 16 that are kept, to the last one.
-jump() {
-  local document
-  document=$(curl -sSf "$URL/catalogs/up/changes?since=${HASHES[$1]}")
-  compared "from $1 to $LAST_STEP" "$document" "$1" "$LAST_STEP"
-}
-
-# What jq finds in the lines of the last step.
-images_by_jq() { jq -r 'select(.schema == "olm.bundle") | (.image // empty), (.relatedImages // [])[].image // empty | select(. != "")' "$STATES/$LAST_STEP" | sort -u; }
-
-images_of_the_series() {
-  same_lines "all images of the catalog" "$("$CATALOG_MIRROR" images --store "$STORE" up)" "$(images_by_jq)"
-  is "each of them once" "$("$CATALOG_MIRROR" images --store "$STORE" up | sort | uniq -d)" ""
+# since OLD NEW: what the server says of the states from one of the 16 that are kept to the published one.
+since() {
+  same_lines "from step $1 to $2: packages, bundles, channels and heads" \
+    "$(listed "$(curl -sSf "$URL/catalogs/up/changes?since=${HASHES[$1]}")")" "$(by_jq "$1" "$2")"
 }
 
 # A catalog whose operator is in the registry, and one whose image is gone.
 operator_image() {
-  echo "$1" >"$WORK/image-$1"
   mkdir -p "$WORK/layer-$1"
-  cp "$WORK/image-$1" "$WORK/layer-$1"
+  echo "$1" >"$WORK/layer-$1/image"
   umoci new --image "$WORK/operators:$1"
   add_layer "$WORK/operators:$1" "$WORK/layer-$1"
   copy_image "oci:$WORK/operators:$1" "docker://$REGISTRY/operators/$1:v1"
@@ -144,6 +100,7 @@ HASHES=()
 mkdir -p "$WORK/files"
 serve "$STORE"
 for step in $(steps); do one_step "$step"; done
-for back in 16 15 8 5; do ((back > LAST_STEP)) || jump $((LAST_STEP - back)); done
-images_of_the_series
+for back in 16 15 8 5; do ((back > LAST_STEP)) || since $((LAST_STEP - back)) "$LAST_STEP"; done
+same_lines "all images of the catalog, each once" "$("$CATALOG_MIRROR" images --store "$STORE" up)" \
+  "$(jq -r 'select(.schema == "olm.bundle") | (.image // empty), (.relatedImages // [])[].image // empty | select(. != "")' "$STATES/$LAST_STEP" | sort -u)"
 images_in_a_registry

@@ -1,5 +1,5 @@
-# Every update of the series goes through a chain: the catalog, two compositions of it, and a copy of one of them. Only what is
-# selected moves. The images of the compositions are read and pushed with skopeo and crane.
+# Every update of the series goes through a chain: the catalog and two compositions of it. Only what is selected moves. One of them is
+# copied at the end. The images of the compositions are read and pushed with skopeo and crane.
 # shellcheck shell=bash
 
 STORE=$WORK/store
@@ -20,9 +20,8 @@ select_packages() {
 }
 
 write_config() {
-  local packages whole=()
-  mapfile -t packages < <(cat "$WORK/selected")
-  for package in "${packages[@]}"; do whole+=("{name: $package}"); done
+  local whole
+  mapfile -t whole < <(sed 's/.*/{name: &}/' "$WORK/selected")
   cat >"$CONFIG" <<YAML
 catalogs:
 - {name: up, source: "dir:$FILES"}
@@ -60,32 +59,19 @@ one_step() {
   # The whole packages are the objects of the catalog itself.
   is "$name stores no whole package twice" \
     "$(comm -23 <(shard_keys "$STORE" whole) <(shard_keys "$STORE" up))" ''
-  succeeds "$name is copied" "$CATALOG_MIRROR" sync "$URL" "$COPY" whole
-  is "$name has the same content in the copy" "$(content_hash "$COPY" whole)" "$(content_hash "$STORE" whole)"
-}
-
-# The images of the result are those of the same selection of the source.
-images_of_selection() {
-  local packages=()
-  while read -r package; do packages+=(--package "$package"); done <"$WORK/selected"
-  same_lines "the images are those of the selection" \
-    "$("$CATALOG_MIRROR" images --store "$STORE" whole)" "$("$CATALOG_MIRROR" images --store "$STORE" "${packages[@]}" up)"
 }
 
 # The pushed image is that of the mirror's own registry view.
 pushed_image() {
-  local target=$PLAIN_REGISTRY/team/catalog:v1 digest served=${URL#http://}/whole:latest
+  local target=$PLAIN_REGISTRY/team/catalog:v1 digest
   echo "inputs: [{catalog: whole}]" >"$WORK/compose.yaml"
   digest=$("$CATALOG_MIRROR" compose --store "$STORE" --plain-http "$PLAIN_REGISTRY" --image "$target" "$WORK/compose.yaml")
   is "crane sees the pushed digest" "$(crane digest --insecure "$target")" "$digest"
-  is "it is the digest of the mirror's own view" "$(crane digest --insecure "$served")" "$digest"
+  is "it is the digest of the mirror's own view" "$(crane digest --insecure "$HOST/whole:latest")" "$digest"
   succeeds "crane validates the pushed image" crane validate --insecure --remote "$target"
   skopeo copy --quiet --src-tls-verify=false "docker://$target" "oci:$WORK/pulled:v1"
   is "skopeo pulls what was composed" \
     "$("$CATALOG_MIRROR" render "oci:$WORK/pulled:v1" | sha256)" "$(content_hash "$STORE" whole)"
-  matches "a second push sends nothing" \
-    "$("$CATALOG_MIRROR" compose --store "$STORE" --plain-http "$PLAIN_REGISTRY" --image "$target" "$WORK/compose.yaml" 2>&1)" \
-    'nothing was pushed'
   "$CATALOG_MIRROR" compose --store "$STORE" --image "oci:$WORK/written:v1" "$WORK/compose.yaml" >/dev/null
   is "skopeo reads the layout" \
     "$(skopeo inspect --raw "oci:$WORK/written:v1" | digest)" "$digest"
@@ -121,7 +107,8 @@ select_packages | sort >"$WORK/selected"
 write_config
 serve "$STORE"
 for step in $(steps); do one_step "$step"; done
-images_of_selection
+succeeds "a copy of one composition is made" "$CATALOG_MIRROR" sync "$URL" "$COPY" whole
+is "it has the same content" "$(content_hash "$COPY" whole)" "$(content_hash "$STORE" whole)"
 all_promised_selections
 start_plain_registry
 pushed_image

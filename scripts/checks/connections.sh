@@ -7,11 +7,6 @@ SECONDS_IDLE=${IDLE_SECONDS:-15}
 # Memory that a connection may take of the server, in kB.
 CONNECTION_MAX=30
 
-# closed REASON: connections that the server closed for it.
-closed() {
-  curl -sSf "$URL/metrics" | sed -n "s/^catalog_mirror_grpc_connections_closed_total{reason=\"$1\"} //p" | grep . || echo 0
-}
-
 # The server wants two descriptors for each connection, and some for everything else.
 DESCRIPTORS=$((2 * COUNT + 200))
 if (($(ulimit -n) < DESCRIPTORS)); then
@@ -33,7 +28,7 @@ waits_end() {
   ((${#WAITING[@]})) || return 0
   wait "${WAITING[@]}"
   matches "an answer whose flow-control window stays empty ends its connection" "$(cat "$WORK/window")" '^closed'
-  matches "it is counted" "$(closed stalled)" '^[12]$'
+  matches "it is counted" "$(counted 'grpc_connections_closed_total{reason="stalled"}')" '^[12]$'
   matches "requests whose message never comes are answered" "$(cat "$WORK/unsent")" '^answered 1[0-2]'
 }
 
@@ -47,5 +42,5 @@ HELD=$(hold_connections "$COUNT" "$SECONDS_IDLE")
 is "$COUNT connections are held for $SECONDS_IDLE s without a reconnect, and answer then" \
   "$(jq -c 'del(.kbEach)' <<<"$HELD")" "{\"connections\":$COUNT,\"lost\":0,\"answered\":$COUNT}"
 is "each takes $(jq .kbEach <<<"$HELD") kB, at most $CONNECTION_MAX" "$(jq ".kbEach <= $CONNECTION_MAX" <<<"$HELD")" true
-is "connections that say nothing are closed meanwhile" "$(closed silent)" 50
+is "connections that say nothing are closed meanwhile" "$(counted 'grpc_connections_closed_total{reason="silent"}')" 50
 waits_end

@@ -33,14 +33,11 @@ over_tls() {
   local keys=$WORK/keys
   make_certificates "$keys"
   printf 'server: {tlsCert: %s, tlsKey: %s}\ngrpc: {tls: true, anonymous: [states]}\n' "$keys/tls.crt" "$keys/tls.key" >"$WORK/tls.yaml"
-  # `serve` waits for an answer over plain HTTP.
-  GRPC=127.0.0.1:$(free_port)
-  start "$WORK/tls.log" "$CATALOG_MIRROR" serve --no-poll --store "$STORE" --config "$WORK/tls.yaml" --listen "127.0.0.1:$(free_port)" --grpc "$GRPC"
-  wait_for 10 grpcurl -cacert "$keys/ca.crt" "$GRPC" list
+  SCHEME=https serve_grpc "$STORE" --config "$WORK/tls.yaml"
   is "over TLS grpcurl calls a method" "$(grpcurl -cacert "$keys/ca.crt" -d '{"name": "package-7"}' "$GRPC" api.Registry/GetPackage | jq -r .name)" package-7
   is "and operator-registry's client all of them" "$(client "$keys/ca.crt")" "$CLIENT_CALLS"
   matches "a client without TLS is refused" "$(ask_grpc api.Registry/ListPackages '{}' -max-time 5 2>&1)" 'Failed|Code: Unavailable|deadline'
-  kill "$STARTED_PID"
+  kill "$SERVER_PID"
 }
 
 # One stream lasts for all publications; others begin and end between them.
@@ -80,11 +77,11 @@ floods() {
   local before kind attacks=() calls
   before=$(memory_kb VmRSS)
   # 11 is ENHANCE_YOUR_CALM (RFC 9113, section 7). What the server says before it closes is lost where the attacker still sends.
-  matches "a rapid reset of calls ends the connection" "$(flood reset /api.Registry/ListBundles 30)" '^(goaway 11|closed)'
-  matches "a head without end ends the connection" "$(flood continuation /api.Registry/ListBundles 30)" '^(goaway|closed)'
+  matches "a rapid reset of calls ends the connection" "$(flood reset "$GRPC" /api.Registry/ListBundles 30)" '^(goaway 11|closed)'
+  matches "a head without end ends the connection" "$(flood continuation "$GRPC" /api.Registry/ListBundles 30)" '^(goaway|closed)'
   for kind in reset ping settings window hoard; do
     for _ in 1 2 3; do
-      flood "$kind" /api.Registry/ListBundles 4 >/dev/null &
+      flood "$kind" "$GRPC" /api.Registry/ListBundles 4 >/dev/null &
       attacks+=("$!")
     done
   done
@@ -101,15 +98,17 @@ floods() {
 
 # A message of 2 MB for each of 300 calls, of which the clients take one byte.
 hoarded_messages() {
-  local before kind attacks=()
-  large_catalog "$WORK/large"
+  local before message attacks=()
+  padded_catalog "$WORK/large" 1 200 large
   "$CATALOG_MIRROR" poll --store "$WORK/large-store" --catalog "large=dir:$WORK/large" >>"$WORK/poll.out" 2>&1
   serve_grpc "$WORK/large-store"
-  is "a bundle of 2 MB is answered" "$(ask_grpc api.Registry/GetBundle '{"pkgName": "large", "channelName": "stable", "csvName": "large.v1.0.0"}' \
-    -max-msg-sz 9999999 | jq '.properties | length')" 201
+  is "a bundle of 2 MB is answered" "$(ask_grpc api.Registry/GetBundle '{"pkgName": "package-0", "channelName": "stable", "csvName": "package-0.v1.0.0"}' \
+    -max-msg-sz 9999999 | jq '.properties | length')" 203
+  # The message that asks for it: pkgName, channelName and csvName.
+  message=$(printf '\n\011package-0\022\006stable\032\020package-0.v1.0.0' | base64 -w0)
   before=$(memory_kb VmRSS)
   for _ in 1 2 3; do
-    flood hoard /api.Registry/GetBundle 4 "$LARGE_BUNDLE" >/dev/null &
+    flood hoard "$GRPC" /api.Registry/GetBundle 4 "$message" >/dev/null &
     attacks+=("$!")
   done
   wait "${attacks[@]}" || true

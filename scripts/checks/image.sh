@@ -205,7 +205,7 @@ need_debian runc=runc umoci=umoci skopeo=skopeo qemu-aarch64-static=qemu-user-st
 declare -A RUNNERS=([amd64]="" [arm64]=$(command -v qemu-aarch64-static))
 [[ -n ${CATALOG_MIRROR_IMAGES:-} ]] || build_images "$ROOT" "$IMAGES"
 copy_image "oci:$LAYOUT:$LAST_TAG" "docker://$REGISTRY/ns/catalog:v1"
-poll "$WORK/expected" "c=$REGISTRY/ns/catalog:v1" >/dev/null
+outcome "$WORK/expected" "c=$REGISTRY/ns/catalog:v1" >/dev/null
 use_image "$IMAGES/catalog-mirror"
 documents catalog-mirror '["65532:0",["/usr/bin/catalog-mirror"],["serve"],["8080/tcp"]]'
 unpack_images catalog-mirror var/lib/catalog-mirror

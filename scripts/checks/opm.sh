@@ -7,19 +7,17 @@
 DATA=$(data_folder)
 RECORDED=$ROOT/shared/grpc/tests/recorded
 
-# answers_agree NAME FOLDER
+# answers_agree NAME FOLDER: its server goes on until the next one.
 answers_agree() {
-  local port
-  port=$(free_port)
+  [[ -z ${SERVER_PID:-} ]] || kill "$SERVER_PID"
   "$CATALOG_MIRROR" render "$2" >"$WORK/lines"
   OPM_ORACLE_CUSTOM=$(jq -r 'select(.schema | startswith("olm.") | not) | "\(.schema)/\(.package // "")"' "$WORK/lines" | sort -u)
   export OPM_ORACLE_CUSTOM
   opm-oracle answers "$2" >"$WORK/expected"
   rm -rf "$WORK/store"
   "$CATALOG_MIRROR" poll --store "$WORK/store" --catalog "c=dir:$2" >"$WORK/poll.out"
-  serve "$WORK/store" --grpc "127.0.0.1:$port"
-  opm-oracle ask "127.0.0.1:$port" <"$WORK/expected" >"$WORK/actual"
-  kill "$SERVER_PID"
+  serve_grpc "$WORK/store"
+  opm-oracle ask "$GRPC" <"$WORK/expected" >"$WORK/actual"
   succeeds "opm and the mirror agree on $(wc -l <"$WORK/expected") answers about $1" \
     python3 "$LIB/registry_answers.py" "$WORK/expected" "$WORK/actual"
 }
@@ -34,21 +32,20 @@ olm_agrees() {
     python3 -B "$LIB/olm_steps.py" "$WORK/steps" "$CATALOG_MIRROR" "$WORK/store" c
 }
 
-# What the page makes of the published catalog: upgrades, ways, manifests, and a basket.
+# page_agrees FOLDER: what the page makes of the published catalog: upgrades, ways, manifests, and a basket.
 page_agrees() {
+  opm-oracle graph "$1" >"$WORK/edges"
   page() { node "$LIB/page_catalog.mjs" "$1" "$WORK/lines" "${@:2}"; }
   succeeds "the page shows the upgrades that opm draws" page edges "$WORK/edges"
   succeeds "and the ways of upgrade" page ways "$($SHORT && echo 100 || echo 1000)" "$CATALOG_MIRROR" "$WORK/store" c
   is "the CRDs accept its manifests" "$(page manifests | "$VENV/bin/python" "$LIB/crd_manifests.py" "${OLM_CRDS[@]}" | grep -v ' objects$')" ""
-  serve "$WORK/store"
   for seed in $($SHORT && echo 1 || echo 1 2 3); do
-    page basket "$seed" "${URL#http://}/c:latest" "$WORK/basket.yaml" >"$WORK/chosen"
-    "$CATALOG_MIRROR" compose --plain-http "${URL#http://}" "$WORK/basket.yaml" >"$WORK/composed" 2>"$WORK/compose.err"
+    page basket "$seed" "$HOST/c:latest" "$WORK/basket.yaml" >"$WORK/chosen"
+    "$CATALOG_MIRROR" compose --plain-http "$HOST" "$WORK/basket.yaml" >"$WORK/composed" 2>"$WORK/compose.err"
     same_lines "basket $seed selects its channels" "$(jq -r 'select(.schema == "olm.channel") | "\(.package) \(.name)"' "$WORK/composed")" "$(cut -d' ' -f1,2 "$WORK/chosen")"
     is "and its versions" "$(comm -23 <(awk 'NF > 2 {print $1, $3}' "$WORK/chosen" | sort -u) <(jq -r 'select(.schema == "olm.bundle")
       | "\(.package) \(.properties[] | select(.type == "olm.package").value.version)"' "$WORK/composed" | sort -u))" ""
   done
-  kill "$SERVER_PID"
 }
 
 need_opm
@@ -58,28 +55,27 @@ OLM_CRDS=("$(go_module_folder "$CATALOGD")/helm/olmv1/base/operator-controller/c
   "$(go_module_folder "$OLM_API")/crds/operators.coreos.com_subscriptions.yaml")
 mkdir "$WORK/crafted"
 cp "$RECORDED/crafted.jsonl" "$WORK/crafted/catalog.json"
-answers_agree "crafted bundles" "$WORK/crafted"
-# To record them again: `OPM_ORACLE_FULL=1 OPM_ORACLE_CUSTOM=... opm-oracle answers FOLDER`, as here.
-succeeds "the recorded answers about crafted bundles are those of opm" \
-  cmp <(OPM_ORACLE_FULL=1 opm-oracle answers "$WORK/crafted") "$RECORDED/crafted.answers.jsonl"
-answers_agree "the example catalog" "$ROOT/tests/catalogs/v1"
-succeeds "the recorded answers about the example catalog are those of opm" \
-  cmp <(OPM_ORACLE_FULL=1 opm-oracle answers "$ROOT/tests/catalogs/v1") "$RECORDED/v1.answers.jsonl"
+for folder in "$WORK/crafted" "$ROOT/tests/catalogs/v1"; do
+  name=${folder##*/}
+  answers_agree "the catalog $name" "$folder"
+  # To record them again: `OPM_ORACLE_FULL=1 OPM_ORACLE_CUSTOM=... opm-oracle answers FOLDER`, as here.
+  succeeds "the recorded answers about $name are those of opm" \
+    cmp <(OPM_ORACLE_FULL=1 opm-oracle answers "$folder") "$RECORDED/$name.answers.jsonl"
+done
 answers_agree "its next version" "$ROOT/tests/catalogs/v2"
 answers_agree "the series" "$SERIES/000/configs"
 olm_agrees "the series" "$SERIES/000/configs"
-opm-oracle graph "$SERIES/000/configs" >"$WORK/edges"
-page_agrees
+page_agrees "$SERIES/000/configs"
 
 if [[ -n $DATA ]]; then
   for catalog in $(real_catalogs); do
     unpack "$DATA/community-$catalog.tar.zst" "$WORK/data"
-    answers_agree "the real catalog $catalog" "$(configs_folder "$WORK/data")"
-    olm_agrees "the real catalog $catalog" "$(configs_folder "$WORK/data")"
-    opm-oracle graph "$(configs_folder "$WORK/data")" >"$WORK/edges"
+    folder=$(configs_folder "$WORK/data")
+    answers_agree "the real catalog $catalog" "$folder"
+    olm_agrees "the real catalog $catalog" "$folder"
+    page_agrees "$folder"
     succeeds "upgrades of $catalog are those that opm draws: $(sort -u "$WORK/edges" | wc -l) edges" \
       python3 "$LIB/upgrades.py" "$WORK/edges" "$CATALOG_MIRROR" "$WORK/store" c
-    page_agrees
     rm -r "$WORK/data"
   done
 fi

@@ -3,10 +3,10 @@
 # shellcheck shell=bash
 
 STORE=$WORK/store
-SCREENS=$WORK/screens
-mkdir -p "$SCREENS" "$WORK/hostile/configs" "$WORK/odd/configs"
+WRITTEN=$WORK/written
+mkdir -p "$WRITTEN" "$WORK/hostile/configs" "$WORK/odd/configs"
 
-need_debian chromium=chromium node=nodejs npm=npm
+need_debian chromium=chromium
 need_node
 
 # Every text is an attack: on HTML, on links, on the direction of text, on the length of lines.
@@ -67,23 +67,12 @@ cp -r "$ROOT/tests/catalogs/v2" "$WORK/demo"
 serve "$STORE"
 # drive NAME URL FOLDER [brief]
 drive() { node "$LIB/page.mjs" "${@:2}" 2>&1 | relay "$1"; }
-drive "" "$URL" "$SCREENS"
+drive "" "$URL" "$WRITTEN"
 
-# A static host: what the page asks for, as files.
-copy_documents() {
-  local path catalog paths
-  paths=$(curl -sSf "$URL/" | grep -o 'page/[0-9a-f]*[.][a-z]*')$'\ncatalogs.json'
-  for catalog in demo hostile; do
-    paths+=$(printf '\n%s' "catalogs/$catalog/"{current.json,status.json,search.json,changes})
-    paths+=$(curl -sSf "$URL/catalogs/$catalog/packages" | jq -r --arg c "$catalog" '"", (.packages[].name | "catalogs/\($c)/packages/\(.)")')
-  done
-  curl -sSf "$URL/" --create-dirs -o "$WORK/site/index.html"
-  while read -r path; do curl -sSf "$URL/$path" --create-dirs -o "$WORK/site/$path"; done <<<"$paths"
-  jq -c '.catalogs = ["demo", "hostile"]' "$WORK/site/catalogs.json" >"$WORK/names" && mv "$WORK/names" "$WORK/site/catalogs.json"
-}
+# A static tree.
 mkdir "$WORK/other"
-copy_documents
-start_nginx "$WORK/site" "include /etc/nginx/mime.types;"
+"$CATALOG_MIRROR" export --store "$STORE" --static "$WORK/site" >>"$WORK/poll.log" 2>&1
+start_nginx "$WORK/site" "" "include $ROOT/infra/static/nginx.conf;"
 drive "nginx: " "$NGINX" "$WORK/other" brief
 
 # The reader function, below a path. Not in a short run, which has to take less than a minute.
@@ -91,15 +80,12 @@ drive_reader() {
   start_moto
   use_s3 "$MOTO_URL"
   make_bucket mirror
-  local version
+  local version URL
   for version in v1 v2; do
     "$CATALOG_MIRROR" poll --store s3://mirror/page --catalog "demo=dir:$ROOT/tests/catalogs/$version" --catalog "hostile=dir:$WORK/hostile/configs" >>"$WORK/poll.log" 2>&1
   done
-  start_emulator
-  start_function reader reader STORE=s3://mirror/page AWS_ENDPOINT_URL_S3="$AWS_ENDPOINT_URL_S3" AWS_REGION=us-east-1 \
-    AWS_ACCESS_KEY_ID="$S3_KEY" AWS_SECRET_ACCESS_KEY="$S3_SECRET"
-  wait_for 30 curl -sf --max-time 5 "$FUNCTION_URL/healthz"
-  drive "reader: " "$FUNCTION_URL" "$WORK/other" brief
+  start_reader s3://mirror/page
+  drive "reader: " "$URL" "$WORK/other" brief
 }
 $SHORT || drive_reader
 
@@ -119,9 +105,9 @@ for field in current.packagez found.total.length 'packages[name]?.channels'; do
 done
 
 # The configuration of the basket selects what was put into it. The image of the catalog is the mirror's own.
-composed=$("$CATALOG_MIRROR" compose --plain-http "${URL#http://}" "$SCREENS/imageset.yaml" 2>"$WORK/compose.err")
+composed=$("$CATALOG_MIRROR" compose --plain-http "$HOST" "$WRITTEN/imageset.yaml" 2>"$WORK/compose.err")
 is "the basket's configuration selects its package" "$(jq -r 'select(.schema == "olm.package").name' <<<"$composed")" demo-queue
-is "and its channel" "$(jq -r 'select(.schema == "olm.channel").name' <<<"$composed")" "$(cat "$SCREENS/chosen")"
+is "and its channel" "$(jq -r 'select(.schema == "olm.channel").name' <<<"$composed")" "$(cat "$WRITTEN/chosen")"
 for kind in ClusterExtension Subscription; do
-  matches "the $kind names its package" "$(cat "$SCREENS/$kind.yaml")" "kind: $kind"$'\n''.*"demo-queue"'
+  matches "the $kind names its package" "$(cat "$WRITTEN/$kind.yaml")" "kind: $kind"$'\n''.*"demo-queue"'
 done

@@ -38,7 +38,7 @@ we_say() {
   case $how in
     "published 10") echo accept ;;
     "refused 1") echo reject ;;
-    *) if grep -q 'policy.json' "$WORK/poll.log"; then echo invalid; else echo "$how: $(cat "$WORK/poll.log")"; fi ;;
+    *) if grep -q 'policy.json' "$WORK/poll.err"; then echo invalid; else echo "$how: $(cat "$WORK/poll.err")"; fi ;;
   esac
 }
 

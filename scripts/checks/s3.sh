@@ -43,9 +43,6 @@ headers() {
 catalogs/up/current.json|application/json||public, max-age=60, stale-while-revalidate=60, stale-if-error=86400
 catalogs/up/status.json|application/json||no-store
 $(jq -r .snapshot.key <<<"$pointer")|application/json|zstd|$immutable
-indexes/sha256/$(jq -r .index.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
-facts/sha256/$(jq -r .facts.findings.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
-facts/sha256/$(jq -r .facts.search.sha256 <<<"$snapshot").json.zst|application/json|zstd|$immutable
 $(jq -r .all.identity.key <<<"$pointer")|application/jsonl||$immutable
 $(jq -r .all.gzip.key <<<"$pointer")|application/jsonl|gzip|$immutable
 $(jq -r .all.zstd.key <<<"$pointer")|application/jsonl|zstd|$immutable

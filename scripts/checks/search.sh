@@ -28,33 +28,21 @@ strimzi|strimzi-kafka-operator
 strimzi kafka|strimzi-kafka-operator
 cert manager|cert-manager
 Cert-Manager|cert-manager
-grafana|grafana-operator
 grafna|grafana-operator
 GRÁFANA|grafana-operator
-prometheus|prometheus
 promethues|prometheus
 argocd|argocd-operator
 argo cd|argocd-operator
-mongodb|mongodb-operator
-redis|redis-operator
-keycloak|keycloak-operator
 vault|vault-config-operator
-jaeger|jaeger
 velero|oadp-operator
 logging loki|loki-operator
-kubevirt hyperconverged|community-kubevirt-hyperconverged
 hyperconverged|community-kubevirt-hyperconverged
 external secrets|external-secrets-operator
-rabbitmq|rabbitmq-cluster-operator
 rabbitmqq|rabbitmq-cluster-operator
-mariadb|mariadb-operator
 percona mysql|percona-server-mysql-operator
-spark|spark-helm-operator
 open data hub|opendatahub-operator
 quay|project-quay
-3scale|3scale-community-operator
 eclipse che|eclipse-che
-stackgres|stackgres-community
 cass|cass-operator-community
 END
 }

@@ -3,44 +3,17 @@
 # shellcheck shell=bash
 
 STORE=$WORK/store
-CONFIG=$WORK/server.yaml
-UNITS=$ROOT/infra/disconnected
+WHOLE=/catalogs/all/api/v1/all
 need_debian h2load=nghttp2-client setpriv=util-linux unshare=util-linux systemd-analyze=systemd python3=python3
 need_crane
 
 is "a catalog to serve is published" "$(outcome "$STORE" "all=oci:$LAYOUT:$LAST_TAG")" "published 10"
 HASH=$(content_hash "$STORE" all)
 
-# limited LIMITS: serves with these, as catalogs.yaml says them.
-limited() {
-  echo "server: {limits: {$1}}" >"$CONFIG"
-  serve "$STORE" --config "$CONFIG"
-}
-
-# secured SCHEME [OPTION...]: serves where curl alone cannot find out if it runs yet.
-secured() {
-  local port
-  port=$(free_port)
-  HOST=127.0.0.1:$port URL=$1://127.0.0.1:$port SERVER_LOG=$WORK/serve-$port.log
-  start "$SERVER_LOG" "$CATALOG_MIRROR" serve --no-poll --store "$STORE" --listen "$HOST" "${@:2}"
-  SERVER_PID=$STARTED_PID
-  wait_for 10 curl -sfk "$URL/healthz"
-}
-
-# counted NAME LABELS: a counter of the metrics, 0 if it is not there.
-counted() {
-  curl -sSfk "${@:3}" "$URL/metrics" | grep -F "catalog_mirror_${1}{$2}" | cut -d' ' -f2 | grep . || echo 0
-}
-
-whole() { curl -sSfk "$@" "$URL/catalogs/all/api/v1/all" | sha256; }
-
-# attack KIND: how it ends, without the seconds.
-attack() {
-  python3 "$ROOT/scripts/lib/h2_attack.py" "$1" 127.0.0.1 "${URL##*:}" /catalogs/all/api/v1/all | tee -a "$WORK/attacks" | sed 's/ [0-9.]*$//'
-}
+whole() { curl -sSfk "$@" "$URL$WHOLE" | sha256; }
 
 busy() {
-  limited ""
+  serve "$STORE"
   h2load -n 50000 -c 100 -m 100 "$URL/catalogs" >"$WORK/h2load" 2>&1
   matches "50,000 requests on 100 connections of HTTP/2 are all answered" "$(grep '^requests:' "$WORK/h2load")" \
     '50000 succeeded, 0 failed, 0 errored'
@@ -48,32 +21,33 @@ busy() {
 
 floods() {
   local before kind attacks=()
-  limited "stalled: 2s, firstRequest: 2s"
+  echo "server: {limits: {stalled: 2s, firstRequest: 2s}}" >"$WORK/server.yaml"
+  serve "$STORE" --config "$WORK/server.yaml"
   h2load -n 2000 -c 10 -m 100 "$URL/catalogs" >"$WORK/h2load" 2>&1
   before=$(memory_kb VmRSS)
   # 11 is ENHANCE_YOUR_CALM (RFC 9113, section 7).
   # What it says before it closes is lost where the attacker still sends.
-  matches "a rapid reset ends the connection, as ENHANCE_YOUR_CALM" "$(attack reset)" '^(goaway 11|closed)'
-  matches "a head without end ends the connection" "$(attack continuation)" '^(goaway|closed)'
-  matches "an answer whose flow-control window stays empty ends the connection" "$(attack window)" '^closed'
-  is "it is counted" "$(counted connections_closed_total 'reason="stalled"')" 1
+  matches "a rapid reset ends the connection, as ENHANCE_YOUR_CALM" "$(flood reset "$HOST" "$WHOLE")" '^(goaway 11|closed)'
+  matches "a head without end ends the connection" "$(flood continuation "$HOST" "$WHOLE")" '^(goaway|closed)'
+  matches "an answer whose flow-control window stays empty ends the connection" "$(flood window "$HOST" "$WHOLE")" '^closed'
+  is "it is counted" "$(counted 'connections_closed_total{reason="stalled"}')" 1
   for kind in ping settings; do
-    matches "$kind without end and without a request ends the connection" "$(attack "$kind")" '^(goaway|closed)'
+    matches "$kind without end and without a request ends the connection" "$(flood "$kind" "$HOST" "$WHOLE")" '^(goaway|closed)'
   done
   for _ in $(seq 1 20); do
-    python3 "$ROOT/scripts/lib/h2_attack.py" reset 127.0.0.1 "${URL##*:}" /catalogs/all/api/v1/all >/dev/null &
+    flood reset "$HOST" "$WHOLE" >/dev/null &
     attacks+=("$!")
   done
   wait "${attacks[@]}" || true
   is "it serves on" "$(whole)" "$HASH"
   is "its memory is what it was, within 64 MB" "$(($(memory_kb VmRSS) - before < 65536))" 1
-  say "resident: $before kB before the floods, $(memory_kb VmRSS) kB after; attacks ended: $(tr '\n' ',' <"$WORK/attacks")"
+  say "resident: $before kB before the floods, $(memory_kb VmRSS) kB after; attacks ended: $(tr '\n' ',' <"$WORK/floods")"
 }
 
 tls() {
   local one=$WORK/one
   make_certificates "$one"
-  secured https --tls-cert "$one/tls.crt" --tls-key "$one/tls.key"
+  SCHEME=https serve "$STORE" --tls-cert "$one/tls.crt" --tls-key "$one/tls.key"
   is "curl speaks HTTP/2 over TLS" "$(curl -sS --cacert "$one/ca.crt" -o /dev/null -w '%{http_version} %{http_code}' "$URL/catalogs")" "2 200"
   is "and HTTP/1.1" "$(curl -sS --http1.1 --cacert "$one/ca.crt" -o /dev/null -w '%{http_version} %{http_code}' "$URL/catalogs")" "1.1 200"
   matches "openssl agrees on h2 and TLS 1.3" "$(openssl s_client -connect "$HOST" -alpn h2 </dev/null 2>/dev/null)" 'ALPN protocol: h2'
@@ -86,8 +60,7 @@ readers() {
   index=sha256:$(snapshot "$STORE" all | jq -r .image.index.sha256)
   htpasswd -nbB alice "correct horse" >"$WORK/readers"
   printf 'robot:sha256:%s\n' "$(printf %s "$token" | sha256)" >>"$WORK/readers"
-  secured http --readers "$WORK/readers"
-  is "nobody reads without credentials" "$(status "$URL/catalogs") $(status "$URL/v2/") $(status "$URL/metrics") $(status "$URL/healthz")" "401 401 401 200"
+  serve "$STORE" --readers "$WORK/readers"
   is "a password of htpasswd is taken" "$(whole -u "alice:correct horse")" "$HASH"
 
   succeeds "skopeo logs in" skopeo login --authfile "$auth" --tls-verify=false -u alice -p "correct horse" "$HOST"
@@ -95,10 +68,8 @@ readers() {
   is "but not with a wrong password" "$(skopeo login --authfile "$WORK/other.json" --tls-verify=false -u alice -p wrong "$HOST" >/dev/null 2>&1 || echo refused)" refused
   succeeds "crane logs in" env DOCKER_CONFIG="$docker" crane auth login --insecure -u robot -p "$token" "$HOST"
   is "and reads" "$(DOCKER_CONFIG=$docker crane digest --insecure "$HOST/all:latest")" "$index"
-  is "a mirror polls it as a registry" "$("$CATALOG_MIRROR" poll --store "$WORK/of-mirror" --catalog "all=$HOST/all:latest" --plain-http "$HOST" --auth-file "$auth" >/dev/null 2>&1 || true; content_hash "$WORK/of-mirror" all)" "$HASH"
-  "$CATALOG_MIRROR" sync "http://robot:$token@$HOST" "$WORK/synced" >"$WORK/sync.log" 2>&1 || true
-  is "and syncs from it" "$(content_hash "$WORK/synced" all)" "$HASH"
-  is "no secret is in any log" "$(cat "$SERVER_LOG" "$WORK/sync.log" | grep -c -e "$token" -e 'correct horse' || true)" 0
+  is "a mirror polls it as a registry" "$(AUTH_FILE=$auth outcome "$WORK/of-mirror" "all=$HOST/all:latest" --plain-http "$HOST")" "published 10"
+  is "no secret is in its log" "$(grep -c -e "$token" -e 'correct horse' "$SERVER_LOG" || true)" 0
   flood_of_passwords "alice:correct horse"
 }
 
@@ -113,22 +84,22 @@ flood_of_passwords() {
   kill "$flood" 2>/dev/null || true
   wait "$flood" 2>/dev/null || true
   matches "who was let in before is served during a flood of wrong passwords, within a second" "$slowest" '^200 0\.'
-  say "the slowest of 20 during the flood: $slowest s; logins: busy $(counted logins_total 'outcome="busy"' -u "$1"), refused $(counted logins_total 'outcome="refused"' -u "$1")"
+  say "the slowest of 20 during the flood: $slowest s; logins: busy $(counted 'logins_total{outcome="busy"}' -u "$1"), refused $(counted 'logins_total{outcome="refused"}' -u "$1")"
 }
 
 # As nobody, without capabilities, in a root that is mounted read-only.
 unprivileged() {
-  local port listed sudo=()
+  local listed sudo=()
   ((EUID == 0)) || sudo=(sudo -n)
   if ! "${sudo[@]}" unshare --mount true 2>/dev/null; then
     say "NOT TRIED: a read-only root, as nothing may be mounted here"
     return
   fi
-  port=$(free_port)
   chmod 755 "$WORK" "$WORK/.." && chmod -R a+rX "$STORE"
   install -m 755 "$CATALOG_MIRROR" "$WORK/program"
   listed=$(listing "$STORE")
-  HOST=127.0.0.1:$port URL=http://127.0.0.1:$port SERVER_LOG=$WORK/unprivileged.log
+  HOST=127.0.0.1:$(free_port)
+  URL=http://$HOST SERVER_LOG=$WORK/unprivileged.log
   start "$SERVER_LOG" "${sudo[@]}" unshare --mount --propagation private bash -c '
     mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -o remount,bind,ro / || exit 1
     exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"
@@ -136,20 +107,16 @@ unprivileged() {
   SERVER_PID=$STARTED_PID
   succeeds "it serves as nobody from a read-only root" wait_for 10 curl -sf "$URL/readyz"
   is "the whole catalog" "$(whole)" "$HASH"
-  contract_of_images
+  is "and its image" "$(curl -sSf "$URL/v2/all/manifests/latest" | sha256)" "$(snapshot "$STORE" all | jq -r .image.index.sha256)"
   is "and has written nothing" "$(listing "$STORE")" "$listed"
   as_root kill "$SERVER_PID"
-}
-
-contract_of_images() {
-  is "and its image" "$(curl -sSf "$URL/v2/all/manifests/latest" | sha256)" "$(snapshot "$STORE" all | jq -r .image.index.sha256)"
 }
 
 units() {
   local unit exposure
   for unit in catalog-mirror-serve.service catalog-mirror-sync.service; do
     # The program is not installed here; everything else has to be right.
-    sed "s|/usr/local/bin/catalog-mirror|$CATALOG_MIRROR|" "$UNITS/$unit" >"$WORK/$unit"
+    sed "s|/usr/local/bin/catalog-mirror|$CATALOG_MIRROR|" "$ROOT/infra/disconnected/$unit" >"$WORK/$unit"
     succeeds "systemd takes $unit" systemd-analyze verify --man=no --recursive-errors=no "$WORK/$unit"
     # 0 is a program without the outside world, 10 one that may do everything.
     exposure=$(systemd-analyze security --offline=true "$WORK/$unit" | sed -n 's/.*exposure level.*: \([0-9.]*\) .*/\1/p')

@@ -1,49 +1,7 @@
-# nginx over the store's folder is a mirror: the name of each object that the published snapshot names is the sha256 of the bytes
-# that nginx sends. Then trees of `export --static` behind each front of infra/static, with the settings that it offers: clients get what
-# `serve` answers, and no reader meets a broken state while new ones are published. A short run leaves out Caddy, MinIO, the page in a
-# browser, and the code of catalogd and operator-controller.
+# Trees of `export --static` behind each front of infra/static, with the settings that it offers: clients get what `serve` answers, and
+# no reader meets a broken state while new ones are published. A short run leaves out Caddy, MinIO, the page in a browser, and the code
+# of catalogd and operator-controller. The part sync has nginx over the folder of a store.
 # shellcheck shell=bash
-
-STORE=$WORK/store
-
-# stored KEY: the sha256 of an object as the static server sends it.
-stored() { curl -sSf "$MIRROR/$1" | sha256; }
-
-# A client knows one URL. It follows keys from the pointer to everything else.
-follow() {
-  local pointer=$WORK/current.json snapshot=$WORK/snapshot.json key bad=0 count=0 form sum
-  curl -sSf "$MIRROR/catalogs/s/current.json" >"$pointer"
-  key=$(jq -r .snapshot.key "$pointer")
-  curl -sSf "$MIRROR/$key" | zstd -qdc >"$snapshot"
-  is "the snapshot's key is the hash of its bytes" "$key" "snapshots/sha256/$(stored "$key").json.zst"
-  while read -r key; do
-    count=$((count + 1))
-    sum=$(basename "$key")
-    [[ $(stored "$key") == "${sum%%.*}" ]] || { bad=$((bad + 1)) && say "$key has other bytes"; }
-  done < <(object_keys "$snapshot")
-  is "the names of all $count objects are the hashes of their bytes" "$bad" 0
-  for form in zstd gzip identity; do
-    key=$(jq -r ".all.$form.key" "$pointer")
-    is "the pointer leads to all.json, $form" "$(curl -sSf "$MIRROR/$key" | plain "$form" | sha256)" "$(jq -r .contentHash "$pointer")"
-  done
-  is "the image has a layer, four manifests, four configurations and an index" "$(blobs <"$snapshot" | wc -l)" 10
-  is "the pointer leads to the image's index" "$(jq -r .image.key "$pointer")" "blobs/sha256/$(jq -r .image.index.sha256 "$snapshot")"
-}
-
-# plain FORM: decodes standard input.
-plain() {
-  case $1 in
-    zstd) zstd -qdc ;;
-    gzip) gzip -dc ;;
-    identity) cat ;;
-  esac
-}
-
-is "a catalog with a plain all.json is published" "$(outcome "$STORE" "s=oci:$LAYOUT:$LAST_TAG" --identity)" "published 10"
-start_nginx "$STORE"
-MIRROR=$NGINX
-is "catalogs.json names the catalog" "$(curl -sSf "$MIRROR/catalogs.json" | jq -c '[.. | strings]')" '["s"]'
-follow
 
 # A front is a URL with a tree: FRONT, and IMAGE for clients of registries where it knows media types, else empty.
 TREE=$WORK/tree TREE_STORE=$WORK/tree-store
@@ -58,20 +16,12 @@ export_trees() {
   export_tree
   for to in "${BUCKET_TREES[@]}"; do use_s3 "$to" && export_tree s3://tree; done
 }
-reported() { jq -r ".[0].$1" <<<"$TREE_REPORT"; }
 
 # publish_state NUMBER: a catalog `up` of ten packages, of which `tick` has the number.
 publish_state() {
   mkdir -p "$WORK/configs"
-  {
-    for package in tick tock-{1..9}; do
-      jq -nc --arg name "$package" --arg number "$([[ $package != tick ]] || echo "$1")" \
-        '{schema: "olm.package", name: $name, defaultChannel: "stable", description: $number},
-         {schema: "olm.channel", package: $name, name: "stable", entries: [{name: "\($name).v1.0.0"}]},
-         {schema: "olm.bundle", package: $name, name: "\($name).v1.0.0", image: "registry.example/a@sha256:\("0" * 64)",
-          properties: [{type: "olm.package", value: {packageName: $name, version: "1.0.0"}}]}'
-    done
-  } >"$WORK/configs/catalog.json"
+  for package in tick tock-{1..9}; do json_package "$package" registry.example/a:v1; done |
+    jq -c --arg number "$1" 'if .schema == "olm.package" and .name == "tick" then .description = $number else . end' >"$WORK/configs/catalog.json"
   "$CATALOG_MIRROR" poll --store "$TREE_STORE" --catalog "up=dir:$WORK/configs" --catalog "demo=dir:$ROOT/tests/catalogs/v1" >/dev/null
 }
 
@@ -129,8 +79,7 @@ check_long() {
   [[ -z $IMAGE ]] || is "$NAME: catalogd pulls the image" "$(olm-clients image "$IMAGE:latest" "$WORK/pulled-$NAME" 2>/dev/null)" "$CATALOGD_PULLS"
   # A bucket has no page at its root.
   [[ $NAME != bucket* ]] || return 0
-  mkdir -p "$WORK/screens"
-  node "$LIB/page.mjs" "$FRONT" "$WORK/screens" demo 2>&1 | relay "$NAME: "
+  node "$LIB/page.mjs" "$FRONT" "$WORK" demo 2>&1 | relay "$NAME: "
 }
 
 # start_bucket NAME URL: a bucket with the tree, and nginx as its domain, which is what a CDN or a custom domain is. Its URL is NGINX.
@@ -147,7 +96,7 @@ start_bucket() {
       {"Effect": "Allow", "Principal": {"AWS": ["*"]}, "Action": ["s3:GetObject"], "Resource": ["arn:aws:s3:::tree/*"]}]}'
   fi
   export_tree s3://tree
-  is "$1: each file of the tree is written" "$(reported written) $(reported linked)" "$(reported files) 0"
+  is "$1: each file of the tree is written" "$(jq -c '.[0] | [.written, .linked]' <<<"$TREE_REPORT")" "$(jq -c '.[0] | [.files, 0]' <<<"$TREE_REPORT")"
   BUCKET_TREES+=("$2")
   start_nginx "$WORK/domain" "" "location / { proxy_pass $2/tree/; proxy_set_header Host ${2#http://}; $signed }"
   wait_for 10 curl -sf "$NGINX/catalogs.json"
@@ -205,11 +154,7 @@ checked_files() {
     "s3:GetObject Bucket.Arn/v2/ principal=someone" | "$VENV/bin/python" "$LIB/policy.py" "$WORK/policy.json" | paste -sd' ')" "Allow None None"
   is "R2's rules are for the phases of the cache and of rewriting" "$(jq -r '.[].phase' "$ROOT/infra/static/r2.json" | sort | tr '\n' ' ')" \
     "http_request_cache_settings http_request_transform "
-  python3 - "$ROOT/infra/static/pages.yml" >"$WORK/pages.sh" <<'PY'
-import re, sys
-text = open(sys.argv[1]).read()
-print(re.search(r"- name: Tree\n        run: \|\n((?:          .*\n)+)", text)[1])
-PY
+  sed -n "/- name: Tree/,/- uses/s/^          //p" "$ROOT/infra/static/pages.yml" >"$WORK/pages.sh"
   mkdir -p "$WORK/pages"
   # Its source is on the network.
   sed -i "s|catalog=quay.io[^ ]*|catalog=dir:$ROOT/tests/catalogs/v1|" "$WORK/pages.sh"
@@ -231,7 +176,7 @@ FRONTS=("+$FOLDER" "$PYTHON" "+$NGINX")
 $SHORT || {
   need_olm_clients
   need_caddy
-  need_debian chromium=chromium node=nodejs npm=npm
+  need_debian chromium=chromium
   need_node
   OLM_READS=$(olm-clients http "$URL/catalogs/up" "$WORK/olm-of-serve")
   CATALOGD_PULLS=$(olm-clients image "${URL#http://}/up:latest" "$WORK/pulled-of-serve" 2>/dev/null)

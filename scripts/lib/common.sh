@@ -49,12 +49,6 @@ free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# random_seconds MILLISECONDS: less than that, as `sleep` takes it.
-random_seconds() {
-  local some=$((RANDOM * 32768 + RANDOM))
-  printf '%d.%03d' $((some % $1 / 1000)) $((some % $1 % 1000))
-}
-
 # wait_for SECONDS COMMAND...: until the command succeeds.
 wait_for() {
   local tries=$(($1 * 20))

@@ -41,26 +41,19 @@ need_debian_wasm() {
 need_wasm_bindgen() {
   local version folder
   version=$(cargo metadata --locked --format-version 1 --manifest-path "$ROOT/Cargo.toml" | jq -r '.packages[] | select(.name == "wasm-bindgen").version')
-  folder=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/wasm-bindgen-$version
+  folder=$CACHE/wasm-bindgen-$version
   WASM_BINDGEN=$folder/bin/wasm-bindgen
   [[ -x $WASM_BINDGEN ]] || CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo install --quiet --no-default-features --root "$folder" "wasm-bindgen-cli@$version"
-}
-
-need_miniflare() {
-  need_debian node=nodejs npm=npm
-  WORKERD=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/$MINIFLARE
-  [[ -d $WORKERD/node_modules/miniflare ]] ||
-    npm install --prefix "$WORKERD" --no-audit --no-fund --silent --ignore-scripts "$MINIFLARE"
 }
 
 # start_worker MODULES STORE [VARIABLE=VALUE...]: URL, WORKER_LOG and WORKER_PID (of workerd) are set afterwards.
 start_worker() {
   local port
-  need_miniflare
+  need_npm "$MINIFLARE" "$MINIFLARE"
   port=$(free_port)
   URL=http://127.0.0.1:$port WORKER_LOG=$WORK/worker-$port.log
-  start "$WORKER_LOG" env MINIFLARE_WORKERD_PATH="$WORKERD/node_modules/@cloudflare/workerd-linux-64/bin/workerd" \
-    node "$LIB/edge.mjs" "$WORKERD" "$1" "$2" "$port" "${@:3}"
+  start "$WORKER_LOG" env MINIFLARE_WORKERD_PATH="$NPM_FOLDER/node_modules/@cloudflare/workerd-linux-64/bin/workerd" \
+    node "$LIB/edge.mjs" "$NPM_FOLDER" "$1" "$2" "$port" "${@:3}"
   wait_for 300 grep -q ^ready "$WORKER_LOG" || { cat "$WORKER_LOG" >&2; return 1; }
   WORKER_PID=$(pgrep -P "$STARTED_PID" workerd)
 }

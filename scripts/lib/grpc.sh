@@ -20,38 +20,27 @@ health() {
   ask_grpc grpc.health.v1.Health/Check "{\"service\": \"$1\"}" 2>&1 | sed -n 's/.*"status": "\(.*\)".*/\1/p; s/.*Code: //p'
 }
 
-# flood KIND METHOD SECONDS [MESSAGE]: how an attack on the registry API ends, without the seconds.
+# flood KIND HOST:PORT PATH [SECONDS [MESSAGE]]: how an attack over HTTP/2 ends, without the seconds.
 flood() {
-  python3 "$LIB/h2_attack.py" "$1" "${GRPC%:*}" "${GRPC##*:}" "$2" "$3" "${4:-}" | tee -a "$WORK/floods" | sed 's/ [0-9.]*$//'
+  python3 "$LIB/h2_attack.py" "$1" "${2%:*}" "${2##*:}" "${@:3}" | tee -a "$WORK/floods" | sed 's/ [0-9.]*$//'
 }
 
-# large_catalog FOLDER: a catalog of one bundle of 2 MB. LARGE_BUNDLE is the message that asks GetBundle for it, in base64.
-large_catalog() {
+# padded_catalog FOLDER PACKAGES PADDINGS STATE: packages whose one bundle tells the state, and has so many properties of 10 kB.
+padded_catalog() {
   mkdir -p "$1"
   # Of several properties, because one string of 2 MB is not what real bundles have.
-  jq -nc '("x" * 10000) as $padding | {schema: "olm.package", name: "large", defaultChannel: "stable"},
-    {schema: "olm.channel", package: "large", name: "stable", entries: [{name: "large.v1.0.0"}]},
-    {schema: "olm.bundle", package: "large", name: "large.v1.0.0", image: "registry.example/large:v1", properties: [
-      {type: "olm.package", value: {packageName: "large", version: "1.0.0"}},
-      (range(200) | {type: "test.padding", value: "\(.)\($padding)"})]}' >"$1/catalog.json"
-  # Its three fields are texts: pkgName, channelName and csvName.
-  LARGE_BUNDLE=$(printf '\n\005large\022\006stable\032\014large.v1.0.0' | base64 -w0)
-}
-
-# state_catalog FOLDER STATE: a catalog of 200 packages and 2 MB, all of whose bundles tell the state.
-state_catalog() {
-  mkdir -p "$1"
-  jq -nc --arg state "$2" '("x" * 10000) as $padding | range(200) | "package-\(.)" as $name | "\($name).v1.0.0" as $bundle |
+  jq -nc --argjson packages "$2" --argjson paddings "$3" --arg state "$4" '("x" * 10000) as $padding |
+    range($packages) | "package-\(.)" as $name | "\($name).v1.0.0" as $bundle |
     {schema: "olm.package", name: $name, defaultChannel: "stable"},
     {schema: "olm.channel", package: $name, name: "stable", entries: [{name: $bundle}]},
     {schema: "olm.bundle", package: $name, name: $bundle, image: "registry.example/\($name):v1", properties: [
       {type: "olm.package", value: {packageName: $name, version: "1.0.0"}}, {type: "olm.gvk", value: {group: "example.com", kind: $name, version: "v1"}},
-      {type: "test.state", value: $state}, {type: "test.padding", value: $padding}]}' >"$1/catalog.json"
+      {type: "test.state", value: $state}, (range($paddings) | {type: "test.padding", value: "\(.)\($padding)"})]}' >"$1/catalog.json"
 }
 
-# publish_state STORE STATE [NAME]: the files of the catalog are beside the store.
+# publish_state STORE STATE [NAME]: a catalog of 200 packages and 2 MB, whose files are beside the store.
 publish_state() {
-  state_catalog "$1-states" "$2"
+  padded_catalog "$1-states" 200 1 "$2"
   "$CATALOG_MIRROR" poll --store "$1" --catalog "${3:-states}=dir:$1-states" >>"$WORK/poll.out" 2>&1
 }
 

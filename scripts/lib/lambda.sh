@@ -42,3 +42,12 @@ start_function() {
 invoke() {
   cargo-lambda lambda invoke --invoke-address 127.0.0.1 --invoke-port "${LAMBDA##*:}" --data-file "$2" "$1"
 }
+
+# start_reader PLACE [VARIABLE=VALUE...]: the reader over a store in the bucket of moto. URL is its address afterwards.
+start_reader() {
+  start_emulator
+  start_function reader reader STORE="$1" AWS_ENDPOINT_URL_S3="$AWS_ENDPOINT_URL_S3" AWS_REGION=us-east-1 \
+    AWS_ACCESS_KEY_ID="$S3_KEY" AWS_SECRET_ACCESS_KEY="$S3_SECRET" "${@:2}"
+  URL=$FUNCTION_URL
+  wait_for 30 curl -sf --max-time 5 "$URL/healthz"
+}

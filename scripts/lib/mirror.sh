@@ -1,30 +1,27 @@
 # The program under test as the parts use it, and functions that read a store without it.
 # shellcheck shell=bash
 
-# poll STORE NAME=SOURCE [OPTION...]: prints the report of the one catalog; the exit code is the poll's.
-poll() {
-  local store=$1 pair=$2
-  shift 2
-  "$CATALOG_MIRROR" poll --json --detailed-exitcode --store "$store" --catalog "$pair" \
-    --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA" "$@" | jq -c '.[0]'
+# outcome_of COMMAND...: `outcome exit-code` of the first catalog. The report is in $WORK/report, errors are in $WORK/poll.err.
+outcome_of() {
+  local code=0
+  "$@" --json --detailed-exitcode >"$WORK/report" 2>"$WORK/poll.err" || code=$?
+  printf '%s %s\n' "$(jq -r '.[0].outcome' "$WORK/report" 2>/dev/null)" "$code"
 }
 
-# outcome STORE NAME=SOURCE [OPTION...]: `outcome exit-code`. Errors go to $WORK/poll.err.
+# outcome STORE NAME=SOURCE [OPTION...]: the same of a poll.
 outcome() {
-  local report code=0
-  report=$(poll "$@" 2>"$WORK/poll.err") || code=$?
-  printf '%s %s\n' "$(jq -r .outcome <<<"$report" 2>/dev/null)" "$code"
+  outcome_of "$CATALOG_MIRROR" poll --store "$1" --catalog "$2" --auth-file "$AUTH_FILE" --ca-file "$REGISTRY_CA" "${@:3}"
 }
 
-# serve STORE [OPTION...]: URL, SERVER_LOG and SERVER_PID are set afterwards.
+# serve STORE [OPTION...]: URL, HOST, SERVER_LOG and SERVER_PID are set afterwards. SCHEME is https where the options want TLS.
 serve() {
   local port
   port=$(free_port)
-  URL=http://127.0.0.1:$port
+  HOST=127.0.0.1:$port URL=${SCHEME:-http}://127.0.0.1:$port
   SERVER_LOG=$WORK/serve-$port.log
-  start "$SERVER_LOG" "$CATALOG_MIRROR" serve --no-poll --store "$1" --listen "127.0.0.1:$port" "${@:2}"
+  start "$SERVER_LOG" "$CATALOG_MIRROR" serve --no-poll --store "$1" --listen "$HOST" "${@:2}"
   SERVER_PID=$STARTED_PID
-  wait_for 10 curl -sf "$URL/healthz"
+  wait_for 10 curl -sfk "$URL/healthz"
 }
 
 # content_hash STORE NAME; current STORE NAME: the pointer; snapshot STORE NAME: the published snapshot as JSON.
@@ -39,16 +36,13 @@ shards() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) \(.lines.sha256)"
 # shard_keys STORE NAME: `package key` of each shard.
 shard_keys() { snapshot "$1" "$2" | jq -r '.packages[] | "\(.name) packages/sha256/\(.sha256).json.zst"' | sort; }
 
-# blobs <SNAPSHOT: the keys of the parts of its image: the layer, a manifest and a configuration for each platform, the index.
-blobs() { jq -r '.image | .layer, .manifests[], .configs[], .index | "blobs/sha256/\(.sha256)"'; }
-
-# object_keys FILE: the key of each object that the snapshot in a file names.
+# object_keys STORE NAME: the key of the published snapshot, and of each object that it names.
 object_keys() {
-  jq -r '(.packages[], (.global // empty) | "packages/sha256/\(.sha256).json.zst"), "indexes/sha256/\(.index.sha256).json.zst",
+  current "$1" "$2" | jq -r .snapshot.key
+  snapshot "$1" "$2" | jq -r '(.packages[], (.global // empty) | "packages/sha256/\(.sha256).json.zst"), "indexes/sha256/\(.index.sha256).json.zst",
     ((.facts // {})[] | "facts/sha256/\(.sha256).json.zst"),
-    (.all | "all/sha256/\(.zstd.sha256).json.zst", "all/sha256/\(.gzip.sha256).json.gz",
-      (.identity // empty | "all/sha256/\(.sha256).json"))' "$1"
-  blobs <"$1"
+    (.all | "all/sha256/\(.zstd.sha256).json.zst", "all/sha256/\(.gzip.sha256).json.gz", (.identity // empty | "all/sha256/\(.sha256).json")),
+    (.image | .layer, .manifests[], .configs[], .index | "blobs/sha256/\(.sha256)")'
 }
 
 # listing STORE: every object with what changes when it is written again; .tmp holds no objects.
@@ -71,6 +65,9 @@ field() {
   curl -sS -o /dev/null -D - "${@:3}" "$1" | tr -d '\r' | sed -n "s/^$2: //Ip"
 }
 
+# counted NAME{LABELS} [CURL-OPTION...]: a counter of the metrics, 0 if it is not there.
+counted() { curl -sSfk "${@:2}" "$URL/metrics" | grep -F "catalog_mirror_$1" | cut -d' ' -f2 | grep . || echo 0; }
+
 # status URL [CURL-OPTION...]: the status of the answer.
 status() { curl -sS -o /dev/null -w '%{http_code}' "${@:2}" "$1"; }
 
@@ -89,7 +86,7 @@ kills() {
     before=$(serials "$store")
     "${@//\{\}/$((round % 2))}" >/dev/null 2>&1 &
     process=$!
-    sleep "$(random_seconds "$limit")"
+    sleep "$(shuf -n 1 -i "0-$limit")e-3"
     # The first run may have taken much longer than the others. So about every other run is killed, at any time of it.
     if kill -9 "$process" 2>/dev/null; then
       hits=$((hits + 1)) limit=$((limit * 11 / 10 + 1))

@@ -1,6 +1,6 @@
 // Drives the page of a mirror in Chromium, and prints a line for each check as scripts/lib/check.sh does.
 //
-//   node page.mjs URL FOLDER          with the catalogs demo, hostile and odd; FOLDER takes screenshots and what the page writes
+//   node page.mjs URL FOLDER          with the catalogs demo, hostile and odd; FOLDER takes what the page writes
 //   node page.mjs URL FOLDER demo     search and versions, with demo alone
 //   node page.mjs URL FOLDER brief    search, versions, basket and hostile texts: with demo and hostile on another server
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -51,7 +51,6 @@ async function looks() {
       const run = `axe.run({runOnly: ${JSON.stringify(RULES)}}).then(({violations}) => violations.map(({id, nodes}) => [id, nodes[0].html.slice(0, 200)]))`;
       is(`${name}, ${scheme}, ${width} px: axe finds nothing`, await evaluate(run), []);
       is(`${name}, ${scheme}, ${width} px: nothing is wider than the window`, await evaluate('document.documentElement.scrollWidth <= innerWidth'), true);
-      await page.screenshot({ path: `${folder}/${name}-${scheme}-${width}.png` });
     }
   }
 }

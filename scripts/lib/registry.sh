@@ -15,25 +15,44 @@ make_certificates() {
     -extfile <(echo "subjectAltName=IP:127.0.0.1") -out "$1/tls.crt" 2>/dev/null
 }
 
-# start_registry: REGISTRY (host:port), REGISTRY_LOG, REGISTRY_CA and REGISTRY_AUTH_FILE are set afterwards.
+# start_registry: REGISTRY (host:port), REGISTRY_CA and AUTH_FILE are set afterwards.
 start_registry() {
-  local home=$WORK/registry port
-  port=$(free_port)
-  make_certificates "$home/tls"
-  htpasswd -Bbn "$REGISTRY_USER" "$REGISTRY_PASSWORD" >"$home/htpasswd"
-  cat >"$home/config.yml" <<YAML
+  local tls=$WORK/registry/tls
+  REGISTRY=127.0.0.1:$(free_port) REGISTRY_CA=$tls/ca.crt AUTH_FILE=$WORK/registry/auth.json
+  make_certificates "$tls"
+  htpasswd -Bbn "$REGISTRY_USER" "$REGISTRY_PASSWORD" >"$tls/htpasswd"
+  start_registry_in "$WORK/registry" "$REGISTRY" "$tls"
+}
+
+# start_second_registry HOME: another registry with the certificates and the login of the first. SECOND_REGISTRY is set afterwards.
+start_second_registry() {
+  SECOND_REGISTRY=127.0.0.1:$(free_port)
+  start_registry_in "$1" "$SECOND_REGISTRY" "$(dirname "$REGISTRY_CA")"
+}
+
+# start_plain_registry: without TLS and password, for measurements. PLAIN_REGISTRY is set afterwards.
+start_plain_registry() {
+  PLAIN_REGISTRY=127.0.0.1:$(free_port)
+  start_registry_in "$WORK/plain-registry" "$PLAIN_REGISTRY"
+}
+
+# start_registry_in HOME HOST [FOLDER]: with a password, and with TLS by the files of the folder, if there is one.
+start_registry_in() {
+  local auth='' tls=''
+  if [[ -n ${3:-} ]]; then
+    auth="auth: {htpasswd: {realm: test, path: $3/htpasswd}}"
+    tls=", tls: {certificate: $3/tls.crt, key: $3/tls.key}"
+  fi
+  mkdir -p "$1"
+  cat >"$1/config.yml" <<YAML
 version: 0.1
-log: {level: warn}
-storage: {filesystem: {rootdirectory: $home/data}, delete: {enabled: true}}
-auth: {htpasswd: {realm: test, path: $home/htpasswd}}
-http:
-  addr: 127.0.0.1:$port
-  tls: {certificate: $home/tls/tls.crt, key: $home/tls/tls.key}
+log: {level: warn, accesslog: {disabled: true}}
+storage: {filesystem: {rootdirectory: $1/data}, delete: {enabled: true}}
+$auth
+http: {addr: $2$tls}
 YAML
-  REGISTRY=127.0.0.1:$port REGISTRY_LOG=$home/log REGISTRY_CA=$home/tls/ca.crt
-  AUTH_FILE=$home/auth.json
-  serve_registry "$home" "https://$REGISTRY"
-  log_in "$REGISTRY"
+  serve_registry "$1" "http${3:+s}://$2"
+  [[ -z $tls ]] || skopeo login --authfile "$AUTH_FILE" --tls-verify=false -u "$REGISTRY_USER" -p "$REGISTRY_PASSWORD" "$2" >/dev/null
 }
 
 # run_registry HOME: the registry with the settings in a folder. It takes every variable REGISTRY_* for a setting, so it starts with a clean
@@ -42,32 +61,6 @@ run_registry() { start "$1/log" env -i PATH="$PATH" docker-registry serve "$1/co
 
 # serve_registry HOME URL: the same, and waits until it answers.
 serve_registry() { run_registry "$1" && wait_for 20 curl -sk -m 1 "$2/v2/"; }
-
-log_in() { skopeo login --authfile "$AUTH_FILE" --tls-verify=false -u "$REGISTRY_USER" -p "$REGISTRY_PASSWORD" "$1" >/dev/null; }
-
-# start_second_registry HOME: another registry with the certificates and the login of the first. SECOND_REGISTRY is set afterwards.
-start_second_registry() {
-  SECOND_REGISTRY=127.0.0.1:$(free_port)
-  mkdir -p "$1"
-  sed "s|addr: .*|addr: $SECOND_REGISTRY|; s|rootdirectory: [^}]*|rootdirectory: $1/data|" "$(dirname "$REGISTRY_LOG")/config.yml" >"$1/config.yml"
-  serve_registry "$1" "https://$SECOND_REGISTRY"
-  log_in "$SECOND_REGISTRY"
-}
-
-# start_plain_registry: without TLS and password, for measurements. PLAIN_REGISTRY is set afterwards.
-start_plain_registry() {
-  local home=$WORK/plain-registry port
-  port=$(free_port)
-  mkdir -p "$home"
-  cat >"$home/config.yml" <<YAML
-version: 0.1
-log: {level: warn, accesslog: {disabled: true}}
-storage: {filesystem: {rootdirectory: $home/data}}
-http: {addr: 127.0.0.1:$port}
-YAML
-  PLAIN_REGISTRY=127.0.0.1:$port
-  serve_registry "$home" "http://$PLAIN_REGISTRY"
-}
 
 # new_image LAYOUT:TAG: an empty image that says where its FBC will be.
 new_image() {

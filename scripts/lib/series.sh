@@ -36,34 +36,28 @@ make_series() {
   fi
 }
 
-# twenty updates of the example catalog: packages appear, change and go.
+# Twenty updates of the example catalog. Every step rewrites one of four packages; every seventh removes the one that the step before wrote.
 generate_series() {
-  local v1=$ROOT/tests/catalogs/v1 v2=$ROOT/tests/catalogs/v2 step removed=()
-  : >"$WORK/steps"
-  mkdir -p "$SERIES/000" "$SERIES/001"
-  cp -r "$v1" "$SERIES/000/configs"
-  cp -r "$v2" "$SERIES/001/configs"
-  mapfile -t removed < <(comm -23 <(files "$v1") <(files "$v2"))
-  step_line 0 >>"$WORK/steps"
-  step_line 1 "${removed[@]}" >>"$WORK/steps"
-  for step in $(seq 2 20); do
-    generate_step "$step" >>"$WORK/steps"
-  done
-  jq -s . "$WORK/steps" >"$SERIES/steps.json"
-}
-
-# Every step rewrites one of four packages; every seventh removes the one that the step before wrote.
-generate_step() {
-  local package=generated-$(($1 % 4)) folder
-  folder=$SERIES/$(printf %03d "$1")/configs
-  mkdir -p "$folder"
-  if (($1 % 7 == 0)); then
-    step_line "$1" "generated-$((($1 - 1) % 4))/catalog.yaml"
-    return
-  fi
-  mkdir "$folder/$package"
-  generated_package "$package" "$1" >"$folder/$package/catalog.yaml"
-  step_line "$1"
+  local v1=$ROOT/tests/catalogs/v1 v2=$ROOT/tests/catalogs/v2 step package file configs removed
+  for step in {0..20}; do
+    configs=$SERIES/$(printf %03d "$step")/configs package=generated-$((step % 4)) removed=()
+    mkdir -p "$configs"
+    if ((step == 0)); then
+      cp -r "$v1/." "$configs"
+    elif ((step == 1)); then
+      cp -r "$v2/." "$configs"
+      mapfile -t removed < <(comm -23 <(files "$v1") <(files "$v2"))
+      # A step holds only what it changed.
+      for file in $(comm -12 <(files "$v1") <(files "$v2")); do ! cmp -s "$v1/$file" "$v2/$file" || rm "$configs/$file"; done
+    elif ((step % 7 == 0)); then
+      removed=("generated-$(((step - 1) % 4))/catalog.yaml")
+    else
+      mkdir "$configs/$package"
+      generated_package "$package" "$step" >"$configs/$package/catalog.yaml"
+    fi
+    files "$configs" | jq -nRc --argjson step "$step" '{step: $step, changed: [inputs], removed: $ARGS.positional}' --args "${removed[@]}"
+  done | jq -s . >"$WORK/steps.json"
+  mv "$WORK/steps.json" "$SERIES"
 }
 
 generated_package() {
@@ -98,18 +92,6 @@ json_package() {
 }
 
 files() { (cd "$1" && find . -name 'catalog.*' -printf '%P\n' | sort); }
-
-# step_line STEP [REMOVED-FILE...]: a step as steps.json has it. A copied file that is the same as before counts as unchanged.
-step_line() {
-  local folder before changed
-  folder=$SERIES/$(printf %03d "$1")/configs
-  before=$SERIES/$(printf %03d $(($1 ? $1 - 1 : 0)))/configs
-  changed=$(files "$folder" | while read -r file; do
-    if (($1 != 1)) || ! cmp -s "$folder/$file" "$before/$file"; then echo "$file"; fi
-  done)
-  jq -nc --argjson step "$1" --arg changed "$changed" \
-    '{step: $step, changed: ($changed / "\n" | map(select(. != ""))), removed: $ARGS.positional}' --args "${@:2}"
-}
 
 # Number of the last step of a short run. In each step of the real series one package changes or goes.
 SHORT_STEPS=8

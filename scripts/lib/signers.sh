@@ -1,28 +1,6 @@
 # Those who sign images, and one who judges them. openssl signs as cosign's specification says, skopeo with gpg, and judges.
 # shellcheck shell=bash
 
-# start_signers: KEYS is a folder afterwards, LOOKASIDE the URL of simple signatures, and REGISTRIES the configuration that names it to skopeo.
-start_signers() {
-  local port
-  port=$(free_port)
-  KEYS=$WORK/keys REGISTRIES=$WORK/registries.d LOOKASIDE=http://127.0.0.1:$port
-  mkdir -p "$KEYS" "$REGISTRIES" "$WORK/lookaside"
-  cat >"$REGISTRIES/here.yaml" <<YAML
-docker:
-  $REGISTRY: {use-sigstore-attachments: true, lookaside: "$LOOKASIDE", lookaside-staging: "file://$WORK/lookaside"}
-YAML
-  start "$WORK/lookaside.log" python3 -m http.server --bind 127.0.0.1 --directory "$WORK/lookaside" "$port"
-  wait_for 10 curl -sf "$LOOKASIDE"
-  export GNUPGHOME=$WORK/gnupg
-  mkdir -m 700 "$GNUPGHOME"
-}
-
-# make_cosign_key NAME: KEYS/NAME.pem and KEYS/NAME.pub.
-make_cosign_key() {
-  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$KEYS/$1.pem" 2>/dev/null
-  openssl pkey -in "$KEYS/$1.pem" -pubout -out "$KEYS/$1.pub"
-}
-
 # make_gpg_key NAME EXPIRY [OPTION...]: KEYS/NAME.gpg and, armoured, KEYS/NAME.asc.
 make_gpg_key() {
   gpg --batch --quiet --passphrase '' "${@:3}" --quick-generate-key "$1@example.com" rsa2048 sign "$2" 2>/dev/null
@@ -112,22 +90,30 @@ YAML
 }
 
 # polled [OPTION...]: how a poll ends, as `outcome` tells it.
-polled() {
-  local report code=0
-  report=$("$CATALOG_MIRROR" poll --config "$WORK/catalogs.yaml" --json --detailed-exitcode "$@" 2>"$WORK/poll.log") || code=$?
-  echo "$(jq -r '.[0].outcome' <<<"$report" 2>/dev/null) $code"
-}
+polled() { outcome_of "$CATALOG_MIRROR" poll --config "$WORK/catalogs.yaml" "$@"; }
 
 # why: what status.json says.
 why() { jq -r '.error // ""' "$STORE/catalogs/signed/status.json"; }
 
-# make_keys: a and b for cosign, mine, other and old (which has expired) for gpg.
+# make_keys: a and b for cosign, mine, other and old (which has expired) for gpg. KEYS is their folder afterwards, LOOKASIDE the URL of simple
+# signatures, and REGISTRIES the configuration that names it to skopeo.
 make_keys() {
   local name
   need_debian gpg=gpg gpg-agent=gpg-agent
   STORE=$WORK/store
-  start_signers
-  for name in a b; do make_cosign_key "$name"; done
+  start_nginx "$WORK/lookaside"
+  KEYS=$WORK/keys REGISTRIES=$WORK/registries.d LOOKASIDE=$NGINX
+  mkdir -p "$KEYS" "$REGISTRIES"
+  cat >"$REGISTRIES/here.yaml" <<YAML
+docker:
+  $REGISTRY: {use-sigstore-attachments: true, lookaside: "$LOOKASIDE", lookaside-staging: "file://$WORK/lookaside"}
+YAML
+  for name in a b; do
+    openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$KEYS/$name.pem" 2>/dev/null
+    openssl pkey -in "$KEYS/$name.pem" -pubout -out "$KEYS/$name.pub"
+  done
+  export GNUPGHOME=$WORK/gnupg
+  mkdir -m 700 "$GNUPGHOME"
   make_gpg_key mine never
   make_gpg_key other never
   make_gpg_key old 2021-01-01 --faked-system-time 20200101T000000

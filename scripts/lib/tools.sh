@@ -3,6 +3,8 @@
 # shellcheck shell=bash
 
 GO_SOURCE=$ROOT/scripts/lib/go
+# Everything that is installed for the user alone.
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror
 
 # Rust, C and Go programs of other projects that the checks run beside the mirror.
 CRANE=github.com/google/go-containerregistry/cmd/crane@v0.20.6
@@ -65,14 +67,13 @@ need_minio() { need_go minio "$MINIO"; }
 need_ceph() { need_debian radosgw=radosgw ceph-mon=ceph-mon ceph-osd=ceph-osd; }
 # Garage is not optimised: building it takes five minutes as it is. GARAGE_PROGRAM is set afterwards.
 need_garage() {
-  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/$GARAGE
-  GARAGE_PROGRAM=$folder/bin/garage
+  GARAGE_PROGRAM=$CACHE/$GARAGE/bin/garage
   [[ -x $GARAGE_PROGRAM ]] || env -u CARGO_RESOLVER_FEATURE_UNIFICATION -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
-    cargo install --quiet --locked --root "$folder" --no-default-features --features bundled-libs,sqlite "$GARAGE"
+    cargo install --quiet --locked --root "$CACHE/$GARAGE" --no-default-features --features bundled-libs,sqlite "$GARAGE"
 }
 # S3PROXY_JAR is set afterwards.
 need_s3proxy() {
-  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/jars name version rest
+  local folder=$CACHE/jars name version rest
   need_debian java=default-jre-headless mvn=maven
   IFS=: read -r _ name version rest <<<"$S3PROXY"
   S3PROXY_JAR=$folder/$name-$version-${rest#jar:}.jar
@@ -80,10 +81,8 @@ need_s3proxy() {
 }
 # S3RVER_PROGRAM is set afterwards.
 need_s3rver() {
-  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/$S3RVER
-  need_debian node=nodejs npm=npm
-  S3RVER_PROGRAM=$folder/node_modules/s3rver/bin/s3rver.js
-  [[ -f $S3RVER_PROGRAM ]] || npm install --prefix "$folder" --no-audit --no-fund --silent "$S3RVER" || die "npm cannot install $S3RVER"
+  need_npm "$S3RVER" "$S3RVER"
+  S3RVER_PROGRAM=$NPM_FOLDER/node_modules/s3rver/bin/s3rver.js
 }
 # Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
 need_fbc_reader() { need_go_folder fbc fbc; }
@@ -171,26 +170,29 @@ need_debian() {
 
 # need_python COMMAND PACKAGE...: installs packages into a virtual environment that later runs use again, VENV_NAME if it is set.
 need_python() {
-  VENV=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/${VENV_NAME:-venv}
+  VENV=$CACHE/${VENV_NAME:-venv}
   if [[ ! -x $VENV/bin/$1 ]]; then
     say "installing ${*:2}"
-    [[ -x $VENV/bin/pip ]] || python3 -m venv "$VENV" || { need_debian_venv && python3 -m venv --clear "$VENV"; }
+    [[ -x $VENV/bin/pip ]] || python3 -m venv "$VENV" || { as_root apt-get install -qq -y python3-venv >/dev/null && python3 -m venv --clear "$VENV"; }
     # Compiling all modules takes a minute of CPU; the few that are used are compiled at their first use.
     "$VENV/bin/pip" install --quiet --disable-pip-version-check --no-compile "${@:2}"
   fi
   export PATH=$PATH:$VENV/bin
 }
 
-need_debian_venv() {
-  as_root apt-get install -qq -y python3-venv >/dev/null
+# need_node: installs what drives a browser and compiles a client. NODE_MODULES is set afterwards.
+need_node() {
+  need_npm node "${NODE_TOOLS[@]}"
+  export NODE_MODULES=$NPM_FOLDER
 }
 
-# need_node: installs what drives a browser and compiles a client, once. NODE_MODULES is set afterwards.
-need_node() {
-  export NODE_MODULES=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/node
-  [[ $(cat "$NODE_MODULES/source" 2>/dev/null) != "${NODE_TOOLS[*]}" ]] || return 0
-  npm install --prefix "$NODE_MODULES" --no-audit --no-fund --silent "${NODE_TOOLS[@]}" || die "npm cannot install ${NODE_TOOLS[*]}"
-  echo "${NODE_TOOLS[*]}" >"$NODE_MODULES/source"
+# need_npm NAME PACKAGE...: installs packages into a folder of that name, once. NPM_FOLDER is set afterwards.
+need_npm() {
+  need_debian node=nodejs npm=npm
+  NPM_FOLDER=$CACHE/$1
+  [[ $(cat "$NPM_FOLDER/source" 2>/dev/null) != "${*:2}" ]] || return 0
+  npm install --prefix "$NPM_FOLDER" --no-audit --no-fund --silent --ignore-scripts "${@:2}" || die "npm cannot install ${*:2}"
+  echo "${*:2}" >"$NPM_FOLDER/source"
 }
 
 # need_tool COMMAND PACKAGE: takes the command from the path, or installs the package.
@@ -199,7 +201,7 @@ need_tool() {
 }
 
 # need_go COMMAND PACKAGE@VERSION: builds a program with Go, once.
-need_go() { need_go_program "$1" "$2" go_install "$2"; }
+need_go() { need_go_program "$1" "$2" go_module "$2"; }
 
 # need_go_folder COMMAND FOLDER: builds a program of the module GO_SOURCE.
 need_go_folder() {
@@ -217,7 +219,7 @@ need_go_command() {
 # need_go_program COMMAND SOURCE BUILDER ARGUMENT...: calls the builder unless the program was built from that source. GO_PROGRAM is
 # the file of the program in it. One at a time: parts of the checks that run side by side need the same programs.
 need_go_program() {
-  GO_PROGRAMS=${XDG_CACHE_HOME:-$HOME/.cache}/catalog-mirror/go
+  GO_PROGRAMS=$CACHE/go
   export PATH=$PATH:$GO_PROGRAMS
   local GO_PROGRAM=$GO_PROGRAMS/$1
   ! has_go_program "$2" || return 0
@@ -237,13 +239,8 @@ has_go_program() { [[ -x $GO_PROGRAM && $(cat "$GO_PROGRAM.source" 2>/dev/null) 
 # go_build FOLDER PACKAGE [OPTION...]: builds a package of the module in a folder.
 go_build() { (cd "$1" && CGO_ENABLED=0 go build "${@:3}" -o "$GO_PROGRAM" "$2"); }
 
-# go_install PACKAGE@VERSION
-go_install() {
-  # `go install` also asks which other versions exist. Some module proxies do not answer that.
-  GOBIN=$GO_PROGRAMS go install "$1" 2>/dev/null || go_module "$1"
-}
-
-# go_module PACKAGE@VERSION: builds through a module that requires the package.
+# go_module PACKAGE@VERSION: builds through a module that requires the package. `go install` also asks which other versions exist, and
+# some module proxies do not answer that.
 go_module() {
   local module=$WORK/module-${GO_PROGRAM##*/}
   mkdir -p "$module"
