@@ -127,7 +127,7 @@ charts() {
 page() {
   page_commands "$PAGE" "$1" >"$WORK/$1.sh"
   [[ -s $WORK/$1.sh ]] || return 1
-  (cd "$ROOT" && PATH=$WORK/bin:$PATH bash -euo pipefail "$WORK/$1.sh")
+  (cd "$ROOT" && bash -euo pipefail "$WORK/$1.sh")
 }
 
 # spec: the Deployment as it is, without what the API server counts.
@@ -338,7 +338,6 @@ prepare
 accept_all
 charts
 mirror_sets
-write_kubectl
 mkdir "$WORK/tls"
 replaces
 install

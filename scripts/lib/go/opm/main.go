@@ -1,6 +1,10 @@
-// Asks opm itself, operator-registry, for a second opinion, and servers of the registry API under load.
+// Asks opm itself, operator-registry, for a second opinion, and servers of the registry API under load. It is built inside the module of
+// operator-registry.
 //
 //	opm-oracle validate                      catalogs on standard input, as validate.go describes
+//	opm-oracle count FOLDER                  numbers of packages, channels and bundles that OLM finds in a folder
+//	opm-oracle lines                         canonical lines of files, as differential.go describes
+//	opm-oracle entries                       entries of tar archives, as differential.go describes
 //	opm-oracle answers FOLDER                all answers of the registry API about the catalog in a folder, as answers.go describes
 //	opm-oracle ask ADDRESS                   the same requests, which standard input has, to a server that runs
 //	opm-oracle graph FOLDER                  the edges that `opm alpha render-graph` draws, as graph.go describes
@@ -36,6 +40,12 @@ func main() {
 	switch count := len(arguments); {
 	case command == "validate" && count == 0:
 		validateAll()
+	case command == "count" && count == 1:
+		countAll(arguments[0])
+	case command == "lines" && count == 0:
+		answerInputs(lines)
+	case command == "entries" && count == 0:
+		answerInputs(entries)
 	case command == "answers" && count == 1:
 		answerAll(arguments[0])
 	case command == "graph" && count == 1:
