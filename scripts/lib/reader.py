@@ -109,7 +109,7 @@ class Catalog(threading.Thread):
                 status = {}
             if status.get("resolvedSource", {}).get("image", {}).get("ref") == ref:
                 return status["urls"]["base"]
-            time.sleep(0.02)
+            time.sleep(0.05)
         return None
 
     def run(self):

@@ -219,7 +219,7 @@ need_go_program() {
   local GO_PROGRAM=$GO_PROGRAMS/$1
   ! has_go_program "$2" || return 0
   export PATH=$PATH:/usr/local/go/bin
-  need_debian go=golang-go
+  need_debian go=golang-go jq=jq
   mkdir -p "$GO_PROGRAMS"
   (
     flock 9
