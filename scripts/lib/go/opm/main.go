@@ -6,7 +6,7 @@
 //	opm-oracle lines                         canonical lines of files, as differential.go describes
 //	opm-oracle entries                       entries of tar archives, as differential.go describes
 //	opm-oracle answers FOLDER                all answers of the registry API about the catalog in a folder, as answers.go describes
-//	opm-oracle ask ADDRESS                   the same requests, which standard input has, to a server that runs
+//	opm-oracle ask ADDRESS                   the same requests, which standard input has, to a server that runs; fails if an answer differs
 //	opm-oracle graph FOLDER                  the edges that `opm alpha render-graph` draws, as graph.go describes
 //	opm-oracle serve FOLDER ADDRESS CACHE    the registry API over gRPC; a cache that is there already is used, as opm uses it
 //
@@ -14,7 +14,6 @@
 //
 //	opm-oracle bench ADDRESS WORKLOAD CLIENTS SECONDS
 //	opm-oracle first ADDRESS PACKAGE COMMAND...
-//	opm-oracle everything ADDRESS
 //
 // And as clients.go describes:
 //
@@ -58,8 +57,6 @@ func main() {
 		bench(arguments[0], arguments[1], number(arguments[2]), seconds(arguments[3]))
 	case command == "first" && count >= 3:
 		first(arguments[0], arguments[1], arguments[2:])
-	case command == "everything" && count == 1:
-		everything(arguments[0])
 	case command == "client" && (count == 1 || count == 2):
 		useClient(arguments[0], append(arguments, "")[1])
 	case command == "hold" && count == 3:
