@@ -16,7 +16,7 @@ compares() {
 # bundle_report ARGUMENT...: what does not name files, nor dependencies, which the catalog and not the image has.
 bundle_report() { "$CATALOG_MIRROR" bundle "$@" --json | jq -S 'del(.size, .dependencies)'; }
 
-need_go_folder crds crds
+need_crds
 mkdir -p "$WORK/mutations" "$WORK/layouts"
 python3 -B "$LIB/bundles.py" mutations >"$WORK/mutations/catalog.json"
 compares "mutations of definitions" "$WORK/mutations"

@@ -119,7 +119,7 @@ charts() {
 page() {
   awk -v begin="^\`\`\`sh $1\$" '$0 ~ begin {found = 1; next} /^```$/ {found = 0} found' "$PAGE" >"$WORK/$1.sh"
   [[ -s $WORK/$1.sh ]] || return 1
-  (cd "$ROOT" && PATH=$WORK/bin:$PATH bash -euo pipefail "$WORK/$1.sh")
+  (cd "$ROOT" && bash -euo pipefail "$WORK/$1.sh")
 }
 
 # spec: the Deployment as it is, without what the API server counts.
@@ -281,7 +281,6 @@ refused
 each_overlay built
 charts
 mirror_sets
-write_kubectl
 mkdir "$WORK/tls"
 replaces
 install

@@ -36,13 +36,12 @@ permissions() {
   "$CATALOG_MIRROR" render "dir:$2" >"$WORK/$1.lines"
   "$CATALOG_MIRROR" poll --store "$WORK/store" --catalog "$1=dir:$2" >/dev/null
   matches "the API server allows what is gained, and did not before ($1)" \
-    "$(PATH=$WORK/bin:$PATH python3 -B "$LIB/permissions.py" compare "$WORK/$1.lines" "$CATALOG_MIRROR" "$WORK/store" "$1" 2>&1 | tee "$WORK/$1.said")" \
+    "$(python3 -B "$LIB/permissions.py" compare "$WORK/$1.lines" "$CATALOG_MIRROR" "$WORK/store" "$1" 2>&1 | tee "$WORK/$1.said")" \
     '^[1-9][0-9]* requests about [1-9][0-9]* pairs of bundles, 0 of them'
 }
 
 need_kubernetes
 start_cluster
-write_kubectl
 plans
 kubectl create namespace watched >/dev/null
 mkdir "$WORK/generated"

@@ -51,8 +51,6 @@ growth() {
   done < <(rows | sort -t'|' -k2,2)
 }
 
-at_most() { awk -v figure="$1" -v max="$2" 'BEGIN {exit !(figure <= max)}'; }
-
 # large_package: its publication, and the composition of nearly all of it from what was published.
 large_package() {
   local plain composed

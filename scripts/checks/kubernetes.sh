@@ -192,7 +192,7 @@ story() {
   wait_for 20 has_finalizers held '["example.com/hold"]'
   record deleted
   kubectl patch clustercatalog held --type merge -p '{"metadata": {"finalizers": []}}' >/dev/null
-  succeeds "$PEER: all ClusterCatalogs can be deleted" timeout 60 kubernetes kubectl delete clustercatalogs --all
+  succeeds "$PEER: all ClusterCatalogs can be deleted" timeout 60 kubectl delete clustercatalogs --all
   [[ $PEER != ours ]] || after_deletion
   stop_peer
 }

@@ -6,9 +6,6 @@
 PROCESS_MAX=512
 FUNCTION_MAX=128
 
-# below FIGURE MAX: both in MB.
-below() { awk -v figure="$1" -v max="$2" 'BEGIN {exit !(figure < max)}'; }
-
 good_folder() {
   mkdir -p "$1"
   printf '{"schema":"olm.package","name":"good"}' >"$1/catalog.json"
@@ -26,7 +23,7 @@ twenty_catalogs() {
   # shellcheck disable=SC2016
   peak=$(python3 "$LIB/measure.py" 1 true sh -c '"$@" || true' sh "$CATALOG_MIRROR" poll --store "$store" --config "$WORK/twenty.yaml" | cut -d' ' -f3)
   is "all good catalogs are published" "$(cd "$store/catalogs" && ls -d good*/current.json | wc -l)" 16
-  succeeds "twenty catalogs take $peak MB, less than $PROCESS_MAX" below "$peak" "$PROCESS_MAX"
+  succeeds "twenty catalogs take $peak MB, at most $PROCESS_MAX" at_most "$peak" "$PROCESS_MAX"
 }
 
 small_function() {
@@ -53,7 +50,7 @@ small_function() {
   invoke poller "$WORK/poll.json" >"$WORK/answer.json"
   is "the good catalog is published" "$(jq -r '.reports[] | select(.catalog == "good").outcome' "$WORK/answer.json")" published
   peak=$(awk '/VmHWM/ {print $2 / 1024}' "/proc/$FUNCTION_PID/status")
-  succeeds "a function takes $peak MB, less than $FUNCTION_MAX" below "$peak" "$FUNCTION_MAX"
+  succeeds "a function takes $peak MB, at most $FUNCTION_MAX" at_most "$peak" "$FUNCTION_MAX"
 }
 
 twenty_catalogs

@@ -55,7 +55,7 @@ unpacked() {
   is "its folder is the content" "$(rendered "$root/configs")" "$HASH"
   is "there is nothing else" "$(ls "$root")" configs
   is "one file for each package" "$(find "$root/configs" -type f | wc -l)" "$(shards "$STORE" up | wc -l)"
-  is "the module of OLM finds all of it" "$(fbc "$root/configs")" "$(counted)"
+  is "the module of OLM finds all of it" "$(opm-oracle count "$root/configs")" "$(counted)"
 }
 
 # counted: `packages channels entries`, computed by jq.
@@ -96,7 +96,7 @@ refusals() {
 
 need_crane
 need_oras
-need_fbc_reader
+need_opm
 publish
 lists
 with_skopeo

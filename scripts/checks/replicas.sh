@@ -7,7 +7,6 @@ IMAGES=8
 declare -A API HEALTH PID
 
 prepare() {
-  need_reader
   prepare_controller
   secret login "$REGISTRY"
   push_images
@@ -63,8 +62,7 @@ create_catalogs() {
 
 # change UPDATES: changes all catalogs at once that many times each, and prints what was read.
 change() {
-  reader -api "$CLUSTER_URL" -api-ca "$CLUSTER_CA" -token administrator -ca "$REGISTRY_CA" -replicas "$WORK/service" \
-    -refs "$WORK/refs" -catalogs "$CATALOGS" -updates "$1"
+  python3 -B "$LIB/reader.py" "$CLUSTER_URL" "$CLUSTER_CA" "$REGISTRY_CA" "$WORK/service" "$WORK/refs" "$CATALOGS" "$1"
 }
 
 # right NAME RESULT UPDATES

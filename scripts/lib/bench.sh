@@ -1,20 +1,21 @@
 # Catalogs to measure with, medians, and the rows of the table.
 # shellcheck shell=bash
 
-# row WHAT FIGURE FLOOR ITS-FIGURE [NUMBER FLOOR-NUMBER]
+# row WHAT FIGURE UNIT [FLOOR ITS-FIGURE]: and the ratio. A figure may have its spread behind it.
 row() {
-  local ratio=''
-  if [[ -n ${6:-} ]]; then ratio=$(awk -v a="$5" -v b="$6" 'BEGIN {if (b > 0) printf "%.2f", a / b}'); fi
-  printf '%-44s %16s   %-34s %16s %7s\n' "$1" "$2" "$3" "$4" "$ratio"
+  awk -v CONVFMT=%.6g -v what="$1" -v figure="$2" -v unit="$3" -v floor="${4:-}" -v its="${5:-}" '
+    function shown(value) { return (value ~ /^[0-9.]+$/ ? value + 0 : value) " " unit }
+    BEGIN {
+      ratio = its + 0 ? sprintf("%.2f", figure / its) : ""
+      printf "%-44s %16s   %-34s %16s %7s\n", what, shown(figure), floor, floor ? shown(its) : "", ratio
+    }'
 }
 
-# measure RUNS PREPARE COMMAND...: `wall cpu peak`, and one of them, for people.
+# measure RUNS PREPARE COMMAND...: `wall cpu peak` in ms and MB, and one of them.
 measure() { python3 "$HERE/lib/measure.py" "$@"; }
 wall() { cut -d' ' -f1 <<<"$1"; }
 cpu() { cut -d' ' -f2 <<<"$1"; }
 peak() { cut -d' ' -f3 <<<"$1"; }
-ms() { awk -v s="$1" 'BEGIN {printf "%.1f ms", s * 1000}'; }
-mb() { awk -v m="$1" 'BEGIN {printf "%.1f MB", m}'; }
 
 runs() { case $1 in huge) echo 1 ;; *) if [[ -n $QUICK ]]; then echo 3; else echo 5; fi ;; esac }
 
@@ -24,17 +25,20 @@ lines_mb() { snapshot "$1" c | jq '.size / 1048576'; }
 # publish STORE CATALOG
 publish() { "${POLL[@]}" --store "$1" --catalog "c=$PLAIN_REGISTRY/ns/$2:v1" >/dev/null; }
 
-# publish_served STORE: the full catalog, or the small one without a data folder.
-publish_served() {
+# full_catalog: FULL is the folder of the full catalog, or that of the series' first state in a quick run or without a data folder.
+full_catalog() {
   local data
   data=$(data_folder)
-  if [[ -z $data || -n $QUICK ]]; then
-    publish "$1" small
-    return
-  fi
-  unpack "$data/community-full.tar.zst" "$WORK/full"
-  "${POLL[@]}" --store "$1" --catalog "c=dir:$WORK/full/configs" >/dev/null || true
-  rm -r "$WORK/full"
+  FULL=$SERIES/000/configs
+  [[ -n $data && -z $QUICK ]] || return 0
+  FULL=$WORK/full/configs
+  [[ -d $FULL ]] || unpack "$data/community-full.tar.zst" "$WORK/full"
+}
+
+# publish_full STORE
+publish_full() {
+  full_catalog
+  "${POLL[@]}" --store "$1" --catalog "c=dir:$FULL" >/dev/null || true
 }
 
 # make_catalogs: small (YAML, the series' first state).
@@ -47,23 +51,19 @@ make_catalogs() {
 
 # make_large_catalogs: of many packages as JSON: large (150 MB), huge (1.5 GB).
 make_large_catalogs() {
-  local data
-  data=$(data_folder)
-  if [[ -z $data ]]; then
-    say "no data folder: only the small example catalog is measured"
+  full_catalog
+  if [[ $FULL == "$SERIES"/* ]]; then
+    say "only the small example catalog is measured"
     return
   fi
-  [[ -n $QUICK ]] && return
-  unpack "$data/community-full.tar.zst" "$WORK/full"
   make_catalog large 150000000
   make_catalog huge 1500000000
-  rm -r "$WORK/full"
 }
 
 make_catalog() {
   CATALOGS+=("$1")
   say "making the $1 catalog"
-  python3 "$HERE/lib/multiply.py" "$WORK/full/configs" "$WORK/$1" "$2"
+  python3 "$HERE/lib/multiply.py" "$FULL" "$WORK/$1" "$2"
   push_folder "$1" "$WORK/$1"
   rm -r "$WORK/${1:?}"
 }
@@ -94,8 +94,8 @@ compare() {
   # nginx has its own tags.
   if [[ $header == If-None-Match:* ]]; then header="If-None-Match: $(field "$STATIC/$2" etag)"; fi
   theirs=$(rate "$STATIC/$2" "$header")
-  row "$1" "$ours/s" "nginx" "$theirs/s" "$ours" "$theirs"
-  row "  beside hyper alone" "$ours/s" "hyper" "$floor/s" "$ours" "$floor"
+  row "$1" "$ours" /s nginx "$theirs"
+  row "  beside hyper alone" "$ours" /s hyper "$floor"
 }
 
 # start_floor HEAD BODY: a server with one answer, at FLOOR.

@@ -26,7 +26,7 @@ bench_peer() {
   done
   cp "$WORK/peer-changed" "$WORK/peer-served"
   for what in cold changed served; do
-    for columns in "1 wall s" "2 CPU s" "3 memory MB"; do peer_row "$what" $columns; done
+    for columns in "1 wall ms" "2 CPU ms" "3 memory MB"; do peer_row "$what" $columns; done
   done
   stop_cluster
 }
@@ -38,7 +38,7 @@ peer_turn() {
   began=$(now_ms) cpu=$(seconds "$STARTED_PID")
   "${action[@]}" >/dev/null
   "${@:2}" >/dev/null
-  awk -v ms="$(($(now_ms) - began))" -v before="$cpu" -v after="$(seconds "$STARTED_PID")" '/^VmHWM/ {print ms / 1000, after - before, $2 / 1024}' \
+  awk -v ms="$(($(now_ms) - began))" -v before="$cpu" -v after="$(seconds "$STARTED_PID")" '/^VmHWM/ {print ms, (after - before) * 1000, $2 / 1024}' \
     "/proc/$STARTED_PID/status" >>"$WORK/peer-$1"
 }
 
@@ -59,7 +59,7 @@ served_turn() {
   push_bench "docker://$REGISTRY/bench/catalog:changed" served
   wait_for 60 has_serial 2
   awk -v ms="$(jq .durationMs "$WORK/store/catalogs/c/status.json")" -v before="$cpu" -v after="$(seconds "$STARTED_PID")" \
-    '/^VmHWM/ {print ms / 1000, after - before, $2 / 1024}' "/proc/$STARTED_PID/status" >>"$WORK/ours-served"
+    '/^VmHWM/ {print ms, (after - before) * 1000, $2 / 1024}' "/proc/$STARTED_PID/status" >>"$WORK/ours-served"
   end_process "$STARTED_PID"
   STARTED_PID=$peer
 }
@@ -67,11 +67,9 @@ has_serial() { jq -e ".serial == $1" "$WORK/store/catalogs/c/current.json" && jq
 
 # peer_row WHAT COLUMN NAME UNIT: medians, and the smallest and the largest in brackets.
 peer_row() {
-  local ours theirs
-  ours=$(spread "$WORK/ours-$1" "$2") theirs=$(spread "$WORK/peer-$1" "$2")
-  row "$1 publication, $3" "${ours#* } $4" catalogd "${theirs#* } $4" "${ours%% *}" "${theirs%% *}"
+  row "$1 publication, $3" "$(spread "$WORK/ours-$1" "$2")" "$4" catalogd "$(spread "$WORK/peer-$1" "$2")"
 }
-spread() { sort -n -k"$2,$2" "$1" | awk -v c="$2" '{v[NR] = $c} END {m = v[int((NR + 1) / 2)]; printf "%.2f %.2f (%.2f-%.2f)", m, m, v[1], v[NR]}'; }
+spread() { sort -n -k"$2,$2" "$1" | awk -v c="$2" '{v[NR] = $c} END {m = v[int((NR + 1) / 2)]; printf "%.1f (%.1f-%.1f)", m, v[1], v[NR]}'; }
 
 bench_controller() {
   start_registry
@@ -112,14 +110,13 @@ start_peer() {
 
 # push_large: the full catalog as `large`, and with another document in one package as `changed`. Without a data folder, two states of the series.
 push_large() {
-  local data tag
-  data=$(data_folder)
-  if [[ -z $data || -n $QUICK ]]; then
+  local tag
+  full_catalog
+  if [[ $FULL == "$SERIES"/* ]]; then
     push_bench "oci:$LAYOUT:step-000" large
     push_bench "oci:$LAYOUT:step-001" changed
     return
   fi
-  unpack "$data/community-full.tar.zst" "$WORK/full"
   for tag in large changed; do
     new_image "$WORK/full-layout:base-$tag"
     add_layer "$WORK/full-layout:base-$tag" "$WORK/full" "$tag"
@@ -132,27 +129,21 @@ push_large() {
 
 # The memory of whole processes for one large catalog.
 one_catalog() {
-  local began
+  local server began
   push_large
-  began=$(now_ms)
-  create_large
-  start_controller alone --webhook-server-port "$(free_port)"
-  wait_for 300 serve_all 1
-  say "the controller serves the large catalog after $(elapsed "$began"): $(memory "$CONTROLLER_PID")"
-  sleep 30
-  say "after half a minute: $(memory "$CONTROLLER_PID"), $(seconds "$CONTROLLER_PID") s of CPU"
-  end_process "$CONTROLLER_PID"
-  delete_large
-  began=$(now_ms)
-  create_large
-  start_peer
-  wait_for 300 serve_all 1
-  say "catalogd serves it after $(elapsed "$began"): $(memory "$STARTED_PID")"
-  sleep 30
-  say "after half a minute: $(memory "$STARTED_PID"), $(seconds "$STARTED_PID") s of CPU"
-  end_process "$STARTED_PID"
-  delete_large
+  for server in start_alone start_peer; do
+    began=$(now_ms)
+    create_large
+    "$server"
+    wait_for 300 serve_all 1
+    say "$server: the large catalog is served after $(elapsed "$began"): $(memory "$STARTED_PID")"
+    sleep 30
+    say "after half a minute: $(memory "$STARTED_PID"), $(seconds "$STARTED_PID") s of CPU"
+    end_process "$STARTED_PID"
+    delete_large
+  done
 }
+start_alone() { start_controller alone --webhook-server-port "$(free_port)"; }
 
 # Three replicas at rest, with one catalog that changes, and with all that change.
 many_catalogs() {

@@ -7,29 +7,17 @@ GRPC_CLIENTS=16
 bench_grpc() {
   local store=$WORK/grpc-store
   need_opm
-  catalog_for_opm
-  "${POLL[@]}" --store "$store" --catalog "c=dir:$OPM_FOLDER" >/dev/null || true
+  publish_full "$store"
   LARGEST=$(snapshot "$store" c | jq -r '[.packages[]] | max_by((.lines // .).size) | .name')
   GRPC=127.0.0.1:$(free_port) OPM=127.0.0.1:$(free_port)
   OURS_COMMAND=("$CATALOG_MIRROR" serve --no-poll --store "$store" --listen "127.0.0.1:$(free_port)" --grpc "$GRPC" --grpc-catalog c)
-  OPM_COMMAND=(opm-oracle serve "$OPM_FOLDER" "$OPM" "$WORK/opm-cache")
+  OPM_COMMAND=(opm-oracle serve "$FULL" "$OPM" "$WORK/opm-cache")
   first_answers
   compare_rates
   compare_memory
 }
 
-# catalog_for_opm: OPM_FOLDER is the full catalog, or the series' first state without a data folder.
-catalog_for_opm() {
-  local data
-  data=$(data_folder)
-  OPM_FOLDER=$SERIES/000/configs
-  if [[ -n $data && -z $QUICK ]]; then
-    unpack "$data/community-full.tar.zst" "$WORK/grpc-full"
-    OPM_FOLDER=$WORK/grpc-full/configs
-  fi
-}
-
-# first_answer RUNS PREPARE ADDRESS COMMAND...: the median of seconds from the start of a server to its first answer.
+# first_answer RUNS PREPARE ADDRESS COMMAND...: the median of milliseconds from the start of a server to its first answer.
 first_answer() {
   local runs=$1 prepare=$2 address=$3
   for ((run = 0; run < runs; run++)); do
@@ -46,8 +34,8 @@ first_answers() {
   ours=$(first_answer 5 true "$GRPC" "${OURS_COMMAND[@]}")
   cold=$(first_answer 1 "rm -rf '$WORK/opm-cache'" "$OPM" "${OPM_COMMAND[@]}")
   warm=$(first_answer 3 true "$OPM" "${OPM_COMMAND[@]}")
-  row "gRPC, first answer after start" "$(ms "$ours")" "opm serve without a cache" "$(ms "$cold")" "$ours" "$cold"
-  row "gRPC, first answer after start" "$(ms "$ours")" "opm serve with its cache" "$(ms "$warm")" "$ours" "$warm"
+  row "gRPC, first answer after start" "$ours" ms "opm serve without a cache" "$cold"
+  row "gRPC, first answer after start" "$ours" ms "opm serve with its cache" "$warm"
 }
 
 start_both() {
@@ -112,11 +100,9 @@ cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}'; }
 
 # row_of_calls WHAT FIELD OURS THEIRS [NAME]
 row_of_calls() {
-  local ours theirs format=%.3f unit=' ms'
-  ours=$(jq ".$2" "$3" | middle)
-  theirs=$(jq ".$2" "$4" | middle)
-  [[ $2 != rate ]] || format=%.0f unit=/s
-  row "$1" "$(printf "$format" "$ours")$unit" "${5:-opm serve}" "$(printf "$format" "$theirs")$unit" "$ours" "$theirs"
+  local unit=ms
+  [[ $2 != rate ]] || unit=/s
+  row "$1" "$(jq ".$2" "$3" | middle)" "$unit" "${5:-opm serve}" "$(jq ".$2" "$4" | middle)"
 }
 
 # The memory of new servers: what they hold and have held at most, after each kind of work.
@@ -124,8 +110,9 @@ compare_memory() {
   local custom
   start_both
   row_of_memory "memory after start"
-  custom=$("$CATALOG_MIRROR" render "$OPM_FOLDER" | jq -r 'select(.schema | startswith("olm.") | not) | "\(.schema)/\(.package // "")"' | sort -u)
-  for address in "$GRPC" "$OPM"; do OPM_ORACLE_CUSTOM=$custom opm-oracle everything "$address" >"$WORK/everything"; done
+  custom=$("$CATALOG_MIRROR" render "$FULL" | jq -r 'select(.schema | startswith("olm.") | not) | "\(.schema)/\(.package // "")"' | sort -u)
+  OPM_ORACLE_CUSTOM=$custom opm-oracle answers "$FULL" >"$WORK/questions"
+  for address in "$GRPC" "$OPM"; do opm-oracle ask "$address" <"$WORK/questions"; done
   row_of_memory "  after all methods for all packages"
   for address in "$GRPC" "$OPM"; do opm-oracle bench "$address" "bundles:$LARGEST" "$GRPC_CLIENTS" 5 >/dev/null; done
   row_of_memory "  after GetBundle of $LARGEST"
@@ -135,11 +122,6 @@ compare_memory() {
 }
 
 row_of_memory() {
-  local ours theirs
-  ours=$(memory_kb VmHWM "$OURS_PID") theirs=$(memory_kb VmHWM "$OPM_PID")
-  row "$1, at most" "$(mb "$(kb_to_mb "$ours")")" "opm serve" "$(mb "$(kb_to_mb "$theirs")")" "$ours" "$theirs"
-  ours=$(memory_kb VmRSS "$OURS_PID") theirs=$(memory_kb VmRSS "$OPM_PID")
-  row "  and now" "$(mb "$(kb_to_mb "$ours")")" "opm serve" "$(mb "$(kb_to_mb "$theirs")")" "$ours" "$theirs"
+  row "$1, at most" "$(memory_kb VmHWM "$OURS_PID")" kB "opm serve" "$(memory_kb VmHWM "$OPM_PID")"
+  row "  and now" "$(memory_kb VmRSS "$OURS_PID")" kB "opm serve" "$(memory_kb VmRSS "$OPM_PID")"
 }
-
-kb_to_mb() { awk -v kb="$1" 'BEGIN {print kb / 1024}'; }

@@ -16,7 +16,7 @@ bench_history() {
     if ((turn % 2 == 0)); then publish_history now "$CATALOG_MIRROR"; fi
   done
   for what in cold changed yaml; do
-    for columns in "1 wall s" "2 CPU s" "3 memory MB"; do history_row "$what" $columns; done
+    for columns in "1 wall ms" "2 CPU ms" "3 memory MB"; do history_row "$what" $columns; done
   done
   serve_history "$turns"
 }
@@ -35,7 +35,7 @@ history_row() {
   now=$(spread "$WORK/ours-$1-now" "$2") before=$(spread "$WORK/ours-$1-before" "$2")
   if awk -v now="${now%% *}" -v before="${before%% *}" -v unit="$4" \
     'BEGIN {exit !(unit == "/s" ? now < before / 1.05 : now > before * 1.05)}'; then mark=' <- worse'; fi
-  row "$1, $3$mark" "${now#* } $4" before "${before#* } $4" "${now%% *}" "${before%% *}"
+  row "$1, $3$mark" "$now" "$4" before "$before"
 }
 
 # serve_history TURNS: requests a second of both, each from what it has published.

@@ -2,9 +2,6 @@
 # do the same, a second row has that.
 # shellcheck shell=bash
 
-# goal WHAT FIGURE UNIT GOAL
-goal() { row "$1" "$2 $3" goal "$4 $3" "$2" "$4"; }
-
 # FUNCTIONS holds both programs for this machine. ZIPS holds what is uploaded, for the processor that is the default.
 use_functions() {
   FUNCTIONS=${CATALOG_MIRROR_FUNCTIONS:-} ZIPS=${CATALOG_MIRROR_ZIPS:-}
@@ -65,20 +62,20 @@ ASKS
 starts() {
   local figure
   figure=$(best 1 3 play 20 "$1" -- "${@:3}")
-  goal "$1, exec to first next" "$figure" ms "$2"
-  beside "$1, exec to first next" "$figure" "a script that asks" "$(awk -v m="$STARTED_MS" 'BEGIN {print m / 1000}')"
+  row "$1, exec to first next" "$figure" ms goal "$2"
+  row "$1, exec to first next" "$figure" ms "a script that asks" "$STARTED_MS"
 }
 
 # A pointer that is trusted for an hour leaves the reader's own time.
 bench_reader() {
   local events=$ROOT/functions/reader/tests/events
   "${POLL[@]}" --store s3://bench/mirror --catalog "demo=$PLAIN_REGISTRY/ns/$SMALL:v1" >/dev/null || true
-  goal "reader, zipped" "$(zipped reader)" MB 3.5
+  row "reader, zipped" "$(zipped reader)" MB goal 3.5
   starts reader 8
-  goal "reader, 304, own time" "$(best 2 3 play 1 reader "$events/url-not-modified.json" 200 -- FRESHNESS=1h)" ms 1
-  row "reader, 304 with a request to MinIO" "$(best 2 3 play 1 reader "$events/url-not-modified.json" 200 --) ms" "" "" "" ""
-  row "reader, first event of a process" "$(best 2 5 play 1 reader "$events/url-not-modified.json" 1 0 --) ms" "" "" "" ""
-  goal "reader, memory after 200 whole catalogs" "$(play 1 reader "$events/url-all-gzip.json" 200 -- | cut -d' ' -f3)" MB 45
+  row "reader, 304, own time" "$(best 2 3 play 1 reader "$events/url-not-modified.json" 200 -- FRESHNESS=1h)" ms goal 1
+  row "reader, 304 with a request to MinIO" "$(best 2 3 play 1 reader "$events/url-not-modified.json" 200 --)" ms
+  row "reader, first event of a process" "$(best 2 5 play 1 reader "$events/url-not-modified.json" 1 0 --)" ms
+  row "reader, memory after 200 whole catalogs" "$(play 1 reader "$events/url-all-gzip.json" 200 -- | cut -d' ' -f3)" MB goal 45
 }
 
 # Into an empty part of the bucket every time, by a function that has just started.
@@ -93,17 +90,10 @@ bench_cold() {
   for RUN in 1 2 3 4 5; do cold_publish; done >"$WORK/cold"
   wall=$(cut -d' ' -f2 "$WORK/cold" | sort -n | head -1) cpu=$(cut -d' ' -f4 "$WORK/cold" | sort -n | head -1)
   floor=$(measure 5 true "$HERE/lib/floor" "http://$PLAIN_REGISTRY" "ns/$SMALL")
-  goal "$what" "$wall" ms 1000
-  beside "$what" "$wall" "curl, gunzip, sha256sum, gzip -6" "$(wall "$floor")"
-  beside "$what, CPU" "$cpu" "the same" "$(cpu "$floor")"
-  goal "$what, memory" "$(cut -d' ' -f3 "$WORK/cold" | sort -n | tail -1)" MB 150
-}
-
-# beside WHAT MILLISECONDS FLOOR SECONDS
-beside() {
-  local floor
-  floor=$(awk -v s="$4" 'BEGIN {printf "%.1f", s * 1000}')
-  row "$1" "$2 ms" "$3" "$floor ms" "$2" "$floor"
+  row "$what" "$wall" ms goal 1000
+  row "$what" "$wall" ms "curl, gunzip, sha256sum, gzip -6" "$(wall "$floor")"
+  row "$what, CPU" "$cpu" ms "the same" "$(cpu "$floor")"
+  row "$what, memory" "$(cut -d' ' -f3 "$WORK/cold" | sort -n | tail -1)" MB goal 150
 }
 
 # Looking at many catalogs whose registry is far away. The floor asks it for the same manifests, as many at a time.
@@ -117,9 +107,9 @@ bench_unchanged() {
   many_catalogs "$far" >"$WORK/many.yaml"
   figure=$(play 1 poller "$event" 10 5 '"unchanged":200' -- CATALOGS="$(<"$WORK/many.yaml")" STORE=s3://bench/many METRICS=off)
   figure=$(cut -d' ' -f2 <<<"$figure")
-  goal "poller, 200 unchanged, registry 20 ms away" "$figure" ms 3000
+  row "poller, 200 unchanged, registry 20 ms away" "$figure" ms goal 3000
   floor=$(measure 5 true curl -sSI --no-progress-meter -o /dev/null --parallel --parallel-max 64 "http://$far/v2/ns/tiny/manifests/v1?[1-200]")
-  beside "poller, 200 unchanged, registry 20 ms away" "$figure" "curl -I of the manifests, 64 at once" "$(wall "$floor")"
+  row "poller, 200 unchanged, registry 20 ms away" "$figure" ms "curl -I of the manifests, 64 at once" "$(wall "$floor")"
 }
 
 many_catalogs() {
@@ -128,7 +118,7 @@ many_catalogs() {
   for name in $(seq 200); do printf '  - {name: c%s, source: "%s/ns/tiny:v1"}\n' "$name" "$1"; done
 }
 
-load() { row "load of the machine" "$(cut -d' ' -f1 /proc/loadavg)" "its processors" "$(nproc)" "" ""; }
+load() { row "load of the machine" "$(cut -d' ' -f1 /proc/loadavg)" '' "its processors" "$(nproc)"; }
 
 bench_lambda() {
   use_functions
@@ -136,7 +126,7 @@ bench_lambda() {
   load
   bench_start
   bench_reader
-  goal "poller, zipped" "$(zipped poller)" MB 6
+  row "poller, zipped" "$(zipped poller)" MB goal 6
   starts poller 15 CATALOGS='catalogs: []'
   bench_cold
   bench_unchanged

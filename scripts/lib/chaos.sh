@@ -52,22 +52,14 @@ build_preload() {
   rm "$WORK/is-full"
 }
 
-# The spool of the site with a bucket is a file system of its own where one may be mounted. Stores in folders grow too
-# large for memory, so those processes have the preload.
+# The spool of the site with a bucket is a file system of its own where one may be mounted: IN_SPOOL runs a command that sees it, and it
+# ends with the last process that does. Stores in folders grow too large for memory, so those processes have the preload.
 make_spool() {
   mkdir -p "$WORK/s3/spool" "$WORK/folder/spool"
-  MOUNTED=''
-  if mount -t tmpfs -o "size=$SPOOL_SIZE" tmpfs "$WORK/s3/spool" 2>/dev/null; then MOUNTED=$WORK/s3/spool; fi
-}
-
-clean_up_chaos() {
-  local status=$?
-  # The processes must be gone before their disk is.
-  for process in "${STARTED[@]}"; do kill "$process" 2>/dev/null || true; done
-  for process in "${STARTED[@]}"; do wait "$process" 2>/dev/null || true; done
-  [[ -z ${MOUNTED:-} ]] || umount "$MOUNTED" || umount -l "$MOUNTED"
-  clean_up || true
-  exit "$status"
+  MOUNTED=$WORK/s3/spool
+  # shellcheck disable=SC2016
+  IN_SPOOL=(unshare --mount sh -c 'mount -t tmpfs -o "size=$0" tmpfs "$1" && shift && exec "$@"' "$SPOOL_SIZE" "$MOUNTED")
+  "${IN_SPOOL[@]}" true 2>/dev/null || IN_SPOOL=() MOUNTED=''
 }
 
 # What is known of a run that failed stays where CHAOS_LOGS says, or else is printed in part.

@@ -42,6 +42,9 @@ succeeds() {
   if output=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "$*" "$output"; fi
 }
 
+# at_most FIGURE MAX: also of numbers with a fraction.
+at_most() { awk -v figure="$1" -v max="$2" 'BEGIN {exit !(figure <= max)}'; }
+
 # code_of COMMAND...: its exit code; what it says is in $WORK/said.
 code_of() {
   local code=0

@@ -10,7 +10,7 @@ start_cluster() {
   local home=$WORK/cluster etcd peer
   mkdir -p "$home"
   etcd=$(free_port) peer=$(free_port)
-  start "$home/etcd.log" kubernetes etcd --data-dir "$home/etcd" --unsafe-no-fsync \
+  start "$home/etcd.log" etcd --data-dir "$home/etcd" --unsafe-no-fsync \
     --listen-client-urls "http://127.0.0.1:$etcd" --advertise-client-urls "http://127.0.0.1:$etcd" \
     --listen-peer-urls "http://127.0.0.1:$peer" --initial-advertise-peer-urls "http://127.0.0.1:$peer" \
     --initial-cluster "default=http://127.0.0.1:$peer"
@@ -27,7 +27,7 @@ start_cluster() {
 
 start_api_server() {
   local home=$WORK/cluster
-  start "$home/apiserver.log" kubernetes kube-apiserver --etcd-servers "$ETCD_URL" \
+  start "$home/apiserver.log" kube-apiserver --etcd-servers "$ETCD_URL" \
     --bind-address 127.0.0.1 --secure-port "$APISERVER_PORT" --cert-dir "$home/certs" --token-auth-file "$home/tokens.csv" \
     --authorization-mode RBAC --service-cluster-ip-range 10.0.0.0/24 --service-account-issuer https://kubernetes.default.svc \
     --service-account-key-file "$home/account.key" --service-account-signing-key-file "$home/account.key" \
@@ -124,15 +124,6 @@ users: [{name: u, user: {token: $2}}]
 contexts: [{name: x, context: {cluster: c, user: u, namespace: $NAMESPACE}}]
 current-context: x
 YAML
-}
-
-kubectl() { kubernetes kubectl "$@"; }
-
-# write_kubectl: a command of its own in $WORK/bin, for pages and programs.
-write_kubectl() {
-  mkdir "$WORK/bin"
-  printf '#!/bin/sh\nexec %q kubectl "$@"\n' "$(command -v kubernetes)" >"$WORK/bin/kubectl"
-  chmod +x "$WORK/bin/kubectl"
 }
 
 # account_token: a token of the service account of catalogd's Deployment.

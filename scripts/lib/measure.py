@@ -1,4 +1,4 @@
-"""Runs a command several times and prints the medians: wall seconds, CPU seconds, peak resident MB.
+"""Runs a command several times and prints the medians: wall ms, CPU ms, peak resident MB.
 
     measure.py RUNS PREPARE COMMAND...      PREPARE is a shell command before each run; it is not measured
 """
@@ -11,8 +11,8 @@ for _ in range(runs):
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
-    rows.append((time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024))
+    rows.append(((time.monotonic() - begin) * 1000, (usage.ru_utime + usage.ru_stime) * 1000, usage.ru_maxrss / 1024))
     # An old binary ends with 10 where it published something; scripts/bench compares old and new ones.
     if os.waitstatus_to_exitcode(status) not in (0, 10):
         sys.exit(f"{command[0]} failed with {os.waitstatus_to_exitcode(status)}")
-print(*(f"{statistics.median(column):.4f}" for column in zip(*rows)))
+print(*(f"{statistics.median(column):.2f}" for column in zip(*rows)))

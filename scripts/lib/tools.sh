@@ -17,7 +17,11 @@ VERSITYGW=github.com/versity/versitygw/cmd/versitygw@v1.8.0 RCLONE=github.com/rc
 SEAWEEDFS=github.com/seaweedfs/seaweedfs/weed@v0.0.0-20261109003541-7506e5f91cd6
 GARAGE=garage@2.5.0 S3PROXY=org.gaul:s3proxy:2.9.0:jar:jar-with-dependencies S3RVER=s3rver@3.7.1
 CATALOGD=github.com/operator-framework/operator-controller@v1.11.0
+OPERATOR_REGISTRY=github.com/operator-framework/operator-registry@v1.73.0
+OLM=github.com/operator-framework/operator-lifecycle-manager@v0.38.0
 OLM_API=github.com/operator-framework/api@v0.45.0
+KUBERNETES=k8s.io/kubernetes@v1.36.2 ETCD=go.etcd.io/etcd/server/v3@v3.6.8
+PROMETHEUS=github.com/prometheus/prometheus@v0.307.3
 # Only their CustomResourceDefinitions are used.
 CERT_MANAGER=github.com/cert-manager/cert-manager@v1.19.1 PROMETHEUS_OPERATOR=github.com/prometheus-operator/prometheus-operator@v0.85.0
 KUSTOMIZE=sigs.k8s.io/kustomize/kustomize/v5@v5.8.0
@@ -41,7 +45,6 @@ install_check_tools() {
   need_python_tools
   need_crane
   need_oras
-  need_fbc_reader
   need_versions
   need_opm
   need_grpcurl
@@ -84,21 +87,21 @@ need_s3rver() {
   need_npm "$S3RVER" "$S3RVER"
   S3RVER_PROGRAM=$NPM_FOLDER/node_modules/s3rver/bin/s3rver.js
 }
-# Reads FBC with OLM's own module: counts what is in it, and prints its canonical lines.
-need_fbc_reader() { need_go_folder fbc fbc; }
 # Reads ranges of versions with the modules of OLM and of oc-mirror.
-need_versions() { need_go_folder versions versions; }
-# Validates catalogs and answers the registry API with opm's own module; asks servers of the registry API under load.
-need_opm() { need_go_folder opm-oracle opm; }
+need_versions() { need_go_command versions "$OPERATOR_REGISTRY" versions; }
+# Reads and validates catalogs and answers the registry API with opm's own module; asks servers of the registry API under load.
+need_opm() { need_go_command opm-oracle "$OPERATOR_REGISTRY" opm; }
 # Takes the steps of upgrades with OLM v0's own resolver.
-need_olm() { need_go_folder olm-oracle olm; }
+need_olm() { need_go_command olm-oracle "$OLM" olm; }
+# Compares CustomResourceDefinitions with crdify, in the version of OLM v1.
+need_crds() { need_go_command crds "$CATALOGD" crds; }
 # catalogd itself. CRDS is the folder with its CustomResourceDefinitions.
 need_catalogd() {
-  need_go_command catalogd "$CATALOGD" containers_image_openpgp,exclude_graphdriver_btrfs
+  need_go_command catalogd "$CATALOGD"
   CRDS=$(go_module_folder "$CATALOGD")/helm/olmv1/base/catalogd/crd/standard
 }
 # Pulls and reads catalogs with the code of catalogd and of operator-controller.
-need_olm_clients() { need_go_command olm-clients "$CATALOGD" containers_image_openpgp,exclude_graphdriver_btrfs clients; }
+need_olm_clients() { need_go_command olm-clients "$CATALOGD" clients; }
 # OPERATOR_CRDS are a folder and a file with the CustomResourceDefinitions of cert-manager and of the Prometheus operator.
 need_operator_crds() {
   OPERATOR_CRDS=(
@@ -106,14 +109,13 @@ need_operator_crds() {
     "$(go_module_folder "$PROMETHEUS_OPERATOR")/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"
   )
 }
-# etcd, kube-apiserver and kubectl, in one program.
-need_kubernetes() { need_go_folder kubernetes kubernetes; }
-# Changes ClusterCatalogs and reads them as operator-controller does.
-need_reader() { need_go_folder reader reader; }
+need_kubernetes() {
+  need_go_program etcd "$ETCD" go_module "$ETCD"
+  need_go_command kube-apiserver "$KUBERNETES"
+  need_go_command kubectl "$KUBERNETES"
+}
 # Parses PromQL with Prometheus' own module.
-need_promql() { need_go_folder promql promql; }
-# Lists tar archives as Go's archive/tar reads them.
-need_tar_lister() { need_go_folder tar-lister tar; }
+need_promql() { need_go_command promql "$PROMETHEUS" promql; }
 
 # A person who deploys may have these on the path already, in another version, which is then used.
 need_aws() { need_tool aws "$AWS_CLI"; }
@@ -203,16 +205,11 @@ need_tool() {
 # need_go COMMAND PACKAGE@VERSION: builds a program with Go, once.
 need_go() { need_go_program "$1" "$2" go_module "$2"; }
 
-# need_go_folder COMMAND FOLDER: builds a program of the module GO_SOURCE.
-need_go_folder() {
-  need_go_program "$1" "$(cat "$GO_SOURCE/$2"/*.go "$GO_SOURCE"/go.* | sha256)" go_build "$GO_SOURCE" "./$2"
-}
-
-# need_go_command COMMAND MODULE@VERSION TAGS [FOLDER]: builds a command of a module, with the versions that the module itself requires,
-# or the program in a folder of GO_SOURCE inside that module, whose internal packages it uses.
+# need_go_command COMMAND MODULE@VERSION [FOLDER]: builds a command of a module, with the versions that the module itself requires, or
+# the program in a folder of GO_SOURCE inside that module, whose internal packages it may use.
 need_go_command() {
   local source=$2
-  [[ -z ${4:-} ]] || source+=$(cat "$GO_SOURCE/$4"/*.go | sha256)
+  [[ -z ${3:-} ]] || source+=$(cat "$GO_SOURCE/$3"/*.go | sha256)
   need_go_program "$1" "$source" go_command "${@:2}"
 }
 
@@ -224,7 +221,7 @@ need_go_program() {
   local GO_PROGRAM=$GO_PROGRAMS/$1
   ! has_go_program "$2" || return 0
   export PATH=$PATH:/usr/local/go/bin
-  need_debian go=golang-go
+  need_debian go=golang-go jq=jq
   mkdir -p "$GO_PROGRAMS"
   (
     flock 9
@@ -248,12 +245,23 @@ go_module() {
     die "$1 cannot be built: $(tail -5 "$module/log")"
 }
 
-# go_command MODULE@VERSION TAGS [FOLDER]
+# go_command MODULE@VERSION [FOLDER]
 go_command() {
   local name=${GO_PROGRAM##*/} module=$WORK/module-${GO_PROGRAM##*/}
   cp -r "$(go_module_folder "$1")" "$module" && chmod -R u+w "$module" &&
-    { [[ -z ${3:-} ]] || cp -r "$GO_SOURCE/$3" "$module/cmd/$name"; } &&
-    go_build "$module" "./cmd/$name" -tags "$2" && rm -r "$module"
+    { [[ -z ${2:-} ]] || cp -r "$GO_SOURCE/$2" "$module/cmd/$name"; } &&
+    leave_repository "$module" "${1##*@v?}" &&
+    go_build "$module" "./cmd/$name" -mod mod -tags containers_image_openpgp,exclude_graphdriver_btrfs && rm -r "$module"
+}
+
+# leave_repository FOLDER VERSION: makes a module independent of what its repository has and a module does not hold: libraries, and
+# folders that are modules of their own. Those of Kubernetes are published as v0.36.2 when it is v1.36.2.
+leave_repository() {
+  (
+    cd "$1" && rm -rf vendor go.work*
+    go mod edit -json | jq -r '.Replace[]? | select(.New.Path | startswith("./")).Old.Path' |
+      sed "s/.*/-replace=&=&@v0$2/" | xargs -r go mod edit
+  )
 }
 
 # go_module_folder MODULE@VERSION: the folder of the module's files, fetched if needed.

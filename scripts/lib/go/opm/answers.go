@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -96,25 +97,40 @@ func answerAll(folder string) {
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
 	encoder := json.NewEncoder(out)
-	asker := asker{connection, func(answer answer) { check(encoder.Encode(answer)) }}
-	asker.all(api.NewRegistryClient(connection))
+	asker{connection, func(answer answer) { check(encoder.Encode(answer)) }}.all()
 }
 
-// askAgain sends the requests of answers on standard input to another server.
+// askAgain sends the requests of answers on standard input to another server. Prints the first answers that differ, and fails if one does.
 func askAgain(address string) {
 	connection := dial(address)
 	defer connection.Close()
 	in := json.NewDecoder(bufio.NewReader(os.Stdin))
-	out := bufio.NewWriter(os.Stdout)
-	defer out.Flush()
 	asker := asker{connection: connection}
-	for in.More() {
-		var asked answer
-		check(in.Decode(&asked))
-		request, err := base64.StdEncoding.DecodeString(asked.Request)
+	count, differ := 0, 0
+	for ; in.More(); count++ {
+		var expected answer
+		check(in.Decode(&expected))
+		request, err := base64.StdEncoding.DecodeString(expected.Request)
 		check(err)
-		check(json.NewEncoder(out).Encode(asker.call(asked.Method, rawMessage{request})))
+		said := asker.call(expected.Method, rawMessage{request})
+		if expected.agrees(said) {
+			continue
+		}
+		if differ++; differ <= 10 {
+			fmt.Printf("expected: %.1500q\nis:       %.1500q\n", fmt.Sprint(expected), fmt.Sprint(said))
+		}
 	}
+	fmt.Printf("%d of %d answers differ\n", differ, count)
+	if differ > 0 || count == 0 {
+		os.Exit(1)
+	}
+}
+
+func (a answer) agrees(said answer) bool {
+	if a.AnyOf {
+		return said.Code == "" && len(said.Messages) == 1 && slices.Contains(a.Messages, said.Messages[0])
+	}
+	return reflect.DeepEqual(a, said)
 }
 
 type asker struct {
@@ -122,20 +138,13 @@ type asker struct {
 	emit       func(answer)
 }
 
-func (a asker) all(client api.RegistryClient) {
-	context := context.Background()
+func (a asker) all() {
 	a.ask("ListPackages", &api.ListPackageRequest{})
 	a.ask("ListBundles", &api.ListBundlesRequest{})
-	stream, err := client.ListBundles(context, &api.ListBundlesRequest{})
-	check(err)
 	packages, channels, names, apis := set{}, set{}, set{}, set{}
 	// Names of the bundles that replace or skip a bundle, by channel and name.
 	replacements := map[string]map[string][]string{}
-	for {
-		bundle, err := stream.Recv()
-		if err != nil {
-			break
-		}
+	for _, bundle := range listBundles(a.connection) {
 		channel := bundle.PackageName + "/" + bundle.ChannelName
 		packages.add(bundle.PackageName)
 		channels.add(channel)
@@ -208,7 +217,7 @@ func (a asker) askReplacement(request *api.GetReplacementRequest, names []string
 	a.emit(said)
 }
 
-// call sends a request and collects what comes. Every method is called as a stream, because then one function does for all.
+// call sends a request and collects what comes.
 func (a asker) call(method string, request any) answer {
 	service := "api.Registry"
 	if strings.HasPrefix(method, "Experimental") {
@@ -216,22 +225,15 @@ func (a asker) call(method string, request any) answer {
 	}
 	said := answer{Method: method, Request: encode(request)}
 	callContext := metadata.AppendToOutgoingContext(context.Background(), "x-acknowledge-experimental", "true")
-	stream, err := a.connection.NewStream(callContext, &grpc.StreamDesc{ServerStreams: true}, fmt.Sprintf("/%s/%s", service, method))
-	check(err)
-	check(stream.SendMsg(request))
-	check(stream.CloseSend())
-	for {
-		var message rawMessage
-		if err := stream.RecvMsg(&message); err != nil {
-			if state, _ := status.FromError(err); err.Error() != "EOF" {
-				said.Code, said.Text = state.Code().String(), state.Message()
-			}
-			break
-		}
+	err := receive(callContext, a.connection, fmt.Sprintf("/%s/%s", service, method), request, func(message []byte) {
 		if strings.HasPrefix(method, "Experimental") {
-			message.bytes = sortKeys(message.bytes)
+			message = sortKeys(message)
 		}
-		said.Messages = append(said.Messages, shorten(message.bytes))
+		said.Messages = append(said.Messages, shorten(message))
+	})
+	if err != nil {
+		state := status.Convert(err)
+		said.Code, said.Text = state.Code().String(), state.Message()
 	}
 	slices.Sort(said.Messages)
 	return said
@@ -264,14 +266,7 @@ type set map[string]struct{}
 
 func (s set) add(item string) { s[item] = struct{}{} }
 
-func (s set) sorted() []string {
-	items := make([]string, 0, len(s))
-	for item := range s {
-		items = append(items, item)
-	}
-	slices.Sort(items)
-	return items
-}
+func (s set) sorted() []string { return slices.Sorted(maps.Keys(s)) }
 
 func check(err error) {
 	if err != nil {

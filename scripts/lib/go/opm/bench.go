@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/operator-framework/operator-registry/pkg/api"
@@ -85,7 +84,9 @@ func findWorkload(address, name string) workload {
 		return workload{"ListBundles", []rawMessage{{}}}
 	}
 	packages, bundles := set{}, []rawMessage{}
-	for _, bundle := range listBundles(address) {
+	connection := dial(address)
+	defer connection.Close()
+	for _, bundle := range listBundles(connection) {
 		packages.add(bundle.PackageName)
 		if wanted == "" || wanted == bundle.PackageName {
 			request := &api.GetBundleRequest{PkgName: bundle.PackageName, ChannelName: bundle.ChannelName, CsvName: bundle.CsvName}
@@ -105,24 +106,6 @@ func findWorkload(address, name string) workload {
 	return work
 }
 
-func listBundles(address string) []*api.Bundle {
-	connection := dial(address)
-	defer connection.Close()
-	stream, err := api.NewRegistryClient(connection).ListBundles(context.Background(), &api.ListBundlesRequest{})
-	check(err)
-	var bundles []*api.Bundle
-	for {
-		bundle, err := stream.Recv()
-		if err != nil {
-			if err.Error() != "EOF" {
-				log.Fatal(err)
-			}
-			return bundles
-		}
-		bundles = append(bundles, bundle)
-	}
-}
-
 func raw(message proto.Message) rawMessage {
 	bytes, err := proto.Marshal(message)
 	check(err)
@@ -137,62 +120,26 @@ type clientResult struct {
 }
 
 // run is one client. Calls that began before the measurement are not measured. A call that runs at the end is finished.
-func (w workload) run(address string, begin, end time.Time) clientResult {
+func (w workload) run(address string, begin, end time.Time) (result clientResult) {
 	connection := dial(address)
 	defer connection.Close()
-	var result clientResult
-	var measuredFrom time.Time
-	for {
-		started := time.Now()
-		if measuredFrom.IsZero() && !started.Before(begin) {
-			measuredFrom = started
-		}
-		if !started.Before(end) && len(result.times) > 0 {
-			result.rate = float64(len(result.times)) / started.Sub(measuredFrom).Seconds()
-			return result
-		}
+	for now := time.Now(); now.Before(end) || len(result.times)+result.failed == 0; now = time.Now() {
 		result.calls++
-		if err := w.call(connection); err != nil {
+		request := w.requests[rand.IntN(len(w.requests))]
+		err := receive(context.Background(), connection, "/api.Registry/"+w.method, request, func([]byte) {})
+		switch {
+		case err != nil:
 			result.failed++
 			result.example = err.Error()
-			if !started.Before(end) {
-				return result
-			}
-			continue
-		}
-		if !measuredFrom.IsZero() {
-			result.times = append(result.times, time.Since(started))
+		case !now.Before(begin):
+			result.times = append(result.times, time.Since(now))
 		}
 	}
+	result.rate = float64(len(result.times)) / time.Since(begin).Seconds()
+	return result
 }
 
-func (w workload) call(connection *grpc.ClientConn) error {
-	request := w.requests[rand.IntN(len(w.requests))]
-	method := "/api.Registry/" + w.method
-	var message rawMessage
-	if w.method != "ListBundles" {
-		return connection.Invoke(context.Background(), method, request, &message)
-	}
-	stream, err := connection.NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true}, method)
-	if err != nil {
-		return err
-	}
-	if err := stream.SendMsg(request); err != nil {
-		return err
-	}
-	if err := stream.CloseSend(); err != nil {
-		return err
-	}
-	for err == nil {
-		err = stream.RecvMsg(&message)
-	}
-	if err.Error() == "EOF" {
-		return nil
-	}
-	return err
-}
-
-// first starts a server, prints the seconds until it has answered GetPackage, and ends it.
+// first starts a server, prints the milliseconds until it has answered GetPackage, and ends it.
 func first(address, name string, command []string) {
 	began := time.Now()
 	server := exec.Command(command[0], command[1:]...)
@@ -221,15 +168,5 @@ func first(address, name string, command []string) {
 	if answer.Name != name {
 		log.Fatalf("the answer is about %q", answer.Name)
 	}
-	fmt.Printf("%.4f\n", took.Seconds())
-}
-
-// everything asks for every package, channel and bundle with every method, as `answers` does, and prints the number of calls.
-func everything(address string) {
-	connection := dial(address)
-	defer connection.Close()
-	calls := 0
-	asker := asker{connection, func(answer) { calls++ }}
-	asker.all(api.NewRegistryClient(connection))
-	fmt.Println(calls)
+	fmt.Printf("%.1f\n", took.Seconds()*1000)
 }

@@ -1,8 +1,12 @@
-// Asks opm itself, operator-registry, for a second opinion, and servers of the registry API under load.
+// Asks opm itself, operator-registry, for a second opinion, and servers of the registry API under load. It is built inside the module of
+// operator-registry.
 //
 //	opm-oracle validate                      catalogs on standard input, as validate.go describes
+//	opm-oracle count FOLDER                  numbers of packages, channels and bundles that OLM finds in a folder
+//	opm-oracle lines                         canonical lines of files, as differential.go describes
+//	opm-oracle entries                       entries of tar archives, as differential.go describes
 //	opm-oracle answers FOLDER                all answers of the registry API about the catalog in a folder, as answers.go describes
-//	opm-oracle ask ADDRESS                   the same requests, which standard input has, to a server that runs
+//	opm-oracle ask ADDRESS                   the same requests, which standard input has, to a server that runs; fails if an answer differs
 //	opm-oracle graph FOLDER                  the edges that `opm alpha render-graph` draws, as graph.go describes
 //	opm-oracle serve FOLDER ADDRESS CACHE    the registry API over gRPC; a cache that is there already is used, as opm uses it
 //
@@ -10,7 +14,6 @@
 //
 //	opm-oracle bench ADDRESS WORKLOAD CLIENTS SECONDS
 //	opm-oracle first ADDRESS PACKAGE COMMAND...
-//	opm-oracle everything ADDRESS
 //
 // And as clients.go describes:
 //
@@ -36,6 +39,12 @@ func main() {
 	switch count := len(arguments); {
 	case command == "validate" && count == 0:
 		validateAll()
+	case command == "count" && count == 1:
+		countAll(arguments[0])
+	case command == "lines" && count == 0:
+		answerInputs(lines)
+	case command == "entries" && count == 0:
+		answerInputs(entries)
 	case command == "answers" && count == 1:
 		answerAll(arguments[0])
 	case command == "graph" && count == 1:
@@ -48,8 +57,6 @@ func main() {
 		bench(arguments[0], arguments[1], number(arguments[2]), seconds(arguments[3]))
 	case command == "first" && count >= 3:
 		first(arguments[0], arguments[1], arguments[2:])
-	case command == "everything" && count == 1:
-		everything(arguments[0])
 	case command == "client" && (count == 1 || count == 2):
 		useClient(arguments[0], append(arguments, "")[1])
 	case command == "hold" && count == 3:

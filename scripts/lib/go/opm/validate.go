@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"testing/fstest"
 
@@ -25,13 +23,9 @@ func validateAll() {
 	in := json.NewDecoder(bufio.NewReader(os.Stdin))
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
-	for {
+	for in.More() {
 		var catalog struct{ Text string }
-		err := in.Decode(&catalog)
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		check(err)
+		check(in.Decode(&catalog))
 		check(json.NewEncoder(out).Encode(validate(catalog.Text)))
 	}
 }
