@@ -182,7 +182,7 @@ class Site:
             self.must("verify", ["verify", *place])
             self.must(kind, [*self.commands[kind], "--offline"])
             self.must("verify", ["verify", *place])
-            self.check_listing(store, json.loads(self.must("ls", ["ls", "--json", *place])))
+            self.check_listing(store, json.loads(self.must("ls", ["ls", "--json", *place]) or "[]"))
             # Row 22: the name of an image has a line feed, and the name of its package would clear a terminal.
             printed = self.must("images", ["images", *place])
             if not printed.replace("\n", "").isprintable() or "\nforged" in printed:

@@ -23,7 +23,8 @@ use_work_folder() {
 clean_up() {
   local status=$?
   trap - EXIT
-  for process in "${STARTED[@]}"; do kill "$process" 2>/dev/null || true; done
+  # A stopped process ends only when it goes on.
+  for process in "${STARTED[@]}"; do { kill "$process" && kill -CONT "$process"; } 2>/dev/null || true; done
   for process in "${STARTED[@]}"; do wait "$process" 2>/dev/null || true; done
   rm -rf "$WORK"
   return "$status"

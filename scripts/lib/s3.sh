@@ -23,7 +23,7 @@ start_minio() {
     cp "$home/tls/tls.key" "$home/certs/private.key"
     MINIO_URL=https://127.0.0.1:$port MINIO_CA=$home/tls/ca.crt
   fi
-  start "$home/log" env MINIO_ROOT_USER=$S3_KEY MINIO_ROOT_PASSWORD=$S3_SECRET MINIO_BROWSER=off MINIO_UPDATE=off \
+  start "$home/minio.log" env MINIO_ROOT_USER=$S3_KEY MINIO_ROOT_PASSWORD=$S3_SECRET MINIO_BROWSER=off MINIO_UPDATE=off \
     minio server --quiet --certs-dir "$home/certs" --address "127.0.0.1:$port" "$home/data"
   wait_for 30 curl -sf ${MINIO_CA:+--cacert "$MINIO_CA"} "$MINIO_URL/minio/health/ready"
 }

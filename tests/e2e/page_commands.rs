@@ -20,7 +20,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cloudfront.net", "scripts/checks/template.sh"),
     ("wrangler ", "scripts/checks/edge.sh, without Cloudflare"),
     ("r2.cloudflarestorage.com", "scripts/checks/s3.sh"),
-    ("systemctl", "scripts/checks/sync.sh, which checks the units"),
+    ("systemctl", "scripts/checks/server.sh, which checks the units"),
     ("scripts/image", "scripts/checks/image.sh"),
     ("kubectl create", "scripts/checks/kubernetes.sh"),
     ("kubectl apply -k", "scripts/checks/kubernetes.sh"),
