@@ -249,7 +249,7 @@ pub enum RedirectRefusal {
     /// A user name or password in the URL: credentials come from the configuration only.
     #[error("the URL carries credentials")]
     Userinfo,
-    /// A link-local address or a metadata service, [`AddressScope::Forbidden`].
+    /// A link-local address or a metadata service, [`AddressScope::Forbidden`](crate::AddressScope::Forbidden).
     #[error("the address is link-local or a metadata service")]
     LinkLocal,
     /// An address nearer than the server that sent the redirect.
