@@ -29,7 +29,7 @@ pub trait PackageSource {
 }
 
 /// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
-/// and after them those of [`DependencyRule::Include`], in byte order too.
+/// and after them those of [`DependencyRule::Include`](crate::DependencyRule::Include), in byte order too.
 /// The name of the documents without a package is empty.
 pub type PackageSink<'a> = dyn FnMut(&str, ComposedContent<'_>) -> Result<(), ReadError> + 'a;
 

@@ -38,7 +38,7 @@ async fn catalog_is_chosen_by_host_default_or_because_it_is_the_only_one(
     let answer = ask(&MemoryCatalogs::of(names).await, default, host).await;
     match (&answer, expected) {
         (Err(status), Err(end)) if status.code() == Code::NotFound => {
-            assert!(status.message().ends_with(end), "{status}")
+            assert!(status.message().ends_with(end), "{status}");
         }
         _ => assert_eq!(answer.as_deref().ok(), expected.ok(), "{answer:?}"),
     }
