@@ -1,5 +1,6 @@
 """The processes of scripts/chaos: for each of two sites a mirror, its copy, and collections of both stores."""
 
+import http.client
 import json
 import os
 import re
@@ -155,9 +156,16 @@ class Site:
     def get(self, path):
         """Status and body of an answer. A process that is not there is an OSError."""
         request = urllib.request.Request(f"http://{self.address}/{path}", headers={"accept-encoding": "identity"})
+        asked = self.processes["serve"]
         try:
             with urllib.request.urlopen(request, timeout=20) as answer:
                 return answer.status, answer.read()
+        except http.client.IncompleteRead as error:
+            with self.lock:
+                # A process that still runs must send the whole body.
+                if self.processes["serve"] is asked:
+                    raise
+            raise ConnectionError("the process was killed while it sent a body") from error
         except urllib.error.HTTPError as error:
             return error.code, error.read()
 
