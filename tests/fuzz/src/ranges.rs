@@ -48,7 +48,7 @@ impl Spec {
     fn of(&self, length: usize) -> Option<Range<usize>> {
         let all = length as u128;
         let (start, end) = match *self {
-            Self(Some(first), last) => (first, last.map_or(all, |last| (last + 1).min(all))),
+            Self(Some(first), last) => (first, last.map_or(all, |last| last.saturating_add(1).min(all))),
             Self(None, suffix) => (all.saturating_sub(suffix.unwrap_or_default()), all),
         };
         (start < end).then_some(start as usize..end as usize)
@@ -66,19 +66,13 @@ fn spec(text: &str) -> Option<Spec> {
     let number = |digits: &str| match digits {
         "" => Some(None),
         _ if !digits.bytes().all(|byte| byte.is_ascii_digit()) => None,
-        // A number with this many digits is larger than any body.
-        _ => Some(Some(digits.parse().unwrap_or(u128::from(u64::MAX)))),
+        // Numbers above 128 bits are alike: all lie outside.
+        _ => Some(Some(digits.parse().unwrap_or(u128::MAX))),
     };
     let spec = Spec(number(first)?, number(last)?);
     match spec {
         Spec(None, None) => None,
-        Spec(Some(_), Some(_)) if significant(first) > significant(last) => None,
+        Spec(Some(first), Some(last)) if first > last => None,
         _ => Some(spec),
     }
-}
-
-/// Compares numbers of any size by their digits.
-fn significant(digits: &str) -> (usize, &str) {
-    let digits = digits.trim_start_matches('0');
-    (digits.len(), digits)
 }
