@@ -1,4 +1,4 @@
-//! What all requests of one router share.
+//! State that all requests of one router share.
 
 use std::{convert::Infallible, sync::Arc};
 
