@@ -10,9 +10,9 @@ const MISTAKES: &str = r#"
 poll --store s --catalog demo
     write NAME=SOURCE
 poll --store s --catalog demo=
-    the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz,
+    the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, oci:DIR[:TAG] or dir:PATH
 poll --store s --catalog demo=./none
-    `./none` is a path: write dir:./none for a folder of catalog files,
+    `./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout
 poll --store s --catalog demo=none
     `none` names no registry: write it out, such as quay.io/none or docker.io/none, or dir:none for a folder
 poll --store s --catalog demo=quay.io/a/b
@@ -22,7 +22,7 @@ poll --store s --catalog demo=quay.io/a/b@sha256:1
 poll --store s --catalog demo=quay.io/A/b:v1
     its repository may hold only lower case letters, digits and single separators
 poll --store s --catalog demo=ftp://a/b
-    has an unknown scheme: write docker://, https://,
+    has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all
 poll --store s --catalog demo=git@github.com:owner/repo
     git:https://HOST/PATH#REF:PATH
 poll --store s --catalog demo=mirror:https://a/b
@@ -44,7 +44,7 @@ poll --store s --catalog Demo=dir:folder
 render dir:map.yaml
     cannot read map.yaml: not a directory
 render ./none
-    `./none` is a path: write dir:./none for a folder of catalog files,
+    `./none` is a path: write dir:./none for a folder of catalog files, oci:./none for an image layout
 validate folder
     the store has no catalog folder; write ./folder for the folder
 diff ./folder
