@@ -38,8 +38,12 @@ peer_turn() {
   began=$(now_ms) cpu=$(seconds "$STARTED_PID")
   "${action[@]}" >/dev/null
   "${@:2}" >/dev/null
-  awk -v ms="$(($(now_ms) - began))" -v before="$cpu" -v after="$(seconds "$STARTED_PID")" '/^VmHWM/ {print ms, (after - before) * 1000, $2 / 1024}' \
-    "/proc/$STARTED_PID/status" >>"$WORK/peer-$1"
+  figures "$(($(now_ms) - began))" "$cpu" >>"$WORK/peer-$1"
+}
+
+# figures MS SECONDS: `wall cpu peak` of the process that runs, which took so long and had used so much CPU before.
+figures() {
+  awk -v ms="$1" -v before="$2" -v after="$(seconds "$STARTED_PID")" '/^VmHWM/ {print ms, (after - before) * 1000, $2 / 1024}' "/proc/$STARTED_PID/status"
 }
 
 # our_turn WHAT TAG PREPARE STORE
@@ -58,8 +62,7 @@ served_turn() {
   cpu=$(seconds "$STARTED_PID")
   push_bench "docker://$REGISTRY/bench/catalog:changed" served
   wait_for 60 has_serial 2
-  awk -v ms="$(jq .durationMs "$WORK/store/catalogs/c/status.json")" -v before="$cpu" -v after="$(seconds "$STARTED_PID")" \
-    '/^VmHWM/ {print ms, (after - before) * 1000, $2 / 1024}' "/proc/$STARTED_PID/status" >>"$WORK/ours-served"
+  figures "$(jq .durationMs "$WORK/store/catalogs/c/status.json")" "$cpu" >>"$WORK/ours-served"
   end_process "$STARTED_PID"
   STARTED_PID=$peer
 }
