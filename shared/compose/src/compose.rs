@@ -7,7 +7,7 @@ use crate::dependencies::Dependencies;
 use crate::edit::{self, EditedLines};
 use crate::error::{WHOLE, edit_error, shown};
 use crate::include::{IncludedPackage, Includer};
-use crate::lines::{NamedCatalog, PackageReader, push_lines};
+use crate::lines::{PackageReader, push_lines};
 use crate::merge::Merger;
 use crate::outline::{PackageOutline, Remaining};
 use crate::{
@@ -33,13 +33,11 @@ pub fn compose<C: PackageSource>(
     budget: &Budget,
 ) -> Result<(), ComposeError> {
     composition.check()?;
-    let named = composition.names().zip(catalogs);
-    let named = named.map(|(name, catalog)| NamedCatalog::new(name, catalog, budget));
-    let mut inputs: Vec<_> = named.collect();
+    let (inputs, additions) = catalogs.split_at_mut(composition.inputs.len());
     let mut composer = Composer {
         composition,
-        additions: inputs.split_off(composition.inputs.len()),
         inputs,
+        additions,
         dependencies: Dependencies::new(budget),
         explanation,
         sink,
@@ -58,8 +56,8 @@ pub fn compose<C: PackageSource>(
 
 struct Composer<'a, 's, C> {
     composition: &'a Composition,
-    inputs: Vec<NamedCatalog<'a, C>>,
-    additions: Vec<NamedCatalog<'a, C>>,
+    inputs: &'a mut [C],
+    additions: &'a mut [C],
     dependencies: Dependencies,
     explanation: &'a mut Explanation,
     sink: &'a mut PackageSink<'s>,
@@ -73,9 +71,9 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     fn run(&mut self) -> Result<(), ComposeError> {
         let owners = self.owners()?;
         self.add_global()?;
-        let added = self.additions.iter().flat_map(|addition| &addition.packages);
+        let added = self.additions.iter().flat_map(PackageSource::packages);
         let added = added.filter(|name| !name.is_empty());
-        let names: BTreeSet<String> = owners.keys().chain(added).cloned().collect();
+        let names: BTreeSet<String> = owners.keys().cloned().chain(added).collect();
         let mut removals = self.composition.remove.iter();
         if let Some(removal) = removals.find(|removal| !names.contains(&removal.package)) {
             return Err(edit::nothing_to_remove(&removal.package, "document"));
@@ -93,35 +91,36 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     /// Returns the input from which each package is taken.
     fn owners(&mut self) -> Result<BTreeMap<String, usize>, ComposeError> {
         let mut owners: BTreeMap<String, usize> = BTreeMap::new();
-        for (at, (input, catalog)) in self.composition.inputs.iter().zip(&self.inputs).enumerate() {
+        for (at, (input, catalog)) in self.composition.inputs.iter().zip(&*self.inputs).enumerate() {
+            let packages = catalog.packages();
             let mut selected = input.select.iter().flat_map(|select| &select.packages);
-            if let Some(absent) = selected.find(|selection| !catalog.packages.contains(&selection.name)) {
-                let (input, absent) = (catalog.name, &absent.name);
-                let similar = did_you_mean(absent, catalog.packages.iter().map(String::as_str));
+            if let Some(absent) = selected.find(|selection| !catalog.has(&selection.name)) {
+                let (input, absent) = (catalog.name(), &absent.name);
+                let similar = did_you_mean(absent, packages.iter().map(String::as_str));
                 return Err(ComposeError::Refused(format!(
                     "input {input} has no package {absent}{similar}"
                 )));
             }
-            for package in catalog.packages.iter().filter(|name| !name.is_empty()) {
+            for package in packages.into_iter().filter(|name| !name.is_empty()) {
                 self.dependencies.budget.charge(1)?;
-                let why = match owners.get(package) {
-                    _ if input.select.as_ref().is_some_and(|select| !select.takes(package)) => "not selected from",
+                let why = match owners.get(&package) {
+                    _ if input.select.as_ref().is_some_and(|select| !select.takes(&package)) => "not selected from",
                     Some(_) if self.composition.conflicts == ConflictRule::First => {
                         "an earlier input has it too; not from"
                     }
                     Some(&first) => {
-                        let [first, second] = [first, at].map(|at| self.inputs[at].name);
+                        let [first, second] = [first, at].map(|at| self.inputs[at].name());
                         return Err(ComposeError::Refused(format!(
                             "package {package} is in {first} and in {second}; select it from one of them, or set conflicts: first"
                         )));
                     }
                     None => {
-                        owners.insert(package.clone(), at);
+                        owners.insert(package, at);
                         continue;
                     }
                 };
-                let reason = format!("{why} {}", catalog.name);
-                self.explanation.decide([Decision::of_package(package, false, reason)]);
+                let reason = format!("{why} {}", catalog.name());
+                self.explanation.decide([Decision::of_package(&package, false, reason)]);
             }
         }
         Ok(owners)
@@ -129,8 +128,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 
     /// Keeps the documents without a package of all inputs, equal lines once.
     fn add_global(&mut self) -> Result<(), ComposeError> {
-        let catalogs = self.inputs.iter_mut().chain(&mut self.additions).enumerate();
-        let mut catalogs: Vec<_> = catalogs.filter(|(_, catalog)| catalog.packages.contains("")).collect();
+        let catalogs = self.inputs.iter_mut().chain(&mut *self.additions).enumerate();
+        let mut catalogs: Vec<_> = catalogs.filter(|(_, catalog)| catalog.has("")).collect();
         let inputs = 0..self.composition.inputs.len();
         let first = catalogs.first().map(|(at, _)| *at).filter(|at| inputs.contains(at));
         if let (1, Some(input)) = (catalogs.len(), first) {
@@ -139,7 +138,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let (mut contents, mut lines, mut bytes) = (HashSet::new(), BTreeSet::new(), 0);
         for (_, catalog) in &mut catalogs {
             let mut content = Hasher::new();
-            catalog.read("")?.for_each(|line| {
+            PackageReader::open(*catalog, "", &self.dependencies.budget)?.for_each(|line| {
                 content.update(line);
                 // Sorted, so that the order of the inputs does not change the content hash.
                 bytes += if lines.insert(line.to_vec()) { line.len() } else { 0 };
@@ -173,7 +172,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         if removals.iter().any(is_whole) {
             return Ok(());
         }
-        let is_added = self.additions.iter().any(|addition| addition.packages.contains(name));
+        let is_added = self.additions.iter().any(|addition| addition.has(name));
         let is_edited = is_added || !removals.is_empty();
         let selection = match included {
             Some(included) => included.selection.clone(),
@@ -182,7 +181,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let selection = selection.filter(|selection| !selection.takes_whole());
         let is_read = selection.is_some() || is_edited || self.notes_requirements;
         let mut lines = match owner {
-            Some(input) if is_read => self.inputs[input].read(name)?,
+            Some(input) if is_read => PackageReader::open(&mut self.inputs[input], name, &self.dependencies.budget)?,
             _ => PackageReader::empty(name, &self.dependencies.budget),
         };
         let mut outline = PackageOutline::default();
@@ -194,7 +193,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             (rest, decisions) = part.map_err(|problem| lines.select_error(&problem))?;
             selected = Some(&rest).filter(|rest| !rest.is_whole());
         } else if let Some(input) = owner {
-            let reason = format!("the whole package of {}", self.inputs[input].name);
+            let reason = format!("the whole package of {}", self.inputs[input].name());
             decisions.push(Decision::of_package(name, true, reason));
         }
         if let Some(included) = included {
@@ -228,10 +227,11 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         mut decisions: Vec<Decision>,
     ) -> Result<(), ComposeError> {
         let mut merger = Merger::new(name);
-        let additions = self.composition.add.iter().zip(&mut self.additions);
-        for (addition, catalog) in additions.filter(|(_, catalog)| catalog.packages.contains(name)) {
-            merger.add(&mut catalog.read(name)?, addition.replace)?;
-            let reason = format!("documents of {} are added", catalog.name);
+        let additions = self.composition.add.iter().zip(&mut *self.additions);
+        for (addition, catalog) in additions.filter(|(_, catalog)| catalog.has(name)) {
+            let mut lines = PackageReader::open(catalog, name, &self.dependencies.budget)?;
+            merger.add(&mut lines, addition.replace)?;
+            let reason = format!("documents of {} are added", catalog.name());
             decisions.push(Decision::of_package(name, true, reason));
         }
         let (mut old, mut new) = (PackageOutline::default(), PackageOutline::default());
@@ -261,7 +261,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 
     /// Takes along what the packages so far require. None of those that the composition names is widened or brought back.
     fn include(&mut self, named: &BTreeSet<String>) -> Result<(), ComposeError> {
-        let includer = Includer::new(&mut self.inputs, &mut self.dependencies, named);
+        let includer = Includer::new(self.inputs, &mut self.dependencies, named);
         let included = includer.include_missing()?;
         if let Some(decisions) = &mut self.explanation.decisions {
             // The selections left these packages out.

@@ -9,7 +9,7 @@ use olm::Constraint;
 use crate::candidate::{IncludeCandidate, IncludeReasons};
 use crate::dependencies::{Dependencies, RequiredBy};
 use crate::error::{listed, shown};
-use crate::lines::NamedCatalog;
+use crate::lines::PackageReader;
 use crate::{ComposeError, PackageSelection, PackageSource};
 
 /// Maximum number of checks of the channels of one package. It is checked again only if another one that is taken as a whole
@@ -17,8 +17,8 @@ use crate::{ComposeError, PackageSelection, PackageSource};
 const CHECKS_MAX: usize = 20;
 
 /// Finds packages of the inputs that provide what the result lacks. Nothing is read before something is missing.
-pub(crate) struct Includer<'a, 'i, C> {
-    inputs: &'a mut [NamedCatalog<'i, C>],
+pub(crate) struct Includer<'a, C> {
+    inputs: &'a mut [C],
     dependencies: &'a mut Dependencies,
     /// Names of the packages that are in the result, or that the user removed.
     excluded: &'a BTreeSet<String>,
@@ -68,14 +68,10 @@ pub(crate) struct IncludedPackage {
     pub(crate) reasons: IncludeReasons,
 }
 
-impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
+impl<'a, C: PackageSource> Includer<'a, C> {
     /// Creates an includer for a result that has the requirements `dependencies`. Packages that are `excluded` are in the
     /// result, or the user removed them.
-    pub(crate) fn new(
-        inputs: &'a mut [NamedCatalog<'i, C>],
-        dependencies: &'a mut Dependencies,
-        excluded: &'a BTreeSet<String>,
-    ) -> Self {
+    pub(crate) fn new(inputs: &'a mut [C], dependencies: &'a mut Dependencies, excluded: &'a BTreeSet<String>) -> Self {
         Self {
             inputs,
             dependencies,
@@ -263,8 +259,8 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
         }
         let mut candidates = Vec::new();
         for (at, input) in self.inputs.iter_mut().enumerate() {
-            if input.packages.contains(package) {
-                let mut lines = input.read(package)?;
+            if input.has(package) {
+                let mut lines = PackageReader::open(input, package, &self.dependencies.budget)?;
                 candidates.extend(IncludeCandidate::new(at, package, &mut lines, self.dependencies)?);
             }
         }
@@ -276,7 +272,7 @@ impl<'a, 'i, C: PackageSource> Includer<'a, 'i, C> {
 
     /// Reads all packages, and returns the inputs and packages that provide each API.
     fn read_apis(&mut self) -> Result<ApiProviders, ComposeError> {
-        let names: BTreeSet<String> = self.inputs.iter().flat_map(|input| &input.packages).cloned().collect();
+        let names: BTreeSet<String> = self.inputs.iter().flat_map(PackageSource::packages).collect();
         for name in &names {
             self.read_candidates(name)?;
         }

@@ -1,6 +1,5 @@
 //! Lines of packages: read from the inputs, and passed to the receiver.
 
-use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 
 use work::Budget;
@@ -17,8 +16,14 @@ impl<T: Read + Seek + Send> ReadSeek for T {}
 
 /// Packages of one catalog, read one by one.
 pub trait PackageSource {
+    /// Returns the text by which messages call the catalog: that of the composition.
+    fn name(&self) -> &str;
+
     /// Returns the names of all packages; the empty name stands for the documents without a package.
     fn packages(&self) -> Vec<String>;
+
+    /// Returns true if the catalog has this package.
+    fn has(&self, package: &str) -> bool;
 
     /// Returns the canonical lines of one of these packages, which are read from their start, whatever was read before. They are in
     /// memory or in a file, because a package may have hundreds of megabytes.
@@ -44,35 +49,6 @@ pub enum ComposedContent<'a> {
     Lines(&'a mut dyn Read),
 }
 
-/// Catalog with the name by which messages call it: the text of the composition.
-pub(crate) struct NamedCatalog<'a, C> {
-    pub(crate) name: &'a str,
-    pub(crate) packages: BTreeSet<String>,
-    catalog: &'a mut C,
-    budget: &'a Budget,
-}
-
-impl<'a, C: PackageSource> NamedCatalog<'a, C> {
-    pub(crate) fn new(name: &'a str, catalog: &'a mut C, budget: &'a Budget) -> Self {
-        Self {
-            name,
-            packages: catalog.packages().into_iter().collect(),
-            catalog,
-            budget,
-        }
-    }
-
-    /// Opens a package.
-    pub(crate) fn read(&mut self, package: &str) -> Result<PackageReader, ComposeError> {
-        self.budget.charge(1)?;
-        let mut reader = PackageReader::empty(package, self.budget);
-        self.name.clone_into(&mut reader.input);
-        let lines = self.catalog.read(package).map_err(|error| reader.unreadable(error))?;
-        reader.lines = BufReader::with_capacity(BLOCK, lines);
-        Ok(reader)
-    }
-}
-
 /// Reader of the lines of one package, within a budget.
 pub(crate) struct PackageReader {
     input: String,
@@ -90,6 +66,16 @@ impl PackageReader {
             lines: BufReader::with_capacity(0, Box::new(io::empty())),
             budget: budget.clone(),
         }
+    }
+
+    /// Opens a package of a catalog.
+    pub(crate) fn open(catalog: &mut impl PackageSource, package: &str, budget: &Budget) -> Result<Self, ComposeError> {
+        budget.charge(1)?;
+        let mut reader = Self::empty(package, budget);
+        catalog.name().clone_into(&mut reader.input);
+        let lines = catalog.read(package).map_err(|error| reader.unreadable(error))?;
+        reader.lines = BufReader::with_capacity(BLOCK, lines);
+        Ok(reader)
     }
 
     /// Starts again at the first line.

@@ -124,6 +124,7 @@ pub(crate) fn required(package: &str, range: &str) -> String {
 /// A catalog in memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryCatalog {
+    pub(crate) name: String,
     pub(crate) lines: BTreeMap<String, String>,
     pub(crate) reads: Vec<String>,
 }
@@ -135,14 +136,22 @@ impl MemoryCatalog {
             .map(|(name, lines)| ((*name).to_owned(), (*lines).to_owned()));
         Self {
             lines: lines.collect(),
-            reads: Vec::new(),
+            ..Self::default()
         }
     }
 }
 
 impl PackageSource for MemoryCatalog {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     fn packages(&self) -> Vec<String> {
         self.lines.keys().cloned().collect()
+    }
+
+    fn has(&self, package: &str) -> bool {
+        self.lines.contains_key(package)
     }
 
     fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError> {
@@ -190,6 +199,9 @@ pub(crate) fn compose_within(
     budget: &Budget,
 ) -> Result<ComposedCatalog, ComposeError> {
     let composition: Composition = serde_saphyr::from_str(yaml).unwrap();
+    for (name, catalog) in composition.names().zip(&mut *catalogs) {
+        name.clone_into(&mut catalog.name);
+    }
     let (mut packages, mut shards) = (BTreeMap::new(), BTreeMap::new());
     let mut explanation = Explanation::with_decisions();
     let mut keep = |name: &str, content: ComposedContent<'_>| {

@@ -39,17 +39,13 @@ pub(crate) struct ResolvedInputs<'c> {
 enum ResolvedInput<'c> {
     /// State of a catalog in the store.
     Published(SourceInput),
-    /// Source that is pulled for the composition alone.
-    Pulled(PulledInput<'c>),
-}
-
-/// Source of an input or addition at one digest.
-#[derive(Debug)]
-pub(crate) struct PulledInput<'c> {
-    /// Text by which errors name it, such as `add dir:team`.
-    pub(crate) place: String,
-    pub(crate) catalog: &'c Catalog,
-    pub(crate) digest: Digest,
+    /// Source that is pulled for the composition alone, at one digest.
+    Pulled {
+        /// Text by which errors name it, such as `add dir:team`.
+        place: String,
+        catalog: &'c Catalog,
+        digest: Digest,
+    },
 }
 
 /// Everything that decides the revision. Its JSON is hashed.
@@ -82,11 +78,11 @@ impl<'c> ResolvedInputs<'c> {
                 InputPlace::Pulled(pulled) => {
                     let place = format!("{} {name}", if at < count { "input" } else { "add" });
                     let digest = mirror.resolve(catalog, pulled_source(pulled)).await;
-                    ResolvedInput::Pulled(PulledInput {
+                    ResolvedInput::Pulled {
                         digest: digest.map_err(|error| error.at(&place))?,
                         place,
                         catalog: pulled,
-                    })
+                    }
                 }
             });
         }
@@ -107,16 +103,16 @@ impl<'c> ResolvedInputs<'c> {
     pub(crate) fn published(&self) -> Vec<SourceInput> {
         let published = self.inputs.iter().filter_map(|input| match input {
             ResolvedInput::Published(input) => Some(input.clone()),
-            ResolvedInput::Pulled(_) => None,
+            ResolvedInput::Pulled { .. } => None,
         });
         published.collect()
     }
 
-    /// Returns what has to be pulled.
-    pub(crate) fn pulled(&self) -> impl Iterator<Item = &PulledInput<'c>> {
+    /// Returns the text by which errors name each input that has to be pulled, its catalog, and its digest.
+    pub(crate) fn pulled(&self) -> impl Iterator<Item = (&str, &'c Catalog, &Digest)> {
         self.inputs.iter().filter_map(|input| match input {
             ResolvedInput::Published(_) => None,
-            ResolvedInput::Pulled(pulled) => Some(pulled),
+            ResolvedInput::Pulled { place, catalog, digest } => Some((&**place, *catalog, digest)),
         })
     }
 }
@@ -125,7 +121,7 @@ impl ResolvedInput<'_> {
     fn revision(&self) -> String {
         match self {
             Self::Published(input) => input.content_hash.to_string(),
-            Self::Pulled(PulledInput { catalog, digest, .. }) => match &catalog.policy {
+            Self::Pulled { catalog, digest, .. } => match &catalog.policy {
                 // Under another policy the same image is another revision, so that its signatures are verified again.
                 Some(policy) => format!("{digest} {}", policy.hash()),
                 None => digest.to_string(),
@@ -236,7 +232,7 @@ impl Mirror {
             let (content, explanation) = compose_inputs(&mut poll, composed, None, None, &budget).await?;
             return Ok((Some(content.rendering), explanation));
         }
-        let (_, mut catalogs) = read_inputs(&mut poll, None, &budget).await?;
+        let (_, mut catalogs) = read_inputs(&mut poll, composed, None, &budget).await?;
         let (composition, own) = (composed.composition.clone(), budget.clone());
         let explained = run(budget, move || {
             let mut explanation = Explanation::with_decisions();
@@ -260,7 +256,7 @@ pub(crate) async fn compose_inputs(
     previous: Option<&Snapshot>,
     budget: &Budget,
 ) -> Result<(NewContent, Explanation), PollError> {
-    let (inputs, mut catalogs) = read_inputs(poll, transaction, budget).await?;
+    let (inputs, mut catalogs) = read_inputs(poll, composed, transaction, budget).await?;
     let known = inputs.iter().map(|snapshot| &**snapshot).chain(previous);
     let stored = PublishedShards::new(poll.mirror.store.clone(), known, previous);
     let renderer = poll.renderer(stored, budget);
@@ -273,26 +269,28 @@ pub(crate) async fn compose_inputs(
 /// Returns the snapshots of the published inputs, and all inputs and additions.
 async fn read_inputs(
     poll: &mut Poll<'_>,
+    composed: &ComposedSource,
     transaction: Option<&Transaction>,
     budget: &Budget,
 ) -> Result<(Vec<Arc<Snapshot>>, Vec<InputCatalog>), PollError> {
     let inputs = poll.inputs.clone().expect("the inputs were found for the revision");
     let (mut snapshots, mut catalogs) = (Vec::new(), Vec::new());
-    for input in &inputs.inputs {
+    for (name, input) in composed.composition.names().zip(&inputs.inputs) {
+        let name = name.to_owned();
         catalogs.push(match input {
             ResolvedInput::Published(input) => {
                 let snapshot = published(&*poll.mirror.store, input, transaction).await?;
                 snapshots.push(snapshot.clone());
                 let shards = Box::new(PublishedShards::new(poll.mirror.store.clone(), [], None));
-                InputCatalog::Published { shards, snapshot }
+                InputCatalog::Published { name, shards, snapshot }
             }
-            ResolvedInput::Pulled(input) => {
+            ResolvedInput::Pulled { place, catalog, digest } => {
                 let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
-                let (source, empty) = (pulled_source(input.catalog), EmptyLayers::default());
+                let (source, empty) = (pulled_source(catalog), EmptyLayers::default());
                 let renderer = poll.renderer(stored, budget);
-                let pulled = pull(poll, source, &input.digest, &empty, renderer, None).await;
-                let (rendering, _) = pulled.map_err(|error| error.at(&input.place))?;
-                InputCatalog::Rendered(rendering)
+                let pulled = pull(poll, source, digest, &empty, renderer, None).await;
+                let (rendering, _) = pulled.map_err(|error| error.at(place))?;
+                InputCatalog::Rendered { name, rendering }
             }
         });
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use compose::{ComposeError, ComposedContent, Composition, Explanation, PackageSource, ReadError, ReadSeek};
 use model::{IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd_to};
-use render::{Renderer, Rendering, StoredShards};
+use render::{Renderer, Rendering, Shard, StoredShards};
 use tempfile::spooled_tempfile_in;
 use work::Budget;
 
@@ -19,11 +19,12 @@ const SPOOL_BYTES: usize = 8 << 20;
 pub(crate) enum InputCatalog {
     /// State in a store.
     Published {
+        name: String,
         shards: Box<PublishedShards>,
         snapshot: Arc<Snapshot>,
     },
     /// Files that were rendered.
-    Rendered(Rendering),
+    Rendered { name: String, rendering: Rendering },
 }
 
 /// Error for a package that was listed and is not there.
@@ -32,7 +33,7 @@ const ABSENT: &str = "the catalog has no such package";
 impl InputCatalog {
     /// Gives whole packages to the renderer, without reading their lines if they are published.
     fn render_whole(&mut self, packages: &[String], renderer: &mut Renderer) -> Result<(), ReadError> {
-        let Self::Published { shards, snapshot } = self else {
+        let Self::Published { shards, snapshot, .. } = self else {
             let mut packages = packages.iter();
             return packages.try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer));
         };
@@ -49,23 +50,34 @@ impl InputCatalog {
 }
 
 impl PackageSource for InputCatalog {
+    fn name(&self) -> &str {
+        match self {
+            Self::Published { name, .. } | Self::Rendered { name, .. } => name,
+        }
+    }
+
     fn packages(&self) -> Vec<String> {
         match self {
             Self::Published { snapshot, .. } => snapshot.shards().map(|shard| shard.name.clone()).collect(),
-            Self::Rendered(rendering) => rendering.shards().iter().map(|shard| shard.name.clone()).collect(),
+            Self::Rendered { rendering, .. } => rendering.shards().iter().map(|shard| shard.name.clone()).collect(),
+        }
+    }
+
+    fn has(&self, package: &str) -> bool {
+        match self {
+            Self::Published { snapshot, .. } => shard_of(snapshot, package).is_ok(),
+            Self::Rendered { rendering, .. } => rendered_shard(rendering, package).is_ok(),
         }
     }
 
     fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError> {
         match self {
-            Self::Published { shards, snapshot } => {
+            Self::Published { shards, snapshot, .. } => {
                 let shard = shard_of(snapshot, package)?;
                 decoded(&shards.load(&shard.stored)?, shard.lines.size)
             }
-            Self::Rendered(rendering) => {
-                let shards = rendering.shards();
-                let at = shards.binary_search_by(|shard| shard.name.as_str().cmp(package));
-                let shard = &shards[at.map_err(|_| ABSENT)?];
+            Self::Rendered { rendering, .. } => {
+                let shard = rendered_shard(rendering, package)?;
                 decoded(&rendering.compressed(shard)?, shard.lines.size)
             }
         }
@@ -75,6 +87,12 @@ impl PackageSource for InputCatalog {
 fn shard_of<'a>(snapshot: &'a Snapshot, package: &str) -> Result<&'a ShardRef, ReadError> {
     let global = snapshot.global.as_ref().filter(|_| package.is_empty());
     Ok(global.or_else(|| snapshot.package(package)).ok_or(ABSENT)?)
+}
+
+fn rendered_shard<'a>(rendering: &'a Rendering, package: &str) -> Result<&'a Shard, ReadError> {
+    let shards = rendering.shards();
+    let at = shards.binary_search_by(|shard| shard.name.as_str().cmp(package));
+    Ok(&shards[at.map_err(|_| ABSENT)?])
 }
 
 /// Decompresses the `size` bytes of the lines of a package.
@@ -106,11 +124,11 @@ pub(crate) fn render_composition(
     };
     let mut explanation = Explanation::default();
     compose::compose(composition, catalogs, &mut explanation, &mut sink, budget)?;
-    for ((name, catalog), packages) in composition.names().zip(catalogs).zip(&whole) {
+    for (catalog, packages) in catalogs.iter_mut().zip(&whole) {
         if !packages.is_empty() {
             let rendered = catalog.render_whole(packages, &mut renderer);
             rendered.map_err(|source| ComposeError::Read {
-                input: name.to_owned(),
+                input: catalog.name().to_owned(),
                 package: packages.join(", "),
                 source,
             })?;

@@ -161,9 +161,9 @@ pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
         return Ok(());
     };
     // A composition reads its inputs one after the other, each to its end.
-    for input in inputs.pulled() {
-        let copied = copy(poll, input.catalog, &input.digest, &EmptyLayers::default()).await;
-        copied.map_err(|error| error.at(&input.place))?;
+    for (place, catalog, digest) in inputs.pulled() {
+        let copied = copy(poll, catalog, digest, &EmptyLayers::default()).await;
+        copied.map_err(|error| error.at(place))?;
     }
     Ok(())
 }

@@ -20,9 +20,9 @@ pub(crate) async fn verified_source(
         // The revision covers the policies.
         && known.is_none_or(|known| known.revision != digest.as_str())
     {
-        for input in inputs.pulled() {
-            let verified = verify_source(poll.mirror, input.catalog, &input.digest, None).await;
-            verified.map_err(|error| error.at(&input.place))?;
+        for (place, catalog, digest) in inputs.pulled() {
+            let verified = verify_source(poll.mirror, catalog, digest, None).await;
+            verified.map_err(|error| error.at(place))?;
         }
     }
     Ok(SourceRef {
