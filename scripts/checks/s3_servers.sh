@@ -24,17 +24,10 @@ run_seaweedfs() {
   need_go weed "$SEAWEEDFS"
   jq -n --arg key "$S3_KEY" --arg secret "$S3_SECRET" '{identities: [{name: "mirror", actions: ["Admin"],
     credentials: [{accessKey: $key, secretKey: $secret}]}]}' >"$HOME_OF/s3.json"
-  start "$HOME_OF/log" weed -logdir "$HOME_OF" server -dir "$HOME_OF/data" -ip 127.0.0.1 -ip.bind 127.0.0.1 -master.port "$(low_port)" -volume.port "$(low_port)" \
-    -filer -filer.port "$(low_port)" -s3 -s3.port "$PORT" -s3.port.grpc "$(free_port)" -s3.port.iceberg 0 -s3.config "$HOME_OF/s3.json" \
+  start "$HOME_OF/log" weed -logdir "$HOME_OF" server -dir "$HOME_OF/data" -ip 127.0.0.1 -ip.bind 127.0.0.1 -master.port "$(free_port)" -volume.port "$(free_port)" \
+    -filer -filer.port "$(free_port)" -s3 -s3.port "$PORT" -s3.port.grpc "$(free_port)" -s3.port.iceberg 0 -s3.config "$HOME_OF/s3.json" \
     -master.volumeSizeLimitMB 64
   FOUND_VERSION=$(weed version | sed -n 's/^version [^ ]* \([0-9.]*\) .*/\1/p')
-}
-
-# low_port: SeaweedFS also listens on the port that is higher by 10000.
-low_port() {
-  local port
-  until port=$(free_port) && ((port < 55000)); do :; done
-  echo "$port"
 }
 
 run_versitygw() {

@@ -7,9 +7,10 @@ ok() {
 }
 
 not_ok() {
+  local detail=${2:-}
   printf 'not ok %s\n' "$1"
   printf 'not ok\n' >>"$RESULTS"
-  printf '%s: %s\n' "$(basename "$WORK")" "$1" >>"$RESULTS.failed"
+  printf '%s: %.200s\n' "$(basename "$WORK")" "$1 (${detail//$'\n'/ })" >>"$RESULTS.failed"
   shift
   # What is known of the failure follows as comments, so that a reader of the log need not run it again.
   for detail in "$@"; do printf '%s\n' "$detail" | head -c 2000 | head -20 | sed 's/^/#   /'; done

@@ -12,8 +12,9 @@ print_help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"; }
 
 # Makes WORK, and removes it when the script ends, however it ends.
 use_work_folder() {
-  WORK=$(mktemp -d)
-  export WORK
+  WORK=$(mktemp -d) PORTS=$WORK/ports
+  export WORK PORTS
+  shuf -n 1 -i 20000-26000 >"$PORTS"
   STARTED=()
   trap clean_up EXIT
   trap 'exit 130' INT
@@ -45,9 +46,26 @@ end_process() {
   wait "$@" 2>/dev/null || true
 }
 
-# free_port: a port that nothing listens on now.
+# free_port: a port that nothing listens on now, below those that the kernel gives to clients. It is told once, because parts that run
+# at the same time ask for ports before they listen.
 free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  python3 - "$PORTS" <<'PYTHON'
+import fcntl, socket, sys
+
+with open(sys.argv[1], "r+") as last:
+    fcntl.flock(last, fcntl.LOCK_EX)
+    port = int(last.read())
+    while True:
+        port += 1
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+            break
+        except OSError:
+            pass
+    last.seek(0)
+    last.write(str(port))
+print(port)
+PYTHON
 }
 
 # wait_for SECONDS COMMAND...: until the command succeeds.

@@ -21,7 +21,7 @@ serve() {
   SERVER_LOG=$WORK/serve-$port.log
   start "$SERVER_LOG" "$CATALOG_MIRROR" serve --no-poll --store "$1" --listen "$HOST" "${@:2}"
   SERVER_PID=$STARTED_PID
-  wait_for 10 curl -sfk "$URL/healthz"
+  wait_for 10 curl -sfk "$URL/healthz" || { say "the server does not answer: $(tail -3 "$SERVER_LOG")"; return 1; }
 }
 
 # content_hash STORE NAME; current STORE NAME: the pointer; snapshot STORE NAME: the published snapshot as JSON.
