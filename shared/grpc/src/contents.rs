@@ -37,7 +37,7 @@ impl Default for ContentCache {
 impl ContentCache {
     /// Returns the contents of all bundles in a package. The first call makes them.
     pub(crate) async fn get(&self, state: &PublishedState, record: &Arc<PackageRecord>) -> Known {
-        let build = async {
+        let build = || async {
             let _turn = self.builds.acquire().await;
             let (state, record, runtime) = (state.clone(), Arc::clone(record), Handle::current());
             let budget = Budget::default();

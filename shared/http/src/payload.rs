@@ -54,11 +54,11 @@ impl App {
         let is_document = |object: &ObjectRef| matches!(object.kind, Kind::Snapshot | Kind::Index | Kind::Facts);
         let bytes = match payload {
             Payload::Object(object) if self.catalogs.keeps(object.digest.size) || is_document(&object) => {
-                Box::pin(self.catalogs.cached_object(&object)).await?
+                self.catalogs.cached_object(&object).await?
             }
             Payload::Lines { lines, encoding } if self.catalogs.keeps(lines.largest()) => {
-                let plain = self.catalogs.read_lines(&lines);
-                Box::pin(self.coded(lines.identity, encoding, plain)).await?
+                let plain = || self.catalogs.read_lines(&lines);
+                self.coded(lines.identity, encoding, plain).await?
             }
             payload => return Ok(payload),
         };
@@ -67,14 +67,17 @@ impl App {
 
     /// Returns the content with this hash in a coding, from memory or into it. `plain` reads the content if it is needed. It must not
     /// read from the cache of bodies what may be too large to be kept there.
-    pub(crate) async fn coded(
+    pub(crate) async fn coded<F>(
         &self,
         hash: Sha256,
         encoding: Encoding,
-        plain: impl Future<Output = Result<Bytes, ReaderError>>,
-    ) -> Result<Bytes, ReaderError> {
-        let make = async {
-            let plain = plain.await?;
+        plain: impl FnOnce() -> F,
+    ) -> Result<Bytes, ReaderError>
+    where
+        F: Future<Output = Result<Bytes, ReaderError>>,
+    {
+        let make = || async {
+            let plain = plain().await?;
             let length = plain.len() as u64;
             let coded = self.catalogs.run(length, move || encode_all(plain, encoding)).await;
             Ok::<_, ReaderError>(coded.expect("compressors of memory do not fail"))

@@ -120,15 +120,15 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
         self.kept.get(key)
     }
 
-    /// Returns a value from the cache, or loads it. Equal loads at the same time happen once, where requests may wait.
+    /// Returns a value from the cache, or loads it. Equal loads at the same time happen once, where requests may wait. `load` is
+    /// called only if the value is missing: its future has kilobytes, and to move it takes longer than to find a value.
     ///
     /// # Errors
     /// The error of `load`, which is not kept, and [`ReaderError::Busy`].
-    pub async fn get_or_load<E: From<ReaderError>>(
-        &self,
-        key: &K,
-        load: impl Future<Output = Result<V, E>>,
-    ) -> Result<V, E> {
+    pub async fn get_or_load<E: From<ReaderError>, F>(&self, key: &K, load: impl FnOnce() -> F) -> Result<V, E>
+    where
+        F: Future<Output = Result<V, E>>,
+    {
         if let Some(value) = self.kept.get(key) {
             return Ok(value);
         }
@@ -137,9 +137,9 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
             Some(()) | None => None,
         };
         let value = if WAITS {
-            Box::pin(self.kept.get_or_insert_async(key, load)).await?
+            Box::pin(self.kept.get_or_insert_async(key, load())).await?
         } else {
-            let value = Box::pin(load).await?;
+            let value = Box::pin(load()).await?;
             self.kept.insert(key.clone(), value.clone());
             value
         };
@@ -175,16 +175,19 @@ mod tests {
     #[tokio::test]
     async fn value_above_the_share_is_made_one_at_a_time_and_few_wait() {
         let cache = WeightedCache::<u8, u64>::new(4096, 1, |value| *value);
-        let load = |value| cache.get_or_load::<ReaderError>(&1, ready(Ok(value)));
+        let load = |value| cache.get_or_load::<ReaderError, _>(&1, move || ready(Ok(value)));
         assert_eq!((load(5000).await.unwrap(), load(5001).await.unwrap()), (5000, 5001));
-        let mut running = Box::pin(cache.get_or_load::<ReaderError>(&1, pending()));
+        let mut running = Box::pin(cache.get_or_load::<ReaderError, _>(&1, pending));
         assert!(running.as_mut().now_or_never().is_none());
         let waiting = join_all((0..WAITING_MAX as u64).map(load));
         let mut waiting = Box::pin(waiting);
         assert!(waiting.as_mut().now_or_never().is_none());
         assert!(matches!(load(1).await, Err(ReaderError::Busy)));
         // Another value is not kept waiting, nor are those that wait once the first request is given up.
-        assert_eq!(cache.get_or_load::<ReaderError>(&2, ready(Ok(1))).await.unwrap(), 1);
+        assert_eq!(
+            cache.get_or_load::<ReaderError, _>(&2, || ready(Ok(1))).await.unwrap(),
+            1
+        );
         drop(running);
         assert!(waiting.await.iter().all(Result::is_ok));
         load(5000).await.unwrap();

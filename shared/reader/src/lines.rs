@@ -140,7 +140,7 @@ impl PublishedCatalogs {
         let lines = PublishedLines::of_shard(shard);
         if self.keeps(lines.largest()) {
             let key = BodyKey::Made(lines.identity, Encoding::Identity);
-            Ok(chunks::once(self.body(&key, self.read_decoded(&lines)).await?))
+            Ok(chunks::once(self.body(&key, || self.read_decoded(&lines)).await?))
         } else {
             self.decoded(&lines.object, lines.length, Extent::Prefix).await
         }

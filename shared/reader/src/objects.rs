@@ -55,18 +55,17 @@ impl PublishedCatalogs {
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
     pub async fn cached_object(&self, object: &ObjectRef) -> Result<Bytes, ReaderError> {
         let entry = BodyKey::Stored((*object).into());
-        self.body(&entry, self.object(object)).await
+        self.body(&entry, || self.object(object)).await
     }
 
     /// Returns a body from memory, or makes and keeps it.
     ///
     /// # Errors
     /// The error of `make`, and [`ReaderError::Busy`].
-    pub async fn body<E: From<ReaderError>>(
-        &self,
-        key: &BodyKey,
-        make: impl Future<Output = Result<Bytes, E>>,
-    ) -> Result<Bytes, E> {
+    pub async fn body<E: From<ReaderError>, F>(&self, key: &BodyKey, make: impl FnOnce() -> F) -> Result<Bytes, E>
+    where
+        F: Future<Output = Result<Bytes, E>>,
+    {
         self.0.caches.bodies.get_or_load(key, make).await
     }
 

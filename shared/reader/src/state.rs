@@ -62,7 +62,7 @@ impl PublishedState {
     /// Returns the index of the lines.
     pub(crate) async fn index(&self) -> Result<Arc<CatalogIndex>, ReaderError> {
         let snapshot = self.snapshot().await?;
-        let load = async {
+        let load = || async {
             let object = snapshot.index.with_kind(Kind::Index);
             let stored = self.catalogs.object(&object).await?;
             let snapshot = Arc::clone(&snapshot);
@@ -105,7 +105,7 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Corrupt`], [`ReaderError::Store`] and [`ReaderError::Busy`].
     pub async fn snapshot(&self, object: &ObjectRef) -> Result<Arc<Snapshot>, ReaderError> {
-        let load = async {
+        let load = || async {
             let stored = self.object(object).await?;
             let snapshot = Snapshot::from_stored(&stored).map(Arc::new);
             snapshot.map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Document(source)))

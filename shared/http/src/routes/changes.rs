@@ -40,7 +40,7 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let mut representation = Representation::new(tag, empty, CachePolicy::Pointer).dated(&call.app.head(&state));
     // The document need not be made for a 304 or 412.
     if representation.evaluate(&call.request.headers) == Precondition::Proceed {
-        let make = async {
+        let make = || async {
             let mut changes = Changes::new(since, new);
             if let Some(old) = old {
                 changes = call.app.compare(changes, &old, &state).await?;

@@ -21,7 +21,7 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let mut representation = Representation::new(tag, plain, CachePolicy::Pointer).negotiated(encoding);
     // A 304 compresses nothing.
     if encoding != Encoding::Identity && representation.evaluate(&call.request.headers) == Precondition::Proceed {
-        let plain = ready(Ok(document.clone()));
+        let plain = || ready(Ok(document.clone()));
         let coded = call.app.coded(state.document_hash(), encoding, plain);
         representation.payload = Payload::Bytes(coded.await?);
     }

@@ -91,7 +91,7 @@ impl App {
     async fn search_index(&self, state: &PublishedState) -> Result<Arc<SearchIndex>, ApiError> {
         let snapshot = state.snapshot().await?;
         let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
-        let load = async {
+        let load = || async {
             let bytes = self.catalogs.object(&object).await?;
             let parse = move || Facts::from_stored(&bytes).map(SearchIndex::new);
             // Twenty times, because the texts are compressed and words are sorted.

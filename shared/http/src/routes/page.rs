@@ -90,7 +90,7 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     let stored = Representation::new(tag, Payload::Object(object), CachePolicy::Pointer);
     let mut representation = stored.dated(&call.app.head(&state)).negotiated(encoding);
     if encoding != Encoding::Zstd && representation.evaluate(&call.request.headers) == Precondition::Proceed {
-        let plain = async {
+        let plain = || async {
             let stored = call.app.catalogs.object(&object).await?;
             let decode = move || decode_zstd(&stored, Facts::<SearchPackage>::MAX_BYTES);
             let plain = call.app.catalogs.run(object.digest.size, decode).await;
@@ -105,7 +105,7 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
 async fn file(call: RouteCall<'_>, file: &'static PageFile, cache: CachePolicy) -> Result<Representation, ApiError> {
     let encoding = call.encoding()?;
     let plain = Bytes::from_static(file.text.as_bytes());
-    let bytes = call.app.coded(file.hash, encoding, ready(Ok(plain))).await?;
+    let bytes = call.app.coded(file.hash, encoding, || ready(Ok(plain))).await?;
     let tag = Tag::of_made(file.hash, encoding);
     let coded = Representation::new(tag, Payload::Bytes(bytes), cache).negotiated(encoding);
     let file = coded.with_type(file.content_type);

@@ -153,8 +153,9 @@ impl App {
         // pointer.
         let now = (self.settings.clock)().duration_since(UNIX_EPOCH).unwrap_or_default();
         let key = (state.document_hash(), now.as_secs() / 60);
-        let read = self.read_earlier_images(state);
-        Box::pin(self.earlier_images.get_or_load(&key, read)).await
+        self.earlier_images
+            .get_or_load(&key, || self.read_earlier_images(state))
+            .await
     }
 
     async fn read_earlier_images(&self, state: &PublishedState) -> Result<Images, ReaderError> {
