@@ -17,10 +17,10 @@ static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 pub(super) struct Buffer(pub(super) Vec<u8>);
 
 impl Buffer {
-    /// Returns an empty buffer for `length` bytes.
+    /// Returns a buffer of `length` bytes, which are to be overwritten.
     pub(super) fn take(length: usize) -> Self {
         let free = (length == CHUNK).then(|| FREE.lock().pop()).flatten();
-        Self(free.unwrap_or_else(|| Vec::with_capacity(length)))
+        Self(free.unwrap_or_else(|| vec![0; length]))
     }
 }
 
@@ -33,8 +33,7 @@ impl AsRef<[u8]> for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let mut free = FREE.lock();
-        if self.0.capacity() == CHUNK && free.len() < FREE_MAX {
-            self.0.clear();
+        if self.0.len() == CHUNK && free.len() < FREE_MAX {
             free.push(std::mem::take(&mut self.0));
         }
     }

@@ -1,14 +1,13 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, Stream, StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use model::{Key, Sha256};
-use rustix::{buffer::spare_capacity, io::pread};
 use tokio::task::spawn_blocking;
 
 use crate::folder::buffer::{Buffer, CHUNK};
@@ -138,29 +137,21 @@ impl ReadMode {
     /// Reads the whole range, or fails.
     pub(super) fn read(self, file: &File, range: Range<u64>) -> io::Result<Bytes> {
         let length = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
+        if self == Self::CacheOnly && length > CHUNK {
+            // It would keep other requests of this thread waiting.
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut buffer = Buffer::take(length);
         match self {
-            Self::Blocking => read(file, range, length),
+            Self::Blocking => file.read_exact_at(&mut buffer.0, range.start)?,
             #[cfg(target_os = "linux")]
-            Self::CacheOnly => cached::read(file, range, length),
+            Self::CacheOnly => cached::read(file, &mut buffer.0, range.start)?,
             // Other kernels cannot be asked for no more than their caches hold.
             #[cfg(not(target_os = "linux"))]
-            Self::CacheOnly => Err(io::ErrorKind::WouldBlock.into()),
+            Self::CacheOnly => return Err(io::ErrorKind::WouldBlock.into()),
         }
+        Ok(Bytes::from_owner(buffer))
     }
-}
-
-/// Reads a range into memory that is not cleared first.
-fn read(file: &File, mut range: Range<u64>, length: usize) -> io::Result<Bytes> {
-    let mut buffer = Buffer::take(length);
-    while !range.is_empty() {
-        match pread(file, spare_capacity(&mut buffer.0), range.start)? {
-            0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut short")),
-            read => range.start += read as u64,
-        }
-    }
-    // Its allocator may have given more.
-    buffer.0.truncate(length);
-    Ok(Bytes::from_owner(buffer))
 }
 
 #[cfg(target_os = "linux")]
@@ -170,10 +161,7 @@ mod cached {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
     use rustix::io::{ReadWriteFlags, preadv2};
 
-    use super::{Bytes, Dir, File, Range, io};
-
-    /// Maximum size of a read on the thread that also serves other requests, in bytes.
-    const MOST: usize = 64 << 10;
+    use super::{Dir, File, io};
 
     pub(super) fn open(root: &Dir, path: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -186,22 +174,12 @@ mod cached {
         }
     }
 
-    /// Reads the range in one call. A short result means that a page is not in memory, or that the file has ended.
-    pub(super) fn read(file: &File, range: Range<u64>, length: usize) -> io::Result<Bytes> {
-        if length > MOST {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let mut chunk = vec![0; length];
-        let read = preadv2(
-            file,
-            &mut [IoSliceMut::new(&mut chunk)],
-            range.start,
-            ReadWriteFlags::NOWAIT,
-        )?;
-        if read == length {
-            Ok(chunk.into())
-        } else {
-            Err(io::ErrorKind::WouldBlock.into())
+    /// Fills the buffer in one call. A short result means that a page is not in memory, or that the file has ended.
+    pub(super) fn read(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let length = buffer.len();
+        match preadv2(file, &mut [IoSliceMut::new(buffer)], offset, ReadWriteFlags::NOWAIT)? {
+            read if read == length => Ok(()),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 }
@@ -227,12 +205,19 @@ pub(super) fn of_bytes(bytes: Bytes) -> Body {
 }
 
 /// Reads a range of a file chunk by chunk, without moving the offset of the file: several streams can read one file. A chunk is read
-/// ahead while the one before is being sent. No thread waits for a slow client: each is borrowed for one chunk.
+/// ahead while the one before is being sent. No thread waits for a slow client: each is borrowed for one chunk, if the disk has to be
+/// waited for.
 #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
 pub fn file_chunks(file: Arc<File>, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
     let reads = range.clone().step_by(CHUNK).map(move |start| {
         let (file, chunk) = (Arc::clone(&file), start..range.end.min(start + CHUNK as u64));
-        spawn_blocking(move || ReadMode::Blocking.read(&file, chunk)).map(joined)
+        async move {
+            // The thread that sends a chunk has it in the cache of its processor then.
+            match ReadMode::CacheOnly.read(&file, chunk.clone()) {
+                Ok(read) => Ok(read),
+                Err(_) => joined(spawn_blocking(move || ReadMode::Blocking.read(&file, chunk)).await),
+            }
+        }
     });
     stream::iter(reads).buffered(2)
 }
@@ -240,7 +225,6 @@ pub fn file_chunks(file: Arc<File>, range: Range<u64>) -> impl Stream<Item = io:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::FileExt as _;
 
     #[tokio::test]
     async fn read_of_a_file_that_is_cut_short_fails() {
