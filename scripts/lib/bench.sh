@@ -81,22 +81,28 @@ package_near() { snapshot "$1" c | jq -r --argjson bytes "$3" "[.packages[]] | m
 size_of() { curl -sSf -H "Accept-Encoding: $2" "$URL/$1" | wc -c; }
 
 # compare WHAT FILE PATH HEADER: requests a second for the path, for the same answer by hyper alone, and for the same bytes as a
-# static file of nginx.
+# static file of nginx, in turn: the medians, and the smallest and the largest in brackets.
 compare() {
-  local ours theirs floor header=$4
+  local turn turns=5 theirs=$4 figures=$WORK/rate-$2
+  [[ -z $QUICK ]] || turns=2
   curl -sSf "$URL/$3" -H "${4/If-None-Match:*/X-None: x}" >"$WORK/static/$2"
-  ours=$(rate "$URL/$3" "$header")
   # A 304 has no body, of which curl makes no file.
-  curl -sS "$URL/$3" -H "$header" -D "$WORK/floor-head" >"$WORK/floor-body"
+  curl -sS "$URL/$3" -H "$4" -D "$WORK/floor-head" >"$WORK/floor-body"
   start_floor "$WORK/floor-head" "$WORK/floor-body"
-  floor=$(rate "http://$FLOOR/$3" "$header")
-  end_process "$STARTED_PID"
   # nginx has its own tags.
-  if [[ $header == If-None-Match:* ]]; then header="If-None-Match: $(field "$STATIC/$2" etag)"; fi
-  theirs=$(rate "$STATIC/$2" "$header")
-  row "$1" "$ours" /s nginx "$theirs"
-  row "  beside hyper alone" "$ours" /s hyper "$floor"
+  if [[ $4 == If-None-Match:* ]]; then theirs="If-None-Match: $(field "$STATIC/$2" etag)"; fi
+  for ((turn = 0; turn < turns; turn++)); do
+    rate "$URL/$3" "$4" >>"$figures-ours"
+    rate "http://$FLOOR/$3" "$4" >>"$figures-floor"
+    rate "$STATIC/$2" "$theirs" >>"$figures-theirs"
+  done
+  end_process "$STARTED_PID"
+  row "$1" "$(spread "$figures-ours" 1)" /s nginx "$(spread "$figures-theirs" 1)"
+  row "  beside hyper alone" "$(spread "$figures-ours" 1)" /s hyper "$(spread "$figures-floor" 1)"
 }
+
+# spread FILE COLUMN: the median, and the smallest and the largest in brackets.
+spread() { sort -n -k"$2,$2" "$1" | awk -v c="$2" '{v[NR] = $c} END {m = v[int((NR + 1) / 2)]; printf "%.1f (%.1f-%.1f)", m, v[1], v[NR]}'; }
 
 # start_floor HEAD BODY: a server with one answer, at FLOOR.
 start_floor() {
@@ -112,7 +118,7 @@ start_floor() {
 # rate URL HEADER [OPTION...]: wrk's requests a second; answers that are errors end the run.
 rate() {
   local output
-  output=$(wrk -t2 -c16 -d"$([[ -n $QUICK ]] && echo 2 || echo 5)s" -H "$2" "${@:3}" "$1")
+  output=$(wrk -t2 -c16 -d2s -H "$2" "${@:3}" "$1")
   if grep -q 'Non-2xx or 3xx' <<<"$output"; then die "errors from $1: $output"; fi
   awk '/Requests\/sec/ {print $2}' <<<"$output"
 }

@@ -72,7 +72,6 @@ has_serial() { jq -e ".serial == $1" "$WORK/store/catalogs/c/current.json" && jq
 peer_row() {
   row "$1 publication, $3" "$(spread "$WORK/ours-$1" "$2")" "$4" catalogd "$(spread "$WORK/peer-$1" "$2")"
 }
-spread() { sort -n -k"$2,$2" "$1" | awk -v c="$2" '{v[NR] = $c} END {m = v[int((NR + 1) / 2)]; printf "%.1f (%.1f-%.1f)", m, v[1], v[NR]}'; }
 
 bench_controller() {
   start_registry
