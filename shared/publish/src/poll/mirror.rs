@@ -67,6 +67,8 @@ pub struct Mirror {
     progress: Arc<PollProgress>,
     metrics: PollMetrics,
     pub(crate) known: Mutex<HashMap<CatalogName, KnownCatalog>>,
+    /// True if a catalog may be pulled again by this process.
+    pub(crate) pulls_again: bool,
 }
 
 /// Times of the last polls of a catalog by one process, by its clock.
@@ -111,6 +113,16 @@ impl Mirror {
             progress: Arc::default(),
             metrics,
             known: Mutex::default(),
+            pulls_again: true,
+        }
+    }
+
+    /// Returns a mirror that pulls each catalog at most once. It does not hash what it parses, which only saves a later pull work.
+    #[must_use]
+    pub fn pulling_once(self) -> Self {
+        Self {
+            pulls_again: false,
+            ..self
         }
     }
 

@@ -67,7 +67,9 @@ pub(crate) async fn read_content(
         }
     };
     let mut published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
-    published.chunks = Some(known_chunks(poll, usable).await);
+    if poll.mirror.pulls_again {
+        published.chunks = Some(known_chunks(poll, usable).await);
+    }
     let renderer = poll.renderer(published, budget);
     let empty = poll.empty_layers.clone().unwrap_or_default();
     let wait = poll.mirror.settings.registry_wait;
