@@ -122,14 +122,20 @@ func hold(address string, connections int, duration time.Duration) {
 		answer, err := grpc_health_v1.NewHealthClient(connection).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 		return err == nil && answer.Status == grpc_health_v1.HealthCheckResponse_SERVING
 	}
+	open := func(connection *grpc.ClientConn) {
+		for state := connection.GetState(); state != connectivity.Ready; state = connection.GetState() {
+			// Again too, if the server has closed it.
+			connection.Connect()
+			if !connection.WaitForStateChange(ctx, state) {
+				return
+			}
+		}
+	}
 	each(func(at int) {
 		connection, err := grpc.NewClient("passthrough:///"+address, options...)
 		check(err)
 		clients[at] = connection
-		connection.Connect()
-		for state := connection.GetState(); state != connectivity.Ready; state = connection.GetState() {
-			connection.WaitForStateChange(ctx, state)
-		}
+		open(connection)
 		if at%2 == 0 && !healthy(connection) {
 			atomic.AddInt64(&held.Lost, 1)
 		}
@@ -138,12 +144,7 @@ func hold(address string, connections int, duration time.Duration) {
 		go func() {
 			for connection.WaitForStateChange(ctx, connectivity.Ready) {
 				atomic.AddInt64(&held.Lost, 1)
-				connection.Connect()
-				for state := connection.GetState(); state != connectivity.Ready; state = connection.GetState() {
-					if !connection.WaitForStateChange(ctx, state) {
-						return
-					}
-				}
+				open(connection)
 			}
 		}()
 	}
