@@ -32,8 +32,11 @@ impl AsRef<[u8]> for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.0.len() != CHUNK {
+            return;
+        }
         let mut free = FREE.lock();
-        if self.0.len() == CHUNK && free.len() < FREE_MAX {
+        if free.len() < FREE_MAX {
             free.push(std::mem::take(&mut self.0));
         }
     }
