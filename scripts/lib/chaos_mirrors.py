@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import re
-import socket
 import subprocess
 import threading
 import time
@@ -13,6 +12,7 @@ import urllib.request
 from pathlib import Path
 
 from chaos_images import sha256
+from ports import free_port
 
 INTERVAL = 30
 # Steps of our own clock at a restart, in seconds. Half of the restarts keep it.
@@ -230,9 +230,3 @@ class Site:
 
 def last_line(path):
     return Path(f"{path}.log").read_text().strip().rpartition("\n")[2][:500]
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]

@@ -46,27 +46,8 @@ end_process() {
   wait "$@" 2>/dev/null || true
 }
 
-# free_port: a port that nothing listens on now, below those that the kernel gives to clients. It is told once, because parts that run
-# at the same time ask for ports before they listen.
-free_port() {
-  python3 - "$PORTS" <<'PYTHON'
-import fcntl, socket, sys
-
-with open(sys.argv[1], "r+") as last:
-    fcntl.flock(last, fcntl.LOCK_EX)
-    port = int(last.read())
-    while True:
-        port += 1
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-            break
-        except OSError:
-            pass
-    last.seek(0)
-    last.write(str(port))
-print(port)
-PYTHON
-}
+# free_port: a port that nothing listens on now, and that nothing else of this run gets.
+free_port() { python3 -B "$ROOT/scripts/lib/ports.py"; }
 
 # wait_for SECONDS COMMAND...: until the command succeeds.
 wait_for() {
