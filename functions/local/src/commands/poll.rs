@@ -34,7 +34,6 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     let store = args.store.s3.open(&place, Access::Create).await?;
     let notifier = wiring::notifier(&mut config, store.clone());
     let mirror = wiring::mirror(&args.catalogs, &place, &config, store, publish::PollMetrics::default())?;
-    let mirror = mirror.pulling_once();
     let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
     // Before the poll: a new receiver gets what changes from now on, not the whole catalog.
     notifier.register_receivers(&names).await;

@@ -43,6 +43,8 @@ pub struct PollOptions {
     pub time: Option<Duration>,
     /// `status.json`, if the caller has read it already.
     pub before: Option<Status>,
+    /// Hashes nothing that only saves a later pull by this process work, because there is none. Default: false.
+    pub is_last: bool,
 }
 
 /// Result of [`Mirror::check_for_update`]: a finished poll, or the digest to pull.
@@ -67,8 +69,6 @@ pub struct Mirror {
     progress: Arc<PollProgress>,
     metrics: PollMetrics,
     pub(crate) known: Mutex<HashMap<CatalogName, KnownCatalog>>,
-    /// True if a catalog may be pulled again by this process.
-    pub(crate) pulls_again: bool,
 }
 
 /// Times of the last polls of a catalog by one process, by its clock.
@@ -113,16 +113,6 @@ impl Mirror {
             progress: Arc::default(),
             metrics,
             known: Mutex::default(),
-            pulls_again: true,
-        }
-    }
-
-    /// Returns a mirror that pulls each catalog at most once. It does not hash what it parses, which only saves a later pull work.
-    #[must_use]
-    pub fn pulling_once(self) -> Self {
-        Self {
-            pulls_again: false,
-            ..self
         }
     }
 
@@ -194,11 +184,12 @@ impl Mirror {
         self.run_check(catalog, before).instrument(span).boxed()
     }
 
-    /// Polls all catalogs, several at a time, and each composition after its inputs. The reports come in the order of the
-    /// catalogs.
+    /// Polls all catalogs for a process that does not poll them again: several at a time, and each composition after its inputs.
+    /// The reports come in the order of the catalogs.
     pub async fn poll_all(&self, catalogs: &[Catalog], force: bool) -> Vec<Report> {
         let options = PollOptions {
             force,
+            is_last: true,
             ..PollOptions::default()
         };
         let (order, places) = (PollOrder::new(catalogs), Semaphore::new(POLLS_AT_ONCE));

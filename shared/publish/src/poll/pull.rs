@@ -67,7 +67,7 @@ pub(crate) async fn read_content(
         }
     };
     let mut published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
-    if poll.mirror.pulls_again {
+    if !poll.options.is_last {
         published.chunks = Some(known_chunks(poll, usable).await);
     }
     let renderer = poll.renderer(published, budget);
