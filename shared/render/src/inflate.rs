@@ -10,11 +10,8 @@ use flate2::{Decompress, FlushDecompress, Status};
 use model::{Content, Sha256};
 
 use crate::write_all::{BLOCK_BYTES, Block};
-use crate::{gzip::HEADER, shard::Shard};
+use crate::{deflate::BORDER, gzip::HEADER, shard::Shard};
 
-/// End of a segment: the empty stored block of a flush (RFC 1951, section 3.2.4), without its three bits. Other bytes of a segment may
-/// look the same.
-const BORDER: [u8; 4] = [0, 0, 0xff, 0xff];
 /// Number of bytes that are read at once.
 const INPUT_BYTES: usize = 64 << 10;
 /// Size of checksum and size at the end of a gzip member, in bytes (RFC 1952).

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod context;
+mod deflate;
 mod error;
 mod fragment;
 mod gzip;
