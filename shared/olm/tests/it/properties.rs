@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog_mirror_olm::{Changes, PackageChange, PackageParser};
+use catalog_mirror_olm::{Changes, PackageChange, PackageParser, ValueChange};
 use model::Sha256;
 use proptest::{collection::btree_map, prelude::*, sample::subsequence};
 
@@ -15,7 +15,7 @@ fn line(schema: usize, name: u8, content: u8) -> String {
     let schema_name = SCHEMAS[schema];
     match schema {
         0 => format!(
-            r#"{{"entries":[{{"name":"e{content}"}},{{"name":"e9","replaces":"e{content}"}}],"name":"n{name}","schema":"{schema_name}"}}"#
+            r#"{{"entries":[{{"name":"e9"}},{{"name":"e{content}","replaces":"e9"}}],"name":"n{name}","schema":"{schema_name}"}}"#
         ),
         1 => format!(r#"{{"image":"r.example/i:{content}","name":"n{name}","schema":"{schema_name}"}}"#),
         2 => format!(
@@ -49,6 +49,15 @@ fn names(metas: &Metas, schema: usize) -> BTreeSet<String> {
     of_schema.map(|(_, name)| format!("n{name}")).collect()
 }
 
+/// Returns the name and both contents of what both states have of a schema and what differs.
+fn differing(old: &Metas, new: &Metas, schema: usize) -> impl Iterator<Item = (String, [u8; 2])> {
+    let both = old
+        .iter()
+        .filter_map(move |(key, old)| Some((key, [*old, *new.get(key)?])));
+    both.filter(move |(key, [old, new])| key.0 == schema && old != new)
+        .map(|(key, contents)| (format!("n{}", key.1), contents))
+}
+
 proptest! {
     #[test]
     fn equal_packages_are_only_reordered(metas in metas()) {
@@ -73,10 +82,15 @@ proptest! {
         change.bundles.removed.iter().for_each(|gone| assert!(bundles.remove(&gone.name)));
         bundles.extend(change.bundles.added.into_iter().map(|bundle| bundle.name));
         prop_assert_eq!(bundles, names(&new, 1));
-        let changed: BTreeSet<String> = change.bundles.changed.into_iter().map(|bundle| bundle.name).collect();
-        let differ = |(key, content): (&(usize, u8), &u8)| key.0 == 1 && new.get(key).is_some_and(|new| new != content);
-        let expected = old.iter().filter(|meta| differ(*meta)).map(|((_, name), _)| format!("n{name}")).collect();
+        let changed: Vec<String> = change.bundles.changed.into_iter().map(|bundle| bundle.name).collect();
+        let expected: Vec<String> = differing(&old, &new, 1).map(|(name, _)| name).collect();
         prop_assert_eq!(changed, expected);
+        let changed = change.channels.changed.into_iter().map(|channel| (channel.name, channel.heads));
+        let expected = differing(&old, &new, 0).map(|(name, contents)| {
+            let [from, to] = contents.map(|content| vec![format!("e{content}")]);
+            (name, Some(ValueChange { from, to }))
+        });
+        prop_assert_eq!(changed.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 
     #[test]
