@@ -32,7 +32,7 @@ waits_end() {
 }
 
 need_opm
-publish_state "$WORK/store" first
+publish_padded "$WORK/store" padded 200 1
 serve_grpc "$WORK/store"
 # A client that says nothing at all is no client of gRPC.
 # shellcheck disable=SC2016

@@ -1,20 +1,10 @@
-# The registry API as its clients find it: grpcurl and operator-registry's own client, with and without TLS, health, streams
-# while the catalog changes, clients that do not read, and floods of HTTP/2. The part opm compares answers.
+# The registry API as its clients find it: grpcurl with and without TLS, health, clients that read next to nothing, and floods of HTTP/2.
+# The part opm compares answers. The tests of shared/grpc have streams while the catalog changes.
 # shellcheck shell=bash
 
 STORE=$WORK/store
-# Memory that slow clients and floods may take of the server, in kB.
+# Memory that floods may take of the server, in kB.
 GROWTH_MAX=65536
-
-# Calls that operator-registry's client made, without what it said.
-CLIENT_CALLS="HealthCheck ListBundles GetPackage GetBundle GetBundleInPackageChannel GetBundleThatProvides"
-
-# client [CA-FILE]: the methods that succeeded; what the others said goes to the log.
-client() {
-  opm-oracle client "$GRPC" "$@" >"$WORK/client" 2>&1
-  jq -c 'select(.ok | not)' "$WORK/client" >&2
-  jq -r 'select(.ok).method' "$WORK/client" | paste -sd' '
-}
 
 tools() {
   serve_grpc "$STORE"
@@ -24,53 +14,18 @@ tools() {
   is "and calls it" "$(ask_grpc api.Registry/GetBundle '{"pkgName": "package-7", "channelName": "stable", "csvName": "package-7.v1.0.0"}' | jq -r .csvName)" package-7.v1.0.0
   is "and reads a stream" "$(ask_grpc api.Registry/ListBundles | jq -r .csvName | sort -u | wc -l)" 200
   matches "and is told of what is not there" "$(ask_grpc api.Registry/GetPackage '{"name": "absent"}' 2>&1)" 'Code: Unknown'
-  is "and asks for the health of the server, the API and the catalog" "$(health '') $(health api.Registry) $(health states) $(health absent)" \
+  is "and asks for the health of the server, the API and the catalog" "$(health '') $(health api.Registry) $(health padded) $(health absent)" \
     "SERVING SERVING SERVING NotFound"
-  is "operator-registry's client calls all its methods" "$(client)" "$CLIENT_CALLS"
 }
 
 over_tls() {
   local keys=$WORK/keys
   make_certificates "$keys"
-  printf 'server: {tlsCert: %s, tlsKey: %s}\ngrpc: {tls: true, anonymous: [states]}\n' "$keys/tls.crt" "$keys/tls.key" >"$WORK/tls.yaml"
+  printf 'server: {tlsCert: %s, tlsKey: %s}\ngrpc: {tls: true, anonymous: [padded]}\n' "$keys/tls.crt" "$keys/tls.key" >"$WORK/tls.yaml"
   SCHEME=https serve_grpc "$STORE" --config "$WORK/tls.yaml"
   is "over TLS grpcurl calls a method" "$(grpcurl -cacert "$keys/ca.crt" -d '{"name": "package-7"}' "$GRPC" api.Registry/GetPackage | jq -r .name)" package-7
-  is "and operator-registry's client all of them" "$(client "$keys/ca.crt")" "$CLIENT_CALLS"
   matches "a client without TLS is refused" "$(ask_grpc api.Registry/ListPackages '{}' -max-time 5 2>&1)" 'Failed|Code: Unavailable|deadline'
   kill "$SERVER_PID"
-}
-
-# One stream lasts for all publications; others begin and end between them.
-streams_under_publications() {
-  local state reader before
-  serve_grpc "$STORE"
-  start "$WORK/streams" opm-oracle streams "$GRPC" 2
-  reader=$STARTED_PID
-  wait_for 10 grep -q begun "$WORK/streams"
-  before=$(memory_kb VmRSS)
-  for state in $(seq 1 20); do publish_state "$STORE" "state-$state"; done
-  kill "$reader"
-  wait "$reader"
-  is "a slow stream has the catalog at its beginning, after twenty publications" \
-    "$(tail -1 "$WORK/streams" | jq -c '[.slowMixed, .slow.bundles, (.slow.state | fromjson)]')" '[false,200,"first"]'
-  is "no other stream has bundles of two states" "$(tail -1 "$WORK/streams" | jq .mixed)" 0
-  matches "the others saw the catalog change" "$(tail -1 "$WORK/streams" | jq '.states | length')" '^([5-9]|1[0-9]|2[01])$'
-  is "each of them had all bundles" "$(tail -1 "$WORK/streams" | jq '.states | map(select(startswith("200 bundles of ") | not)) | length')" 0
-  say "resident: $before kB before twenty publications, $(memory_kb VmRSS) kB after; $(tail -1 "$WORK/streams" | jq .streams) streams"
-}
-
-clients_that_do_not_read() {
-  local before stalled
-  before=$(memory_kb VmRSS)
-  start "$WORK/stalled" opm-oracle stall "$GRPC" 50
-  stalled=$STARTED_PID
-  wait_for 20 grep -q 'stalled 50' "$WORK/stalled"
-  # Until the buffers are full.
-  sleep 1
-  succeeds "fifty clients that do not read take $(($(memory_kb VmRSS) - before)) kB" test $(($(memory_kb VmRSS) - before)) -lt "$GROWTH_MAX"
-  is "others are answered meanwhile" "$(ask_grpc api.Registry/ListBundles '{}' -max-time 10 | jq -r .csvName | wc -l)" 200
-  kill "$stalled"
-  wait "$stalled"
 }
 
 floods() {
@@ -99,11 +54,10 @@ floods() {
 # A message of 2 MB for each of 300 calls, of which the clients take one byte.
 hoarded_messages() {
   local before message attacks=()
-  padded_catalog "$WORK/large" 1 200 large
-  "$CATALOG_MIRROR" poll --store "$WORK/large-store" --catalog "large=dir:$WORK/large" >>"$WORK/poll.out" 2>&1
-  serve_grpc "$WORK/large-store"
+  publish_padded "$WORK/large" large 1 200
+  serve_grpc "$WORK/large"
   is "a bundle of 2 MB is answered" "$(ask_grpc api.Registry/GetBundle '{"pkgName": "package-0", "channelName": "stable", "csvName": "package-0.v1.0.0"}' \
-    -max-msg-sz 9999999 | jq '.properties | length')" 203
+    -max-msg-sz 9999999 | jq '.properties | length')" 202
   # The message that asks for it: pkgName, channelName and csvName.
   message=$(printf '\n\011package-0\022\006stable\032\020package-0.v1.0.0' | base64 -w0)
   before=$(memory_kb VmRSS)
@@ -119,10 +73,10 @@ hoarded_messages() {
 
 need_opm
 need_grpcurl
-publish_state "$STORE" first
+# 2 MB.
+publish_padded "$STORE" padded 200 1
 tools
 over_tls
-streams_under_publications
-clients_that_do_not_read
+serve_grpc "$STORE"
 floods
 hoarded_messages

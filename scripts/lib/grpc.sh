@@ -25,23 +25,18 @@ flood() {
   python3 "$LIB/h2_attack.py" "$1" "${2%:*}" "${2##*:}" "${@:3}" | tee -a "$WORK/floods" | sed 's/ [0-9.]*$//'
 }
 
-# padded_catalog FOLDER PACKAGES PADDINGS STATE: packages whose one bundle tells the state, and has so many properties of 10 kB.
-padded_catalog() {
-  mkdir -p "$1"
+# publish_padded STORE NAME PACKAGES PADDINGS: packages whose one bundle has so many properties of 10 kB.
+publish_padded() {
+  mkdir -p "$1-files"
   # Of several properties, because one string of 2 MB is not what real bundles have.
-  jq -nc --argjson packages "$2" --argjson paddings "$3" --arg state "$4" '("x" * 10000) as $padding |
+  jq -nc --argjson packages "$3" --argjson paddings "$4" '("x" * 10000) as $padding |
     range($packages) | "package-\(.)" as $name | "\($name).v1.0.0" as $bundle |
     {schema: "olm.package", name: $name, defaultChannel: "stable"},
     {schema: "olm.channel", package: $name, name: "stable", entries: [{name: $bundle}]},
     {schema: "olm.bundle", package: $name, name: $bundle, image: "registry.example/\($name):v1", properties: [
       {type: "olm.package", value: {packageName: $name, version: "1.0.0"}}, {type: "olm.gvk", value: {group: "example.com", kind: $name, version: "v1"}},
-      {type: "test.state", value: $state}, (range($paddings) | {type: "test.padding", value: "\(.)\($padding)"})]}' >"$1/catalog.json"
-}
-
-# publish_state STORE STATE [NAME]: a catalog of 200 packages and 2 MB, whose files are beside the store.
-publish_state() {
-  padded_catalog "$1-states" 200 1 "$2"
-  "$CATALOG_MIRROR" poll --store "$1" --catalog "${3:-states}=dir:$1-states" >>"$WORK/poll.out" 2>&1
+      (range($paddings) | {type: "test.padding", value: "\(.)\($padding)"})]}' >"$1-files/catalog.json"
+  "$CATALOG_MIRROR" poll --store "$1" --catalog "$2=dir:$1-files" >>"$WORK/poll.out" 2>&1
 }
 
 # hold_connections COUNT SECONDS: prints what became of them as JSON, and what each of them takes of the server's memory.

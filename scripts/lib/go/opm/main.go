@@ -15,12 +15,9 @@
 //	opm-oracle bench ADDRESS WORKLOAD CLIENTS SECONDS
 //	opm-oracle first ADDRESS PACKAGE COMMAND...
 //
-// And as clients.go describes:
+// And as hold.go describes:
 //
-//	opm-oracle client ADDRESS [CA-FILE]
 //	opm-oracle hold ADDRESS CONNECTIONS SECONDS
-//	opm-oracle stall ADDRESS CONNECTIONS
-//	opm-oracle streams ADDRESS READERS
 package main
 
 import (
@@ -57,14 +54,8 @@ func main() {
 		bench(arguments[0], arguments[1], number(arguments[2]), seconds(arguments[3]))
 	case command == "first" && count >= 3:
 		first(arguments[0], arguments[1], arguments[2:])
-	case command == "client" && (count == 1 || count == 2):
-		useClient(arguments[0], append(arguments, "")[1])
 	case command == "hold" && count == 3:
 		hold(arguments[0], number(arguments[1]), seconds(arguments[2]))
-	case command == "stall" && count == 2:
-		stall(arguments[0], number(arguments[1]))
-	case command == "streams" && count == 2:
-		readStreams(arguments[0], number(arguments[1]))
 	default:
 		log.Fatal("the arguments are described at the top of main.go")
 	}

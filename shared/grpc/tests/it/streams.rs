@@ -1,6 +1,7 @@
 use std::{fmt::Write, time::Duration};
 
 use prost::Message;
+use rstest::rstest;
 use server::ServerLimits;
 use testkit::until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,26 +12,44 @@ use tonic::Streaming;
 use crate::client::Client;
 use crate::fixture::{MemoryCatalogs, TestServer, custom_schemas, package};
 
-/// Number of Metas that do not fit into the buffers of a connection.
+/// Number of bundles, and of Metas of the schema `custom`, that do not fit into the buffers of a connection.
 const METAS: usize = 20_000;
+/// Its messages are made of the lines of the catalog while they are sent.
+const CUSTOM_SCHEMAS: &str = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
 
-/// Starts a stream of Metas of a custom schema, whose lines are read while they are sent, and takes the first one.
-async fn begun() -> (MemoryCatalogs, TestServer, Streaming<Vec<u8>>) {
-    let mut lines = package("p");
+/// Starts a stream of all of them, and takes the first one.
+async fn begun(method: &str) -> (MemoryCatalogs, TestServer, Streaming<Vec<u8>>) {
+    let entry = |at| format!(r#"{{"name":"meta-{at:05}","replaces":"meta-{:05}"}}"#, at + 1);
+    let entries: Vec<String> = (0..METAS).map(entry).collect();
+    let channel = format!(r#""entries":[{}],"name":"c""#, entries.join(","));
+    let mut lines = package("p").replace(r#""entries":[{"name":"b"}],"name":"c""#, &channel);
     for at in 0..METAS {
-        writeln!(lines, r#"{{"name":"meta-{at:05}","package":"p","schema":"custom"}}"#).unwrap();
+        let name = format!(r#""name":"meta-{at:05}","package":"p""#);
+        writeln!(lines, r#"{{{name},"schema":"custom"}}"#).unwrap();
+        writeln!(
+            lines,
+            r#"{{"image":"registry.example/namespace/bundle",{name},"properties":[],"schema":"olm.bundle"}}"#
+        )
+        .unwrap();
     }
     let catalogs = MemoryCatalogs::new().with("a", lines).await;
     let (server, client) = TestServer::connected(&catalogs, "lab").await;
-    let method = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
-    let mut stream = client.start(method, &custom_schemas().encode_to_vec()).await.unwrap();
+    let request = if method == CUSTOM_SCHEMAS {
+        custom_schemas().encode_to_vec()
+    } else {
+        Vec::new()
+    };
+    let mut stream = client.start(method, &request).await.unwrap();
     stream.message().await.unwrap().unwrap();
     (catalogs, server, stream)
 }
 
+#[rstest]
+#[case::of_lines(CUSTOM_SCHEMAS)]
+#[case::of_the_index("/api.Registry/ListBundles")]
 #[tokio::test]
-async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
-    let (catalogs, server, mut stream) = begun().await;
+async fn stream_makes_messages_only_as_fast_as_they_are_taken(#[case] method: &str) {
+    let (catalogs, server, mut stream) = begun(method).await;
     sleep(Duration::from_millis(300)).await;
     let found = server.metrics();
     // It would have ended if the messages were made ahead of the client.
@@ -38,6 +57,8 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
 
     // A publication does not change a stream that runs.
     catalogs.with("a", package("other")).await;
+    let client = Client::connect(server.port, "lab").await;
+    assert_eq!(client.call("/api.Registry/ListBundles", b"").await.unwrap().len(), 1);
     let mut taken = 1;
     while stream.message().await.unwrap().is_some() {
         taken += 1;
@@ -47,7 +68,7 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken() {
 
 #[tokio::test]
 async fn stream_that_is_given_up_ends() {
-    let (_catalogs, server, stream) = begun().await;
+    let (_catalogs, server, stream) = begun(CUSTOM_SCHEMAS).await;
     drop(stream);
     let cancelled = r#"{method="ExperimentalListPackageCustomSchemas",catalog="a",code="CANCELLED"} 1"#;
     until("the call ends", async || server.metrics().contains(cancelled)).await;
