@@ -1,6 +1,6 @@
-# Kills, full and read-only disks, missing rights, and an S3 server that fails or hangs, over small catalogs. Each command ends in
-# success or in a clear error, the published state stays served, and the next run finishes the work. scripts/chaos has several
-# writers, clocks that jump, and all of it at once.
+# Kills, full and read-only disks, and missing rights, over small catalogs. Each command ends in success or in a clear error, the published
+# state stays served, and the next run finishes the work. scripts/chaos has several writers, clocks that jump, and all of it at once.
+# The tests of shared/store have an S3 server that fails or hangs.
 # shellcheck shell=bash
 
 # They take most of the time of this part.
@@ -73,71 +73,6 @@ bad_places() {
   is "its serial is as it was" "$(serials "$rights")" 2
 }
 
-# An S3 server that fails one request in four.
-failing_s3() {
-  local port place=s3://faults round code
-  port=$(free_port)
-  start "$WORK/failing.log" python3 -B "$ROOT/scripts/lib/failing_s3.py" "$port" "${MOTO_URL##*/}" 4
-  wait_for 10 curl -s "http://127.0.0.1:$port/moto-api/"
-  for round in $(seq 1 6); do
-    code=$(AWS_ENDPOINT_URL_S3=http://127.0.0.1:$port code_of timeout 60 "$CATALOG_MIRROR" poll --force --store "$place" \
-      --s3-path-style --catalog "f=dir:$WORK/version-$((round % 3))")
-    matches "round $round over a failing S3 server ends in success or an error" "$code" '^[01]$'
-    if s3_object "$place" catalogs/f/current.json >/dev/null 2>&1; then
-      succeeds "round $round leaves a whole state" "$CATALOG_MIRROR" verify --store "$place" --s3-path-style
-    fi
-  done
-  is "once it fails no more a poll succeeds" "$(code_of "$CATALOG_MIRROR" poll --force --store "$place" \
-    --s3-path-style --catalog "f=dir:$WORK/version-0")" 0
-  succeeds "and verify finds nothing wrong" "$CATALOG_MIRROR" verify --store "$place" --s3-path-style
-}
-
-# hanging_s3 NAME [SECONDS]: polls over an S3 server that accepts connections and answers after SECONDS, or never. Output and exit
-# code are in files of that name.
-hanging_s3() {
-  local name=$1 port server
-  port=$(free_port)
-  start "$WORK/$name.proxy" python3 "$ROOT/scripts/lib/failing_s3.py" "$port" "${MOTO_URL##*/}" 1000000
-  server=$STARTED_PID
-  wait_for 10 curl -s "http://127.0.0.1:$port/moto-api/"
-  make_bucket "$name"
-  kill -STOP "$server"
-  [[ -z ${2:-} ]] || start /dev/null bash -c "sleep $2 && kill -CONT $server"
-  AWS_ENDPOINT_URL_S3=http://127.0.0.1:$port start "$WORK/$name.log" ended "$name" timeout 150 "$CATALOG_MIRROR" poll \
-    --store "s3://$name" --s3-path-style --catalog "f=dir:$WORK/version-0"
-  HANGING+=("$STARTED_PID")
-  STOPPED+=("$server")
-}
-
-# ended NAME COMMAND...: writes the exit code to a file.
-ended() {
-  local code=0
-  "${@:2}" || code=$?
-  echo "$code" >"$WORK/$1.code"
-}
-
-# Both polls wait for most of a minute, so they run beside the other checks.
-hanging_begin() {
-  HANGING=() STOPPED=()
-  hanging_s3 late 33
-  hanging_s3 never
-}
-
-hanging_end() {
-  wait "${HANGING[@]}" || true
-  { kill -KILL "${STOPPED[@]}" && wait "${STOPPED[@]}"; } 2>/dev/null || true
-  is "a poll waits for an S3 server that answers after 33 seconds" "$(cat "$WORK/late.code")" 0
-  succeeds "and leaves a whole state" "$CATALOG_MIRROR" verify --store s3://late --s3-path-style
-  is "it gives up one that never answers" "$(cat "$WORK/never.code")" 1
-  matches "and says so" "$(cat "$WORK/never.log")" "did not answer in time"
-}
-
 for number in 0 1 2; do version "$number" >/dev/null; done
-start_moto
-use_s3 "$MOTO_URL"
-make_bucket faults
-hanging_begin
 killed_everywhere
 bad_places
-failing_s3
-hanging_end

@@ -1,5 +1,5 @@
-# The store in a bucket: the server passes the suite that the folder passes, updates and races of publishers end as they do
-# in a folder, and a server that ignores the conditions of writes is refused. The server is moto; the part minio has MinIO.
+# The store in a bucket: the server passes the suite that the folder passes, and updates and races of publishers end as they do in a
+# folder. The server is moto; the part minio has MinIO. The tests of shared/store have servers that ignore the conditions of writes.
 # shellcheck shell=bash
 
 # passes_suite NAME PLACE [OPTION...]
@@ -88,14 +88,6 @@ races() {
   succeeds "$1: what racing publishers leave is sound" "$CATALOG_MIRROR" verify --store "$2"
 }
 
-refusals() {
-  local poll=("$CATALOG_MIRROR" poll --catalog "up=oci:$LAYOUT:step-000" --store)
-  use_s3 "$OVERWRITING_URL"
-  fails "a server that overwrites silently is refused" 'does not honour conditional writes' "${poll[@]}" s3://bucket/over
-  use_s3 "$MOTO_URL"
-  fails "a bucket that does not exist is an error" 'NoSuchBucket' "${poll[@]}" s3://no-such-bucket
-}
-
 # over_tls NAME STEPS [SUITE-OPTION]: everything on the server in use, with the first STEPS updates.
 over_tls() {
   make_bucket bucket
@@ -113,12 +105,10 @@ on_moto() {
   use_s3 "$MOTO_URL" "$MOTO_CA"
   over_tls moto 5
   start_moto
-  start_overwriting
   use_s3 "$MOTO_URL"
   make_bucket bucket
   # Without a prefix, and without TLS.
   updates "a whole bucket" s3://bucket "${ALL_STEPS[@]:0:2}"
-  refusals
 }
 
 # MinIO also checks signatures, and it answers requests side by side.

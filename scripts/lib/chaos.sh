@@ -12,11 +12,11 @@ start_proxy() {
   PROXY=127.0.0.1:$port
 }
 
-# A registry of which each piece comes late, and one that fails one request in six: not all of it is hidden by retries.
+# A registry of which each piece comes late, and one that fails one request in ten: not all of it is hidden by retries.
 start_bad_registries() {
   start_proxy slow_proxy.py "${PLAIN_REGISTRY##*:}" 200
   SLOW_REGISTRY=$PROXY
-  start_proxy failing_s3.py "$PLAIN_REGISTRY" 6 "$SEED"
+  start_proxy failing_proxy.py "$PLAIN_REGISTRY" 10 "$SEED"
   FAILING_REGISTRY=$PROXY
   for registry in "$SLOW_REGISTRY" "$FAILING_REGISTRY"; do wait_for 20 curl -sf "http://$registry/v2/"; done
 }

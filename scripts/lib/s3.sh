@@ -1,4 +1,4 @@
-# S3 servers on loopback: MinIO with TLS, moto, and one that ignores the conditions of writes.
+# S3 servers on loopback: MinIO and moto.
 # shellcheck shell=bash
 
 # Of servers that live for one run and listen on loopback only.
@@ -40,16 +40,6 @@ start_moto() {
   fi
   start "$WORK/moto.log" "$VENV/bin/python3" -B "$ROOT/scripts/lib/moto_s3.py" -H 127.0.0.1 -p "$port" "${certificate[@]}"
   wait_for 30 curl -sf ${MOTO_CA:+--cacert "$MOTO_CA"} "$MOTO_URL/moto-api/"
-}
-
-# start_overwriting: moto behind a proxy that takes the conditions of writes away, as if it did not know them.
-# OVERWRITING_URL is set afterwards.
-start_overwriting() {
-  local port
-  port=$(free_port)
-  OVERWRITING_URL=http://127.0.0.1:$port
-  start "$WORK/overwriting.log" python3 -B "$ROOT/scripts/lib/overwriting.py" "$port" "${MOTO_URL##*/}"
-  wait_for 10 curl -sf "$OVERWRITING_URL/moto-api/"
 }
 
 # s3_curl ARGUMENT... /PATH: a signed request to the server in use.

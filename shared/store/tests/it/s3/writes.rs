@@ -77,7 +77,7 @@ async fn delete_that_fails_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn put_without_answer_is_repeated_and_times_out() {
+async fn request_without_answer_is_repeated_and_times_out() {
     let server = S3::start().await;
     let mut settings = settings(&server);
     settings.attempt_timeout = Duration::from_millis(400);
@@ -91,6 +91,11 @@ async fn put_without_answer_is_repeated_and_times_out() {
     (0..9).for_each(|_| late());
     let put = store.put(&current(), "two".into(), Condition::Always).await;
     assert!(matches!(put, Err(StoreError::Failed { .. })), "{put:?}");
+    server.reset();
+    (0..9).for_each(|_| server.script(S3Call::Get, S3Fault::Late(Duration::from_secs(3600))));
+    let read = store.read_all(&current(), 100).await;
+    let text = chain(&read.expect_err("nothing answers the read"));
+    assert!(text.contains("did not answer in time"), "{text}");
 }
 
 /// The server writes, its answer is lost, and the repeated request meets the bytes of the first.
