@@ -12,7 +12,7 @@ row() {
 }
 
 # measure RUNS PREPARE COMMAND...: `wall cpu peak` in ms and MB, and one of them.
-measure() { python3 "$HERE/lib/measure.py" "$@"; }
+measure() { python3 "$LIB/measure.py" "$@"; }
 wall() { cut -d' ' -f1 <<<"$1"; }
 cpu() { cut -d' ' -f2 <<<"$1"; }
 peak() { cut -d' ' -f3 <<<"$1"; }
@@ -63,7 +63,7 @@ make_large_catalogs() {
 make_catalog() {
   CATALOGS+=("$1")
   say "making the $1 catalog"
-  python3 "$HERE/lib/multiply.py" "$FULL" "$WORK/$1" "$2"
+  python3 "$LIB/multiply.py" "$FULL" "$WORK/$1" "$2"
   push_folder "$1" "$WORK/$1"
   rm -r "$WORK/${1:?}"
 }

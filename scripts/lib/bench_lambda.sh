@@ -11,7 +11,7 @@ use_functions() {
   fi
   if [[ -z $ZIPS ]]; then
     ZIPS=$WORK/zips
-    "$HERE/build" --out "$ZIPS" >/dev/null
+    "$ROOT/scripts/build" --out "$ZIPS" >/dev/null
   fi
 }
 
@@ -26,7 +26,7 @@ play() {
   shift
   env -i PATH="$PATH" HOME="$HOME" "${S3_ENVIRONMENT[@]}" AWS_LAMBDA_FUNCTION_NAME=bench AWS_LAMBDA_FUNCTION_VERSION=1 \
     AWS_LAMBDA_FUNCTION_MEMORY_SIZE=512 RUST_LOG=warn STORE=s3://bench/mirror "$@" \
-    python3 "$HERE/lib/runtime_api.py" "${arguments[0]}" "$(program "${arguments[1]}")" "${arguments[@]:2}"
+    python3 "$LIB/runtime_api.py" "${arguments[0]}" "$(program "${arguments[1]}")" "${arguments[@]:2}"
 }
 program() { if [[ $1 == */* ]]; then printf '%s' "$1"; else printf '%s' "$FUNCTIONS/$1"; fi; }
 
@@ -89,7 +89,7 @@ bench_cold() {
   echo '{"force": true}' >"$WORK/force.json"
   for RUN in 1 2 3 4 5; do cold_publish; done >"$WORK/cold"
   wall=$(cut -d' ' -f2 "$WORK/cold" | sort -n | head -1) cpu=$(cut -d' ' -f4 "$WORK/cold" | sort -n | head -1)
-  floor=$(measure 5 true "$HERE/lib/floor" "http://$PLAIN_REGISTRY" "ns/$SMALL")
+  floor=$(measure 5 true "$LIB/floor" "http://$PLAIN_REGISTRY" "ns/$SMALL")
   row "$what" "$wall" ms goal 1000
   row "$what" "$wall" ms "curl, gunzip, sha256sum, gzip -6" "$(wall "$floor")"
   row "$what, CPU" "$cpu" ms "the same" "$(cpu "$floor")"
@@ -101,7 +101,7 @@ bench_unchanged() {
   local event=$ROOT/functions/poller/tests/events/schedule.json port far figure floor
   port=$(free_port)
   far=127.0.0.1:$port
-  start "$WORK/slow.log" python3 "$HERE/lib/slow_proxy.py" "$port" "${PLAIN_REGISTRY##*:}" 20
+  start "$WORK/slow.log" python3 "$LIB/slow_proxy.py" "$port" "${PLAIN_REGISTRY##*:}" 20
   wait_for 5 curl -sf "http://$far/v2/"
   push_folder tiny "$ROOT/tests/catalogs/v1"
   many_catalogs "$far" >"$WORK/many.yaml"

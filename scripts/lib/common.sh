@@ -2,13 +2,54 @@
 # shellcheck shell=bash
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+LIB=$ROOT/scripts/lib
 export ROOT
+
+# use NAME...: more files of this folder.
+use() {
+  local file
+  for file in "$@"; do
+    # shellcheck source=/dev/null
+    source "$LIB/$file.sh"
+  done
+}
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$(basename "$0"): $*"; exit 1; }
 
 # The comment on top of the script is its help.
 print_help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"; }
+
+# read_options ARGUMENT...: OPTION has the options of the script with their defaults, and afterwards what the arguments say. An option
+# whose default is `false` takes no value. WORDS has the other arguments.
+read_options() {
+  local name
+  WORDS=()
+  while (($#)); do
+    name=${1#--}
+    if [[ $1 == --help ]]; then
+      print_help
+      exit
+    elif [[ $1 != -* ]]; then
+      WORDS+=("$1")
+    elif [[ $1 != --?* || -z ${OPTION[$name]+known} ]]; then
+      die "there is no option $1; see --help"
+    elif [[ ${OPTION[$name]} == @(false|true) ]]; then
+      OPTION[$name]=true
+    else
+      (($# >= 2)) || die "$1 needs a value"
+      OPTION[$name]=$2
+      shift
+    fi
+    shift
+  done
+}
+
+# read_only_options ARGUMENT...: the same for a script that takes nothing else.
+read_only_options() {
+  read_options "$@"
+  ((${#WORDS[@]} == 0)) || die "there is no option ${WORDS[0]}; see --help"
+}
 
 # Makes WORK, and removes it when the script ends, however it ends.
 use_work_folder() {

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 MANIFESTS=$ROOT/infra/kubernetes
-declare -A COMPONENTS=(
+declare -gA COMPONENTS=(
   [mirror]="registry-api service-monitor certificate openshift"
   [controller]="service-monitor certificate pull-secret s3 openshift label-policy"
 )

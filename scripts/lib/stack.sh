@@ -11,9 +11,3 @@ use_stack() {
 output() {
   jq -er --arg name "$1" '.[$name]' <<<"$OUTPUTS" || die "the stack has no output $1: is it one of infra/aws?"
 }
-
-# option_value OPTION VALUE...: the value of an option that needs one.
-option_value() {
-  (($# >= 2)) || die "$1 needs a value"
-  printf '%s' "$2"
-}
