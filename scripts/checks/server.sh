@@ -1,10 +1,10 @@
-# The server under attack and behind locks: floods of HTTP/2, TLS as openssl and
-# curl speak it, readers as skopeo, crane and htpasswd know them, and a process that may write nowhere.
+# The server under attack and behind locks: floods of HTTP/2, TLS as openssl and curl speak it, readers as skopeo, crane and htpasswd know
+# them, and its units. The part image has a process without rights that may write nowhere.
 # shellcheck shell=bash
 
 STORE=$WORK/store
 WHOLE=/catalogs/all/api/v1/all
-need_debian h2load=nghttp2-client setpriv=util-linux unshare=util-linux systemd-analyze=systemd python3=python3
+need_debian h2load=nghttp2-client systemd-analyze=systemd python3=python3
 need_crane
 
 is "a catalog to serve is published" "$(outcome "$STORE" "all=oci:$LAYOUT:$LAST_TAG")" "published 10"
@@ -87,31 +87,6 @@ flood_of_passwords() {
   say "the slowest of 20 during the flood: $slowest s; logins: busy $(counted 'logins_total{outcome="busy"}' -u "$1"), refused $(counted 'logins_total{outcome="refused"}' -u "$1")"
 }
 
-# As nobody, without capabilities, in a root that is mounted read-only.
-unprivileged() {
-  local listed sudo=()
-  ((EUID == 0)) || sudo=(sudo -n)
-  if ! "${sudo[@]}" unshare --mount true 2>/dev/null; then
-    say "NOT TRIED: a read-only root, as nothing may be mounted here"
-    return
-  fi
-  chmod 755 "$WORK" "$WORK/.." && chmod -R a+rX "$STORE"
-  install -m 755 "$CATALOG_MIRROR" "$WORK/program"
-  listed=$(listing "$STORE")
-  HOST=127.0.0.1:$(free_port)
-  URL=http://$HOST SERVER_LOG=$WORK/unprivileged.log
-  start "$SERVER_LOG" "${sudo[@]}" unshare --mount --propagation private bash -c '
-    mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -o remount,bind,ro / || exit 1
-    exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"
-  ' "$WORK" "$WORK/program" serve --no-poll --store "$STORE" --listen "$HOST"
-  SERVER_PID=$STARTED_PID
-  succeeds "it serves as nobody from a read-only root" wait_for 10 curl -sf "$URL/readyz"
-  is "the whole catalog" "$(whole)" "$HASH"
-  is "and its image" "$(curl -sSf "$URL/v2/all/manifests/latest" | sha256)" "$(snapshot "$STORE" all | jq -r .image.index.sha256)"
-  is "and has written nothing" "$(listing "$STORE")" "$listed"
-  as_root kill "$SERVER_PID"
-}
-
 units() {
   local unit exposure
   for unit in catalog-mirror-serve.service catalog-mirror-sync.service; do
@@ -128,5 +103,4 @@ busy
 floods
 tls
 readers
-unprivileged
 units
