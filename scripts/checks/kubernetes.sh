@@ -289,20 +289,6 @@ held_by_other() {
   [[ -n $now && $now != "$1" ]]
 }
 
-# While the API server does not answer, the last state is served, also after a restart.
-without_api_server() {
-  stop_peer
-  kill -STOP "$APISERVER_PID"
-  ports
-  start_ours --leader-elect=false
-  succeeds "without the API server the last state is served" wait_for 20 serves_tag
-  matches "and the replica is not ready yet" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz")" 'the API server has not answered yet'
-  kill -CONT "$APISERVER_PID"
-  succeeds "it is ready when the API server answers" wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/readyz"
-  stop_peer
-  start_peer
-}
-
 # A second replica on the same store: it serves, and writes nothing until the first one stops.
 second_replica() {
   local first=$CONTROLLER_PID api=$API metrics=$METRICS health=$HEALTH
@@ -321,7 +307,6 @@ after_change() {
   is "the changed content is served" "$(ask /catalogs/tag/api/v1/all | sha256)" "$("$CATALOG_MIRROR" render "oci:$LAYOUT:step-001" | sha256)"
   is "content stays served while polls fail" "$(code /catalogs/hidden/api/v1/all)" 200
   authorities
-  without_api_server
 }
 
 # The folder of authorities is read again, and the catalogs that waited for it are polled at once, though one has no interval.
