@@ -30,6 +30,17 @@ olm_agrees() {
     python3 -B "$LIB/olm_steps.py" "$WORK/steps" "$CATALOG_MIRROR" "$WORK/store" c
 }
 
+# edges: those that `graph` draws of all packages of the published catalog, as lines of `opm-oracle graph`.
+edges() {
+  local name
+  "$CATALOG_MIRROR" ls --json --store "$WORK/store" c | jq -r '.[].name // empty' | while read -r name; do
+    "$CATALOG_MIRROR" graph --store "$WORK/store" --format dot c "$name" | awk -F'"' -v OFS='\t' -v package="$name" '
+      /^    label=/ {channel = $2}
+      /^    n[0-9]+ \[/ {split($1, node, " "); names[node[1]] = $2}
+      /^    n[0-9]+ -> / {split($1, edge, " "); print package, channel, names[edge[1]], $2, names[edge[3]]}'
+  done
+}
+
 # page_agrees FOLDER: what the page makes of the published catalog: upgrades, ways, manifests, and a basket.
 page_agrees() {
   opm-oracle graph "$1" >"$WORK/edges"
@@ -72,8 +83,7 @@ if [[ -n $DATA ]]; then
     answers_agree "the real catalog $catalog" "$folder"
     olm_agrees "the real catalog $catalog" "$folder"
     page_agrees "$folder"
-    succeeds "upgrades of $catalog are those that opm draws: $(sort -u "$WORK/edges" | wc -l) edges" \
-      python3 "$LIB/upgrades.py" "$WORK/edges" "$CATALOG_MIRROR" "$WORK/store" c
+    same_lines "upgrades of $catalog are those that opm draws: $(sort -u "$WORK/edges" | wc -l) edges" "$(edges | sort -u)" "$(sort -u "$WORK/edges")"
     rm -r "$WORK/data"
   done
 fi
