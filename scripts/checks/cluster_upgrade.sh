@@ -1,17 +1,28 @@
-# What is said before an upgrade, at a real API server: `plan` on what kubectl prints of a cluster with OLM v0 and v1, and the
-# permissions that `bundle diff` says are gained, each asked as a SubjectAccessReview.
+# What is said before an upgrade, at a real API server: `plan` on what kubectl prints of a cluster with OLM v0 and v1, the manifests that
+# the page writes, and the permissions that `bundle diff` says are gained, each asked as a SubjectAccessReview.
 # shellcheck shell=bash
 
-# An operator of each package. The versions of a cluster's objects are completed by the API server, so that this is what people have.
-plans() {
+definitions() {
   local crds name
   crds=$(go_module_folder "$OLM_API")/crds
   kubectl apply --server-side -f "$crds/operators.coreos.com_subscriptions.yaml" -f "$crds/operators.coreos.com_clusterserviceversions.yaml" \
     -f "$(go_module_folder "$CATALOGD")/helm/olmv1/base/operator-controller/crd/standard" >/dev/null
   wait_for 30 kubectl get subscriptions.operators.coreos.com,clusterserviceversions,clusterextensions -A
-  for name in first second copies; do kubectl create namespace "$name" >/dev/null; done
-  "$CATALOG_MIRROR" render "oci:$LAYOUT:step-000" >"$WORK/lines"
-  for name in objects list; do python3 -B "$LIB/installed.py" "$name" "$WORK/lines" >"$WORK/$name"; done
+  for name in first second copies watched openshift-operators; do kubectl create namespace "$name" >/dev/null; done
+}
+
+# page_manifests NAME FOLDER: those that the page writes for each channel of a catalog. OLM v1 takes no channel with capitals in its name.
+page_manifests() {
+  "$CATALOG_MIRROR" render "dir:$2" >"$WORK/$1.lines"
+  node "$LIB/page_catalog.mjs" manifests "$WORK/$1.lines" >"$WORK/manifests.yaml"
+  is "the API server accepts the $(grep -c ^kind "$WORK/manifests.yaml") manifests of the page, with strict fields ($1)" \
+    "$(kubectl create --dry-run=server --validate=strict -f "$WORK/manifests.yaml" 2>&1 >/dev/null | grep -v 'channels entries must be valid DNS1123')" ""
+}
+
+# An operator of each package. The versions of a cluster's objects are completed by the API server, so that this is what people have.
+plans() {
+  local name
+  for name in objects list; do python3 -B "$LIB/installed.py" "$name" "$WORK/series.lines" >"$WORK/$name"; done
   kubectl apply --server-side -f "$WORK/objects" >/dev/null
   kubectl apply --server-side --subresource=status -f <(jq '.items |= map(select(.status))' "$WORK/objects") >/dev/null
   # The command of infra/disconnected/upgrade.md.
@@ -41,15 +52,20 @@ permissions() {
 }
 
 need_kubernetes
+need_debian node=nodejs
 start_cluster
+definitions
+page_manifests series "$SERIES/000/configs"
+DATA=$(data_folder)
+if [[ -n $DATA ]]; then
+  for catalog in $(real_catalogs); do
+    unpack "$DATA/community-$catalog.tar.zst" "$WORK/$catalog"
+    page_manifests "$catalog" "$(configs_folder "$WORK/$catalog")"
+  done
+fi
 plans
-kubectl create namespace watched >/dev/null
 mkdir "$WORK/generated"
 python3 -B "$LIB/permissions.py" generated >"$WORK/generated/catalog.json"
 permissions generated "$WORK/generated"
-DATA=$(data_folder)
-if [[ -n $DATA ]]; then
-  unpack "$DATA/community-v4.14.tar.zst" "$WORK/data"
-  permissions real "$(configs_folder "$WORK/data")"
-fi
+[[ -z $DATA ]] || permissions v4.14 "$(configs_folder "$WORK/v4.14")"
 stop_cluster
