@@ -484,6 +484,9 @@ function setBasket(items) {
 
 const quote = (value) => JSON.stringify(value);
 
+// OLM v1 takes names of channels that are subdomains of DNS (RFC 1123). For another one, such as Stable, the version alone selects.
+const isSubdomain = (name) => name.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name);
+
 const extension = (name, channel, version) => `apiVersion: olm.operatorframework.io/v1
 kind: ClusterExtension
 metadata:
@@ -496,8 +499,7 @@ spec:
     sourceType: Catalog
     catalog:
       packageName: ${quote(name)}
-      channels: [${quote(channel)}]
-      version: ${quote(version)}
+${isSubdomain(channel) ? `      channels: [${quote(channel)}]\n` : ''}      version: ${quote(version)}
 `;
 
 const subscription = (name, channel, bundle, catalog) => `apiVersion: operators.coreos.com/v1alpha1
