@@ -1,10 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod archive;
-mod conditional;
 mod documents;
 mod fbc;
-mod field;
 mod ignore;
 mod images;
 mod json;
@@ -12,12 +10,10 @@ mod manifest;
 mod memory;
 #[cfg(any(test, feature = "openpgp"))]
 mod messages;
-mod negotiation;
 mod oci;
 mod overlay;
 mod policies;
 mod publisher;
-mod ranges;
 mod references;
 mod registry;
 mod runtime;

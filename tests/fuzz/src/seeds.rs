@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use http::HeaderMap;
 use model::{Key, Kind};
 use testkit::{Layer, Random};
 
@@ -13,10 +12,7 @@ use crate::archive::{self, export};
 use crate::messages;
 use crate::site::{CATALOGS, Site, name};
 use crate::yaml::{self, CHOICES};
-use crate::{
-    conditional, documents, ignore, json, manifest, negotiation, oci, overlay, policies, publisher, ranges, references,
-    registry, tar,
-};
+use crate::{documents, ignore, json, manifest, oci, overlay, policies, publisher, references, registry, tar};
 
 /// Name and function of a target.
 pub type Target = (&'static str, fn(&[u8]));
@@ -30,9 +26,6 @@ pub const TARGETS: &[Target] = &[
     ("overlay", overlay::overlay),
     ("tar", tar::tar),
     ("references", references::references),
-    ("accept_encoding", negotiation::accept_encoding),
-    ("if_none_match", conditional::if_none_match),
-    ("ranges", ranges::ranges),
     ("current", documents::current),
     ("snapshot", documents::snapshot),
     ("index", documents::index),
@@ -72,14 +65,19 @@ impl Seeds {
             seeds.file(fs::read(file)?);
         }
         seeds.add("json", "{\"schema\":\"a.b\"} null {\"ſchema\":1}\n");
-        seeds.published(&Site::new(&["v1", "v2"]));
-        seeds.requests(&Site::new(&["v1"]));
+        let site = Site::new(&["v1", "v2"]);
+        seeds.published(&site);
+        seeds.references(&site.current.content_hash.to_string());
         seeds.layers();
         seeds.hostile();
-        seeds.records();
+        for lines in registry::seeds() {
+            seeds.add("records", lines);
+        }
         seeds.signatures();
         #[cfg(any(test, feature = "openpgp"))]
-        seeds.messages();
+        for real in messages::KEYS.iter().chain(&messages::MESSAGES) {
+            seeds.add("openpgp", *real);
+        }
         seeds.noise();
         Ok(seeds)
     }
@@ -157,23 +155,7 @@ impl Seeds {
         self.add("snapshot", right);
     }
 
-    fn requests(&mut self, site: &Site) {
-        let tag = site.get("/catalogs/demo/content-hash", HeaderMap::new());
-        let tag = tag.header("etag").to_owned();
-        self.add_all("if_none_match", "*| * |\"a\", W/\"b,c\",, \"d|abc");
-        self.add("if_none_match", tag.clone());
-        self.add("if_none_match", format!("\"a\" , W/{tag}\n\"b\""));
-        self.add_all(
-            "accept_encoding",
-            "|gzip, deflate, br, zstd|zstd;q=0.5, gzip;q=0.501, *;q=0|identity;q=0|x-gzip ; q=1.000\ngzip;q=0|\
-             *;q=0.001,identity;q=0",
-        );
-        self.add_all(
-            "ranges",
-            "bytes=0-0|bytes=100-|bytes=-7|bytes=0-9, 50-59 ,-2|bytes=99999999999999999999-|bytes=9-0|\
-             bytes=0-,0-|lines=1-2",
-        );
-        let hex = site.current.content_hash;
+    fn references(&mut self, hex: &str) {
         self.add("references", format!("docker://quay.io/ns/cat:v1@sha256:{hex}"));
         self.add("references", format!("localhost/a__b.c---d@sha256:{hex}"));
         self.add("references", format!("quay.io/cat@sha512:{hex}{hex}"));
@@ -238,11 +220,6 @@ impl Seeds {
         }
     }
 
-    fn records(&mut self) {
-        let packages = registry::seeds().into_iter();
-        packages.for_each(|lines| self.add("records", lines));
-    }
-
     fn signatures(&mut self) {
         self.add("policy", publisher::signed());
         for real in [policies::PAYLOAD, policies::SIGNATURE.as_bytes(), policies::BUNDLE] {
@@ -251,13 +228,6 @@ impl Seeds {
         policies::WRITTEN
             .iter()
             .for_each(|written| self.add("policy", *written));
-    }
-
-    #[cfg(any(test, feature = "openpgp"))]
-    fn messages(&mut self) {
-        for real in messages::KEYS.iter().chain(&messages::MESSAGES) {
-            self.add("openpgp", *real);
-        }
     }
 
     /// Adds noise for the targets that build their input from bytes rather than parse it.

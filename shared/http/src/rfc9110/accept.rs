@@ -108,6 +108,9 @@ mod tests {
     #[case::spaces(&["gzip ; q=0.2 , identity ; q=0"], Some(Encoding::Gzip))]
     #[case::malformed_weight_is_ignored(&["gzip;q=2, zstd;q=0.1234"], Some(Encoding::Identity))]
     #[case::first_mention_wins(&["gzip;q=0, gzip"], Some(Encoding::Identity))]
+    #[case::first_star_wins(&["*;q=0, *"], None)]
+    #[case::upper_case(&["ZSTD;Q=0.5, identity;q=0.4"], Some(Encoding::Zstd))]
+    #[case::upper_case_of_identity(&["gzip;q=0.5, IDENTITY"], Some(Encoding::Identity))]
     fn negotiate_returns(#[case] fields: &[&str], #[case] expected: Option<Encoding>) {
         assert_eq!(negotiate(&headers(fields), &Encoding::ALL), expected);
     }

@@ -50,6 +50,7 @@ mod tests {
     #[rstest]
     #[case::spaces("bytes= 5-6 ", 100, Ok(Some(5..7)))]
     #[case::huge("bytes=95-99999999999999999999999999", 100, Ok(Some(95..100)))]
+    #[case::above_128_bits("bytes=95-999999999999999999999999999999999999999", 100, Ok(Some(95..100)))]
     #[case::nothing("bytes=", 100, Ok(None))]
     #[case::no_dash("bytes=5", 100, Ok(None))]
     #[case::only_a_dash("bytes=-", 100, Ok(None))]
