@@ -126,6 +126,13 @@ mod tests {
             ("# c\n\n  *.md  \nskip/\r\n", "a.yaml d/a.yaml d/e/a.yaml d/keep.yaml"),
             ("a.yaml/", all),
             ("?.yaml", "README.md d/keep.yaml"),
+            // A star takes as much as the rest of the pattern needs.
+            ("*e*p*a*l", "README.md a.yaml d/a.yaml d/e/a.yaml skip/a.yaml"),
+            ("?*?.yaml", "README.md a.yaml d/a.yaml d/e/a.yaml skip/a.yaml"),
+            ("*.yam", all),
+            ("readme.md", all),
+            ("e/a.yaml", all),
+            ("d/*/?.yaml", "README.md a.yaml d/a.yaml d/keep.yaml skip/a.yaml"),
             ("d/*\n!d/keep.yaml", "README.md a.yaml d/keep.yaml skip/a.yaml"),
             ("/a.yaml", "README.md d/a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml"),
             ("**/e/**", "README.md a.yaml d/a.yaml d/keep.yaml skip/a.yaml"),
