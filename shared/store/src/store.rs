@@ -192,4 +192,21 @@ mod tests {
             assert_eq!(get.resolve(10, &"k").unwrap(), 5..5);
         }
     }
+
+    #[test]
+    fn age_is_that_by_the_clock_of_the_store_and_zero_for_an_object_from_the_future() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let object = ObjectInfo {
+            size: 0,
+            version: Version(String::new()),
+            modified: at(100),
+        };
+        for (now, age) in [(160, 60), (40, 0)] {
+            let stat = Stat {
+                date: at(now),
+                object: Some(object.clone()),
+            };
+            assert_eq!(stat.age(), Some(Duration::from_secs(age)));
+        }
+    }
 }
