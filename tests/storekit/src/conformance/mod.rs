@@ -54,17 +54,13 @@ pub fn object(bytes: &[u8]) -> Key {
     Key::Object(Kind::Package, Sha256::of(bytes))
 }
 
-/// Returns an immutable key for each number, that of [`shard_bytes`].
+/// Returns an immutable key for each number, that of its bytes.
 fn shard(number: u32) -> Key {
     object(&number.to_be_bytes())
 }
 
-fn shard_bytes(number: u32) -> Bytes {
-    Bytes::copy_from_slice(&number.to_be_bytes())
-}
-
 async fn put_shard(store: &dyn Store, number: u32) {
-    put(store, &shard(number), shard_bytes(number)).await;
+    put(store, &shard(number), Bytes::copy_from_slice(&number.to_be_bytes())).await;
 }
 
 /// Returns a mutable key, and the immutable one of `bytes`: most promises hold for both.
