@@ -24,7 +24,7 @@ pub(crate) struct RouteStats {
     pub(crate) requests: u64,
     /// Complete bodies that were checked.
     pub(crate) checked: u64,
-    /// Correct answers of other kinds: 304, 206, refusals, HEAD.
+    /// Correct answers of other kinds: 304, 206, HEAD.
     pub(crate) other: u64,
     /// Answers with 404 for objects that were replaced long ago.
     pub(crate) gone: u64,

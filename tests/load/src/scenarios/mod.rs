@@ -3,7 +3,6 @@
 mod changes;
 mod documents;
 mod lines;
-mod refused;
 mod registry;
 mod stored;
 
@@ -25,7 +24,7 @@ impl Client {
     /// Runs a random scenario.
     pub(crate) async fn run_scenario(&mut self, catalog: &str) -> Result<(), Violation> {
         // This scenario sends a request for each package, so it is rare.
-        match rand::random_range(0..60) {
+        match rand::random_range(0..57) {
             0..14 => self.documents(catalog).await,
             14..23 => self.whole(catalog).await,
             23..32 => self.package(catalog).await,
@@ -34,8 +33,7 @@ impl Client {
             44..46 => self.search(catalog).await,
             46 => self.everything_fits(catalog).await,
             47..51 => self.earlier(catalog).await,
-            51..57 => self.registry(catalog).await,
-            _ => self.refused(catalog).await,
+            _ => self.registry(catalog).await,
         }
     }
 
