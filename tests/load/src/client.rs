@@ -12,7 +12,7 @@ use crate::expectation::{Expectation, VerifiedAnswer};
 use crate::history::History;
 use crate::slow_client::SlowBehaviour;
 use crate::statistics::{Route, Statistics};
-use crate::violation::Violation;
+use crate::violation::{Violation, equal};
 
 /// Values of `Accept-Encoding`.
 const CODINGS: &[Option<&str>] = &[
@@ -178,9 +178,5 @@ fn is_acceptable(asked: Option<&str>, found: &str, expectation: &Expectation) ->
     if found.is_empty() || named.contains(found) || matches!(expectation, Expectation::Object(_)) {
         return Ok(());
     }
-    Err(Violation::Differs {
-        what: "the coding",
-        found: found.to_owned(),
-        expected: named.to_owned(),
-    })
+    equal("the coding", &found, &named)
 }

@@ -70,19 +70,17 @@ fn visit(args: &Args, shared: &Arc<Shared>, end: Instant) -> JoinSet<()> {
     let mut clients = JoinSet::new();
     let every = SECOND * args.workers.max(1) / args.rate.max(1);
     let fast = (0..args.workers).map(|number| (line(args.server, number), every, None));
-    let slow = (0..2 * SLOW_CLIENTS).map(|number| {
-        let slow = ConnectionOptions {
-            buffer: Some(SMALL_BUFFER),
-            ..line(args.server, number)
-        };
-        let is_slow = number < SLOW_CLIENTS;
-        let behaviour = if is_slow {
-            SlowBehaviour::Slow
-        } else {
-            SlowBehaviour::HangUp
-        };
-        (slow, SECOND, Some(behaviour))
-    });
+    let slow = [SlowBehaviour::Slow, SlowBehaviour::HangUp]
+        .into_iter()
+        .flat_map(|behaviour| {
+            (0..SLOW_CLIENTS).map(move |number| {
+                let slow = ConnectionOptions {
+                    buffer: Some(SMALL_BUFFER),
+                    ..line(args.server, number)
+                };
+                (slow, SECOND, Some(behaviour))
+            })
+        });
     for (line, every, behaviour) in fast.chain(slow) {
         let mut client = Client::new(line, every, Arc::clone(shared));
         clients.spawn(async move {

@@ -3,7 +3,7 @@ use model::Snapshot;
 use super::any;
 use crate::client::{CheckedRequest, Client};
 use crate::expectation::Expectation;
-use crate::lines::MetaFields;
+use crate::lines::{MetaFields, url_query};
 use crate::statistics::Route;
 use crate::violation::Violation;
 
@@ -45,7 +45,7 @@ impl Client {
         let Some(query) = lines.any().map(question) else {
             return Ok(());
         };
-        let path = format!("/catalogs/{catalog}/api/v1/metas?{}", query.query());
+        let path = format!("/catalogs/{catalog}/api/v1/metas?{}", url_query(&query));
         let wanted = CheckedRequest::new("/catalogs/{catalog}/api/v1/metas", path, Expectation::Question);
         let found = self.must_get(&wanted.coded()).await?.plain;
         let Some(contents) = self.since(catalog, current.serial).await? else {
@@ -58,26 +58,21 @@ impl Client {
                 _ => return Ok(()),
             }
         }
-        Err(Violation::Mixed(query.query()))
+        Err(Violation::Mixed(url_query(&query)))
     }
 }
 
-/// Returns a query that matches this meta and maybe others, or nothing at all.
+/// Returns a query by some fields of this meta, which others may match too, or one that nothing matches.
 fn question(meta: &MetaFields) -> MetaFields {
-    let (schema, package, name) = (meta.schema.clone(), meta.package.clone(), meta.name.clone());
-    let nothing = String::new;
-    let [schema, package, name] = match rand::random_range(0..6) {
-        0 => [schema, nothing(), nothing()],
-        1 => [schema, package, nothing()],
-        2 => [nothing(), package, nothing()],
-        3 => [nothing(), nothing(), name],
-        4 => [schema, package, name],
-        _ => ["no.such.schema".to_owned(), package, nothing()],
-    };
-    let query = MetaFields { schema, package, name };
-    // A query without fields asks for the whole catalog, which is another scenario.
-    match query.query().is_empty() {
-        true => meta.clone(),
-        false => query,
+    let mut query = meta.clone();
+    for field in &mut query {
+        if rand::random() {
+            field.clear();
+        }
     }
+    if rand::random_range(0..6) == 0 {
+        query[0] = "no.such.schema".to_owned();
+    }
+    // A query without fields asks for the whole catalog, which is another scenario.
+    if query.concat().is_empty() { meta.clone() } else { query }
 }
