@@ -29,8 +29,11 @@ fn poll_exit_code_tells_published_only_if_asked() {
          ! v9
          1 poll --store store --catalog a=oci:example:v1 --catalog b=oci:example:v9 --detailed-exitcode
          > published
-         0 rollback --store store demo --previous
+         0 rollback --json --store store demo --previous
+         > \"outcome\": \"published\"
          10 rollback --store store demo --previous --detailed-exitcode
+         2 rollback --store store demo
+         2 rollback --store store demo 0123 --previous
          10 sync store copy --detailed-exitcode
          0 sync store copy --detailed-exitcode",
     );
@@ -83,7 +86,6 @@ fn ls_describes_store() {
         "0 ls --store store
          > demo
          > published
-         1 ls --store store other
          0 rm --store store demo
          1 rm --store store demo",
     );

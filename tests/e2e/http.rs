@@ -1,23 +1,10 @@
-//! The HTTP contract over a real socket: a poll in one process, a server in another, and both in the demo.
+//! The HTTP contract over a real socket: a server that polls, and the demo.
 
 use std::time::Duration;
 
 use testkit::{Kind, until};
 
 use crate::support::{binary::Server, catalogs, http, work::Work};
-
-#[tokio::test(flavor = "multi_thread")]
-async fn server_shows_polls_of_other_process() {
-    let work = Work::new();
-    // The server starts over a store that has no catalog yet.
-    std::fs::create_dir(work.path("store")).unwrap();
-    let server = work.serve("");
-    work.poll("v1").exits(0);
-    let before = server.text("/catalogs/demo/content-hash").await;
-    work.poll("v2").exits(0);
-    assert_ne!(server.text("/catalogs/demo/content-hash").await, before);
-    assert_eq!(server.status("/catalogs/demo/packages/demo-search").await, 404);
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_polls_reports_metrics_and_stops_on_sigterm() {

@@ -129,13 +129,11 @@ fn findings_of_serving_exit_with_1_and_are_counted_beyond_1000() {
 }
 
 #[test]
-fn wrong_argument_exits_with_2_and_missing_catalog_with_1() {
+fn wrong_argument_exits_with_2_and_missing_source_with_1() {
     let work = Work::new();
-    std::fs::create_dir(work.path("store")).unwrap();
     work.plays(
         "2 validate
          2 validate https://q.io/a
-         1 validate --store store missing
          1 validate dir:/nowhere",
     );
     Ran::of(work.command("validate").arg("Not a name")).exits(2);
