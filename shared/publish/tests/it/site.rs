@@ -154,12 +154,7 @@ pub(crate) fn rooted(root: &str, layers: impl IntoIterator<Item = Layer>) -> Ima
 
 /// Returns a layer whose only file is the FBC of one package without bundles.
 pub(crate) fn layer(path: &str, package: &str) -> Layer {
-    Layer::new().file(path, fbc(package))
-}
-
-/// Returns the FBC of a package without bundles.
-pub(crate) fn fbc(package: &str) -> String {
-    format!("schema: olm.package\nname: {package}\n")
+    Layer::new().file(path, format!("schema: olm.package\nname: {package}\n"))
 }
 
 /// Returns a valid package of one bundle.
