@@ -2,9 +2,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use rcgen::{KeyPair, PublicKeyData, SigningKey};
 use serde_json::json;
 
-use crate::{Image, digest};
-
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+use crate::image::{Image, MANIFEST, digest};
 
 /// Signing key as `cosign generate-key-pair` makes it (ECDSA over P-256), and the signatures that cosign makes.
 pub struct Cosign(KeyPair);

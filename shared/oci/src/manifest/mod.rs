@@ -287,7 +287,9 @@ mod tests {
     fn parse_accepts_documents_without_media_type_or_schema_version() {
         let mut without_version = manifest(OCI, TAR, 1);
         without_version.as_object_mut().unwrap().remove("schemaVersion");
-        for image in [manifest(OCI, TAR, 1), manifest(DOCKER, TAR, 1), without_version] {
+        let mut of_docker = manifest(DOCKER, "application/vnd.docker.image.rootfs.diff.tar.gzip", 1);
+        of_docker["mediaType"] = IMAGE_TYPES[1].into();
+        for image in [manifest(OCI, TAR, 1), of_docker, without_version] {
             assert!(matches!(read(&image), Ok(ImageDocument::Image(_))));
         }
         for index in [json!({"schemaVersion": 2, "manifests": []}), json!({"manifests": []})] {

@@ -1,7 +1,7 @@
 //! Resolving, manifests, indexes and configs.
 
 use catalog_mirror_source::ImageContent;
-use testkit::{Format, ImageBuilder, Kind, Layer, Registry, index};
+use testkit::{ImageBuilder, Kind, Layer, Registry, index};
 
 use crate::kit::{catalog, client, failed, pull, push, pushed, read_image, small, source};
 
@@ -18,15 +18,6 @@ async fn exists_sends_one_head_and_a_get_only_without_head() {
             assert_eq!(images.exists(&source).await.unwrap(), is_there, "{version}");
         }
         assert_eq!((registry.count(Kind::Head), registry.count(Kind::Manifest)), (4, gets));
-    }
-}
-
-#[tokio::test]
-async fn all_manifest_formats_are_read() {
-    for format in [Format::Oci, Format::Untyped, Format::Docker] {
-        let layer = Layer::new().file("configs/a", "a");
-        let image = ImageBuilder::catalog("/configs").format(format).layer(layer).build();
-        assert_eq!(read_image(&image).await.unwrap(), ["a=a"], "{format:?}");
     }
 }
 

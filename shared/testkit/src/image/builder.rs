@@ -10,19 +10,10 @@ use crate::image::{Image, Layer, digest};
 
 const CONFIGS: &str = "operators.operatorframework.io.index.configs.v1";
 
-/// Family of media types in a manifest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// Media types of the OCI image specification.
-    #[default]
-    Oci,
-    /// Media types of OCI, without a `mediaType` in the manifest, as umoci writes it.
-    Untyped,
-    /// Media types of Docker schema 2.
-    Docker,
-}
+/// Media type of a manifest.
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// Builder of an image. The default has no layers and no labels and is in OCI format.
+/// Builder of an image in OCI format. The default has no layers and no labels.
 ///
 /// ```
 /// use catalog_mirror_testkit::{ImageBuilder, Layer};
@@ -36,7 +27,6 @@ pub enum Format {
 pub struct ImageBuilder {
     layers: Vec<Layer>,
     labels: BTreeMap<String, String>,
-    format: Format,
 }
 
 impl ImageBuilder {
@@ -62,18 +52,12 @@ impl ImageBuilder {
         self
     }
 
-    /// Sets the family of media types. Default OCI.
-    pub fn format(self, format: Format) -> Self {
-        Self { format, ..self }
-    }
-
     /// Builds the image with its manifest, configuration and layers.
     pub fn build(&self) -> Image {
         let packed: Vec<_> = self.layers.iter().map(Layer::pack).collect();
         let config = Bytes::from(self.config(&packed).to_string());
-        let manifest = self.manifest(&config, &packed);
-        let [media_type, ..] = self.format.types();
-        let mut image = Image::of_manifest(media_type, manifest.to_string().into());
+        let manifest = manifest(&config, &packed);
+        let mut image = Image::of_manifest(MANIFEST, manifest.to_string().into());
         image.layers = packed.iter().map(|layer| digest(&layer.bytes)).collect();
         let blobs = packed.into_iter().map(|layer| layer.bytes).chain([config]);
         image.blobs.extend(blobs.map(|bytes| (digest(&bytes), bytes)));
@@ -89,43 +73,16 @@ impl ImageBuilder {
             "rootfs": {"type": "layers", "diff_ids": diff_ids},
         })
     }
-
-    fn manifest(&self, config: &Bytes, layers: &[Packed]) -> Value {
-        let [media_type, config_type, layer_type, separator] = self.format.types();
-        let layers: Vec<_> = layers
-            .iter()
-            .map(|layer| match layer.suffix {
-                "" => descriptor(layer_type, &layer.bytes),
-                suffix => descriptor(&format!("{layer_type}{separator}{suffix}"), &layer.bytes),
-            })
-            .collect();
-        let config = descriptor(config_type, config);
-        let mut manifest = json!({"schemaVersion": 2, "config": config, "layers": layers});
-        if self.format != Format::Untyped {
-            manifest["mediaType"] = json!(media_type);
-        }
-        manifest
-    }
 }
 
-impl Format {
-    /// Returns the media types of manifest, configuration and plain layer, and what comes before the compression of a layer.
-    const fn types(self) -> [&'static str; 4] {
-        match self {
-            Self::Docker => [
-                "application/vnd.docker.distribution.manifest.v2+json",
-                "application/vnd.docker.container.image.v1+json",
-                "application/vnd.docker.image.rootfs.diff.tar",
-                ".",
-            ],
-            Self::Oci | Self::Untyped => [
-                "application/vnd.oci.image.manifest.v1+json",
-                "application/vnd.oci.image.config.v1+json",
-                "application/vnd.oci.image.layer.v1.tar",
-                "+",
-            ],
-        }
-    }
+fn manifest(config: &Bytes, layers: &[Packed]) -> Value {
+    let layer_type = |layer: &Packed| format!("application/vnd.oci.image.layer.v1.tar{}", layer.suffix);
+    let layers: Vec<_> = layers
+        .iter()
+        .map(|layer| descriptor(&layer_type(layer), &layer.bytes))
+        .collect();
+    let config = descriptor("application/vnd.oci.image.config.v1+json", config);
+    json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers})
 }
 
 fn descriptor(media_type: &str, bytes: &Bytes) -> Value {

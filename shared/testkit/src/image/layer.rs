@@ -132,9 +132,9 @@ impl Layer {
         let diff_id = super::digest(&tar);
         let (bytes, suffix) = match &self.packing {
             Packing::Plain => (tar.into(), ""),
-            Packing::Gzip => (gzip(&tar).into(), "gzip"),
-            Packing::Zstd => (zstd(&tar).into(), "zstd"),
-            Packing::Raw(bytes) => (bytes.clone(), "gzip"),
+            Packing::Gzip => (gzip(&tar).into(), "+gzip"),
+            Packing::Zstd => (zstd(&tar).into(), "+zstd"),
+            Packing::Raw(bytes) => (bytes.clone(), "+gzip"),
         };
         Packed { bytes, diff_id, suffix }
     }

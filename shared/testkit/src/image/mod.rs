@@ -10,7 +10,8 @@ use bytes::Bytes;
 use model::Sha256;
 use serde_json::{Value, json};
 
-pub use builder::{Format, ImageBuilder};
+pub use builder::ImageBuilder;
+pub(crate) use builder::MANIFEST;
 pub use layer::{Layer, gzip, zstd};
 
 /// Image or index with everything that it refers to.
@@ -85,23 +86,6 @@ impl Image {
             digest: changed.digest,
             ..self
         }
-    }
-
-    /// Replaces the configuration by any bytes.
-    pub fn with_config(mut self, config: impl Into<Bytes>) -> Self {
-        let config = config.into();
-        let (digest, size) = (digest(&config), config.len());
-        self.blobs.insert(digest.clone(), config);
-        self.with_changed_manifest(|manifest| {
-            manifest["config"]["digest"] = digest.into();
-            manifest["config"]["size"] = size.into();
-        })
-    }
-
-    /// Replaces the bytes of the first layer, but not its digest.
-    pub fn with_false_layer(mut self, bytes: impl Into<Bytes>) -> Self {
-        self.blobs.insert(self.layers[0].clone(), bytes.into());
-        self
     }
 
     /// Returns the bytes of the manifest or index.
