@@ -204,41 +204,6 @@ proptest! {
         ]});
         shard(&name, &format!("{line}\n{text}\n"), &mut |_| ());
     }
-
-    /// Every version of the crate `semver` is one of blang's, and the reverse as far as numbers fit.
-    #[test]
-    fn version_accepts_the_grammar_of_semver(
-        numbers in prop::array::uniform3(0..1000_u64),
-        pre in prop::option::of("(0|[1-9][0-9]{0,3}|[a-z-][a-z0-9-]{0,3})(\\.(0|[1-9][0-9]{0,3}|[a-z-]{1,3})){0,2}"),
-        build in prop::option::of("[a-z0-9-]{1,4}(\\.[a-z0-9-]{1,4}){0,2}"),
-        prefix in prop::sample::select(vec!["", "v", "0", " "]),
-    ) {
-        let [major, minor, patch] = numbers;
-        let pre = pre.map(|pre| format!("-{pre}")).unwrap_or_default();
-        let build = build.map(|build| format!("+{build}")).unwrap_or_default();
-        let version = format!("{prefix}{major}.{minor}.{patch}{pre}{build}");
-        let property = json!({"type": "olm.package", "value": {"packageName": "p", "version": version}});
-        let bundle = json!({"schema": "olm.bundle", "name": "b", "package": "p", "image": "a", "properties": [property]});
-        let refused = rules(&format!("{bundle}\n")).contains("version-invalid");
-        prop_assert_eq!(refused, !prefix.is_empty());
-    }
-
-    /// Valid comparisons stay valid when they are joined, and one short version makes the range invalid.
-    #[test]
-    fn range_of_valid_comparisons_is_valid(
-        parts in prop::collection::vec(("(|=|==|!|!=|>|>=|<|<=)", "[1-9]\\.[0-9]\\.[0-9]|[1-9]\\.[0-9]\\.x|[1-9]\\.x", "( \\|\\|)?"), 1..5),
-        broken in any::<bool>(),
-    ) {
-        let last = parts.len() - 1;
-        let text = |(at, (operator, version, or)): (usize, &(String, String, String))| {
-            format!("{operator}{version}{} ", if at == last { "" } else { or })
-        };
-        let range: String = parts.iter().enumerate().map(text).collect();
-        let range = if broken { format!("{range} 1.0") } else { range.trim_end().to_owned() };
-        let entry = json!({"name": "b", "skipRange": range});
-        let found = rules(&package(&[entry]));
-        prop_assert_eq!(found.contains("entry-skip-range-invalid"), broken, "{}", range);
-    }
 }
 
 #[test]
