@@ -3,8 +3,7 @@
 use axum::{Router, body::Body, middleware, routing::get};
 use kube::runtime::watcher::Event;
 use model::Document as _;
-use store::Condition;
-use storekit::MemoryStore;
+use storekit::{MemoryStore, conformance::put};
 use tower::ServiceExt;
 
 use super::*;
@@ -54,12 +53,7 @@ impl Replica {
         let builder = testkit::CurrentBuilder::new(&testkit::snapshot(&[]));
         let current = builder.source("quay.io/a/b:v1", digest).build();
         let key = Key::Current("a".parse().unwrap());
-        let written = self
-            .served
-            .store
-            .put(&key, current.to_bytes().into(), Condition::Always)
-            .await;
-        written.unwrap();
+        put(&*self.served.store, &key, current.to_bytes()).await;
     }
 
     async fn read(&self, path: &str) -> Response {

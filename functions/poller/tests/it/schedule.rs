@@ -4,7 +4,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use model::{Document as _, Key, Status};
 use serde_json::json;
-use store::{Condition, Store as _, StoreExt};
+use store::StoreExt;
+use storekit::conformance::put;
 use testkit::{Kind, Registry};
 
 use crate::world::{MINUTE, World, first_error, outcomes, recorded};
@@ -188,8 +189,7 @@ async fn invalid_revision_costs_one_head_and_no_message_until_its_status_is_lost
     let key = Key::Status("bad".parse().unwrap());
     let (mut status, _) = world.store.read_document::<Status>(&key).await.unwrap().unwrap();
     status.last_poll = UNIX_EPOCH;
-    let written = world.store.put(&key, status.to_bytes().into(), Condition::Always).await;
-    written.unwrap();
+    put(&world.store, &key, status.to_bytes()).await;
     world.configure(&["bad"]);
     world.restart();
     world.handle(json!({})).await.unwrap_err();

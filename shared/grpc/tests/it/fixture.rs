@@ -9,8 +9,8 @@ use olm::FINDINGS;
 use prometheus_client::{encoding::text, registry::Registry};
 use reader::{PublishedCatalogs, ReaderSettings};
 use server::{Server, ServerLimits, ServerMetrics};
-use store::{Condition, Store, StoreExt};
-use storekit::MemoryStore;
+use store::{Store, StoreExt};
+use storekit::{MemoryStore, conformance::put};
 use testkit::{CurrentBuilder, SnapshotBuilder};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -95,12 +95,12 @@ impl MemoryCatalogs {
         }
         let built = builder.build();
         for (key, bytes) in &built.objects {
-            self.put(key, bytes.to_vec()).await;
+            put(&*self.0, key, bytes.to_vec()).await;
         }
         let key = Key::Current(name.parse().unwrap());
         let before = self.0.read_document::<Current>(&key).await.unwrap();
         let current = CurrentBuilder::new(&built.snapshot).after(before.as_ref().map(|(current, _)| current));
-        self.put(&key, current.build().to_bytes()).await;
+        put(&*self.0, &key, current.build().to_bytes()).await;
         self.list().await;
         self
     }
@@ -117,11 +117,7 @@ impl MemoryCatalogs {
             Key::Current(name) => Some(name),
             _ => None,
         });
-        self.put(&Key::Catalogs, names.collect::<Catalogs>().to_bytes()).await;
-    }
-
-    async fn put(&self, key: &Key, bytes: Vec<u8>) {
-        self.0.put(key, bytes.into(), Condition::Always).await.unwrap();
+        put(&*self.0, &Key::Catalogs, names.collect::<Catalogs>().to_bytes()).await;
     }
 }
 

@@ -3,8 +3,9 @@
 use http::StatusCode;
 use model::{Document, Encoding, Key, Sha256, Status};
 use serde_json::json;
+use storekit::conformance::put;
 
-use crate::{fixture::put, world::World};
+use crate::world::World;
 
 #[tokio::test]
 async fn objects_and_documents_are_served_as_stored() {

@@ -4,9 +4,9 @@ use axum::body::Body;
 use catalog_mirror_http::{HttpSettings, Origins};
 use http::{HeaderValue, Method, Request, StatusCode};
 use model::{Availability, CatalogName, Current, Document, Key};
+use storekit::conformance::put;
 use testkit::Answer;
 
-use crate::fixture::put;
 use crate::world::{World, problem};
 
 /// Status and word of a problem with the path that gets it, and maybe a field of the request. Below stands the detail.

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use catalog_mirror_http::HttpSettings;
 use http::StatusCode;
 use model::{Catalogs, Document, Key};
-use storekit::{Action, Answer, Moment};
+use storekit::{Action, Answer, Moment, conformance::put};
 
-use crate::fixture::{LINES, Publication, publish, put};
+use crate::fixture::{LINES, Publication, publish};
 use crate::world::{World, problem};
 
 fn fail(world: &World, action: Action) {

@@ -5,7 +5,8 @@ use model::{
     Snapshot,
 };
 use olm::SEARCH;
-use store::{Condition, Store, StoreExt};
+use store::{Store, StoreExt};
+use storekit::conformance::put;
 use testkit::{CurrentBuilder, SnapshotBuilder, gzip};
 
 /// A publication as it was stored.
@@ -104,10 +105,6 @@ async fn put_image(store: &dyn Store, lines: &str) -> CatalogImage {
         put(store, &ObjectDigest::of(&bytes).with_kind(Kind::Blob).key(), bytes).await;
     }
     image
-}
-
-pub(crate) async fn put(store: &dyn Store, key: &Key, bytes: Vec<u8>) {
-    store.put(key, bytes.into(), Condition::Always).await.unwrap();
 }
 
 /// Three packages, a Meta of no package and one without a schema.

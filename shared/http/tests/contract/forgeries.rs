@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::StatusCode;
 use model::{Current, Document, Encoding, Key, Kind, Sha256};
+use storekit::conformance::put;
 
-use crate::fixture::put;
 use crate::world::{SITUATIONS, World};
 
 /// Returns every path that answers bytes of immutable objects, and the paths of those objects.

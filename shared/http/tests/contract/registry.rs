@@ -3,9 +3,10 @@
 use http::{Method, StatusCode};
 use model::{CatalogImage, Catalogs, Document, Key, Sha256};
 use store::Store;
+use storekit::conformance::put;
 use testkit::Answer;
 
-use crate::fixture::{LINES, Publication, publish, put};
+use crate::fixture::{LINES, Publication, publish};
 use crate::world::{World, redirecting};
 
 const OLDER: &str = "{\"name\":\"alpha\",\"schema\":\"olm.package\"}\n";

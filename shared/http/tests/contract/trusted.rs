@@ -4,10 +4,11 @@ use http::StatusCode;
 use model::{CatalogName, Current, Document, Key};
 use reader::ReaderSettings;
 use store::Store;
+use storekit::conformance::put;
 use testkit::{CurrentBuilder, SnapshotBuilder};
 use trust::{Signer, SigningKey, Trust};
 
-use crate::fixture::{LINES, put};
+use crate::fixture::LINES;
 use crate::world::World;
 
 /// A store that holds no caches between requests, and the key that its pointers are signed with.

@@ -11,8 +11,8 @@ use model::{
     StoredDocument,
 };
 use publish::Report;
-use store::{Condition, Store, StoreExt};
-use storekit::MemoryStore;
+use store::StoreExt;
+use storekit::{MemoryStore, conformance::put};
 use testkit::{CurrentBuilder, SnapshotBuilder};
 
 pub(crate) fn name() -> CatalogName {
@@ -31,15 +31,11 @@ pub(crate) async fn publish(store: &MemoryStore, packages: &str) -> Report {
     let snapshot = snapshot(packages);
     let stored = snapshot.to_stored().unwrap();
     let key = ObjectDigest::of(&stored).with_kind(Kind::Snapshot).key();
-    store.put(&key, stored.into(), Condition::Always).await.unwrap();
+    put(store, &key, stored).await;
     let before = current(store).await;
     let builder = CurrentBuilder::new(&snapshot).after(before.as_ref());
     let current = builder.source("quay.io/ns/catalog:v4.20", "sha256:00").build();
-    let bytes = current.to_bytes().into();
-    store
-        .put(&Key::Current(name()), bytes, Condition::Always)
-        .await
-        .unwrap();
+    put(store, &Key::Current(name()), current.to_bytes()).await;
     report(Outcome::Published, Some((&current).into()))
 }
 

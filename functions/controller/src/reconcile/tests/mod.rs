@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use model::Key;
 use serde_json::{Value, json};
-use store::{Condition, ReadStore as _, Store};
+use store::ReadStore as _;
+use storekit::conformance::put;
 use testkit::{ImageBuilder, Kind, Layer, until};
 
 use self::cluster::Cluster;
@@ -257,8 +258,7 @@ async fn follower_pulls_what_it_sees_and_removes_catalogs_of_no_object() {
     let mut cluster = Cluster::settled(&["p"]).await;
     cluster.follow();
     let other = Key::Current("other".parse().unwrap());
-    let put = cluster.store.put(&other, "{}".into(), Condition::Always);
-    put.await.unwrap();
+    put(&cluster.store, &other, "{}").await;
     let is_settled = async || cluster.packages().await.is_some() && cluster.store.head(&other).await.unwrap().is_none();
     let settled = until("the follower holds what is named", is_settled);
     cluster.work_until(settled).await;
