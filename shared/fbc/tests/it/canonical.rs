@@ -186,6 +186,18 @@ fn file_is_json_if_a_brace_is_within_its_first_4096_bytes() {
     }
 }
 
+#[test]
+fn document_belongs_to_its_package_or_to_the_one_that_it_describes() {
+    let package = r#"{"schema":"olm.package","name":"a"} {"schema":"olm.package","package":"b","name":"c"}"#;
+    let others = r#"{"schema":"olm.bundle","package":"d","name":"e"} {"package":"f"} {"schema":"x","name":"g"} {}"#;
+    let mut groups = Vec::new();
+    for chunk in Chunks::new(format!("{package} {others}").as_bytes(), FbcLimits::default(), 1 << 20) {
+        let mut sink = |meta: Meta<'_>| groups.push(meta.group().to_owned());
+        chunk.unwrap().metas(&FbcLimits::default(), &mut sink).unwrap();
+    }
+    assert_eq!(groups, ["a", "b", "d", "f", "", ""]);
+}
+
 /// In chunks of any size, and where invalid bytes in JSON are replaced by longer ones.
 #[test]
 fn position_names_document_and_first_line() {

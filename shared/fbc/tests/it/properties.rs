@@ -1,7 +1,7 @@
 //! Properties that hold for every document.
 
 use crate::common::{lines, lines_with};
-use catalog_mirror_fbc::{Chunks, FbcLimits};
+use catalog_mirror_fbc::FbcLimits;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
@@ -76,26 +76,6 @@ proptest! {
         let alone = |(document, _): &(Value, usize)| lines(document.to_string().as_bytes()).unwrap();
         prop_assert_eq!(&whole, &documents.iter().map(alone).collect::<String>());
         prop_assert_eq!(lines_with(file.as_bytes(), FbcLimits::default(), target).unwrap(), whole);
-    }
-
-    #[test]
-    fn grouping_keeps_every_line_exactly_once(documents in vec(document(), 0..12)) {
-        let file: String = documents.iter().map(|document| format!("{document}\n")).collect();
-        let mut found = Vec::new();
-        for chunk in Chunks::new(file.as_bytes(), FbcLimits::default(), 1 << 20) {
-            chunk.unwrap().metas(&FbcLimits::default(), &mut |meta| {
-                found.push((meta.group().to_owned(), serde_json::from_slice(meta.line).unwrap()));
-            }).unwrap();
-        }
-        let grouped = |document: Value| {
-            let field = |key: &str| document[key].as_str().unwrap_or_default();
-            let group = match (field("schema"), field("package")) {
-                ("olm.package", "") => field("name"),
-                (_, package) => package,
-            };
-            (group.to_owned(), document)
-        };
-        prop_assert_eq!(found, documents.into_iter().map(grouped).collect::<Vec<_>>());
     }
 
     #[test]
