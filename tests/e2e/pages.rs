@@ -50,7 +50,10 @@ fn page_command_lines_name_existing_options() {
                     // A file or package of that name is not a call.
                     _ => continue,
                 },
-                Some(script) => fs::read_to_string(cargo::root().join(script)).expect(&place),
+                // Those that all scripts have are read in common.sh.
+                Some(script) => [script, "scripts/lib/common.sh"]
+                    .map(|file| fs::read_to_string(cargo::root().join(file)).expect(&place))
+                    .concat(),
                 None => continue,
             };
             let names = words.filter_map(|word| word.split('=').next());
