@@ -156,12 +156,13 @@ impl Segments {
 
 impl Segment {
     fn new(deflate: &mut Deflate, mut piece: Piece) -> io::Result<Self> {
+        let lines = match piece.deflated.take() {
+            Some(published) => published,
+            None => deflate.segment(&piece.block)?,
+        };
         Ok(Self {
             frame: Deflated::of(deflate.segment(&piece.frame)?, &piece.frame),
-            lines: match piece.deflated.take() {
-                Some(bytes) => Deflated::of(bytes, &piece.block),
-                None => Deflated::of(deflate.segment(&piece.block)?, &piece.block),
-            },
+            lines: Deflated::of(lines, &piece.block),
             piece,
         })
     }

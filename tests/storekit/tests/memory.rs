@@ -1,4 +1,4 @@
-//! What tests of others would pass without: the answers of hooks, and a power cut.
+//! Answers of hooks and a power cut: tests of other crates would pass without them.
 
 use std::future::{pending, ready};
 
