@@ -2,7 +2,7 @@ use std::sync::{Arc, mpsc::Receiver};
 use std::{cmp, collections::BTreeMap, io};
 
 use fbc::{FbcErrorKind, walk_order};
-use model::{Content, Hasher, Sha256, text::chain};
+use model::{Content, Hasher, Sha256, ZSTD_WINDOW_LOG_MAX, text::chain};
 use parking_lot::Mutex;
 use work::MemoryShare;
 use zstd::bulk::Compressor;
@@ -108,6 +108,7 @@ impl RenderContext {
     pub(crate) fn work(&self, jobs: &Mutex<Receiver<ChunkJob>>) -> io::Result<()> {
         let mut compressor = Compressor::new(self.settings.shard_level)?;
         compressor.include_checksum(true)?;
+        compressor.window_log(ZSTD_WINDOW_LOG_MAX)?;
         let mut ended = Ok(());
         // The lock is released before the chunk is rendered.
         let next = || jobs.lock().recv().ok();

@@ -14,7 +14,7 @@ use model::{Hasher, ObjectDigest, Sha256};
 
 use crate::RenderError;
 use crate::deflate::Deflate;
-use crate::write_all::{HashingWriter, Piece, Sink};
+use crate::write_all::{HashingWriter, Piece, Sink, failed};
 
 /// Magic, deflate, no flags, no time, no hints, unknown system: the same on every machine.
 pub(crate) const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
@@ -90,10 +90,6 @@ impl Member {
     fn put(&mut self, bytes: &[u8]) -> Result<(), RenderError> {
         self.sink.write_all(bytes).map_err(failed(self.name))
     }
-}
-
-fn failed(part: &'static str) -> impl FnOnce(io::Error) -> RenderError {
-    move |source| RenderError::Sink { part, source }
 }
 
 /// Threads that deflate in parallel. Piece number `n` goes to lane `n` modulo the number of lanes, and its result comes

@@ -5,6 +5,7 @@ mod context;
 mod deflate;
 mod error;
 mod fragment;
+mod frame;
 mod gzip;
 mod image;
 mod inflate;

@@ -12,11 +12,9 @@ pub struct RenderSettings {
     /// Maximum number of bytes of compressed Shards in memory; more of them go to a file in the system's folder for temporary
     /// files, all together. Default: 16 MiB, which is 300 MB of catalog.
     pub memory_bytes: usize,
-    /// zstd level of a Shard and of the index. Default: 6, half a percent larger than 9 and a third faster.
+    /// zstd level of a Shard and of the index. Default: 6, half a percent larger than 9 and a third faster. `all.json.zst` has the same
+    /// compressed blocks.
     pub shard_level: i32,
-    /// zstd level of `all.json.zst`. Default: 2. With matches in all of the window it is 3 % larger than at 6, in half the time; every
-    /// publication makes it, and who follows a catalog reads Shards.
-    pub zstd_level: i32,
     /// Level of `all.json.gz` and of the image's layer, from 0 to 12, of libdeflate. Default: 5, a sixth faster than 6 and 2 % larger.
     pub gzip_level: i32,
     /// Limits of one catalog.
@@ -35,7 +33,6 @@ impl Default for RenderSettings {
             chunk_bytes: 2 << 20,
             memory_bytes: 16 << 20,
             shard_level: 6,
-            zstd_level: 2,
             gzip_level: 5,
             limits: RenderLimits::default(),
             budget: Budget::default(),

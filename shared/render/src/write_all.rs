@@ -1,15 +1,13 @@
 use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, Scope, ScopedJoinHandle};
-use std::{collections::BTreeMap, mem, num::NonZero, sync::Arc};
+use std::thread::{self, ScopedJoinHandle};
+use std::{collections::BTreeMap, mem, num::NonZero};
 
-use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256, ZSTD_WINDOW_LOG_MAX};
+use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256};
 use xxhash_rust::xxh64::Xxh64;
 
 use crate::gzip::{self, Lanes};
 use crate::inflate::{DeflatedBlock, PublishedGzip, PublishedSegments};
-use crate::shard::{copy_lines, encoder};
-use crate::{RenderError, Rendering, Shard};
+use crate::{RenderError, Rendering, Shard, frame::JoinedFrame, shard::copy_lines};
 
 /// Lines of one Shard: [`BLOCK_BYTES`] of them, or fewer at its end, because the gzip members depend on the borders.
 pub(crate) type Block = Vec<u8>;
@@ -18,7 +16,7 @@ pub(crate) type Block = Vec<u8>;
 pub(crate) struct Piece {
     /// Tar header that goes before it in the layer.
     pub(crate) frame: Vec<u8>,
-    pub(crate) block: Arc<Block>,
+    pub(crate) block: Block,
     /// The block as a segment, if a published object has it.
     pub(crate) deflated: Option<Vec<u8>>,
 }
@@ -56,7 +54,7 @@ const MADE: [Kind; 4] = [
 ];
 
 impl Rendering {
-    /// Reads all Shards once, in order, and writes the whole catalog in each encoding that has a sink, on threads of its own.
+    /// Reads all Shards once, in order, and writes the whole catalog in each encoding that has a sink. Other threads deflate.
     ///
     /// # Errors
     /// [`RenderError::Damaged`] and [`RenderError::Unreadable`] for stored Shards that cannot be used,
@@ -64,36 +62,49 @@ impl Rendering {
     pub fn write_all(&self, mut sinks: Sinks) -> Result<AllFacts, RenderError> {
         let size = self.shards.iter().map(|shard| shard.lines.size).sum();
         let settings = &self.context.settings;
+        let [zstd, gzip, identity, layer] = MADE.map(|kind| sinks.remove(&kind));
+        let zstd = zstd.map(|sink| JoinedFrame::begin(sink, size, settings.shard_level));
+        let zstd = zstd.transpose().map_err(failed(ZSTD))?;
+        let is_framed = layer.is_some();
         thread::scope(|scope| {
-            let mut fan_out = FanOut::default();
-            let [zstd, gzip, identity, layer] = MADE.map(|kind| sinks.remove(&kind));
-            let zstd = zstd.map(|sink| {
-                let write = move |blocks| write_zstd(blocks, settings.zstd_level, size, sink);
-                fan_out.spawn(scope, write)
-            });
-            let identity = identity.map(|sink| {
-                let write = |blocks| write_blocks(blocks, HashingWriter::new(sink))?.finish();
-                fan_out.spawn(scope, write)
-            });
-            let is_framed = layer.is_some();
-            let gzip = (gzip.is_some() || is_framed).then(|| {
+            let deflating = (gzip.is_some() || is_framed).then(|| {
                 let threads = thread::available_parallelism().map_or(1, NonZero::get);
                 let (lanes, segments) = gzip::lanes(scope, threads, settings.gzip_level);
-                fan_out.gzip = Some(lanes);
-                scope.spawn(move || gzip::write(&segments, gzip, layer))
+                (lanes, scope.spawn(move || gzip::write(&segments, gzip, layer)))
             });
-            let read = match self.feed(fan_out, is_framed) {
-                // The writers then ended too soon: their errors are a consequence.
-                Err(error) if !matches!(error, RenderError::Scratch(_)) => return Err(error),
-                read => read,
+            let (lanes, gzip) = deflating.unzip();
+            let mut blocks = BlockWriter {
+                layer: is_framed.then(oci::Layer::default),
+                block: Vec::with_capacity(BLOCK_BYTES),
+                zstd,
+                identity,
+                lanes,
+                ..BlockWriter::default()
             };
-            // A writer that failed made the reading stop: its error is the cause.
-            let zstd = join(zstd, "all.json.zst")?;
+            let fed = self.feed(&mut blocks);
+            if let Some(error) = blocks.failed {
+                return Err(error);
+            }
+            let fed = match fed {
+                // The threads then ended too soon: their errors are a consequence.
+                Err(error) if !matches!(error, RenderError::Scratch(_)) => return Err(error),
+                fed => fed,
+            };
+            blocks.lanes = None;
+            // A thread that failed made the reading stop: its error is the cause.
             let gzip = gzip.map(finish).transpose()?.unwrap_or_default();
-            let identity = join(identity, "all.json")?;
+            fed?;
+            let content_hash = blocks.hasher.finish();
+            let zstd = blocks.zstd.map(JoinedFrame::end).transpose().map_err(failed(ZSTD))?;
+            let identity = blocks.identity.map(|mut sink| sink.flush());
+            let identity = identity.transpose().map_err(failed(IDENTITY))?;
+            let identity = identity.map(|()| ObjectDigest {
+                size,
+                sha256: content_hash,
+            });
             let made = MADE.into_iter().zip([zstd, gzip.all, identity, gzip.layer]);
             Ok(AllFacts {
-                content_hash: read?,
+                content_hash,
                 size,
                 made: made.filter_map(|(kind, digest)| Some((kind, digest?))).collect(),
                 diff_id: gzip.diff_id,
@@ -101,23 +112,18 @@ impl Rendering {
         })
     }
 
-    fn feed(&self, fan_out: FanOut, framed: bool) -> Result<Sha256, RenderError> {
-        let mut blocks = BlockWriter {
-            layer: framed.then(oci::Layer::default),
-            block: Vec::with_capacity(BLOCK_BYTES),
-            fan_out,
-            ..BlockWriter::default()
-        };
-        let mut published = self.published_segments(&blocks.fan_out)?;
+    fn feed(&self, blocks: &mut BlockWriter) -> Result<(), RenderError> {
+        let mut published = self.published_segments(blocks)?;
         for shard in &self.shards {
             self.context.check_budget()?;
-            blocks.begin(shard);
+            let compressed = shard.body.read(&self.context)?;
+            blocks.begin(shard, &compressed).map_err(RenderError::Scratch)?;
             if let Some(published) = &mut published
                 && in_published(published.rest.sha256, published.find(shard))?
             {
-                self.feed_segment(shard, published, &mut blocks)?;
+                self.feed_segment(shard, &compressed, published, blocks)?;
             } else {
-                self.feed_shard(shard, &mut blocks)?;
+                self.feed_shard(shard, &compressed, blocks)?;
             }
             blocks.send().map_err(RenderError::Scratch)?;
         }
@@ -131,11 +137,14 @@ impl Rendering {
     fn feed_segment(
         &self,
         shard: &Shard,
+        compressed: &[u8],
         published: &mut PublishedSegments,
         blocks: &mut BlockWriter,
     ) -> Result<(), RenderError> {
-        // A damaged Shard is found when it is published again, though only its checksum is needed.
-        let stored = shard.body.read(&self.context)?;
+        // Its blocks are a part of `all.json.zst`, and are not decompressed.
+        if ObjectDigest::of(compressed) != shard.stored {
+            return Err(RenderError::Damaged(shard.stored.sha256));
+        }
         // The content hash takes another pass over the lines; a second sha256 would cost as much as decompressing them.
         let mut check = Xxh64::new(0);
         let fed = published.blocks(shard.lines.size, |block| {
@@ -146,24 +155,23 @@ impl Rendering {
         });
         self.context.check_budget()?;
         in_published(published.rest.sha256, fed)?;
-        if stored.last_chunk() != Some(&(check.digest() as u32).to_le_bytes()) {
+        if compressed.last_chunk() != Some(&(check.digest() as u32).to_le_bytes()) {
             return Err(RenderError::Damaged(published.rest.sha256));
         }
         Ok(())
     }
 
-    fn published_segments(&self, fan_out: &FanOut) -> Result<Option<PublishedSegments>, RenderError> {
-        let is_useful = fan_out.gzip.is_some() && self.shards.iter().any(Shard::is_stored);
+    fn published_segments(&self, blocks: &BlockWriter) -> Result<Option<PublishedSegments>, RenderError> {
+        let is_useful = blocks.lanes.is_some() && self.shards.iter().any(Shard::is_stored);
         let published = is_useful.then(|| self.context.stored.gzip()).flatten();
         let begin = |published: PublishedGzip| in_published(published.sha256, PublishedSegments::begin(published));
         published.map(begin).transpose()
     }
 
     /// Decompresses a Shard. Bytes of the store are hashed as well, before and after decompression.
-    fn feed_shard(&self, shard: &Shard, blocks: &mut BlockWriter) -> Result<(), RenderError> {
-        let compressed = shard.body.read(&self.context)?;
+    fn feed_shard(&self, shard: &Shard, compressed: &[u8], blocks: &mut BlockWriter) -> Result<(), RenderError> {
         let mut check = Hasher::new();
-        let copied = copy_lines(&compressed, |lines| {
+        let copied = copy_lines(compressed, |lines| {
             if shard.is_stored() {
                 check.update(lines);
             }
@@ -189,26 +197,12 @@ fn in_published<T>(sha256: Sha256, read: io::Result<T>) -> Result<T, RenderError
     })
 }
 
-type Writer<'scope> = ScopedJoinHandle<'scope, io::Result<ObjectDigest>>;
+const ZSTD: &str = "all.json.zst";
+const IDENTITY: &str = "all.json";
 
-fn write_zstd(blocks: Receiver<Arc<Block>>, level: i32, size: u64, sink: Sink) -> io::Result<ObjectDigest> {
-    let mut encoder = encoder(HashingWriter::new(sink), level, size)?;
-    // Versions of a package repeat each other, some megabytes apart.
-    encoder.window_log(ZSTD_WINDOW_LOG_MAX)?;
-    encoder.long_distance_matching(true)?;
-    write_blocks(blocks, encoder)?.finish()?.finish()
-}
-
-fn write_blocks<W: Write>(blocks: Receiver<Arc<Block>>, mut sink: W) -> io::Result<W> {
-    for block in blocks {
-        sink.write_all(&block)?;
-    }
-    Ok(sink)
-}
-
-fn join(writer: Option<Writer<'_>>, part: &'static str) -> Result<Option<ObjectDigest>, RenderError> {
-    let finished = writer.map(finish).transpose();
-    finished.map_err(|source| RenderError::Sink { part, source })
+/// Names the object in the error of writing it.
+pub(crate) fn failed(part: &'static str) -> impl FnOnce(io::Error) -> RenderError {
+    move |source| RenderError::Sink { part, source }
 }
 
 fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
@@ -218,35 +212,7 @@ fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
 /// Kind of the error for a writer that has stopped. Its own error says why, and what was read is not at fault.
 const STOPPED: io::ErrorKind = io::ErrorKind::BrokenPipe;
 
-/// Sends each block to all writers.
-#[derive(Default)]
-struct FanOut {
-    plain: Vec<SyncSender<Arc<Block>>>,
-    gzip: Option<Lanes>,
-}
-
-impl FanOut {
-    /// Starts a writer of the plain blocks.
-    fn spawn<'scope>(
-        &mut self,
-        scope: &'scope Scope<'scope, '_>,
-        write: impl FnOnce(Receiver<Arc<Block>>) -> io::Result<ObjectDigest> + Send + 'scope,
-    ) -> Writer<'scope> {
-        let (writer, blocks) = sync_channel(1);
-        self.plain.push(writer);
-        scope.spawn(move || write(blocks))
-    }
-
-    fn send(&mut self, piece: Piece) -> io::Result<()> {
-        let plain = self.plain.iter().all(|writer| writer.send(piece.block.clone()).is_ok());
-        if plain && self.gzip.as_mut().is_none_or(|lanes| lanes.send(piece)) {
-            return Ok(());
-        }
-        Err(io::Error::new(STOPPED, "a writer has stopped"))
-    }
-}
-
-/// Collects lines into blocks.
+/// Collects lines into blocks, and writes each to all destinations.
 #[derive(Default)]
 struct BlockWriter {
     hasher: Hasher,
@@ -255,14 +221,23 @@ struct BlockWriter {
     frame: Vec<u8>,
     block: Block,
     deflated: Option<Vec<u8>>,
-    fan_out: FanOut,
+    zstd: Option<JoinedFrame>,
+    /// True if `zstd` has the lines of the Shard already.
+    is_joined: bool,
+    identity: Option<Sink>,
+    lanes: Option<Lanes>,
+    /// Cause of the error that a method returned, if that is the sink of `zstd` or `identity`.
+    failed: Option<RenderError>,
 }
 
 impl BlockWriter {
-    fn begin(&mut self, shard: &Shard) {
+    fn begin(&mut self, shard: &Shard, compressed: &[u8]) -> io::Result<()> {
         if let Some(layer) = &mut self.layer {
             self.frame.extend(layer.before(&shard.name, shard.lines.size));
         }
+        let added = self.zstd.as_mut().map_or(Ok(false), |zstd| zstd.add_frame(compressed));
+        self.is_joined = self.written(ZSTD, added)?;
+        Ok(())
     }
 
     fn add(&mut self, mut lines: &[u8]) -> io::Result<()> {
@@ -286,12 +261,11 @@ impl BlockWriter {
         self.send()
     }
 
-    fn end(mut self) -> io::Result<Sha256> {
+    fn end(&mut self) -> io::Result<()> {
         if let Some(layer) = self.layer.take() {
             self.frame.extend(layer.end());
         }
-        self.send()?;
-        Ok(self.hasher.finish())
+        self.send()
     }
 
     fn send(&mut self) -> io::Result<()> {
@@ -299,12 +273,39 @@ impl BlockWriter {
             return Ok(());
         }
         let block = mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES));
-        self.fan_out.send(Piece {
+        let added = match &mut self.zstd {
+            Some(zstd) if self.is_joined => {
+                zstd.count(&block);
+                Ok(())
+            }
+            Some(zstd) => zstd.add_lines(&block),
+            None => Ok(()),
+        };
+        self.written(ZSTD, added)?;
+        let identity = self.identity.as_mut().map_or(Ok(()), |sink| sink.write_all(&block));
+        self.written(IDENTITY, identity)?;
+        let piece = Piece {
             frame: mem::take(&mut self.frame),
-            block: Arc::new(block),
+            block,
             deflated: self.deflated.take(),
+        };
+        if self.lanes.as_mut().is_none_or(|lanes| lanes.send(piece)) {
+            return Ok(());
+        }
+        Err(stopped())
+    }
+
+    /// Keeps the error of a sink as the cause.
+    fn written<T>(&mut self, part: &'static str, written: io::Result<T>) -> io::Result<T> {
+        written.map_err(|error| {
+            self.failed = Some(failed(part)(error));
+            stopped()
         })
     }
+}
+
+fn stopped() -> io::Error {
+    io::Error::new(STOPPED, "a writer has stopped")
 }
 
 /// Counts and hashes bytes on their way to a sink.

@@ -125,7 +125,6 @@ pub(crate) fn settings(limits: &SourceLimits) -> MirrorSettings {
         // Nothing here is about how small the result is.
         workers: 1,
         shard_level: 1,
-        zstd_level: 1,
         gzip_level: 1,
         ..render::RenderSettings::default()
     };
