@@ -9,7 +9,7 @@ mod meta;
 mod stream;
 mod yaml;
 
-pub use chunks::{Chunk, Chunks};
+pub use chunks::{Chunk, ChunkBuffers, Chunks};
 pub use error::{FbcError, FbcErrorKind};
 pub use index_ignore::IndexIgnore;
 pub use meta::{DocumentPosition, Meta, walk_order};

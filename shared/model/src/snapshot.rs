@@ -89,6 +89,8 @@ impl StoredDocument for Snapshot {
     const KIND: Kind = Kind::Snapshot;
     // 32 MiB: far above a Snapshot of 100,000 packages, far below the smallest machine.
     const MAX_BYTES: u64 = 32 << 20;
+    // Every copy of a mirror moves one for each publication: a tenth smaller than at 12, and no larger than at 19.
+    const LEVEL: i32 = 15;
 }
 
 impl Snapshot {

@@ -1,5 +1,5 @@
 use std::sync::{Arc, mpsc::Receiver};
-use std::{cmp, collections::BTreeMap, io};
+use std::{cmp, collections::BTreeMap, io, mem};
 
 use fbc::{FbcErrorKind, walk_order};
 use model::{Content, Hasher, Sha256, ZSTD_WINDOW_LOG_MAX, text::chain};
@@ -41,6 +41,12 @@ pub(crate) struct RenderedChunk {
     pub(crate) place: Arc<ChunkPlace>,
     /// Its lines by Package. A problem is reported unless an ignore file excludes the file.
     pub(crate) fragments: Result<Vec<Fragment>, FileProblem>,
+}
+
+/// Memory that a worker uses for one chunk after the other.
+struct Reused {
+    compressor: Compressor<'static>,
+    lines: Vec<u8>,
 }
 
 /// The rendered chunks of each file, by its path.
@@ -109,19 +115,23 @@ impl RenderContext {
         let mut compressor = Compressor::new(self.settings.shard_level)?;
         compressor.include_checksum(true)?;
         compressor.window_log(ZSTD_WINDOW_LOG_MAX)?;
+        let mut reused = Reused {
+            compressor,
+            lines: Vec::new(),
+        };
         let mut ended = Ok(());
         // The lock is released before the chunk is rendered.
         let next = || jobs.lock().recv().ok();
         while let Some(job) = next() {
             // The queue is emptied after an error too: the caller is to learn the error, and not that the workers have stopped.
             if ended.is_ok() && !self.usage.is_exceeded() && !self.settings.budget.is_stopped() {
-                ended = self.render(job, &mut compressor);
+                ended = self.render(job, &mut reused);
             }
         }
         ended
     }
 
-    fn render(&self, job: ChunkJob, compressor: &mut Compressor<'_>) -> io::Result<()> {
+    fn render(&self, job: ChunkJob, reused: &mut Reused) -> io::Result<()> {
         let known = self.stored.known_chunks();
         let hash = known.map(|_| {
             let mut hasher = Hasher::new();
@@ -138,7 +148,10 @@ impl RenderContext {
         let mut push = |meta: fbc::Meta<'_>| {
             let lines = match packages.get_mut(meta.group()) {
                 Some(lines) => lines,
-                None => packages.entry(meta.group().to_owned()).or_default(),
+                None => packages.entry(meta.group().to_owned()).or_insert_with(|| Lines {
+                    bytes: mem::take(&mut reused.lines),
+                    ..Lines::default()
+                }),
             };
             lines.push(&meta, self.settings.positions);
         };
@@ -152,7 +165,7 @@ impl RenderContext {
             self.usage.lines(&job.path, &lines.metas, lines.bytes.len() as u64);
         }
         let packages = packages.into_iter();
-        let fragments = packages.map(|(group, lines)| self.fragment(&place, job.sole, group, lines, compressor));
+        let fragments = packages.map(|(group, lines)| self.fragment(&place, job.sole, group, lines, reused));
         let fragments = fragments.collect::<io::Result<_>>()?;
         self.keep(place, Ok(fragments));
         Ok(())
@@ -180,24 +193,30 @@ impl RenderContext {
         sole: bool,
         group: String,
         mut lines: Lines,
-        compressor: &mut Compressor<'_>,
+        reused: &mut Reused,
     ) -> io::Result<Fragment> {
         // A part is joined with the others, and hashed and compressed again.
         let whole = sole.then(|| Content::of(&lines.bytes));
         let body = match whole.and_then(|whole| self.stored.stored(&whole.sha256)) {
             Some(stored) => CompressedLines::Stored(stored),
             None => {
-                compressor.set_compression_level(whole.map_or(PART_LEVEL, |_| self.settings.shard_level))?;
-                CompressedLines::New(self.scratch.keep(&compressor.compress(&lines.bytes)?)?)
+                let level = whole.map_or(PART_LEVEL, |_| self.settings.shard_level);
+                reused.compressor.set_compression_level(level)?;
+                CompressedLines::New(self.scratch.keep(&reused.compressor.compress(&lines.bytes)?)?)
             }
         };
         lines.metas.shrink_to_fit();
+        let size = lines.bytes.len() as u64;
+        if lines.bytes.capacity() / 2 <= self.settings.chunk_bytes {
+            lines.bytes.clear();
+            reused.lines = lines.bytes;
+        }
         Ok(Fragment {
             place: place.clone(),
             group: group.into(),
             metas: lines.metas.into(),
             positions: lines.positions.into(),
-            size: lines.bytes.len() as u64,
+            size,
             whole,
             published: None,
             body,

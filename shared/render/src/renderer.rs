@@ -3,7 +3,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::{collections::BTreeMap, mem, panic, sync::Arc};
 
-use fbc::{Chunks, FbcError, FbcErrorKind, IndexIgnore};
+use fbc::{ChunkBuffers, Chunks, FbcError, FbcErrorKind, IndexIgnore};
 use model::{IndexedMeta, ShardRef, text::chain};
 use parking_lot::Mutex;
 use work::Budget;
@@ -16,6 +16,7 @@ pub struct Renderer {
     context: Arc<RenderContext>,
     jobs: Option<SyncSender<ChunkJob>>,
     workers: Vec<JoinHandle<io::Result<()>>>,
+    buffers: ChunkBuffers,
     /// Patterns of the ignore files so far, or the error of one of them.
     ignore: Result<IndexIgnore, RenderError>,
     links: BTreeMap<String, String>,
@@ -41,6 +42,7 @@ impl Renderer {
             workers: workers.collect(),
             context,
             jobs: Some(jobs),
+            buffers: ChunkBuffers::default(),
             ignore: Ok(IndexIgnore::default()),
             links: BTreeMap::new(),
             shards: Vec::new(),
@@ -91,7 +93,8 @@ impl Renderer {
     fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
         let settings = &self.context.settings;
         let chunks = Chunks::new(content, settings.limits.document, settings.chunk_bytes);
-        let mut chunks = chunks.within(settings.budget.clone()).enumerate().peekable();
+        let chunks = chunks.within(settings.budget.clone()).reusing(self.buffers.clone());
+        let mut chunks = chunks.enumerate().peekable();
         while let Some((part, chunk)) = chunks.next() {
             match chunk {
                 Ok(chunk) => {
@@ -167,9 +170,10 @@ impl Renderer {
         assemble(files, &ignore, links, stored, self.context.clone())
     }
 
-    /// Closes the queue and waits for the workers.
+    /// Closes the queue, waits for the workers, and frees the memory of chunks.
     fn stop(&mut self) -> Vec<thread::Result<io::Result<()>>> {
         self.jobs = None;
+        self.buffers = ChunkBuffers::default();
         self.workers.drain(..).map(JoinHandle::join).collect()
     }
 }
