@@ -1,11 +1,10 @@
-use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::Read;
 
 use work::Budget;
 
 use crate::error::{FbcError, FbcErrorKind};
 use crate::stream::{self, Decoder, Mode, PEEK, newlines};
-use crate::{FbcLimits, canon::LineBuilder, json, meta::Meta, yaml};
+use crate::{ChunkBuffers, FbcLimits, buffer::Buffer, canon::LineBuilder, json, meta::Meta, yaml};
 
 /// Splits a file into chunks of whole documents, so that a file of any size needs little memory.
 ///
@@ -26,9 +25,7 @@ pub struct Chunks<R> {
     reader: R,
     limits: FbcLimits,
     target: usize,
-    buffer: Vec<u8>,
-    /// True if the reader has no more bytes.
-    end: bool,
+    buffer: Buffer,
     /// True if the last chunk or an error was returned.
     done: bool,
     /// Format of the next document; `None` at the start of the file.
@@ -38,18 +35,6 @@ pub struct Chunks<R> {
     /// True if the start of the buffer is known to be JSON, as far as a chunk goes.
     is_json: bool,
     budget: Budget,
-    buffers: Option<ChunkBuffers>,
-}
-
-/// Buffers of chunks that were dropped, for new chunks of any file. Without them, to grow a buffer for each chunk takes a twentieth of
-/// the processor time of a publication.
-#[derive(Debug, Clone, Default)]
-pub struct ChunkBuffers(Arc<Mutex<Vec<Vec<u8>>>>);
-
-impl ChunkBuffers {
-    fn free(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// End of a document in YAML.
@@ -74,21 +59,19 @@ impl<R: Read> Chunks<R> {
             reader,
             limits,
             target,
-            buffer: Vec::new(),
-            end: false,
+            buffer: Buffer::default(),
             done: false,
             mode: None,
             documents: 0,
             lines: 0,
             is_json: false,
             budget: Budget::default(),
-            buffers: None,
         }
     }
 
     /// Takes the memory of chunks from `buffers`. Those of at most twice the target give it back.
-    pub fn reusing(mut self, buffers: ChunkBuffers) -> Self {
-        self.buffers = Some(buffers);
+    pub fn reusing(mut self, buffers: &ChunkBuffers) -> Self {
+        self.buffer = Buffer::reusing(buffers);
         self
     }
 
@@ -102,9 +85,9 @@ impl<R: Read> Chunks<R> {
         // The format is decided by the first bytes, so the first chunk must hold all of them.
         let mut size = self.target.max(PEEK);
         loop {
-            let filled = self.fill(size);
-            filled.map_err(|error| FbcError::new(0, None, FbcErrorKind::Read(error)))?;
-            if self.end {
+            let filled = self.buffer.fill(&mut self.reader, size);
+            let is_full = filled.map_err(|error| FbcError::new(0, None, FbcErrorKind::Read(error)))?;
+            if !is_full {
                 return Ok(self.rest());
             }
             match self.cut() {
@@ -112,7 +95,7 @@ impl<R: Read> Chunks<R> {
                 Cut::Rest => return Ok(self.rest()),
                 Cut::Yaml(space) => {
                     self.lines += newlines(&self.buffer[..space]);
-                    self.buffer.drain(..space);
+                    self.buffer.skip(space);
                     self.mode = Some(Mode::Yaml);
                 }
                 Cut::More(start) => {
@@ -128,29 +111,6 @@ impl<R: Read> Chunks<R> {
         }
     }
 
-    /// Reads until the buffer holds `size` bytes or the file ends.
-    fn fill(&mut self, size: usize) -> io::Result<()> {
-        let missing = size.saturating_sub(self.buffer.len());
-        if self.buffer.capacity() == 0 {
-            self.buffer = self.new_buffer();
-        }
-        // It would else double. The first one is as small as its file, unless another file uses it again.
-        if !self.buffer.is_empty() || self.buffers.is_some() {
-            self.buffer.reserve_exact(missing);
-        }
-        let mut reader = self.reader.by_ref().take(missing as u64);
-        self.end = reader.read_to_end(&mut self.buffer)? < missing;
-        Ok(())
-    }
-
-    fn new_buffer(&self) -> Vec<u8> {
-        let buffers = self.buffers.iter();
-        buffers
-            .flat_map(|buffers| buffers.free().pop())
-            .next()
-            .unwrap_or_default()
-    }
-
     fn rest(&mut self) -> Option<Chunk> {
         self.done = true;
         self.is_json = false;
@@ -161,19 +121,11 @@ impl<R: Read> Chunks<R> {
     /// Cuts the first `at` bytes off the buffer and returns them as a chunk.
     fn take(&mut self, at: usize, documents: usize) -> Chunk {
         let mode = self.mode();
-        let mut rest = Vec::new();
-        if at < self.buffer.len() {
-            rest = self.new_buffer();
-            rest.extend_from_slice(&self.buffer[at..]);
-            self.buffer.truncate(at);
-        }
+        let rest = self.buffer.split_off(at);
         // A value that was cut by its brackets may be YAML only if its document ends there.
         let is_json = std::mem::take(&mut self.is_json) && !rest.trim_ascii_start().starts_with(b"---");
         let mut bytes = std::mem::replace(&mut self.buffer, rest);
-        let buffers = self.buffers.clone().filter(|_| bytes.capacity() / 2 <= self.target);
-        if buffers.is_none() {
-            bytes.shrink_to_fit();
-        }
+        bytes.shrink(self.target.saturating_mul(2));
         let chunk = Chunk {
             bytes,
             mode,
@@ -181,7 +133,6 @@ impl<R: Read> Chunks<R> {
             documents: self.documents,
             lines: self.lines,
             budget: self.budget.clone(),
-            buffers,
         };
         self.documents += documents;
         self.lines += newlines(&chunk.bytes);
@@ -301,7 +252,7 @@ impl<R: Read> Iterator for Chunks<R> {
 /// Whole documents of one file. A chunk can be parsed on any thread.
 #[derive(Debug)]
 pub struct Chunk {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Buffer,
     pub(crate) mode: Mode,
     /// True if no part of it may be YAML.
     pub(crate) is_json: bool,
@@ -310,16 +261,6 @@ pub struct Chunk {
     /// Number of lines in the file before this chunk.
     pub(crate) lines: usize,
     pub(crate) budget: Budget,
-    buffers: Option<ChunkBuffers>,
-}
-
-impl Drop for Chunk {
-    fn drop(&mut self) {
-        if let Some(buffers) = &self.buffers {
-            self.bytes.clear();
-            buffers.free().push(std::mem::take(&mut self.bytes));
-        }
-    }
 }
 
 impl Chunk {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod buffer;
 mod canon;
 mod chunks;
 mod error;
@@ -9,7 +10,8 @@ mod meta;
 mod stream;
 mod yaml;
 
-pub use chunks::{Chunk, ChunkBuffers, Chunks};
+pub use buffer::ChunkBuffers;
+pub use chunks::{Chunk, Chunks};
 pub use error::{FbcError, FbcErrorKind};
 pub use index_ignore::IndexIgnore;
 pub use meta::{DocumentPosition, Meta, walk_order};

@@ -93,7 +93,7 @@ impl Renderer {
     fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
         let settings = &self.context.settings;
         let chunks = Chunks::new(content, settings.limits.document, settings.chunk_bytes);
-        let chunks = chunks.within(settings.budget.clone()).reusing(self.buffers.clone());
+        let chunks = chunks.within(settings.budget.clone()).reusing(&self.buffers);
         let mut chunks = chunks.enumerate().peekable();
         while let Some((part, chunk)) = chunks.next() {
             match chunk {

@@ -5,13 +5,20 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 /// Returns the text in lower case and without accents: its compatibility decomposition (Unicode Annex 15, NFKD) without
 /// combining marks.
 pub(super) fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     let letters = text.nfkd().filter(|letter| !is_combining_mark(*letter));
     letters.flat_map(char::to_lowercase).collect()
 }
 
 /// Returns the folded words of a text. A word in camel case is there as a whole and in its parts.
 pub(super) fn words(text: &str) -> BTreeSet<String> {
-    let parts = split(text).flat_map(|word| parts(word).into_iter().chain(once(word)));
+    // A text repeats most of its words.
+    let different: BTreeSet<&str> = split(text).collect();
+    let parts = different
+        .into_iter()
+        .flat_map(|word| parts(word).into_iter().chain(once(word)));
     parts.flat_map(terms).collect()
 }
 
