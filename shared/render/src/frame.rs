@@ -4,8 +4,8 @@
 //! A block may refer to bytes, to entropy tables, and to the last three offsets before it. The first blocks of a frame have no bytes
 //! and no tables before them, but three offsets: 1, 4 and 8 (section 3.1.1.5). Some compressors use the 1 for a run of one character
 //! before the first match, as in 4 of 333 Packages. Other blocks before such a frame would leave other offsets, so its lines are
-//! compressed again. Measured on these Packages, the joined frame is 5 % larger than one that is compressed as a whole at level 2, and
-//! takes no processor time.
+//! compressed again. Measured on these Packages, a frame that is compressed as a whole at level 2 is 6 % smaller than the joined one,
+//! and takes a tenth of the processor time of a publication.
 
 use std::io::{self, Write};
 
@@ -356,6 +356,17 @@ mod tests {
             let (taken, bytes) = joined(&[(&frame, &lines)]);
             assert_eq!(taken, [expected], "{name}");
             assert!(zstd::bulk::decompress(&bytes, lines.len()).unwrap() == lines, "{name}");
+        }
+        let mut short = compressed(&lines[..200], 6);
+        for length in 0..short.len() {
+            assert!(Blocks::of_frame(&short[..length]).is_none(), "{length} bytes");
+        }
+        let mut trial = Trial::new().unwrap();
+        for bit in 0..short.len() * 8 {
+            short[bit / 8] ^= 1 << (bit % 8);
+            // Another frame, or none: it does not panic.
+            let _ = Blocks::of_frame(&short).map(|blocks| trial.passes(blocks));
+            short[bit / 8] ^= 1 << (bit % 8);
         }
     }
 }
