@@ -278,8 +278,9 @@ impl BlockWriter {
                 zstd.count(&block);
                 Ok(())
             }
-            Some(zstd) => zstd.add_lines(&block),
-            None => Ok(()),
+            // The end of the layer has no lines.
+            Some(zstd) if !block.is_empty() => zstd.add_lines(&block),
+            _ => Ok(()),
         };
         self.written(ZSTD, added)?;
         let identity = self.identity.as_mut().map_or(Ok(()), |sink| sink.write_all(&block));
