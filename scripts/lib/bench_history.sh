@@ -11,9 +11,9 @@ bench_history() {
   push_bench "oci:$LAYOUT:step-000" yaml
   for ((turn = 0; turn < turns; turn++)); do
     # Each is the first in every other turn.
-    if ((turn % 2)); then publish_history now "$CATALOG_MIRROR"; fi
-    publish_history before "$BEFORE"
-    if ((turn % 2 == 0)); then publish_history now "$CATALOG_MIRROR"; fi
+    if ((turn % 2)); then publish_history now "$CATALOG_MIRROR" "$turn"; fi
+    publish_history before "$BEFORE" "$turn"
+    if ((turn % 2 == 0)); then publish_history now "$CATALOG_MIRROR" "$turn"; fi
   done
   for what in cold changed yaml; do
     for columns in "1 wall ms" "2 CPU ms" "3 memory MB"; do history_row "$what" $columns; done
@@ -21,12 +21,12 @@ bench_history() {
   serve_history "$turns"
 }
 
-# publish_history NAME PROGRAM
+# publish_history NAME PROGRAM TURN
 publish_history() {
   local CATALOG_MIRROR=$2
-  our_turn "cold-$1" large "rm -rf '$WORK/base-$1'" "base-$1"
-  our_turn "changed-$1" changed "rm -rf '$WORK/store' && cp -r '$WORK/base-$1' '$WORK/store'" store
-  our_turn "yaml-$1" yaml "rm -rf '$WORK/yaml'" yaml
+  our_turn "cold-$1" large "store-$1-$3"
+  our_turn "changed-$1" changed "store-$1-$3"
+  our_turn "yaml-$1" yaml "yaml-$1-$3"
 }
 
 # history_row WHAT COLUMN NAME UNIT: the medians, and the smallest and the largest in brackets.
@@ -43,7 +43,7 @@ serve_history() {
   local turn name what path header
   local -A program=([before]=$BEFORE [now]=$CATALOG_MIRROR) url=()
   for name in before now; do
-    CATALOG_MIRROR=${program[$name]} serve "$WORK/base-$name"
+    CATALOG_MIRROR=${program[$name]} serve "$WORK/store-$name-0"
     url[$name]=$URL
   done
   while IFS='|' read -r what path header; do
@@ -53,8 +53,8 @@ serve_history() {
     history_row "$what" 1 rate /s
   done <<END
 304|content-hash|If-None-Match: $(field "$URL/catalogs/c/content-hash" etag)
-shard|packages/$(package_near "$WORK/base-now" .size 10000)|Accept-Encoding: zstd
-metas|api/v1/metas?package=$(package_near "$WORK/base-now" .lines.size 69000)|Accept-Encoding: identity
+shard|packages/$(package_near "$WORK/store-now-0" .size 10000)|Accept-Encoding: zstd
+metas|api/v1/metas?package=$(package_near "$WORK/store-now-0" .lines.size 69000)|Accept-Encoding: identity
 all-gzip|api/v1/all|Accept-Encoding: gzip
 END
 }

@@ -8,10 +8,11 @@
 //! and takes a tenth of the processor time of a publication.
 
 use std::io::{self, Write};
+use std::mem;
 
 use model::{ObjectDigest, ZSTD_WINDOW_LOG_MAX};
 use xxhash_rust::xxh64::Xxh64;
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::bulk::Decompressor;
 
 use crate::write_all::{HashingWriter, Sink};
 
@@ -26,6 +27,8 @@ const BLOCK_MAX: usize = 128 << 10;
 /// An empty raw block, the last one of a frame.
 const LAST_BLOCK: [u8; BLOCK_HEADER_BYTES] = [1, 0, 0];
 const CHECKSUM_BYTES: usize = 4;
+/// Magic, descriptor and window: the header of a frame of unknown size without a checksum.
+const STREAM_HEADER_BYTES: usize = 6;
 
 /// Number of bytes at the start of lines that are tried without compression, in this order, until the rest needs no offsets.
 const UNCOMPRESSED: [usize; 3] = [0, 1 << 10, 16 << 10];
@@ -34,7 +37,9 @@ const UNCOMPRESSED: [usize; 3] = [0, 1 << 10, 16 << 10];
 pub(crate) struct JoinedFrame {
     sink: HashingWriter<Sink>,
     checksum: Xxh64,
-    compressor: Compressor<'static>,
+    level: i32,
+    /// Compressor of the lines of the frame that was not taken last.
+    encoder: Option<zstd::Encoder<'static, Vec<u8>>>,
     trial: Trial,
 }
 
@@ -47,12 +52,11 @@ impl JoinedFrame {
         sink.write_all(&MAGIC)?;
         sink.write_all(&[DESCRIPTOR, ((window_log - WINDOW_LOG_MIN) << 3) as u8])?;
         sink.write_all(&size.to_le_bytes())?;
-        let mut compressor = Compressor::new(level)?;
-        compressor.include_checksum(true)?;
         Ok(Self {
             sink,
             checksum: Xxh64::new(0),
-            compressor,
+            level,
+            encoder: None,
             trial: Trial::new()?,
         })
     }
@@ -60,24 +64,29 @@ impl JoinedFrame {
     /// Adds the blocks of a frame. Returns false, and adds none, if they do not mean the same after other blocks. Their lines are
     /// given to [`Self::count`], or to [`Self::add_lines`] if this returns false.
     pub(crate) fn add_frame(&mut self, frame: &[u8]) -> io::Result<bool> {
-        let Some(blocks) = Blocks::of_frame(frame) else {
-            return Ok(false);
-        };
-        if !self.trial.passes(blocks) {
-            return Ok(false);
+        // All that it was given is written.
+        self.encoder = None;
+        match Blocks::of_frame(frame).filter(|blocks| self.trial.passes(*blocks, false)) {
+            Some(blocks) => self.add(blocks).map(|()| true),
+            None => Ok(false),
         }
-        self.add(blocks).map(|()| true)
     }
 
-    /// Compresses lines and adds them.
+    /// Compresses the next lines of a frame that was not taken, and adds them.
     pub(crate) fn add_lines(&mut self, lines: &[u8]) -> io::Result<()> {
         self.count(lines);
+        if let Some(encoder) = &mut self.encoder {
+            let bytes = compressed(encoder, lines)?;
+            return self.add(Blocks(&bytes));
+        }
         for length in UNCOMPRESSED {
             let (plain, rest) = lines.split_at(length.min(lines.len()));
-            let frame = self.compressor.compress(rest)?;
-            if let Some(blocks) = Blocks::of_frame(&frame)
-                && self.trial.passes(blocks)
-            {
+            let mut encoder = zstd::Encoder::new(Vec::new(), self.level)?;
+            encoder.window_log(ZSTD_WINDOW_LOG_MAX)?;
+            let bytes = compressed(&mut encoder, rest)?;
+            let blocks = Blocks(bytes.get(STREAM_HEADER_BYTES..).unwrap_or_default());
+            if self.trial.passes(blocks, true) {
+                self.encoder = Some(encoder);
                 self.add_uncompressed(plain)?;
                 return self.add(blocks);
             }
@@ -115,6 +124,13 @@ impl JoinedFrame {
         self.sink.write_all(&checksum[..CHECKSUM_BYTES])?;
         self.sink.finish()
     }
+}
+
+/// Compresses lines. Returns all bytes that the encoder did not return before.
+fn compressed(encoder: &mut zstd::Encoder<'_, Vec<u8>>, lines: &[u8]) -> io::Result<Vec<u8>> {
+    encoder.write_all(lines)?;
+    encoder.flush()?;
+    Ok(mem::take(encoder.get_mut()))
 }
 
 /// The blocks of a frame, each with its header.
@@ -199,9 +215,9 @@ impl Trial {
         })
     }
 
-    /// True if blocks do not use the offsets before them. Only the first block is decoded, so it must replace all offsets if others
-    /// follow.
-    fn passes(&mut self, mut blocks: Blocks<'_>) -> bool {
+    /// True if blocks, and `more` that may follow them, do not use the offsets before them. Only the first block is decoded, so it must
+    /// replace all offsets if it is not the only one.
+    fn passes(&mut self, mut blocks: Blocks<'_>, more: bool) -> bool {
         let Some(first) = blocks.next() else {
             return true;
         };
@@ -209,7 +225,7 @@ impl Trial {
         self.frame.extend(ZEROS);
         self.frame.push(first[0] & !1);
         self.frame.extend(&first[1..]);
-        if !blocks.0.is_empty() {
+        if more || !blocks.0.is_empty() {
             self.frame.extend(USE_OFFSETS);
         }
         self.frame.extend(LAST_BLOCK);
@@ -224,6 +240,7 @@ mod tests {
     use std::io::Read;
 
     use tempfile::tempfile;
+    use zstd::bulk::Compressor;
 
     use super::*;
 
@@ -244,7 +261,7 @@ mod tests {
         (0..count).flat_map(line).collect()
     }
 
-    fn compressed(lines: &[u8], level: i32) -> Vec<u8> {
+    fn frame_of(lines: &[u8], level: i32) -> Vec<u8> {
         let mut compressor = Compressor::new(level).unwrap();
         compressor.include_checksum(true).unwrap();
         compressor.compress(lines).unwrap()
@@ -259,7 +276,9 @@ mod tests {
             let is_taken = joined.add_frame(frame).unwrap();
             match is_taken {
                 true => joined.count(lines),
-                false => joined.add_lines(lines).unwrap(),
+                false => lines
+                    .chunks(512 << 10)
+                    .for_each(|block| joined.add_lines(block).unwrap()),
             }
             is_taken
         });
@@ -289,7 +308,7 @@ mod tests {
             ("no match at all", &plain, false),
         ];
         for level in [1, 3, 6, 9] {
-            let frames: Vec<_> = cases.iter().map(|(_, lines, _)| compressed(lines, level)).collect();
+            let frames: Vec<_> = cases.iter().map(|(_, lines, _)| frame_of(lines, level)).collect();
             for (at, (name, first, expected)) in cases.iter().enumerate() {
                 for (behind, (_, second, _)) in frames.iter().zip(cases) {
                     let (taken, bytes) = joined(&[(behind, second), (&frames[at], first), (&frames[0], &large)]);
@@ -306,8 +325,10 @@ mod tests {
 
     #[test]
     fn joined_frames_are_as_large_as_their_blocks() {
-        let (large, run) = (lines(60_000), [vec![b'a'; 50], lines(10_000)].concat());
-        let frame = compressed(&large, 6);
+        // It repeats itself from block to block of those that a catalog is written in.
+        let part = [lines(1_000), noise(600 << 10, 3)].concat();
+        let (large, run) = (lines(60_000), [vec![b'a'; 50], part.repeat(5)].concat());
+        let frame = frame_of(&large, 6);
         let (_, bytes) = joined(&[(&frame[..], &large[..]); 5]);
         assert!(
             bytes.len() < 5 * frame.len(),
@@ -315,7 +336,7 @@ mod tests {
             bytes.len(),
             frame.len()
         );
-        let frame = compressed(&run, 6);
+        let frame = frame_of(&run, 6);
         let (_, bytes) = joined(&[(&frame, &run)]);
         assert!(
             bytes.len() < frame.len() + 2 * UNCOMPRESSED[1],
@@ -328,7 +349,7 @@ mod tests {
     #[test]
     fn frames_with_other_rules_are_not_joined() {
         let lines = lines(60_000);
-        let frame = compressed(&lines, 6);
+        let frame = frame_of(&lines, 6);
         let with = |change: &dyn Fn(&mut zstd::Encoder<'_, Vec<u8>>) -> io::Result<()>| {
             let mut encoder = zstd::Encoder::new(Vec::new(), 6).unwrap();
             encoder.include_checksum(true).unwrap();
@@ -357,7 +378,7 @@ mod tests {
             assert_eq!(taken, [expected], "{name}");
             assert!(zstd::bulk::decompress(&bytes, lines.len()).unwrap() == lines, "{name}");
         }
-        let mut short = compressed(&lines[..200], 6);
+        let mut short = frame_of(&lines[..200], 6);
         for length in 0..short.len() {
             assert!(Blocks::of_frame(&short[..length]).is_none(), "{length} bytes");
         }
@@ -365,7 +386,7 @@ mod tests {
         for bit in 0..short.len() * 8 {
             short[bit / 8] ^= 1 << (bit % 8);
             // Another frame, or none: it does not panic.
-            let _ = Blocks::of_frame(&short).map(|blocks| trial.passes(blocks));
+            let _ = Blocks::of_frame(&short).map(|blocks| trial.passes(blocks, false));
             short[bit / 8] ^= 1 << (bit % 8);
         }
     }
