@@ -193,10 +193,11 @@ pub trait StoredShards: Send + Sync {
         false
     }
 
-    /// Reads the stored bytes of a Shard: one zstd frame.
+    /// Reads the stored bytes of a Shard: one zstd frame. Its blocks are published again without being decompressed, so an
+    /// implementation compares their hash with `stored`.
     ///
     /// # Errors
-    /// The error of the store.
+    /// The error of the store, and bytes with another hash.
     fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>>;
 
     /// Opens the `all.json.gz` of a state that shares Shards with the next one. `None` if there is none, or if it cannot be opened:

@@ -141,10 +141,6 @@ impl Rendering {
         published: &mut PublishedSegments,
         blocks: &mut BlockWriter,
     ) -> Result<(), RenderError> {
-        // Its blocks are a part of `all.json.zst`, and are not decompressed.
-        if ObjectDigest::of(compressed) != shard.stored {
-            return Err(RenderError::Damaged(shard.stored.sha256));
-        }
         // The content hash takes another pass over the lines; a second sha256 would cost as much as decompressing them.
         let mut check = Xxh64::new(0);
         let fed = published.blocks(shard.lines.size, |block| {
