@@ -47,8 +47,8 @@ impl JoinedFrame {
     /// Begins a frame of `size` bytes of lines. Those of frames that cannot be joined are compressed at `level`.
     pub(crate) fn begin(sink: Sink, size: u64, level: i32) -> io::Result<Self> {
         let mut sink = HashingWriter::new(sink);
-        let window_log = size.next_power_of_two().ilog2();
-        let window_log = window_log.clamp(WINDOW_LOG_MIN, ZSTD_WINDOW_LOG_MAX);
+        let window = size.clamp(1 << WINDOW_LOG_MIN, 1 << ZSTD_WINDOW_LOG_MAX);
+        let window_log = window.next_power_of_two().ilog2();
         sink.write_all(&MAGIC)?;
         sink.write_all(&[DESCRIPTOR, ((window_log - WINDOW_LOG_MIN) << 3) as u8])?;
         sink.write_all(&size.to_le_bytes())?;
@@ -76,14 +76,14 @@ impl JoinedFrame {
     pub(crate) fn add_lines(&mut self, lines: &[u8]) -> io::Result<()> {
         self.count(lines);
         if let Some(encoder) = &mut self.encoder {
-            let bytes = compressed(encoder, lines)?;
+            let bytes = compress_more(encoder, lines)?;
             return self.add(Blocks(&bytes));
         }
         for length in UNCOMPRESSED {
             let (plain, rest) = lines.split_at(length.min(lines.len()));
             let mut encoder = zstd::Encoder::new(Vec::new(), self.level)?;
             encoder.window_log(ZSTD_WINDOW_LOG_MAX)?;
-            let bytes = compressed(&mut encoder, rest)?;
+            let bytes = compress_more(&mut encoder, rest)?;
             let blocks = Blocks(bytes.get(STREAM_HEADER_BYTES..).unwrap_or_default());
             if self.trial.passes(blocks, true) {
                 self.encoder = Some(encoder);
@@ -127,7 +127,7 @@ impl JoinedFrame {
 }
 
 /// Compresses lines. Returns all bytes that the encoder did not return before.
-fn compressed(encoder: &mut zstd::Encoder<'_, Vec<u8>>, lines: &[u8]) -> io::Result<Vec<u8>> {
+fn compress_more(encoder: &mut zstd::Encoder<'_, Vec<u8>>, lines: &[u8]) -> io::Result<Vec<u8>> {
     encoder.write_all(lines)?;
     encoder.flush()?;
     Ok(mem::take(encoder.get_mut()))
@@ -219,7 +219,7 @@ impl Trial {
     /// replace all offsets if it is not the only one.
     fn passes(&mut self, mut blocks: Blocks<'_>, more: bool) -> bool {
         let Some(first) = blocks.next() else {
-            return true;
+            return !more;
         };
         self.frame.clear();
         self.frame.extend(ZEROS);
@@ -244,6 +244,8 @@ mod tests {
 
     use super::*;
 
+    const PIECE: usize = 512 << 10;
+
     /// Bytes without a match, of 64 characters.
     fn noise(length: usize, mut seed: u64) -> Vec<u8> {
         let next = move || {
@@ -267,8 +269,8 @@ mod tests {
         compressor.compress(lines).unwrap()
     }
 
-    /// Joins frames. Returns which of them were taken, and the bytes that were written.
-    fn joined(frames: &[(&[u8], &[u8])]) -> (Vec<bool>, Vec<u8>) {
+    /// Joins frames, the lines of which come in pieces. Returns which of them were taken, and the bytes that were written.
+    fn joined(frames: &[(&[u8], &[u8])], piece: usize) -> (Vec<bool>, Vec<u8>) {
         let mut file: File = tempfile().unwrap();
         let size = frames.iter().map(|(_, lines)| lines.len() as u64).sum();
         let mut joined = JoinedFrame::begin(Box::new(file.try_clone().unwrap()), size, 6).unwrap();
@@ -276,9 +278,7 @@ mod tests {
             let is_taken = joined.add_frame(frame).unwrap();
             match is_taken {
                 true => joined.count(lines),
-                false => lines
-                    .chunks(512 << 10)
-                    .for_each(|block| joined.add_lines(block).unwrap()),
+                false => lines.chunks(piece).for_each(|block| joined.add_lines(block).unwrap()),
             }
             is_taken
         });
@@ -311,7 +311,7 @@ mod tests {
             let frames: Vec<_> = cases.iter().map(|(_, lines, _)| frame_of(lines, level)).collect();
             for (at, (name, first, expected)) in cases.iter().enumerate() {
                 for (behind, (_, second, _)) in frames.iter().zip(cases) {
-                    let (taken, bytes) = joined(&[(behind, second), (&frames[at], first), (&frames[0], &large)]);
+                    let (taken, bytes) = joined(&[(behind, second), (&frames[at], first), (&frames[0], &large)], PIECE);
                     assert_eq!(taken[1], *expected, "{name}, level {level}");
                     let all = [&second[..], first, &large].concat();
                     assert!(
@@ -324,12 +324,24 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_a_frame_that_is_not_taken_may_come_in_small_pieces() {
+        let lines = [noise(900, 4), vec![b'c'; 2_000], lines(100), vec![b'd'; 900]].concat();
+        for piece in [1, 7, 900, 1_000, 2_000] {
+            let (_, bytes) = joined(&[(b"no frame", &lines)], piece);
+            assert!(
+                zstd::bulk::decompress(&bytes, lines.len()).unwrap() == lines,
+                "pieces of {piece}"
+            );
+        }
+    }
+
+    #[test]
     fn joined_frames_are_as_large_as_their_blocks() {
         // It repeats itself from block to block of those that a catalog is written in.
         let part = [lines(1_000), noise(600 << 10, 3)].concat();
         let (large, run) = (lines(60_000), [vec![b'a'; 50], part.repeat(5)].concat());
         let frame = frame_of(&large, 6);
-        let (_, bytes) = joined(&[(&frame[..], &large[..]); 5]);
+        let (_, bytes) = joined(&[(&frame[..], &large[..]); 5], PIECE);
         assert!(
             bytes.len() < 5 * frame.len(),
             "{} of 5 times {}",
@@ -337,7 +349,7 @@ mod tests {
             frame.len()
         );
         let frame = frame_of(&run, 6);
-        let (_, bytes) = joined(&[(&frame, &run)]);
+        let (_, bytes) = joined(&[(&frame, &run)], PIECE);
         assert!(
             bytes.len() < frame.len() + 2 * UNCOMPRESSED[1],
             "{} of {}",
@@ -374,7 +386,7 @@ mod tests {
             ("other bytes", lines.clone(), false),
             ("nothing", Vec::new(), false),
         ] {
-            let (taken, bytes) = joined(&[(&frame, &lines)]);
+            let (taken, bytes) = joined(&[(&frame, &lines)], PIECE);
             assert_eq!(taken, [expected], "{name}");
             assert!(zstd::bulk::decompress(&bytes, lines.len()).unwrap() == lines, "{name}");
         }
