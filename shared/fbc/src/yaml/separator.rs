@@ -36,10 +36,10 @@ pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<Str
     }
 }
 
-/// Returns true if a comment with this text ends at the same place in YAML 1.1. There a line separator ends the comment,
-/// so that only white space or another comment may follow it.
-pub(super) fn ends_well(comment: &str) -> bool {
-    let mut others = comment.split(is).skip(1).map(|line| line.trim_start_matches(BLANK));
+/// Returns true if the comment on this line, if there is one, ends at the same place in YAML 1.1. There a line separator ends the
+/// comment, so that only white space or another comment may follow it.
+pub(super) fn ends_well(line: &str) -> bool {
+    let mut others = line.split(is).skip(1).map(|line| line.trim_start_matches(BLANK));
     others.all(|line| line.is_empty() || line.starts_with('#'))
 }
 
@@ -58,7 +58,7 @@ fn ends_a_line(value: &str) -> bool {
 }
 
 const BLANK: [char; 2] = [' ', '\t'];
-const BREAK: [char; 2] = ['\n', '\r'];
+pub(super) const BREAK: [char; 2] = ['\n', '\r'];
 
 fn spaces(line: &str) -> usize {
     line.bytes().take_while(|byte| *byte == b' ').count()

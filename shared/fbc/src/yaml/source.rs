@@ -60,6 +60,8 @@ pub(super) struct YamlSource<'a> {
     separators: bool,
     parser: Parser<'a, StrInput<'a>>,
     span: Span,
+    /// End of the parts so far, an offset in the text. Only white space, indicators and comments are between two parts.
+    end: usize,
     /// Number of open `[]` and `{}` around the last part.
     flow: usize,
 }
@@ -70,7 +72,6 @@ impl<'a> YamlSource<'a> {
         let separators = memmem::find(text.as_bytes(), b"\xE2\x80\xA8").is_some()
             || memmem::find(text.as_bytes(), b"\xE2\x80\xA9").is_some();
         let options = options! {
-            emit_comments: separators,
             emit_anchor_events: true,
             flow_nesting_limit: nesting,
             block_nesting_limit: nesting,
@@ -80,6 +81,7 @@ impl<'a> YamlSource<'a> {
             separators,
             parser: Parser::new_from_str_with_options(text, options),
             span: Span::empty(Marker::new(0, 1, 0)),
+            end: 0,
             flow: 0,
         }
     }
@@ -173,6 +175,17 @@ impl<'a> YamlSource<'a> {
         }
     }
 
+    /// Refuses a comment before the last part that ends elsewhere in YAML 1.1.
+    fn check_comments(&mut self) -> Result<(), YamlError> {
+        let range = self.span.byte_range().unwrap_or_default();
+        let between = self.text.get(self.end..range.start).unwrap_or_default();
+        self.end = self.end.max(range.end);
+        match between.split(separator::BREAK).all(separator::ends_well) {
+            true => Ok(()),
+            false => Err(self.separated()),
+        }
+    }
+
     fn separated(&self) -> YamlError {
         self.invalid("a line separator cannot stand here")
     }
@@ -195,15 +208,16 @@ impl<'a> YamlSource<'a> {
         matches!(rest, Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]))
     }
 
+    #[inline]
     fn event(&mut self) -> Result<Option<Event<'a>>, YamlError> {
         match self.parser.next_event() {
             None => Ok(None),
             Some(Ok((event, span))) => {
                 self.span = span;
-                match &event {
-                    Event::Comment(text, _) if !separator::ends_well(text) => Err(self.separated()),
-                    _ => Ok(Some(event)),
+                if self.separators {
+                    self.check_comments()?;
                 }
+                Ok(Some(event))
             }
             Some(Err(error)) => Err(YamlError {
                 line: Some(error.marker().line()),
