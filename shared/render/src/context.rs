@@ -8,6 +8,7 @@ use work::MemoryShare;
 use zstd::bulk::Compressor;
 
 use crate::fragment::{CompressedLines, Fragment, Lines, Scratch};
+use crate::frame::{JoinedFrame, Trial};
 use crate::{FileProblem, RenderError, RenderSettings, ShardPart, StoredShards, error::shown, usage::Usage};
 
 /// zstd level of lines that are kept until the rest of their file was read.
@@ -46,6 +47,7 @@ pub(crate) struct RenderedChunk {
 /// Memory that a worker uses for one chunk after the other.
 struct Reused {
     compressor: Compressor<'static>,
+    trial: Trial,
     lines: Vec<u8>,
 }
 
@@ -117,6 +119,7 @@ impl RenderContext {
         compressor.window_log(ZSTD_WINDOW_LOG_MAX)?;
         let mut reused = Reused {
             compressor,
+            trial: Trial::new()?,
             lines: Vec::new(),
         };
         let mut ended = Ok(());
@@ -202,7 +205,14 @@ impl RenderContext {
             None => {
                 let level = whole.map_or(PART_LEVEL, |_| self.settings.shard_level);
                 reused.compressor.set_compression_level(level)?;
-                CompressedLines::New(self.scratch.keep(&reused.compressor.compress(&lines.bytes)?)?)
+                let mut frame = reused.compressor.compress(&lines.bytes)?;
+                if whole.is_some() && !reused.trial.is_joinable(&frame) {
+                    frame.clear();
+                    let mut again = JoinedFrame::begin(&mut frame, lines.bytes.len() as u64, level)?;
+                    again.add_lines(&lines.bytes)?;
+                    again.end()?;
+                }
+                CompressedLines::New(self.scratch.keep(&frame)?)
             }
         };
         lines.metas.shrink_to_fit();

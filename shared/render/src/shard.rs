@@ -6,6 +6,7 @@ use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256, ShardRef, ZSTD_W
 
 use crate::context::{ChunkPlace, RenderContext};
 use crate::fragment::{CompressedLines, Fragment};
+use crate::frame::{JoinedFrame, Trial};
 use crate::known::{PartReader, hashed_chunks, published};
 use crate::{KnownChunks, PublishedGzip, RenderError};
 
@@ -129,8 +130,16 @@ fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Conte
         }
         encoder.write_all(block)
     })?;
-    let kept = encoder.finish().and_then(|bytes| context.scratch.keep(&bytes));
-    let body = CompressedLines::New(kept.map_err(RenderError::Scratch)?);
+    let mut frame = encoder.finish().map_err(RenderError::Scratch)?;
+    if !Trial::new().map_err(RenderError::Scratch)?.is_joinable(&frame) {
+        frame.clear();
+        let again = JoinedFrame::begin(&mut frame, size, context.settings.shard_level);
+        let mut again = again.map_err(RenderError::Scratch)?;
+        copy_all(fragments, context, &mut |block| again.add_lines(block))?;
+        again.end().map_err(RenderError::Scratch)?;
+    }
+    let kept = context.scratch.keep(&frame).map_err(RenderError::Scratch)?;
+    let body = CompressedLines::New(kept);
     let sha256 = hasher.finish();
     Ok((Content { sha256, size }, body))
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Sink, Sinks};
-use model::{Content, Index, Kind, ObjectDigest, Sha256, StoredDocument};
+use model::{Content, Encoding, Index, Kind, ObjectDigest, Sha256, StoredDocument};
 
 use crate::kit::{
     CATALOG, Files, GZIP, KINDS, LINES, Store, all, gunzip, noise, render, settings, try_render, written,
@@ -54,6 +54,38 @@ fn shard_is_one_frame_with_its_lines_hash_and_index() {
     let read = Index::from_stored(&index).unwrap();
     let lines: Vec<_> = rendering.shards().iter().map(|shard| shard.lines.sha256).collect();
     assert_eq!(read.shards.iter().map(|shard| shard.lines).collect::<Vec<_>>(), lines);
+}
+
+#[test]
+fn all_json_zst_has_the_blocks_of_each_shard() {
+    // A compressor begins with the offset 1 for a run of one character before the first match, which no frame that is joined may.
+    let line = |at: u32| {
+        format!(
+            "{{\"a\":\"{}\",\"package\":\"p\",\"schema\":\"x{at}\"}}\n",
+            "-".repeat(50)
+        )
+    };
+    let package: String = (0..1_000).map(line).collect();
+    // As a chunk, and as parts.
+    for chunk_bytes in [1 << 20, 1 << 10] {
+        let files = [("0.json", LINES), ("p.json", package.as_str())];
+        let settings = RenderSettings {
+            chunk_bytes,
+            ..settings()
+        };
+        let rendering = try_render(&files, Arc::new(NoStoredShards), settings).unwrap();
+        let shard = rendering.shards().iter().find(|shard| shard.name == "p").unwrap();
+        let frame = rendering.compressed(shard).unwrap();
+        let lines = zstd::bulk::decompress(&frame, shard.lines.size as usize).unwrap();
+        assert_eq!(Content::of(&lines), shard.lines);
+        let (made, _) = written(&rendering, [Kind::All(Encoding::Zstd)]).unwrap();
+        // Without the header of the frame, the mark of its last block, and its checksum.
+        let blocks = &frame[16..frame.len() - 10];
+        assert!(
+            made[0].windows(blocks.len()).any(|bytes| bytes == blocks),
+            "{chunk_bytes}"
+        );
+    }
 }
 
 /// Paths in the layer of [`CATALOG`].
