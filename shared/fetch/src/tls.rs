@@ -21,13 +21,15 @@ use crate::settings::FetchSettingsError;
 /// The operator's own certificates and the system's, which check those of servers.
 #[derive(Debug)]
 pub(crate) struct TrustedCertificates {
-    /// Completed by the first handshake: loading the system's takes longer than an unchanged poll, and plain HTTP needs none.
+    own: CertificateStore,
+    /// Own ones and the system's. Made when a server is not trusted by the own ones alone: loading the system's takes longer than
+    /// an unchanged poll.
     all: LazyLock<CertificateStore, Box<dyn FnOnce() -> CertificateStore + Send>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 /// Certificates of authorities, and of servers that present one of them themselves.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CertificateStore {
     roots: RootCertStore,
     all: Vec<CertificateDer<'static>>,
@@ -40,8 +42,10 @@ impl TrustedCertificates {
     /// A file that cannot be read or has no certificate that can be used.
     pub(crate) fn read(ca_files: &[PathBuf]) -> Result<Arc<Self>, FetchSettingsError> {
         let own = CertificateStore::read(ca_files)?;
+        let all = own.clone();
         Ok(Arc::new(Self {
-            all: LazyLock::new(Box::new(move || own.with_system())),
+            own,
+            all: LazyLock::new(Box::new(move || all.with_system())),
             algorithms: ring::default_provider().signature_verification_algorithms,
         }))
     }
@@ -112,6 +116,34 @@ impl CertificateStore {
         self.all.push(certificate);
         Ok(())
     }
+
+    /// Checks that a server's certificate is one of these, or that one of these signed it, at a time when it is valid.
+    fn check(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+        algorithms: WebPkiSupportedAlgorithms,
+    ) -> Result<(), TlsError> {
+        let certificate = ParsedCertificate::try_from(end_entity)?;
+        let verify_chain = |roots: &RootCertStore, intermediates: &[CertificateDer<'_>]| {
+            verify_server_cert_signed_by_trust_anchor(&certificate, roots, intermediates, now, algorithms.all)
+        };
+        if !self.all.contains(end_entity) {
+            return verify_chain(&self.roots, intermediates);
+        }
+        // Without authorities its dates are checked and then found to lead nowhere. `openssl req -x509` makes certificates that
+        // call themselves authorities, and a server presents such a one as its own.
+        match verify_chain(&RootCertStore::empty(), &[]) {
+            Err(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) => Ok(()),
+            Err(TlsError::InvalidCertificate(CertificateError::Other(OtherError(other))))
+                if matches!(other.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) =>
+            {
+                Ok(())
+            }
+            checked => checked,
+        }
+    }
 }
 
 impl ServerCertVerifier for TrustedCertificates {
@@ -124,21 +156,8 @@ impl ServerCertVerifier for TrustedCertificates {
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
         let certificate = ParsedCertificate::try_from(end_entity)?;
-        let verify_chain = |roots: &RootCertStore, intermediates: &[CertificateDer<'_>]| {
-            verify_server_cert_signed_by_trust_anchor(&certificate, roots, intermediates, now, self.algorithms.all)
-        };
-        if self.all.all.contains(end_entity) {
-            // Without authorities its dates are checked and then found to lead nowhere. `openssl req -x509` makes certificates that
-            // call themselves authorities, and a server presents such a one as its own.
-            match verify_chain(&RootCertStore::empty(), &[]) {
-                Err(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) => {}
-                Err(TlsError::InvalidCertificate(CertificateError::Other(OtherError(other))))
-                    if matches!(other.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) => {}
-                checked => checked?,
-            }
-        } else {
-            verify_chain(&self.all.roots, intermediates)?;
-        }
+        let checked = self.own.check(end_entity, intermediates, now, self.algorithms);
+        checked.or_else(|_| self.all.check(end_entity, intermediates, now, self.algorithms))?;
         verify_server_name(&certificate, server_name)?;
         Ok(ServerCertVerified::assertion())
     }
