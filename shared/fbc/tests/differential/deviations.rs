@@ -91,7 +91,7 @@ fn accepted(text: &str) -> Option<&'static str> {
     // An end without a start is an error to go-yaml.
     let documents = text.trim_start_matches('\u{feff}').split("\n---");
     let is_content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    let mut starts = documents.filter_map(|document| document.lines().find(is_content));
+    let mut starts = documents.filter_map(|document| document.split(['\n', '\r']).find(is_content));
     if starts.any(|line| line.starts_with("...")) {
         return Some("after the end");
     }
@@ -118,6 +118,13 @@ fn has_tight_anchor(text: &str) -> bool {
     anchors.any(|anchor| anchor.trim_start_matches(is_name).starts_with(['[', '{']))
 }
 
+/// Returns true if a colon follows an alias without white space, as in `*a: b`.
+fn has_alias_with_colon(text: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || "-_".contains(c);
+    let mut aliases = text.split('*').skip(1);
+    aliases.any(|alias| alias.trim_start_matches(is_name).starts_with(':'))
+}
+
 /// Explains a file that only Go reads.
 fn refused(text: &str, error: &str) -> Option<&'static str> {
     let says = |part: &str| error.contains(part);
@@ -137,6 +144,10 @@ fn refused(text: &str, error: &str) -> Option<&'static str> {
         return Some("after the end");
     }
     if NOT_YAML_1_2.iter().any(|part| says(part)) {
+        return Some("not YAML 1.2");
+    }
+    // YAML 1.2 takes the colon for a part of the name.
+    if says("found unknown anchor") && has_alias_with_colon(text) {
         return Some("not YAML 1.2");
     }
     if tag_has(text, &[',', '[', ']', '{', '}']) {
