@@ -16,7 +16,7 @@ use model::{ObjectDigest, ZSTD_WINDOW_LOG_MAX};
 use xxhash_rust::xxh64::Xxh64;
 use zstd::bulk::Decompressor;
 
-use crate::write_all::{BLOCK_BYTES, HashingWriter, Sink};
+use crate::write_all::{Block, HashingWriter, Sink, fill};
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Frame header descriptor: eight bytes of content size, a window descriptor, and a checksum at the end.
@@ -42,9 +42,9 @@ pub(crate) struct JoinedFrame<W = Sink> {
     sink: HashingWriter<W>,
     checksum: Xxh64,
     level: i32,
-    /// Lines of the frame that was not taken last: fewer than [`BLOCK_BYTES`], because what they are compressed to must not depend on
+    /// Lines of the frame that was not taken last: fewer than a block, because what they are compressed to must not depend on
     /// the pieces in which they come.
-    waiting: Vec<u8>,
+    waiting: Block,
     /// Compressor of the lines before them.
     encoder: Option<zstd::Encoder<'static, Vec<u8>>>,
     trial: Trial,
@@ -63,7 +63,7 @@ impl<W: Write> JoinedFrame<W> {
             sink,
             checksum: Xxh64::new(0),
             level,
-            waiting: Vec::new(),
+            waiting: Block::new(),
             encoder: None,
             trial: Trial::new()?,
         })
@@ -83,10 +83,7 @@ impl<W: Write> JoinedFrame<W> {
     pub(crate) fn add_lines(&mut self, mut lines: &[u8]) -> io::Result<()> {
         self.count(lines);
         while !lines.is_empty() {
-            let (now, later) = lines.split_at(lines.len().min(BLOCK_BYTES - self.waiting.len()));
-            self.waiting.extend_from_slice(now);
-            lines = later;
-            if self.waiting.len() == BLOCK_BYTES {
+            if fill(&mut self.waiting, &mut lines) {
                 self.compress_waiting()?;
             }
         }

@@ -25,6 +25,14 @@ pub(crate) struct Piece {
 /// those before them, take 1 % more than with the size of 1 MiB.
 pub(crate) const BLOCK_BYTES: usize = 512 << 10;
 
+/// Moves lines to a block until it is full. Returns true if it is.
+pub(crate) fn fill(block: &mut Block, lines: &mut &[u8]) -> bool {
+    let (now, later) = lines.split_at(lines.len().min(BLOCK_BYTES - block.len()));
+    block.extend_from_slice(now);
+    *lines = later;
+    block.len() == BLOCK_BYTES
+}
+
 /// Destination of the bytes of one object.
 pub type Sink = Box<dyn Write + Send>;
 
@@ -239,10 +247,7 @@ impl BlockWriter {
     fn add(&mut self, mut lines: &[u8]) -> io::Result<()> {
         self.hasher.update(lines);
         while !lines.is_empty() {
-            let (now, later) = lines.split_at(lines.len().min(BLOCK_BYTES - self.block.len()));
-            self.block.extend_from_slice(now);
-            lines = later;
-            if self.block.len() == BLOCK_BYTES {
+            if fill(&mut self.block, &mut lines) {
                 self.send()?;
             }
         }
